@@ -1,0 +1,120 @@
+"""What a model must be able to do to be asked: the protocols that backends implement.
+
+Only natural-log log-probabilities cross this seam, as numpy arrays.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lama_core.candidates import Columns, Place, Vocabulary
+from lama_core.types import Query
+
+Kind = Literal["masked", "causal"]
+Context = Literal["left", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A query as one model's tokens.
+
+    token_ids: with the model's special tokens.
+    positions: where in `token_ids` each blank's distribution is read.
+    places: whether each blank stands after a space, or open (start of text, after a bracket).
+    suffix: causal models with context `both`: the text right of the blank, rescored with each word.
+    """
+
+    token_ids: tuple[int, ...]
+    positions: tuple[int, ...]
+    places: tuple[Place, ...]
+    suffix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Log-probabilities of the candidates at some blanks.
+
+    log_probs: float32 [blank, candidate], natural log, over the model's whole vocabulary; with
+        context `both` of a causal model, over the rescored words, -inf for the others.
+    order: float32 [blank, candidate], by which the candidates of log-probability -inf stand among
+        themselves (higher first); None where there are none.
+    """
+
+    log_probs: NDArray[np.float32]
+    order: NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WordScore:
+    """The log-probability of one word at a blank, however many pieces it has."""
+
+    pieces: tuple[str, ...]
+    log_prob: float
+
+
+@dataclass(frozen=True, slots=True)
+class TokenScores:
+    """The log-probability of each token of a text.
+
+    tokens: as they are shown, without special tokens. log_probs: float32 [token], natural log; of
+    a causal model without a start token, the first is NaN: nothing stands before it.
+    """
+
+    tokens: tuple[str, ...]
+    log_probs: NDArray[np.float32] = field(repr=False)
+
+
+@runtime_checkable
+class BlankFiller(Protocol):
+    """Gives log-probabilities of words at a blank."""
+
+    name: str
+    kind: Kind
+    max_tokens: int
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The model's tokens as words."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """What makes two loads the same model: digest of the weights, and the precision."""
+        ...
+
+    def encode(self, query: Query, context: Context) -> Encoded:
+        """The query as tokens. Raises UserError if it doesn't fit the model's window."""
+        ...
+
+    def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
+        """Scores of the candidates, a row for each blank of each query in turn.
+
+        The log-softmax is over the whole vocabulary, before the candidates are picked.
+        """
+        ...
+
+    def word_log_prob(self, query: Query, blank: int, word: str, context: Context) -> WordScore:
+        """Log-probability of any word at one blank, as several pieces if it has several.
+
+        Masked: as many masks as pieces, filled left to right. Causal: by the chain rule.
+        """
+        ...
+
+
+@runtime_checkable
+class SentenceScorer(Protocol):
+    """Gives the log-probability of each token of a text."""
+
+    name: str
+    kind: Kind
+
+    def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
+        """The log-probability of each token of each text.
+
+        Masked: each token in turn replaced by the mask (Wang and Cho 2019). Causal: given what
+        stands left of it.
+        """
+        ...
