@@ -1,0 +1,203 @@
+"""What every reader returns: a Dataset (or AnalogyDataset) and a ReadReport of what was left out.
+
+A dataset is immutable, and its `digest` is the SHA-256 of its content (relations and facts in
+order, not file names or formatting), so two copies of the same data give the same digest and a
+run can name exactly what it was made from.
+"""
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import orjson
+
+from lama_core.errors import UserError, did_you_mean
+from lama_core.types import Fact, Relation
+
+BLANK = "[MASK]"
+
+AnalogyKind = Literal["inflectional", "derivational", "lexicographic", "encyclopedic"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """One line that a reader left out. `line` counts from 1; 0 means the file as a whole."""
+
+    file: str
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        """`file, line n: reason`, as it is printed."""
+        place = f"{self.file}, line {self.line}" if self.line else self.file
+        return f"{place}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadReport:
+    """What a reader left out (`dropped`) and what else is worth knowing (`notes`)."""
+
+    dropped: tuple[Dropped, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __add__(self, other: "ReadReport") -> "ReadReport":
+        """Both reports, this one's lines first."""
+        return ReadReport(self.dropped + other.dropped, self.notes + other.notes)
+
+    def summary(self, *, limit: int = 10) -> str:
+        """A few lines for a person: how many lines were dropped, the first `limit`, the notes."""
+        lines = [f"{len(self.dropped)} line(s) left out"] if self.dropped else []
+        lines += [f"  {dropped}" for dropped in self.dropped[:limit]]
+        if len(self.dropped) > limit:
+            lines.append(f"  ... and {len(self.dropped) - limit} more")
+        return "\n".join([*lines, *self.notes])
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A knowledge source: relations, their facts in file order, and the report of reading it.
+
+    licence, citation: empty when the source doesn't say.
+    """
+
+    name: str
+    relations: tuple[Relation, ...]
+    facts: tuple[Fact, ...]
+    report: ReadReport
+    digest: str
+    licence: str = ""
+    citation: str = ""
+    _facts_by_relation: dict[str, tuple[Fact, ...]] = field(
+        init=False, repr=False, compare=False, hash=False
+    )
+
+    def __post_init__(self) -> None:
+        """Group the facts once, so that `facts_of` costs nothing."""
+        grouped: defaultdict[str, list[Fact]] = defaultdict(list)
+        for fact in self.facts:
+            grouped[fact.relation].append(fact)
+        frozen = {name: tuple(facts) for name, facts in grouped.items()}
+        object.__setattr__(self, "_facts_by_relation", frozen)
+
+    def relation(self, name: str) -> Relation:
+        """The relation called `name`. Raises UserError, with the nearest name, if there is none."""
+        for relation in self.relations:
+            if relation.name == name:
+                return relation
+        names = [relation.name for relation in self.relations]
+        hint = did_you_mean(name, names) or f"; it has {', '.join(names[:50])}"
+        raise UserError(f"the dataset {self.name!r} has no relation {name!r}{hint}")
+
+    def facts_of(self, relation_name: str) -> tuple[Fact, ...]:
+        """The relation's facts in file order; empty if it has none."""
+        return self._facts_by_relation.get(relation_name, ())
+
+    def sources(self) -> tuple[str, ...]:
+        """The knowledge sources in order of first appearance, such as `TREx`, `Squad`."""
+        return tuple(dict.fromkeys(relation.source for relation in self.relations))
+
+    def n_facts_by_source(self) -> dict[str, int]:
+        """How many facts each knowledge source has."""
+        return dict(Counter(fact.source for fact in self.facts))
+
+
+@dataclass(frozen=True, slots=True)
+class AnalogyRelation:
+    """A relation of an analogy set, such as "country - capital".
+
+    pairs: (head, tails); the first tail is the usual answer, the others are right too.
+    one_to_many: some head has more than one tail. bidirectional: it also holds read backwards.
+    """
+
+    name: str
+    kind: AnalogyKind
+    pairs: tuple[tuple[str, tuple[str, ...]], ...]
+    one_to_many: bool = False
+    bidirectional: bool = False
+
+
+@dataclass(frozen=True)
+class AnalogyDataset:
+    """A set of analogy relations and the report of reading it."""
+
+    name: str
+    relations: tuple[AnalogyRelation, ...]
+    report: ReadReport
+    digest: str
+    licence: str = ""
+    citation: str = ""
+
+    def relation(self, name: str) -> AnalogyRelation:
+        """The relation called `name`. Raises UserError, with the nearest name, if there is none."""
+        for relation in self.relations:
+            if relation.name == name:
+                return relation
+        names = [relation.name for relation in self.relations]
+        hint = did_you_mean(name, names) or f"; it has {', '.join(names[:50])}"
+        raise UserError(f"the analogies {self.name!r} have no relation {name!r}{hint}")
+
+    @property
+    def n_pairs(self) -> int:
+        """How many pairs all relations have together."""
+        return sum(len(relation.pairs) for relation in self.relations)
+
+
+def make_dataset(
+    name: str,
+    relations: Iterable[Relation],
+    facts: Iterable[Fact],
+    report: ReadReport,
+    *,
+    licence: str = "",
+    citation: str = "",
+) -> Dataset:
+    """A Dataset with its digest computed from `relations` and `facts`."""
+    relations, facts = tuple(relations), tuple(facts)
+    digest = facts_digest(relations, facts)
+    return Dataset(name, relations, facts, report, digest, licence, citation)
+
+
+def make_analogies(
+    name: str,
+    relations: Iterable[AnalogyRelation],
+    report: ReadReport,
+    *,
+    licence: str = "",
+    citation: str = "",
+) -> AnalogyDataset:
+    """An AnalogyDataset with its digest computed from `relations`."""
+    relations = tuple(relations)
+    digest = hashlib.sha256()
+    for relation in relations:
+        digest.update(orjson.dumps([relation.name, relation.kind, relation.pairs]) + b"\n")
+    return AnalogyDataset(name, relations, report, digest.hexdigest(), licence, citation)
+
+
+def facts_digest(relations: Iterable[Relation], facts: Iterable[Fact]) -> str:
+    """SHA-256 (hex) of the relations and facts in order; the same whatever files they came from."""
+    digest = hashlib.sha256()
+    for relation in relations:
+        prompts = [[p.template, p.origin, p.weight] for p in relation.prompts]
+        row = [relation.name, relation.source, relation.type, prompts, relation.negated_template]
+        digest.update(orjson.dumps(row) + b"\n")
+    for fact in facts:
+        # orjson refuses a lone surrogate; readers never let one in.
+        digest.update(
+            orjson.dumps(
+                (
+                    fact.id,
+                    fact.subject,
+                    fact.relation,
+                    fact.object,
+                    fact.source,
+                    fact.sentences,
+                    fact.negated_sentences,
+                    fact.misprimed_sentences,
+                    fact.judgments,
+                )
+            )
+            + b"\n"
+        )
+    return digest.hexdigest()

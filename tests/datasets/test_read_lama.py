@@ -1,0 +1,174 @@
+"""LAMA's reader on small files made here, and on the reference copy where it is."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lama_core.datasets import load_dataset
+from lama_core.datasets.lama import load
+from lama_core.errors import UserError
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
+needs_shared = pytest.mark.skipif(
+    not (SHARED / "lama").is_dir(), reason=f"the reference data is not at {SHARED}"
+)
+
+ROW = {"relation": "P19", "template": "[X] was born in [Y] .", "label": "birth", "type": "N-1"}
+
+
+def write_lama(
+    root: Path, lines: list[str | bytes], *, relations: list[dict[str, object]] | None = None
+) -> Path:
+    """A folder in LAMA's layout with one T-REx relation, P19."""
+    (root / "TREx").mkdir(parents=True, exist_ok=True)
+    rows = [ROW] if relations is None else relations
+    (root / "relations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    encoded = [line if isinstance(line, bytes) else line.encode() for line in lines]
+    (root / "TREx" / "P19.jsonl").write_bytes(b"".join(line + b"\n" for line in encoded))
+    return root
+
+
+def fact_line(subject: str, obj: str, **extra: object) -> str:
+    return json.dumps({"sub_label": subject, "obj_label": obj, **extra})
+
+
+def test_a_fact_needs_only_subject_and_object(tmp_path: Path) -> None:
+    dataset = load(write_lama(tmp_path, [fact_line("Dante", "Florence")]))
+    (fact,) = dataset.facts
+    assert (fact.subject, fact.object, fact.relation, fact.source) == (
+        "Dante",
+        "Florence",
+        "P19",
+        "TREx",
+    )
+    assert dataset.relation("P19").prompts[0].template == "[X] was born in [Y] ."
+    assert dataset.report.dropped == ()
+
+
+def test_sub_and_obj_stand_in_for_the_labels(tmp_path: Path) -> None:
+    line = json.dumps({"sub": "Dante", "obj": "Florence", "uuid": 7})
+    (fact,) = load(write_lama(tmp_path, [line])).facts
+    assert (fact.subject, fact.object, fact.id, fact.subject_id) == (
+        "Dante",
+        "Florence",
+        "P19:7",
+        "",
+    )
+
+
+def test_beside_labels_sub_and_obj_are_ids(tmp_path: Path) -> None:
+    (fact,) = load(write_lama(tmp_path, [fact_line("Dante", "Florence", sub="/m/1")])).facts
+    assert fact.subject_id == "/m/1"
+
+
+def test_evidences_become_sentences_with_one_blank_each(tmp_path: Path) -> None:
+    evidences = [
+        {"masked_sentence": "Dante was born in [MASK]."},
+        {"masked_sentence": "Dante was born in [MASK], yes, [MASK]."},
+        {"masked_sentence": "no blank"},
+    ]
+    (fact,) = load(
+        write_lama(tmp_path, [fact_line("Dante", "Florence", evidences=evidences)])
+    ).facts
+    assert fact.sentences == ("Dante was born in [MASK].",)
+
+
+def test_of_many_evidences_the_same_ten_are_drawn_each_time(tmp_path: Path) -> None:
+    evidences = [{"masked_sentence": f"{i} [MASK]"} for i in range(50)]
+    root = write_lama(tmp_path, [fact_line("Dante", "Florence", evidences=evidences)])
+    first, second = load(root), load(root)
+    assert len(first.facts[0].sentences) == 10
+    assert first.facts == second.facts
+    assert len(load(root, max_sentences=50).facts[0].sentences) == 50
+
+
+def test_judgments_count_yes_and_no(tmp_path: Path) -> None:
+    votes = [{"rater": str(i), "judgment": vote} for i, vote in enumerate(["yes", "no", "no"])]
+    (fact,) = load(write_lama(tmp_path, [fact_line("Dante", "Florence", judgments=votes)])).facts
+    assert fact.judgments == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"sub_label": "Dante"', "not valid JSON"),
+        (b'{"sub_label": "\xff", "obj_label": "x"}', "not valid UTF-8"),
+        ('["Dante"]', "a JSON object was expected"),
+        (json.dumps({"obj_label": "Florence"}), "no field 'sub_label' or 'sub'"),
+        (fact_line("Dante", " "), "'obj_label' is empty"),
+        (json.dumps({"sub_label": ["Dante"], "obj_label": "x"}), "'sub_label' is a list"),
+        (fact_line("a", "b", evidences=3), "'evidences' is not a list"),
+        (fact_line("a", "b", predicate_id="P20"), "predicate_id is 'P20'"),
+        (fact_line("a", "b", uuid=1), "the id '1' was already on line 1"),
+    ],
+)
+def test_a_broken_line_costs_one_line_and_says_why(
+    tmp_path: Path, line: str | bytes, reason: str
+) -> None:
+    good = fact_line("Dante", "Florence", uuid=1)
+    dataset = load(write_lama(tmp_path, [good, line, fact_line("Virgil", "Andes", uuid=2)]))
+    assert [fact.subject for fact in dataset.facts] == ["Dante", "Virgil"]
+    (dropped,) = dataset.report.dropped
+    assert (dropped.file, dropped.line) == ("TREx/P19.jsonl", 2)
+    assert reason in dropped.reason
+
+
+def test_a_relation_without_facts_is_skipped_and_said(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [dict(ROW), {**ROW, "relation": "P20", "label": "death"}]
+    dataset = load(write_lama(tmp_path, [fact_line("Dante", "Florence")], relations=rows))
+    assert [relation.name for relation in dataset.relations] == ["P19"]
+    assert "relations.jsonl, line 2: P20 (death) has no facts; skipped" in dataset.report.notes
+
+
+def test_facts_without_template_or_sentence_are_left_out(tmp_path: Path) -> None:
+    lines: list[str | bytes] = [
+        fact_line("Dante", "Florence"),
+        fact_line("Virgil", "Andes", masked_sentences=["Virgil was born in [MASK]."]),
+    ]
+    dataset = load(write_lama(tmp_path, lines, relations=[]))
+    assert [fact.subject for fact in dataset.facts] == ["Virgil"]
+    assert "P19 has no template" in dataset.report.dropped[0].reason
+
+
+def test_a_folder_in_another_layout_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="not in LAMA's layout"):
+        load(tmp_path)
+
+
+def test_an_unknown_name_says_what_is_known() -> None:
+    with pytest.raises(UserError, match="there is no dataset and no folder 'no-such-thing'"):
+        load_dataset("no-such-thing")
+
+
+def test_an_unknown_relation_gets_a_did_you_mean(tmp_path: Path) -> None:
+    dataset = load(write_lama(tmp_path, [fact_line("Dante", "Florence")]))
+    with pytest.raises(UserError, match="did you mean 'P19'"):
+        dataset.relation("P1")
+
+
+def test_the_digest_is_of_the_content_not_of_the_files(tmp_path: Path) -> None:
+    line = fact_line("Dante", "Florence", uuid=1)
+    plain = load(write_lama(tmp_path / "a", [line]))
+    nested = load(write_lama(tmp_path / "b" / "data", ["", line + "\r", ""]).parent)
+    other = load(write_lama(tmp_path / "c", [fact_line("Dante", "Firenze", uuid=1)]))
+    assert plain.digest == nested.digest != other.digest
+
+
+@needs_shared
+def test_the_reference_copy_has_20_relations_and_12967_facts_of_trex() -> None:
+    dataset = load(SHARED / "lama")
+    by_source = dataset.n_facts_by_source()
+    assert by_source == {"TREx": 12_967, "Google_RE": 386, "ConceptNet": 146, "Squad": 51}
+    assert sum(relation.source == "TREx" for relation in dataset.relations) == 20
+    # 46 rows of relations.jsonl, 20 of them with facts.
+    assert sum("has no facts; skipped" in note for note in dataset.report.notes) == 46 - 20
+    assert dataset.report.dropped == ()
+
+
+@needs_shared
+def test_the_negated_files_bring_their_statements() -> None:
+    dataset = load(SHARED / "negated")
+    first = dataset.facts_of("P36")[0]
+    assert first.negated_sentences == ("The capital of Azerbaijan is not [MASK] .",)
+    assert first.misprimed_sentences == ("Kidnapped? The capital of Azerbaijan is [MASK] .",)
