@@ -1,0 +1,163 @@
+"""Where the gold stands among the candidates: the one place that defines a rank.
+
+    rank(gold) = 1 + number of candidates that stand before the gold
+
+A candidate stands before another when its log-probability is higher; when both are equal, when it
+comes earlier in the candidate list. Candidates of log-probability -inf (the words that a causal
+model with context `both` did not rescore) stand after all others, among themselves by `order`.
+
+raw: all candidates count. filtered: the other valid objects of the same subject and relation are
+removed first (Petroni et al. 2019, section 4.4, after Bordes et al. 2013; the paper's released code
+does not remove them).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ranking = Literal["filtered", "raw"]
+RANKINGS: tuple[Ranking, ...] = ("filtered", "raw")
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+
+NO_COLUMN = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """The gold's rank under both rankings, 1 = best.
+
+    raw, filtered: int64 [query].
+    """
+
+    raw: Ints
+    filtered: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """The best candidates of each query, best first.
+
+    columns: int64 [query, k]. log_probs: float32 [query, k]. Where there are fewer than k
+    candidates, the rest is column -1 with log-probability -inf.
+    """
+
+    columns: Ints
+    log_probs: Floats
+
+
+def pad_columns(rows: Sequence[Sequence[int]]) -> Ints:
+    """Rows of columns as one table: int64 [query, widest row], -1 where a row is shorter."""
+    width = max((len(row) for row in rows), default=0)
+    table = np.full((len(rows), width), NO_COLUMN, dtype=np.int64)
+    for number, row in enumerate(rows):
+        table[number, : len(row)] = row
+    return table
+
+
+def rank_gold(
+    log_probs: Floats, gold: Ints, *, removed: Ints | None = None, order: Floats | None = None
+) -> Ranks:
+    """Raw and filtered rank of each gold candidate, 1 = best.
+
+    log_probs: float32 [query, candidate], natural log. gold: int64 [query], a column.
+    removed: int64 [query, n], columns of the other valid objects, -1 for none; None removes none.
+    order: float32 [query, candidate], ranks the candidates of log-probability -inf; None if all
+        are scored.
+    Ties: the earlier column wins. The gold itself is never removed.
+    Raises ValueError, naming the first query, if a gold lies outside the columns or a
+    log-probability of it is NaN.
+    Source: Petroni et al. 2019, section 4.4.
+    """
+    n_queries, n_candidates = log_probs.shape
+    outside = (gold < 0) | (gold >= n_candidates)
+    if outside.any():
+        query = int(np.flatnonzero(outside)[0])
+        raise ValueError(
+            f"query {query}: the gold is column {gold[query]}, of {n_candidates} candidates"
+        )
+    nan = np.isnan(log_probs).any(axis=1)
+    if nan.any():
+        raise ValueError(f"query {int(np.flatnonzero(nan)[0])}: a log-probability is NaN")
+    rows = np.arange(n_queries)
+    columns = np.arange(n_candidates)
+    gold_log_probs = log_probs[rows, gold][:, None]
+    ahead = log_probs > gold_log_probs
+    ties = log_probs == gold_log_probs
+    earlier = columns < gold[:, None]
+    ahead |= ties & earlier
+    in_tail = np.isneginf(gold_log_probs[:, 0])
+    if order is not None and in_tail.any():
+        tail = np.flatnonzero(in_tail)
+        gold_order = order[tail, gold[tail]][:, None]
+        before = (order[tail] > gold_order) | ((order[tail] == gold_order) & earlier[tail])
+        ahead[tail] = np.where(ties[tail], before, ahead[tail])
+    raw = 1 + np.count_nonzero(ahead, axis=1).astype(np.int64)
+    if removed is None or not removed.size:
+        return Ranks(raw, raw.copy())
+    counts = (removed != NO_COLUMN) & (removed != gold[:, None])
+    taken = counts & ahead[rows[:, None], np.where(counts, removed, 0)]
+    return Ranks(raw, raw - np.count_nonzero(taken, axis=1))
+
+
+def best_candidates(
+    log_probs: Floats, k: int, *, removed: Ints | None = None, order: Floats | None = None
+) -> Top:
+    """The k best candidates of each query, in the order that `rank_gold` defines.
+
+    log_probs, removed and order: as for `rank_gold`. Removed candidates are passed over.
+    """
+    n_queries, n_candidates = log_probs.shape
+    if removed is not None and removed.size:
+        log_probs, n_removed = _without(log_probs, removed)
+    else:
+        n_removed = np.zeros(n_queries, dtype=np.int64)
+    width = min(k, n_candidates)
+    rows = np.arange(n_queries)[:, None]
+    # argpartition alone would break a tie at the k-th place anyhow; those rows are sorted in full.
+    columns = np.sort(
+        np.argpartition(log_probs, n_candidates - width, axis=1)[:, n_candidates - width :], axis=1
+    )
+    lowest = log_probs[rows, columns].min(axis=1, keepdims=True)
+    n_at_least = np.count_nonzero(log_probs >= lowest, axis=1)
+    within = np.argsort(-log_probs[rows, columns], axis=1, kind="stable")
+    columns = columns[rows, within]
+    for query in np.flatnonzero((n_at_least > width) | np.isneginf(lowest[:, 0])):
+        columns[query] = _sorted_in_full(
+            log_probs[query], None if order is None else order[query], removed, int(query)
+        )[:width]
+    chosen = log_probs[rows, columns]
+    n_left = (n_candidates - n_removed)[:, None]
+    gone = np.arange(width) >= n_left
+    columns = np.where(gone, NO_COLUMN, columns)
+    chosen = np.where(gone, -np.inf, chosen).astype(np.float32)
+    if width < k:
+        columns = np.pad(columns, ((0, 0), (0, k - width)), constant_values=NO_COLUMN)
+        chosen = np.pad(chosen, ((0, 0), (0, k - width)), constant_values=-np.inf)
+    return Top(columns, chosen)
+
+
+def _without(log_probs: Floats, removed: Ints) -> tuple[Floats, Ints]:
+    """A copy with the removed columns at -inf, and how many there are in each query."""
+    taken = np.zeros(log_probs.shape, dtype=bool)
+    query, place = np.nonzero(removed != NO_COLUMN)
+    taken[query, removed[query, place]] = True
+    kept = np.where(taken, np.float32(-np.inf), log_probs)
+    return kept, np.count_nonzero(taken, axis=1).astype(np.int64)
+
+
+def _sorted_in_full(
+    log_probs: Floats, order: Floats | None, removed: Ints | None, row: int
+) -> Ints:
+    """All columns of one query, best first; removed ones last."""
+    n = len(log_probs)
+    last = np.zeros(n, dtype=bool)
+    if removed is not None and removed.size:
+        last[removed[row][removed[row] != NO_COLUMN]] = True
+    tail = np.isneginf(log_probs)
+    among_tail = np.zeros(n) if order is None else np.where(tail, -order, 0)
+    return np.lexsort((np.arange(n), among_tail, -log_probs, last))
