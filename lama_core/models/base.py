@@ -41,10 +41,13 @@ class Scores:
         context `both` of a causal model, over the rescored words, -inf for the others.
     order: float32 [blank, candidate], by which the candidates of log-probability -inf stand among
         themselves (higher first); None where there are none.
+    normaliser: float32 [blank], the log of the sum over the rescored words, which turns another
+        word's sentence score into a log-probability; None where the vocabulary is the sum.
     """
 
     log_probs: NDArray[np.float32]
     order: NDArray[np.float32] | None = None
+    normaliser: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +99,13 @@ class BlankFiller(Protocol):
         """
         ...
 
-    def word_log_prob(self, query: Query, blank: int, word: str, context: Context) -> WordScore:
+    def word_log_prob(
+        self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
+    ) -> WordScore:
         """Log-probability of any word at one blank, as several pieces if it has several.
 
         Masked: as many masks as pieces, filled left to right. Causal: by the chain rule.
+        normaliser: of the same blank's `Scores`, where they have one.
         """
         ...
 

@@ -1,0 +1,183 @@
+"""Causal language models: any architecture of `AutoModelForCausalLM` with a fast tokenizer.
+
+Context `left`: the distribution of the next word after what stands left of the blank
+(Petroni et al. 2019, section 4.2). Context `both`: the best words by the left context are
+rescored by the log-probability of the whole sentence, log P(left) dropped because it is common to
+all, and normalised over them. The second is ours: the paper never shows a causal model the right.
+"""
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from lama_core.candidates import Columns, Place
+from lama_core.models.base import Context, Encoded, Kind, Scores, TokenScores, WordScore
+from lama_core.models.transformer import Transformer, pack, place_of
+from lama_core.types import Query
+
+RESCORED = 200
+ROWS_PER_PASS = 25
+TOKENS_PER_BATCH = 2048
+
+
+class CausalModel(Transformer):
+    """Fills blanks with what stands left of them, and optionally right of them too."""
+
+    kind: Kind = "causal"
+    n_rescored: int = RESCORED
+
+    def _start(self) -> list[int]:
+        """The tokens that this tokenizer itself puts before a text."""
+        plain = self.tokenizer("a", add_special_tokens=False)["input_ids"]
+        framed = self.tokenizer("a")["input_ids"]
+        return framed[: framed.index(plain[0])]
+
+    def _left_ids(self, left: str) -> list[int]:
+        ids = self._start() + self.text_ids(left)
+        if ids:
+            return ids
+        for token in (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id):
+            if token is not None:
+                return [token]
+        raise ValueError(f"{self.name}: the tokenizer has no token to begin a text with")
+
+    def encode(self, query: Query, context: Context = "left") -> Encoded:
+        """What stands left of the single blank; several blanks are asked one by one."""
+        if query.n_blanks != 1:
+            raise ValueError("a causal model is asked one blank at a time")
+        left, right = query.parts
+        ids = self._left_ids(left.rstrip())
+        suffix = right.rstrip() if context == "both" else ""
+        self.check_window(len(ids) + (1 + len(self._suffix_ids(suffix)) if suffix else 0))
+        return Encoded(tuple(ids), (len(ids) - 1,), (place_of(left),), suffix)
+
+    def _suffix_ids(self, suffix: str) -> list[int]:
+        """Tokens of a text that follows a word without a break."""
+        whole, word = self.text_ids("a" + suffix), self.text_ids("a")
+        return whole[len(word) :] if whole[: len(word)] == word else self.text_ids(suffix)
+
+    def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
+        """Scores of the candidates, a row for each query."""
+        places: list[Place] = [query.places[0] for query in batch]
+        logits = self.logits(*pack(batch))
+        left = self.pick(logits, places, columns)
+        if not any(query.suffix for query in batch):
+            return Scores(left)
+        log_probs = np.full_like(left, -np.inf)
+        normalisers = np.zeros(len(batch), np.float32)
+        for row, query in enumerate(batch):
+            if not query.suffix:
+                log_probs[row] = left[row]
+                continue
+            best = np.argsort(-left[row], kind="stable")[: self.n_rescored]
+            forms = self._best_forms(logits[row], columns, places[row], best)
+            joint = left[row][best] + self._suffix_log_probs(
+                list(query.token_ids), [[form] for form in forms], self._suffix_ids(query.suffix)
+            )
+            normalisers[row] = np.logaddexp.reduce(joint)
+            log_probs[row, best] = joint - normalisers[row]
+        return Scores(log_probs, left, normalisers)
+
+    @staticmethod
+    def _best_forms(
+        logits: torch.Tensor, columns: Columns, place: Place, chosen: np.ndarray
+    ) -> list[int]:
+        """The likeliest token of each chosen candidate."""
+        ids = torch.from_numpy(columns.token_ids[place][chosen])
+        values = logits[ids.clamp(min=0)].masked_fill(ids < 0, -torch.inf)
+        return ids.gather(1, values.argmax(1, keepdim=True))[:, 0].tolist()
+
+    def _suffix_log_probs(
+        self, left: list[int], words: Sequence[Sequence[int]], suffix: list[int]
+    ) -> np.ndarray:
+        """log P(suffix | left, word) for each word, float32 [word]; the left is computed once.
+
+        words: token ids of each word, all of the same number of pieces.
+        """
+        with torch.inference_mode():
+            where = (torch.tensor([0]), torch.tensor([len(left) - 1]))
+            _, output = self.forward(where, input_ids=torch.tensor([left]), use_cache=True)
+        cache = getattr(output, "past_key_values", None)
+        totals = []
+        for first in range(0, len(words), ROWS_PER_PASS):
+            chunk = words[first : first + ROWS_PER_PASS]
+            totals.append(self._continue(left, cache, chunk, suffix))
+        return torch.cat(totals).numpy()
+
+    def _continue(
+        self, left: list[int], cache: Any, words: Sequence[Sequence[int]], suffix: list[int]
+    ) -> torch.Tensor:
+        rows = torch.tensor([[*word, *suffix] for word in words])
+        n_word, n_suffix = len(words[0]), len(suffix)
+        offset = 0
+        inputs: dict[str, Any] = {}
+        if cache is None or not hasattr(cache, "batch_repeat_interleave"):
+            rows = torch.cat([torch.tensor([left]).expand(len(words), -1), rows], dim=1)
+            offset = len(left)
+        else:
+            shared = copy.deepcopy(cache)
+            shared.batch_repeat_interleave(len(words))
+            inputs = {"past_key_values": shared, "use_cache": True}
+        at = torch.arange(offset + n_word - 1, offset + n_word + n_suffix - 1)
+        where = (
+            torch.arange(len(words)).repeat_interleave(n_suffix),
+            at.repeat(len(words)),
+        )
+        logits, _ = self.forward(where, input_ids=rows, **inputs)
+        targets = torch.tensor(suffix).repeat(len(words))
+        values = logits.gather(1, targets[:, None])[:, 0] - torch.logsumexp(logits, dim=1)
+        return values.reshape(len(words), n_suffix).sum(1)
+
+    def word_log_prob(
+        self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
+    ) -> WordScore:
+        """Log-probability of any word at the blank, by the chain rule.
+
+        With context `both` the sentence's log-probability is normalised over the rescored words
+        (normaliser, from `Scores`) and this one.
+        """
+        encoded = self.encode(query, context)
+        pieces = list(self.vocabulary.pieces(word, encoded.places[0]))
+        ids = [*encoded.token_ids, *pieces]
+        self.check_window(len(ids))
+        start = len(encoded.token_ids)
+        logits = self.logits([ids], [range(start - 1, len(ids) - 1)])
+        total = float(torch.log_softmax(logits, dim=1)[range(len(pieces)), pieces].sum())
+        if encoded.suffix:
+            suffix = self._suffix_ids(encoded.suffix)
+            joint = total + float(
+                self._suffix_log_probs(list(encoded.token_ids), [pieces], suffix)[0]
+            )
+            total = joint - float(np.logaddexp(joint, normaliser))
+        return WordScore(tuple(self.vocabulary.show(piece) for piece in pieces), total)
+
+    def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
+        """Log-probability of each token given those on its left, one pass a text.
+
+        The first token of a model without a start token is NaN: nothing stands before it.
+        """
+        bodies = {text: self.text_ids(text) for text in texts}
+        start = self._start()
+        order = sorted(bodies, key=lambda text: -len(bodies[text]))
+        scores: dict[str, np.ndarray] = {}
+        while order:
+            size = max(1, TOKENS_PER_BATCH // (len(start) + len(bodies[order[0]]) or 1))
+            chunk, order = order[:size], order[size:]
+            rows = [start + bodies[text] for text in chunk]
+            for row in rows:
+                self.check_window(len(row))
+            first = max(len(start), 1)
+            logits = self.logits(rows, [range(first - 1, len(row) - 1) for row in rows])
+            targets = torch.tensor([token for row in rows for token in row[first:]])
+            values = logits.gather(1, targets[:, None])[:, 0] - torch.logsumexp(logits, dim=1)
+            parts = values.split([len(row) - first for row in rows])
+            for text, part in zip(chunk, parts, strict=True):
+                unknown = np.full(len(bodies[text]) - len(part), np.nan, np.float32)
+                scores[text] = np.concatenate([unknown, part.numpy()])
+        return [
+            TokenScores(tuple(self.vocabulary.show(piece) for piece in bodies[text]), scores[text])
+            for text in texts
+        ]

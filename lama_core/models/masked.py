@@ -1,0 +1,119 @@
+"""Masked language models: any architecture of `AutoModelForMaskedLM` with a fast tokenizer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from lama_core.candidates import Columns, Place
+from lama_core.errors import UserError
+from lama_core.models.base import Context, Encoded, Kind, Scores, TokenScores, WordScore
+from lama_core.models.transformer import Transformer, pack, place_of
+from lama_core.types import Query
+
+# Masked copies of sentences that go through the model together, in tokens with padding.
+TOKENS_PER_BATCH = 2048
+
+
+class MaskedModel(Transformer):
+    """Fills blanks with what stands on both sides of them."""
+
+    kind: Kind = "masked"
+
+    @cached_property
+    def _frame(self) -> tuple[list[int], list[int]]:
+        """The special tokens that stand before and after every text."""
+        plain = self.tokenizer("a", add_special_tokens=False)["input_ids"]
+        framed = self.tokenizer("a")["input_ids"]
+        start = next(
+            number for number in range(len(framed)) if framed[number : number + len(plain)] == plain
+        )
+        return framed[:start], framed[start + len(plain) :]
+
+    def encode(self, query: Query, context: Context = "both") -> Encoded:
+        """The query with the model's mask in each blank. `context` is always both sides."""
+        mask = self.tokenizer.mask_token_id
+        if any(self.has_control_text(part) for part in query.parts):
+            before, after = self._frame
+            ids = list(before)
+            for number, part in enumerate(query.parts):
+                ids += ([mask] if number else []) + self.text_ids(part)
+            ids += after
+        else:
+            ids = self.tokenizer(query.text(self.tokenizer.mask_token), verbose=False)["input_ids"]
+        self.check_window(len(ids))
+        positions = tuple(number for number, token in enumerate(ids) if token == mask)
+        if len(positions) != query.n_blanks:
+            raise UserError(
+                f"{self.name} sees {len(positions)} blanks where the text has {query.n_blanks}: "
+                "set a space on both sides of each blank."
+            )
+        lefts = [" ".join(query.parts[: number + 1]) for number in range(query.n_blanks)]
+        return Encoded(tuple(ids), positions, tuple(place_of(left) for left in lefts))
+
+    def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
+        """Scores of the candidates, a row for each blank of each query in turn."""
+        places: list[Place] = [place for query in batch for place in query.places]
+        return Scores(self.pick(self.logits(*pack(batch)), places, columns))
+
+    def word_log_prob(
+        self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
+    ) -> WordScore:
+        """Log-probability of any word at one blank: as many masks as pieces, left to right."""
+        encoded = self.encode(query, context)
+        start = encoded.positions[blank]
+        pieces = self.vocabulary.pieces(word, encoded.places[blank])
+        mask = self.tokenizer.mask_token_id
+        ids = list(encoded.token_ids)
+        ids[start : start + 1] = [mask] * len(pieces)
+        self.check_window(len(ids))
+        total = 0.0
+        for number, piece in enumerate(pieces):
+            logits = self.logits([ids], [[start + number]])
+            total += float(torch.log_softmax(logits, dim=1)[0, piece])
+            ids[start + number] = piece
+        return WordScore(tuple(self.vocabulary.show(piece) for piece in pieces), total)
+
+    def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
+        """Log-probability of each token of each text, masked in turn.
+
+        All masked copies of all texts share batches of one length. Source: Wang and Cho 2019;
+        Rezaee and Camacho-Collados, equation 1 (pseudo-perplexity is exp of the negative sum).
+        """
+        before, after = self._frame
+        mask = self.tokenizer.mask_token_id
+        bodies = {text: self.text_ids(text) for text in texts}
+        copies: list[_Copy] = []
+        for text, body in bodies.items():
+            ids = [*before, *body, *after]
+            self.check_window(len(ids))
+            for number, piece in enumerate(body):
+                at = len(before) + number
+                copies.append(_Copy(text, number, at, piece, [*ids[:at], mask, *ids[at + 1 :]]))
+        scores = {text: np.empty(len(body), np.float32) for text, body in bodies.items()}
+        copies.sort(key=lambda copy: -len(copy.ids))
+        while copies:
+            size = max(1, TOKENS_PER_BATCH // len(copies[0].ids))
+            chunk, copies = copies[:size], copies[size:]
+            logits = self.logits([copy.ids for copy in chunk], [[copy.position] for copy in chunk])
+            targets = torch.tensor([copy.target for copy in chunk])
+            values = logits.gather(1, targets[:, None])[:, 0] - torch.logsumexp(logits, dim=1)
+            for copy, value in zip(chunk, values.tolist(), strict=True):
+                scores[copy.text][copy.number] = value
+        return [
+            TokenScores(tuple(self.vocabulary.show(piece) for piece in bodies[text]), scores[text])
+            for text in texts
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """One text with one of its tokens masked."""
+
+    text: str
+    number: int
+    position: int
+    target: int
+    ids: list[int]

@@ -1,0 +1,188 @@
+"""What masked and causal backends share: a Hugging Face model, its tokenizer, and forward passes
+that send only the chosen positions through the vocabulary projection.
+
+The base model's output is cut to those positions before the head sees it, so any architecture's
+head (transform, projection, scaling) applies unchanged to [position, 1, hidden].
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from lama_core.candidates import Columns, Place
+from lama_core.errors import UserError
+from lama_core.models.base import Encoded
+from lama_core.models.vocabulary import TokenVocabulary
+
+OPENING = frozenset("([{<\"'“‘«-–—/")
+Positions = tuple[torch.Tensor, torch.Tensor]  # row and column of each position, int64 [position]
+
+
+class Transformer:
+    """A loaded model. One forward pass runs at a time: pages share it between sessions.
+
+    model: in evaluation mode. tokenizer: a fast tokenizer. identity: what makes two loads the
+    same model. max_tokens: the window, special tokens included.
+    """
+
+    def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
+        self.name = name
+        self.identity = identity
+        self.model = model.eval()
+        self.tokenizer = tokenizer
+        self.max_tokens = window(model.config, tokenizer)
+        self._lock = threading.RLock()
+        self._keep: Positions | None = None
+        if model.base_model is not model:
+            model.base_model.register_forward_hook(self._cut)
+        output = model.get_output_embeddings()
+        width = output.weight.shape[0] if output is not None else model.config.vocab_size
+        self.vocabulary = TokenVocabulary(tokenizer, int(width))
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that the weights take in memory."""
+        tensors = [*self.model.parameters(), *self.model.buffers()]
+        return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+    @property
+    def n_parameters(self) -> int:
+        """How many weights the model has, tied ones counted once."""
+        return sum(tensor.numel() for tensor in self.model.parameters())
+
+    def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Input embeddings, float32 [word, dim]; the mean over a word's pieces."""
+        table = self.model.get_input_embeddings().weight.detach()
+        rows = [table[list(self.vocabulary.pieces(word))].float().mean(0) for word in words]
+        return torch.stack(rows).numpy() if rows else np.zeros((0, table.shape[1]), np.float32)
+
+    def word_matrix(self, columns: Columns) -> NDArray[np.float32]:
+        """Input embeddings of the candidates, float32 [candidate, dim], by their first form."""
+        table = self.model.get_input_embeddings().weight.detach()
+        return table[torch.from_numpy(columns.token_ids["after space"][:, 0])].float().numpy()
+
+    def _cut(self, _module: Any, _arguments: Any, output: Any) -> Any:
+        if self._keep is None:
+            return output
+        rows, columns = self._keep
+        kept = output[0][rows, columns].unsqueeze(1)
+        if isinstance(output, tuple):
+            return (kept, *output[1:])
+        output["last_hidden_state"] = kept
+        return output
+
+    @contextmanager
+    def _keeping(self, positions: Positions) -> Iterator[None]:
+        with self._lock:
+            self._keep = positions
+            try:
+                yield
+            finally:
+                self._keep = None
+
+    def forward(self, positions: Positions, **inputs: Any) -> tuple[torch.Tensor, Any]:
+        """Logits at the given positions, float32 [position, vocabulary], and the model's output."""
+        with torch.inference_mode(), self._keeping(positions):
+            output = self.model(**inputs)
+            logits = output.logits
+            if self.model.base_model is self.model or logits.shape[1] != 1:
+                logits = logits[positions]
+            return logits.reshape(len(positions[0]), -1).float(), output
+
+    def logits(
+        self, rows: Sequence[Sequence[int]], positions: Sequence[Sequence[int]]
+    ) -> torch.Tensor:
+        """Logits where asked, float32 [position, vocabulary], row by row.
+
+        rows: token ids, padded here. positions: the positions wanted in each row.
+        """
+        width = max(len(row) for row in rows)
+        padding = self.tokenizer.pad_token_id or 0
+        ids = torch.full((len(rows), width), padding, dtype=torch.int64)
+        mask = torch.zeros((len(rows), width), dtype=torch.int64)
+        for number, row in enumerate(rows):
+            ids[number, : len(row)] = torch.tensor(row, dtype=torch.int64)
+            mask[number, : len(row)] = 1
+        where = (
+            torch.tensor([number for number, row in enumerate(positions) for _ in row]),
+            torch.tensor([column for row in positions for column in row]),
+        )
+        return self.forward(where, input_ids=ids, attention_mask=mask)[0]
+
+    def pick(
+        self, logits: torch.Tensor, places: Sequence[Place], columns: Columns
+    ) -> NDArray[np.float32]:
+        """Log-probabilities of the candidates, float32 [position, candidate], natural log.
+
+        The log-softmax is over the whole vocabulary; a word with several forms has their sum.
+        Raises UserError if the model gave a value that is not a number.
+        """
+        normaliser = torch.logsumexp(logits, dim=1, keepdim=True)
+        if not torch.isfinite(normaliser).all():
+            raise UserError(
+                f"{self.name} gave values that are not numbers: its weights are damaged, or the "
+                "precision is too low for them; try --precision fp32."
+            )
+        picked = np.empty((len(logits), len(columns.words)), dtype=np.float32)
+        for place in set(places):
+            at = [number for number, here in enumerate(places) if here == place]
+            ids = torch.from_numpy(columns.token_ids[place])
+            chosen = logits if len(at) == len(places) else logits[at]
+            if ids.shape[1] == 1:
+                values = chosen[:, ids[:, 0]]
+            else:
+                forms = chosen[:, ids.clamp(min=0)].masked_fill(ids < 0, -torch.inf)
+                values = torch.logsumexp(forms, dim=2)
+            picked[at] = (values - normaliser[at]).numpy()
+        return picked
+
+    def has_control_text(self, text: str) -> bool:
+        """Whether a text holds what the tokenizer would read as a control token."""
+        return any(special in text for special in self.vocabulary.special_texts)
+
+    def text_ids(self, text: str) -> list[int]:
+        """Token ids of a plain text, without special tokens; control tokens in it are text."""
+        return self.vocabulary._encode(text)
+
+    def check_window(self, n_tokens: int) -> None:
+        """Raise UserError if a text of so many tokens doesn't fit."""
+        if n_tokens > self.max_tokens:
+            raise UserError(
+                f"The text has {n_tokens:,} tokens for {self.name} and {self.max_tokens:,} fit: "
+                "shorten it."
+            )
+
+
+def place_of(left: str) -> Place:
+    """Where a blank stands, by the text on its left."""
+    return "open" if not left.strip() or left[-1] in OPENING else "after space"
+
+
+def window(config: Any, tokenizer: Any) -> int:
+    """How many tokens fit, special ones included: the lesser of what the two files say.
+
+    RoBERTa's positions begin behind the padding index, which takes two of the 514 away.
+    """
+    limits = [int(tokenizer.model_max_length)]
+    for name in ("max_position_embeddings", "n_positions", "max_seq_len"):
+        value = getattr(config, name, None)
+        if isinstance(value, int) and value > 0:
+            offset = config.pad_token_id + 1 if has_offset(config) else 0
+            limits.append(value - offset)
+    return min(limits)
+
+
+def has_offset(config: Any) -> bool:
+    """Whether position 0 of the model's table is not the first token's."""
+    families = ("roberta", "camembert", "mpnet", "longformer", "data2vec-text", "xlm-roberta")
+    return getattr(config, "model_type", "") in families and config.pad_token_id is not None
+
+
+def pack(encoded: Sequence[Encoded]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """Token ids and blank positions of a batch, as two lists."""
+    return [query.token_ids for query in encoded], [query.positions for query in encoded]

@@ -1,0 +1,166 @@
+"""A tokenizer's tokens as words, for WordPiece, byte-level BPE and SentencePiece alike.
+
+A token writes a word when it can stand where a word begins: no `##` before it in WordPiece, a
+space (`Ġ`) before it in byte-level BPE, a `▁` before it in SentencePiece. Anything else continues
+the word on its left and is shown with a leading `CONTINUATION` sign.
+"""
+
+import json
+from functools import cached_property
+from typing import Any
+
+from lama_core.candidates import Place
+
+CONTINUATION = "‑"  # a non-breaking hyphen, as dictionaries mark a suffix
+METASPACE = "▁"
+ANCHORS = (":", ".", "a")
+
+
+def _byte_decoder() -> dict[str, int]:
+    """Character -> byte of the byte-level alphabet: printable bytes stand for themselves, the
+    others follow from 256 on. Source: Radford et al. 2019 (GPT-2), the released encoder."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    table = {chr(byte): byte for byte in printable}
+    return table | {chr(256 + number): byte for number, byte in enumerate(others)}
+
+
+BYTES = _byte_decoder()
+
+
+class TokenVocabulary:
+    """The words that a Hugging Face fast tokenizer has as tokens.
+
+    tokenizer: a `PreTrainedTokenizerFast`. size: the width of the model's output distribution,
+    which may be larger than the tokenizer's vocabulary (padding) or smaller.
+    """
+
+    def __init__(self, tokenizer: Any, size: int) -> None:
+        self._tokenizer = tokenizer
+        self.size = size
+        self._backend = json.loads(tokenizer.backend_tokenizer.to_str())
+        self._style = self._find_style()
+
+    def _find_style(self) -> str:
+        model = self._backend["model"]
+        decoders = json.dumps([self._backend.get("decoder"), self._backend.get("pre_tokenizer")])
+        if model["type"] == "WordPiece":
+            return "wordpiece"
+        if model.get("end_of_word_suffix"):
+            return "suffix"
+        if '"ByteLevel"' in decoders:
+            return "bytes"
+        return "metaspace"
+
+    @cached_property
+    def special_ids(self) -> frozenset[int]:
+        """Ids that stand for control, not for text."""
+        special = {
+            entry["id"] for entry in self._backend.get("added_tokens", []) if entry["special"]
+        }
+        return frozenset(special | set(self._tokenizer.all_special_ids))
+
+    @cached_property
+    def special_texts(self) -> tuple[str, ...]:
+        """How the control tokens are written; a user's text that holds one is escaped."""
+        added = {entry["content"] for entry in self._backend.get("added_tokens", [])}
+        return tuple(sorted(added | set(self._tokenizer.all_special_tokens)))
+
+    @cached_property
+    def _entries(self) -> dict[int, tuple[str, bool]]:
+        """Token id -> (text, whether it begins a word), special tokens and lone bytes left out."""
+        suffix = self._backend["model"].get("end_of_word_suffix") or ""
+        prefix = self._backend["model"].get("continuing_subword_prefix") or "##"
+        entries: dict[int, tuple[str, bool]] = {}
+        for token, number in sorted(
+            self._tokenizer.get_vocab().items(), key=lambda entry: entry[1]
+        ):
+            if number >= self.size or number in self.special_ids:
+                continue
+            if self._style == "wordpiece":
+                begins = not token.startswith(prefix)
+                text = token if begins else token.removeprefix(prefix)
+            elif self._style == "suffix":
+                begins, text = token.endswith(suffix), token.removesuffix(suffix)
+            elif self._style == "bytes":
+                text = self._decode_bytes(token)
+                begins, text = text.startswith(" "), text.removeprefix(" ")
+            else:
+                begins, text = token.startswith(METASPACE), token.removeprefix(METASPACE)
+            entries[number] = (text, begins)
+        return entries
+
+    @staticmethod
+    def _decode_bytes(token: str) -> str:
+        if not all(character in BYTES for character in token):
+            return token  # an added token, written as it is
+        return bytes(BYTES[character] for character in token).decode("utf-8", errors="replace")
+
+    @cached_property
+    def cased(self) -> bool:
+        """Whether capital letters survive: read off the normaliser by trying it."""
+        ids = self._tokenizer("Paris A", add_special_tokens=False)["input_ids"]
+        text = "".join(self._tokenizer.convert_ids_to_tokens(ids))
+        return "P" in text or "A" in text
+
+    def tokens(self) -> dict[int, str]:
+        """Every token but the special ones, as it is shown; a continuation piece is marked."""
+        return {number: self.show(number) for number in self._entries}
+
+    def show(self, token_id: int) -> str:
+        """One token as a person reads it, a continuation piece marked, control tokens as written.
+
+        A token of nothing but spaces or control characters is shown by its Unicode escapes.
+        """
+        if token_id not in self._entries:
+            return str(self._tokenizer.convert_ids_to_tokens(int(token_id)))
+        text, begins = self._entries[token_id]
+        if not text.strip() or not text.isprintable():
+            text = text.encode("unicode_escape").decode("ascii") if text else "␠"
+            text = text.replace(" ", "␠")
+        joins = not begins and any(character.isalnum() for character in text)
+        return CONTINUATION + text if joins else text
+
+    def forms(self, place: Place) -> dict[str, tuple[int, ...]]:
+        """Every word that is one token in this place, with the ids of the tokens that write it."""
+        return self._spaced if place == "after space" else self._open
+
+    @cached_property
+    def _spaced(self) -> dict[str, tuple[int, ...]]:
+        forms: dict[str, tuple[int, ...]] = {}
+        for number, (text, begins) in self._entries.items():
+            if begins and text and text.strip() == text:
+                forms.setdefault(text, (number,))  # an id that repeats a word is never produced
+        return forms
+
+    @cached_property
+    def _open(self) -> dict[str, tuple[int, ...]]:
+        if self._style != "bytes":
+            return self._spaced
+        forms: dict[str, tuple[int, ...]] = {}
+        for number, (text, _) in self._entries.items():
+            if text and text.strip() == text:
+                forms[text] = (*forms.get(text, ()), number)
+        return forms
+
+    def pieces(self, word: str, place: Place = "after space") -> tuple[int, ...]:
+        """The ids of the tokens that the tokenizer makes of a word in running text.
+
+        The word is tokenised behind an anchor that is then cut off, so that the tokenizer sees it
+        where it will stand. Raises ValueError if no anchor can be cut off.
+        """
+        known = self.forms(place).get(word)
+        if known:
+            return known[:1]
+        if place == "open" and self._style == "bytes":
+            return tuple(self._encode(word))
+        for anchor in ANCHORS:
+            before = self._encode(anchor)
+            whole = self._encode(f"{anchor} {word}")
+            if whole[: len(before)] == before:
+                return tuple(whole[len(before) :])
+        raise ValueError(f"no anchor can be cut off before {word!r}")
+
+    def _encode(self, text: str) -> list[int]:
+        encoded = self._tokenizer(text, add_special_tokens=False, split_special_tokens=True)
+        return list(encoded["input_ids"])
