@@ -68,6 +68,14 @@ class Vocabulary(Protocol):
         """
         ...
 
+    def pieces(self, word: str, place: Place = "after space") -> tuple[int, ...]:
+        """The ids of the tokens that the tokenizer makes of a word in running text."""
+        ...
+
+    def show_text(self, token_ids: Sequence[int]) -> tuple[str, ...]:
+        """The tokens of a text as a person reads them."""
+        ...
+
     def tokens(self) -> dict[int, str]:
         """Every token but the special ones, as it is shown: id -> text."""
         ...

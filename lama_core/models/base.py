@@ -92,6 +92,10 @@ class BlankFiller(Protocol):
         """The query as tokens. Raises UserError if it doesn't fit the model's window."""
         ...
 
+    def encode_all(self, queries: Sequence[Query], context: Context) -> list[Encoded]:
+        """Many queries, in their order."""
+        ...
+
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
         """Scores of the candidates, a row for each blank of each query in turn.
 

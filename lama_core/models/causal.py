@@ -54,6 +54,10 @@ class CausalModel(Transformer):
         self.check_window(len(ids) + (1 + len(self._suffix_ids(suffix)) if suffix else 0))
         return Encoded(tuple(ids), (len(ids) - 1,), (place_of(left),), suffix)
 
+    def encode_all(self, queries: Sequence[Query], context: Context = "left") -> list[Encoded]:
+        """Many queries, in their order."""
+        return [self.encode(query, context) for query in queries]
+
     def _suffix_ids(self, suffix: str) -> list[int]:
         """Tokens of a text that follows a word without a break."""
         whole, word = self.text_ids("a" + suffix), self.text_ids("a")
@@ -178,6 +182,5 @@ class CausalModel(Transformer):
                 unknown = np.full(len(bodies[text]) - len(part), np.nan, np.float32)
                 scores[text] = np.concatenate([unknown, part.numpy()])
         return [
-            TokenScores(tuple(self.vocabulary.show(piece) for piece in bodies[text]), scores[text])
-            for text in texts
+            TokenScores(self.vocabulary.show_text(bodies[text]), scores[text]) for text in texts
         ]

@@ -34,23 +34,42 @@ class MaskedModel(Transformer):
 
     def encode(self, query: Query, context: Context = "both") -> Encoded:
         """The query with the model's mask in each blank. `context` is always both sides."""
-        mask = self.tokenizer.mask_token_id
-        if any(self.has_control_text(part) for part in query.parts):
-            before, after = self._frame
-            ids = list(before)
-            for number, part in enumerate(query.parts):
-                ids += ([mask] if number else []) + self.text_ids(part)
-            ids += after
-        else:
-            ids = self.tokenizer(query.text(self.tokenizer.mask_token), verbose=False)["input_ids"]
+        return self.encode_all([query], context)[0]
+
+    def encode_all(self, queries: Sequence[Query], context: Context = "both") -> list[Encoded]:
+        """Many queries at once, which a fast tokenizer does in a fraction of the time."""
+        mask = self.tokenizer.mask_token
+        plain = [
+            number
+            for number, query in enumerate(queries)
+            if not any(self.has_control_text(part) for part in query.parts)
+        ]
+        texts = [queries[number].text(mask) for number in plain]
+        tokenized = self.tokenizer(texts, verbose=False)["input_ids"] if texts else []
+        known = dict(zip(plain, tokenized, strict=True))
+        return [
+            self._encoded(query, known.get(number) or self._joined(query))
+            for number, query in enumerate(queries)
+        ]
+
+    def _joined(self, query: Query) -> list[int]:
+        """Token ids of a query whose text holds control tokens, which are read as text."""
+        before, after = self._frame
+        ids = list(before)
+        for number, part in enumerate(query.parts):
+            ids += ([self.tokenizer.mask_token_id] if number else []) + self.text_ids(part)
+        return ids + after
+
+    def _encoded(self, query: Query, ids: list[int]) -> Encoded:
         self.check_window(len(ids))
+        mask = self.tokenizer.mask_token_id
         positions = tuple(number for number, token in enumerate(ids) if token == mask)
         if len(positions) != query.n_blanks:
             raise UserError(
                 f"{self.name} sees {len(positions)} blanks where the text has {query.n_blanks}: "
                 "set a space on both sides of each blank."
             )
-        lefts = [" ".join(query.parts[: number + 1]) for number in range(query.n_blanks)]
+        lefts = (" ".join(query.parts[: number + 1]) for number in range(query.n_blanks))
         return Encoded(tuple(ids), positions, tuple(place_of(left) for left in lefts))
 
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
@@ -103,8 +122,7 @@ class MaskedModel(Transformer):
             for copy, value in zip(chunk, values.tolist(), strict=True):
                 scores[copy.text][copy.number] = value
         return [
-            TokenScores(tuple(self.vocabulary.show(piece) for piece in bodies[text]), scores[text])
-            for text in texts
+            TokenScores(self.vocabulary.show_text(bodies[text]), scores[text]) for text in texts
         ]
 
 

@@ -6,6 +6,7 @@ the word on its left and is shown with a leading `CONTINUATION` sign.
 """
 
 import json
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -120,6 +121,13 @@ class TokenVocabulary:
             text = text.replace(" ", "␠")
         joins = not begins and any(character.isalnum() for character in text)
         return CONTINUATION + text if joins else text
+
+    def show_text(self, token_ids: Sequence[int]) -> tuple[str, ...]:
+        """The tokens of a text as a person reads them; the first continues nothing."""
+        shown = [self.show(token) for token in token_ids]
+        if shown:
+            shown[0] = shown[0].removeprefix(CONTINUATION)
+        return tuple(shown)
 
     def forms(self, place: Place) -> dict[str, tuple[int, ...]]:
         """Every word that is one token in this place, with the ids of the tokens that write it."""
