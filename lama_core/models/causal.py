@@ -156,7 +156,7 @@ class CausalModel(Transformer):
                 self._suffix_log_probs(list(encoded.token_ids), [pieces], suffix)[0]
             )
             total = joint - float(np.logaddexp(joint, normaliser))
-        return WordScore(tuple(self.vocabulary.show(piece) for piece in pieces), total)
+        return WordScore(self.vocabulary.show_text(pieces), total)
 
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
         """Log-probability of each token given those on its left, one pass a text.

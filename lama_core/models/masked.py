@@ -93,7 +93,7 @@ class MaskedModel(Transformer):
             logits = self.logits([ids], [[start + number]])
             total += float(torch.log_softmax(logits, dim=1)[0, piece])
             ids[start + number] = piece
-        return WordScore(tuple(self.vocabulary.show(piece) for piece in pieces), total)
+        return WordScore(self.vocabulary.show_text(pieces), total)
 
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
         """Log-probability of each token of each text, masked in turn.
