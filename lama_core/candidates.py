@@ -262,8 +262,8 @@ def resolve_candidates(
         chosen = Candidates("relation", tuple(dict.fromkeys(relation_objects)))
     else:
         raise UserError(
-            f"Unknown candidates {name!r}: choose full, common, lama, relation or file:PATH"
-            f"{did_you_mean(name, NAMES)}."
+            f"Unknown candidates {name!r}{did_you_mean(name, NAMES) or '.'} "
+            "Choose full, common, lama, relation or file:PATH."
         )
     uncased = not all(vocabulary.cased for vocabulary in vocabularies)
     return chosen.folded() if uncased else chosen

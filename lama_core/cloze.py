@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.candidates import Candidates, Columns
+from lama_core.candidates import Candidates, Columns, Place
 from lama_core.errors import UserError
-from lama_core.models.base import BlankFiller, Context, Kind
+from lama_core.models.base import RESCORED, BlankFiller, Context, Kind
 from lama_core.ranking import best_candidates, rank_gold
 from lama_core.scoring import choose_context
 from lama_core.types import Query
@@ -118,12 +118,14 @@ def ask(
     gold: str | None = None,
     context: Context | None = None,
     renormalise: bool = False,
+    n_rescored: int = RESCORED,
     columns: Columns | None = None,
 ) -> ModelAnswer:
     """One model's best `top_k` answers at each blank of a text.
 
     gold: the word whose rank is wanted, at every blank. context: None chooses as
-    `scoring.choose_context` does. columns: of the candidates, where the caller has kept them.
+    `scoring.choose_context` does. n_rescored: words of the left context that a causal model
+    rescores with context `both`. columns: of the candidates, where the caller has kept them.
     A causal model is asked blank by blank, left to right: the blanks on the left are filled with
     its own best answers, and the text it sees on the right ends at the next blank.
     Raises UserError if the text doesn't fit the model, or top_k is out of range.
@@ -133,7 +135,7 @@ def ask(
     used = choose_context(model, query, context)
     columns = columns or candidates.columns(model.vocabulary)
     gold = gold.strip() or None if gold else None
-    answer = _Asked(model, candidates, columns, used, top_k, gold, renormalise)
+    answer = _Asked(model, candidates, columns, used, top_k, gold, renormalise, n_rescored)
     if model.kind == "masked":
         blanks = [answer.at(query, blank) for blank in range(query.n_blanks)]
     else:
@@ -154,14 +156,16 @@ class _Asked:
     top_k: int
     gold: str | None
     renormalise: bool
+    n_rescored: int
 
     def at(self, query: Query, blank: int) -> BlankAnswer:
         """The answers at one blank of a query."""
-        scores = self.model.blank_log_probs([self.model.encode(query, self.context)], self.columns)
+        encoded = replace(self.model.encode(query, self.context), n_rescored=self.n_rescored)
+        scores = self.model.blank_log_probs([encoded], self.columns)
         row = scores.log_probs[blank : blank + 1]
         order = None if scores.order is None else scores.order[blank : blank + 1]
         normaliser = 0.0 if scores.normaliser is None else float(scores.normaliser[blank])
-        gold = self._gold(query, blank, row, order, normaliser)
+        gold = self._gold(query, blank, encoded.places[blank], row, order, normaliser)
         total = float(np.logaddexp.reduce(row[0])) if self.renormalise else 0.0
         best = best_candidates(row, min(self.top_k, row.shape[1]), order=order)
         predictions = tuple(
@@ -181,6 +185,7 @@ class _Asked:
         self,
         query: Query,
         blank: int,
+        place: Place,
         row: NDArray[np.float32],
         order: NDArray[np.float32] | None,
         normaliser: float,
@@ -189,7 +194,6 @@ class _Asked:
             return None
         key = self.candidates.key(self.gold)
         key = key if self.model.vocabulary.cased else key.lower()
-        place = self.model.encode(query, self.context).places[blank]
         pieces = tuple(self.model.vocabulary.show_text(self.model.vocabulary.pieces(key, place)))
         if key in self.columns.words:
             column = self.columns.words.index(key)

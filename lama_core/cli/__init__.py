@@ -1,14 +1,19 @@
-"""The command line: one file a command, mounted here."""
+"""The command line: one file a command, each with `register(app)`, found by its name here.
+
+Torch is imported only inside the commands that need it.
+"""
 
 import importlib
+import pkgutil
 import sys
 
 import typer
 
 from lama_core.errors import UserError
 
-# Each module has `register(app)`, which adds its commands; torch is imported only inside them.
-COMMANDS = ("models", "cloze", "data", "probe", "results", "analogy", "prompts", "train", "bench")
+# The order of the help; a command that isn't named here comes last.
+ORDER = ("models", "cloze", "data", "probe", "results", "analogy", "prompts", "train", "bench")
+SHARED = ("show",)  # what the commands share; no command itself
 
 
 def make_app() -> typer.Typer:
@@ -21,7 +26,8 @@ def make_app() -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
-    for name in COMMANDS:
+    names = [module.name for module in pkgutil.iter_modules(__path__) if module.name not in SHARED]
+    for name in sorted(names, key=lambda name: (*ORDER, name).index(name)):
         importlib.import_module(f"lama_core.cli.{name}").register(app)
     return app
 
@@ -33,3 +39,8 @@ def main() -> None:
     except UserError as error:
         print(f"Error: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+    except BrokenPipeError:
+        # The reader of a pipe (`| head`) went away: not a fault. Standard output is closed here,
+        # so that the interpreter doesn't complain when it flushes it.
+        sys.stderr.close()
+        raise SystemExit(0) from None

@@ -15,6 +15,7 @@ from lama_core.types import Query
 
 Kind = Literal["masked", "causal"]
 Context = Literal["left", "both"]
+RESCORED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +26,14 @@ class Encoded:
     positions: where in `token_ids` each blank's distribution is read.
     places: whether each blank stands after a space, or open (start of text, after a bracket).
     suffix: causal models with context `both`: the text right of the blank, rescored with each word.
+    n_rescored: how many of the best words by the left context are rescored.
     """
 
     token_ids: tuple[int, ...]
     positions: tuple[int, ...]
     places: tuple[Place, ...]
     suffix: str = ""
+    n_rescored: int = RESCORED
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,8 +131,8 @@ def _outside(reference: str) -> Entry:
         return Entry(reference, reference, None, source, added=True)
     if "/" in reference or "\\" in reference:
         raise UserError(f"There is no model folder {reference!r}, and it is no hub name.")
-    names = [entry.name for entry in known_models()]
+    hint = did_you_mean(reference, [entry.name for entry in known_models()])
     raise UserError(
-        f"Unknown model {reference!r}{did_you_mean(reference, names)}: `models list` shows what "
-        "there is; a folder or a hub name (owner/name) works too."
+        f"Unknown model {reference!r}{hint or '.'} `models list` shows what there is; a folder or "
+        "a hub name (owner/name) works too."
     )

