@@ -1,0 +1,259 @@
+"""Several prompts' answers combined into one (Jiang et al. 2020, section 4), on arrays.
+
+    log-linear   s(y) = sum_i w_i log P_i(y),   P(y) = softmax of s over the candidates  (eq. 1-3)
+    linear       P(y) = sum_i w_i P_i(y)                                                 (eq. 4)
+    Top-K        w_i = 1/K for the K prompts that are best on the training facts, else 0
+    optimised    w = softmax(theta), theta = 0 at first, maximises the mean of log P(gold)
+    oracle       right when any prompt is right
+
+The paper fits theta by Adam with "default parameters" and batches of 32; its released scripts use
+other figures. Both are recipes here (`PAPER`, `RELEASED`), and a third, `EXACT`, finds the optimum
+itself: log P(gold) is concave in w, so the optimum's value is one and the recipes can be measured
+against it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # Adam's defaults (Kingma and Ba 2015)
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How weights are fitted.
+
+    method: `adam` by batches, or `exact` by L-BFGS on all facts at once.
+    patience: stop after so many epochs without a gain of `min_gain` in the mean log-probability of
+    the gold on the training facts. seed: of the order in which facts come.
+    """
+
+    name: str
+    method: Literal["adam", "exact"] = "adam"
+    learning_rate: float = 1e-3
+    batch_size: int = 32
+    max_epochs: int = 500
+    patience: int = 50
+    min_gain: float = 1e-4
+    seed: int = 0
+
+
+# The paper says neither when it stops: as the released scripts do.
+PAPER = Recipe("paper", learning_rate=1e-3, batch_size=32)
+RELEASED = Recipe("released", learning_rate=0.1, batch_size=128)
+EXACT = Recipe("exact", method="exact")
+RECIPES = {recipe.name: recipe for recipe in (RELEASED, PAPER, EXACT)}
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Fitted weights.
+
+    weights: float32 [prompt], positive, sum 1. objective: mean natural-log probability of the gold
+    on the training facts. n_epochs: passes over the facts, or evaluations of `exact`.
+    """
+
+    weights: Floats
+    objective: float
+    n_epochs: int
+
+
+def normalise(scores: Floats, offsets: Floats | None = None) -> Floats:
+    """Log-softmax over the candidates: float32 [query, candidate].
+
+    offsets: float32 [query, candidate], the log of how many candidates a column stands for.
+    """
+    counted = scores if offsets is None else scores + offsets
+    highest = counted.max(axis=-1, keepdims=True)
+    total = np.exp(counted - highest).sum(axis=-1, keepdims=True)
+    return np.asarray(scores - highest - np.log(total), dtype=np.float32)
+
+
+def combine_log_linear(log_probs: Floats, weights: Floats) -> Floats:
+    """Log-probabilities of the log-linear ensemble, float32 [query, candidate].
+
+    log_probs: float32 [prompt, query, candidate], finite. weights: float32 [prompt], sum 1.
+    They sum to 1 over the candidates. Source: Jiang et al. 2020, equations 1 to 3.
+    """
+    _check(log_probs, weights)
+    return normalise(np.tensordot(weights, log_probs, axes=1).astype(np.float32))
+
+
+def combine_linear(log_probs: Floats, weights: Floats) -> Floats:
+    """Log-probabilities of the linear ensemble, float32 [query, candidate].
+
+    Not renormalised: they sum to what the prompts' own probabilities of the candidates sum to.
+    Source: Jiang et al. 2020, equation 4.
+    """
+    _check(log_probs, weights)
+    highest = log_probs.max(axis=0)
+    mixed = np.tensordot(weights, np.exp(log_probs - highest), axes=1)
+    with np.errstate(divide="ignore"):
+        return np.asarray(highest + np.log(mixed), dtype=np.float32)
+
+
+def rank_prompts(accuracies: Sequence[float] | NDArray[np.floating]) -> Ints:
+    """Prompts from the most to the least accurate, int64 [prompt]; ties keep their order."""
+    return np.argsort(-np.asarray(accuracies, dtype=np.float64), kind="stable")
+
+
+def top_k_weights(accuracies: Sequence[float] | NDArray[np.floating], k: int) -> Floats:
+    """1/k for the k most accurate prompts, 0 for the others; all prompts if there are fewer.
+
+    Raises ValueError if k is not positive. Source: Jiang et al. 2020, section 4.2.
+    """
+    if k < 1:
+        raise ValueError(f"k is {k}: the mean of no prompts has no value")
+    order = rank_prompts(accuracies)[:k]
+    weights = np.zeros(len(accuracies), dtype=np.float32)
+    weights[order] = 1 / len(order)
+    return weights
+
+
+def fit_weights(
+    log_probs: Floats, gold: Ints, *, recipe: Recipe = RELEASED, offsets: Floats | None = None
+) -> Fit:
+    """Weights that maximise the mean log-probability of the gold under the log-linear ensemble.
+
+    log_probs: float32 [prompt, query, column], finite. gold: int64 [query], a column.
+    offsets: float32 [query, column], the log of how many candidates a column stands for (see
+        `lpaqa.shortlist`); None where each stands for itself.
+    With one prompt its weight is 1 and nothing is fitted. Source: Jiang et al. 2020, section 4.3.
+    Raises ValueError without queries, or naming the first prompt with a value that isn't finite.
+    """
+    n_prompts, n_queries, _ = log_probs.shape
+    if not n_queries:
+        raise ValueError("there are no training facts to fit weights on")
+    _check(log_probs, np.full(n_prompts, 1 / n_prompts, np.float32))
+    objective = _Objective(np.ascontiguousarray(log_probs.transpose(1, 0, 2)), gold, offsets)
+    if n_prompts == 1:
+        return Fit(np.ones(1, np.float32), objective.value(np.zeros(1)), 0)
+    if recipe.method == "exact":
+        return _fit_exactly(objective, n_prompts)
+    return _fit_by_adam(objective, n_prompts, n_queries, recipe)
+
+
+def softmax(theta: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Weights of parameters: float64 [prompt], positive, sum 1."""
+    powers = np.exp(np.asarray(theta, dtype=np.float64) - np.max(theta))
+    return powers / powers.sum()
+
+
+class _Objective:
+    """Mean log-probability of the gold, and its gradient in theta, on some of the queries."""
+
+    def __init__(self, log_probs: Floats, gold: Ints, offsets: Floats | None) -> None:
+        self.log_probs = log_probs  # [query, prompt, column]
+        self.gold = gold
+        self.offsets = offsets
+
+    def value(self, theta: NDArray[np.float64]) -> float:
+        return self.with_gradient(theta, None)[0]
+
+    def with_gradient(
+        self, theta: NDArray[np.float64], batch: Ints | None
+    ) -> tuple[float, NDArray[np.float64]]:
+        """The mean over the batch (all queries if None), and its gradient, float64 [prompt]."""
+        log_probs = self.log_probs if batch is None else self.log_probs[batch]
+        gold = self.gold if batch is None else self.gold[batch]
+        weights = softmax(theta)
+        rows = np.arange(len(gold))
+        scores = np.matmul(weights.astype(np.float32), log_probs)
+        offsets = self.offsets
+        if offsets is not None:
+            offsets = offsets if batch is None else offsets[batch]
+        normal = normalise(scores, offsets)
+        mass = np.exp(normal if offsets is None else normal + offsets)
+        expected = np.matmul(log_probs, mass[:, :, None])[:, :, 0]
+        of_weights = (log_probs[rows, :, gold] - expected).mean(axis=0, dtype=np.float64)
+        of_theta = weights * (of_weights - weights @ of_weights)
+        return float(normal[rows, gold].mean(dtype=np.float64)), of_theta
+
+
+def _fit_by_adam(objective: _Objective, n_prompts: int, n_queries: int, recipe: Recipe) -> Fit:
+    theta = np.zeros(n_prompts)
+    first = np.zeros(n_prompts)
+    second = np.zeros(n_prompts)
+    random = np.random.default_rng(recipe.seed)
+    step = 0
+    best, best_theta, reached, since = -np.inf, theta, -np.inf, 0
+    n_epochs = 0
+    while n_epochs < recipe.max_epochs and since < recipe.patience:
+        n_epochs += 1
+        before = theta
+        total = 0.0
+        order = random.permutation(n_queries)
+        for start in range(0, n_queries, recipe.batch_size):
+            batch = order[start : start + recipe.batch_size]
+            value, gradient = objective.with_gradient(theta, batch)
+            total += value * len(batch)
+            step += 1
+            first = BETA_1 * first + (1 - BETA_1) * gradient
+            second = BETA_2 * second + (1 - BETA_2) * gradient**2
+            unbiased = np.sqrt(second / (1 - BETA_2**step)) + EPSILON
+            theta = theta + recipe.learning_rate * first / (1 - BETA_1**step) / unbiased
+        value = total / n_queries  # of parameters between `before` and `theta`
+        if value > best:
+            best, best_theta = value, before
+        since = 0 if value > reached + recipe.min_gain else since + 1
+        reached = value if since == 0 else reached
+    # The epoch's value is that of its first parameters only roughly: choose between the best of
+    # the way and the last by the objective itself.
+    values = {0: objective.value(best_theta), 1: objective.value(theta)}
+    chosen = (best_theta, theta)[max(values, key=lambda which: values[which])]
+    return Fit(softmax(chosen).astype(np.float32), max(values.values()), n_epochs)
+
+
+def _fit_exactly(objective: _Objective, n_prompts: int) -> Fit:
+    from scipy.optimize import minimize
+
+    def negative(theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        value, gradient = objective.with_gradient(theta, None)
+        return -value, -gradient
+
+    found = minimize(
+        negative,
+        np.zeros(n_prompts),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 1000, "ftol": 1e-9, "gtol": 1e-6},
+    )
+    return Fit(softmax(found.x).astype(np.float32), -float(found.fun), int(found.nfev))
+
+
+def oracle(correct: Bools) -> Bools:
+    """Whether any prompt is right: bool [query] of bool [prompt, query]."""
+    return np.asarray(correct.any(axis=0))
+
+
+def micro_accuracy(correct: Bools) -> float:
+    """Mean over a relation's facts; NaN without any. Source: Jiang et al. 2020, section 5.1."""
+    return float(correct.mean()) if len(correct) else float("nan")
+
+
+def macro_accuracy(correct: Bools, objects: Sequence[str]) -> float:
+    """Mean over a relation's unique objects of the mean over each one's facts; NaN without any.
+
+    correct: bool [query]. objects: the gold of each. Source: Jiang et al. 2020, section 5.1.
+    """
+    if not len(correct):
+        return float("nan")
+    _, which = np.unique(np.asarray(objects), return_inverse=True)
+    n_facts = np.bincount(which)
+    return float((np.bincount(which, weights=correct) / n_facts).mean())
+
+
+def _check(log_probs: Floats, weights: Floats) -> None:
+    """Raise ValueError unless every prompt has a weight and only finite values."""
+    if len(weights) != len(log_probs):
+        raise ValueError(f"{len(weights)} weights for {len(log_probs)} prompts")
+    for prompt, values in enumerate(log_probs):
+        if not np.isfinite(values).all():
+            raise ValueError(f"prompt {prompt}: a log-probability is not finite")
