@@ -197,6 +197,8 @@ def open_model(name: str, located: Located, kind: Kind, precision: str) -> "Mode
             f"{name} has no complete {kind} language model: {len(report['missing_keys'])} weights "
             f"are missing, such as {sorted(report['missing_keys'])[0]}."
         )
+    for parameter in model.parameters():  # DeBERTa's query bias keeps 32 bits whatever is asked
+        parameter.data = parameter.data.to(dtype)
     tokenizer = _reading(folder, lambda: AutoTokenizer.from_pretrained(folder, **options))
     if not getattr(tokenizer, "is_fast", False):
         raise UserError(f"{name}: its tokenizer has no fast version (tokenizer.json).")

@@ -38,8 +38,8 @@ class Transformer:
         self.max_tokens = window(model.config, tokenizer)
         self._lock = threading.RLock()
         self._keep: Positions | None = None
-        if model.base_model is not model:
-            model.base_model.register_forward_hook(self._cut)
+        for module in _bodies(model):
+            module.register_forward_hook(self._cut)
         output = model.get_output_embeddings()
         width = output.weight.shape[0] if output is not None else model.config.vocab_size
         self.vocabulary = TokenVocabulary(tokenizer, int(width))
@@ -70,6 +70,7 @@ class Transformer:
         if self._keep is None:
             return output
         rows, columns = self._keep
+        self._keep = None  # a body inside a body has been cut already
         kept = output[0][rows, columns].unsqueeze(1)
         if isinstance(output, tuple):
             return (kept, *output[1:])
@@ -90,7 +91,7 @@ class Transformer:
         with torch.inference_mode(), self._keeping(positions):
             output = self.model(**inputs)
             logits = output.logits
-            if self.model.base_model is self.model or logits.shape[1] != 1:
+            if self._keep is not None:  # no body's output passed by
                 logits = logits[positions]
             return logits.reshape(len(positions[0]), -1).float(), output
 
@@ -156,6 +157,18 @@ class Transformer:
                 f"The text has {n_tokens:,} tokens for {self.name} and {self.max_tokens:,} fit: "
                 "shorten it."
             )
+
+
+def _bodies(model: Any) -> list[Any]:
+    """The modules whose output the head reads: the base model, and its decoder where it has one.
+
+    OPT's head reads the decoder without calling the base model around it.
+    """
+    body = model.base_model
+    if body is model:
+        return []
+    decoder = getattr(body, "decoder", None)
+    return [body] if decoder is None else [decoder, body]
 
 
 def place_of(left: str) -> Place:

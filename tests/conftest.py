@@ -1,0 +1,28 @@
+"""What tests share: tiny models of every family, opened once."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
+    """`tiny_model(family, precision="fp32")`: a random model as the library opens it, made once."""
+    from tiny_models import open_family
+
+    @cache
+    def opened(name: str, precision: str = "fp32") -> Any:
+        folder = tmp_path_factory.mktemp("tiny") / name
+        return open_family(name, folder, precision=precision)
+
+    return opened
+
+
+@pytest.fixture(scope="session")
+def plain_model() -> Callable[[str], tuple[Any, Any]]:
+    """`plain_model(family)`: the same random model and tokenizer as `transformers` has them."""
+    from tiny_models import make_model
+
+    return cache(make_model)

@@ -1,0 +1,188 @@
+"""The log-probabilities at a blank are those of a plain forward pass, in every family."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny_models import CAUSAL, FAMILIES, MASKED
+
+from lama_core.candidates import Candidates, Columns
+from lama_core.errors import UserError
+from lama_core.prompts import parse_query
+from lama_core.types import Query
+
+Models = Callable[..., Any]
+FULL = Candidates("full", None)
+TEXTS = (
+    "The capital of France is [MASK].",
+    "[MASK] is a city in Germany, said Ann.",
+    'Anna (the [MASK]) was born in "[MASK]", in 1912.',
+    "Zürich's [MASK]",
+    "[MASK]",
+    "She's a [MASK] - who didn't live in Kraków: Oslo is the capital of [MASK]; it's not Rome!",
+)
+
+
+def queries() -> list[Query]:
+    return [parse_query(text) for text in TEXTS]
+
+
+def plain_rows(plain: tuple[Any, Any], query: Query) -> torch.Tensor:
+    """float32 [blank, vocabulary]: the tokenizer's own reading of the text, the whole sequence
+    through the model, log-softmax over everything."""
+    model, tokenizer = plain
+    encoded = tokenizer(query.text(tokenizer.mask_token), return_tensors="pt")
+    with torch.no_grad():
+        log_probs = model(**encoded).logits[0].log_softmax(-1)
+    return log_probs[encoded["input_ids"][0] == tokenizer.mask_token_id]
+
+
+def plain_next(plain: tuple[Any, Any], text: str) -> torch.Tensor:
+    """float32 [1, vocabulary]: the next token's log-probabilities after a text."""
+    model, tokenizer = plain
+    ids = tokenizer(text, return_tensors="pt")["input_ids"]
+    if ids.shape[1] == 0:
+        start = tokenizer.bos_token_id
+        ids = torch.tensor([[tokenizer.eos_token_id if start is None else start]])
+    with torch.no_grad():
+        return model(input_ids=ids.long()).logits[0, -1:].log_softmax(-1)
+
+
+def ids_of(columns: Columns) -> np.ndarray:
+    return columns.token_ids["after space"][:, 0]
+
+
+@pytest.mark.parametrize("family", MASKED)
+def test_masked_log_probs_equal_a_plain_forward_pass(
+    family: str, tiny_model: Models, plain_model: Models
+) -> None:
+    model, plain = tiny_model(family), plain_model(family)
+    columns = FULL.columns(model.vocabulary)
+    expected = torch.cat([plain_rows(plain, query) for query in queries()]).numpy()
+    encoded = model.encode_all(queries(), "both")
+    together = model.blank_log_probs(encoded, columns).log_probs
+    np.testing.assert_allclose(together, expected[:, ids_of(columns)], atol=1e-4)
+
+
+@pytest.mark.parametrize("family", MASKED)
+def test_masked_log_probs_do_not_depend_on_batch_order_or_padding(
+    family: str, tiny_model: Models
+) -> None:
+    model = tiny_model(family)
+    columns = FULL.columns(model.vocabulary)
+    encoded = model.encode_all(queries(), "both")
+    alone = [model.blank_log_probs([query], columns).log_probs for query in encoded]
+    backwards = model.blank_log_probs(encoded[::-1], columns).log_probs
+    np.testing.assert_allclose(backwards, np.concatenate(alone[::-1]), atol=1e-4)
+
+
+@pytest.mark.parametrize("family", CAUSAL)
+def test_causal_log_probs_left_of_the_blank_equal_a_plain_forward_pass(
+    family: str, tiny_model: Models, plain_model: Models
+) -> None:
+    model, plain = tiny_model(family), plain_model(family)
+    columns = FULL.columns(model.vocabulary)
+    asked = [query for query in queries() if query.n_blanks == 1]
+    expected = torch.cat([plain_next(plain, query.parts[0].rstrip()) for query in asked]).numpy()
+    encoded = model.encode_all(asked, "left")
+    for order in (slice(None), slice(None, None, -1)):
+        together = model.blank_log_probs(encoded[order], columns).log_probs
+        np.testing.assert_allclose(together, expected[order][:, ids_of(columns)], atol=1e-4)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_only_the_blanks_go_through_the_vocabulary_projection(
+    family: str, tiny_model: Models
+) -> None:
+    model = tiny_model(family)
+    rows: list[int] = []
+    output = model.model.get_output_embeddings()
+    handle = output.register_forward_hook(
+        lambda _module, arguments, _output: rows.append(
+            arguments[0].numel() // arguments[0].shape[-1]
+        )
+    )
+    asked = queries() if model.kind == "masked" else [queries()[0], queries()[1], queries()[4]]
+    try:
+        columns = FULL.columns(model.vocabulary)
+        model.blank_log_probs(model.encode_all(asked, "left"), columns)
+    finally:
+        handle.remove()
+    assert rows == [sum(query.n_blanks for query in asked)]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_probabilities_sum_to_at_most_one_over_the_full_vocabulary(
+    family: str, tiny_model: Models
+) -> None:
+    model = tiny_model(family)
+    log_probs = model.blank_log_probs(
+        [model.encode(queries()[0], "left")], FULL.columns(model.vocabulary)
+    ).log_probs
+    total = float(np.exp(log_probs.astype(np.float64)).sum())
+    assert 0.5 < total <= 1 + 1e-5  # special tokens and padding rows have the rest
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_bf16_gives_finite_log_probs_near_those_of_fp32(family: str, tiny_model: Models) -> None:
+    exact, rough = tiny_model(family), tiny_model(family, "bf16")
+    columns = FULL.columns(exact.vocabulary)
+    encoded = exact.encode_all([queries()[0]], "left")
+    wide = exact.blank_log_probs(encoded, columns).log_probs
+    narrow = rough.blank_log_probs(encoded, columns).log_probs
+    assert narrow.dtype == np.float32
+    assert np.isfinite(narrow).all()
+    assert rough.identity != exact.identity
+    assert np.corrcoef(wide[0], narrow[0])[0, 1] > 0.95
+
+
+@pytest.mark.parametrize("family", ("bert-cased", "gpt2"))
+def test_weights_that_are_not_numbers_give_one_clear_sentence(
+    family: str, tiny_model: Models, tmp_path: Any
+) -> None:
+    from tiny_models import open_family
+
+    model = open_family(family, tmp_path / family)
+    with torch.no_grad():
+        next(model.model.parameters()).fill_(float("nan"))
+    columns = FULL.columns(model.vocabulary)
+    with pytest.raises(UserError, match=r"not numbers.*precision fp32"):
+        model.blank_log_probs([model.encode(queries()[0], "left")], columns)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_text_longer_than_the_window_says_how_many_tokens_fit(
+    family: str, tiny_model: Models
+) -> None:
+    model = tiny_model(family)
+    query = parse_query("France " * 200 + "[MASK] .")
+    with pytest.raises(UserError, match=r"has \d+ tokens for .* and 80 fit"):
+        model.encode(query, "left")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_text_that_just_fills_the_window_is_scored(
+    family: str, tiny_model: Models, plain_model: Models
+) -> None:
+    model = tiny_model(family)
+    columns = FULL.columns(model.vocabulary)
+    query = parse_query("[MASK]")
+    for n_words in range(1, 90):
+        longer = Query(("France " * n_words, ""))
+        try:
+            model.encode(longer, "left")
+        except UserError:
+            break
+        query = longer
+    encoded = model.encode(query, "left")
+    assert len(encoded.token_ids) >= 72
+    scores = model.blank_log_probs([encoded], columns).log_probs
+    plain = plain_model(family)
+    expected = (
+        plain_rows(plain, query)
+        if model.kind == "masked"
+        else plain_next(plain, query.parts[0].rstrip())
+    )
+    np.testing.assert_allclose(scores, expected.numpy()[:, ids_of(columns)], atol=1e-4)

@@ -1,0 +1,452 @@
+"""Tiny randomly initialised models of every family, with real tokenizers, made without a network.
+
+Each tokenizer is trained on the sentences below by the algorithm of its family and set up by the
+family's own class, so that its spaces, marks and special tokens are those of the real models. The
+weights are random but wide, so that no two log-probabilities are alike by chance.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers
+from tokenizers import models as token_models
+from tokenizers.processors import TemplateProcessing
+from tokenizers.trainers import BpeTrainer, UnigramTrainer, WordPieceTrainer
+
+from lama_core.models.base import Kind
+from lama_core.models.causal import CausalModel
+from lama_core.models.loader import open_model
+from lama_core.models.masked import MaskedModel
+from lama_core.models.sources import Located
+
+WINDOW = 80
+CITIES = [
+    "Paris",
+    "London",
+    "Berlin",
+    "Rome",
+    "Madrid",
+    "Vienna",
+    "Oslo",
+    "Cairo",
+    "Lima",
+    "Tokyo",
+    "Zürich",
+    "Kraków",
+]
+COUNTRIES = [
+    "France",
+    "England",
+    "Germany",
+    "Italy",
+    "Spain",
+    "Austria",
+    "Norway",
+    "Egypt",
+    "Peru",
+    "Japan",
+    "Poland",
+]
+JOBS = [
+    "painter",
+    "singer",
+    "physicist",
+    "actor",
+    "teacher",
+    "lawyer",
+    "poet",
+    "may",
+    "May",
+    "marked",
+]
+
+
+def sentences() -> list[str]:
+    """What the tokenizers are trained on: short facts with capitals, accents and digits."""
+    texts = [f"The capital of {country} is {city}." for country, city in product(COUNTRIES, CITIES)]
+    texts += [f"{city} is a city in {country}, said Ann (the {job}) in 19{number}." for number, (
+        city, country, job) in enumerate(product(CITIES, COUNTRIES, JOBS))]  # fmt: skip
+    texts += [f"Anna was a {job} who didn't live in \"{city}\" - she's born." for job, city in
+              product(JOBS, CITIES)]  # fmt: skip
+    texts += ["paris london france england IT it It Us us US", "tokenization of words is hard"] * 9
+    return texts
+
+
+def word_pieces(special: Iterable[str], *, lower: bool) -> dict[str, int]:
+    """A WordPiece vocabulary, special tokens first."""
+    tokenizer = Tokenizer(token_models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lower)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = WordPieceTrainer(vocab_size=500, special_tokens=list(special), show_progress=False)
+    tokenizer.train_from_iterator(sentences(), trainer)
+    return tokenizer.get_vocab()
+
+
+def byte_pairs(
+    special: Iterable[str], *, size: int = 700
+) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """A byte-level BPE vocabulary and its merges, special tokens first."""
+    tokenizer = Tokenizer(token_models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = BpeTrainer(
+        vocab_size=size,
+        special_tokens=list(special),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(sentences(), trainer)
+    return _vocabulary_and_merges(tokenizer)
+
+
+def metaspace_pairs(special: Iterable[str]) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """A BPE vocabulary over `▁` with single bytes to fall back on, as Llama 2 has."""
+    single_bytes = [f"<0x{byte:02X}>" for byte in range(256)]
+    tokenizer = Tokenizer(token_models.BPE(byte_fallback=True, fuse_unk=True, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    trainer = BpeTrainer(
+        vocab_size=800, special_tokens=[*special, *single_bytes], show_progress=False
+    )
+    tokenizer.train_from_iterator(sentences(), trainer)
+    return _vocabulary_and_merges(tokenizer)
+
+
+def _vocabulary_and_merges(tokenizer: Tokenizer) -> tuple[dict[str, int], list[tuple[str, str]]]:
+
+    merges = json.loads(tokenizer.to_str())["model"]["merges"]
+    return tokenizer.get_vocab(), [(left, right) for left, right in merges]
+
+
+def unigrams(special: Iterable[str], unknown: str, *, lower: bool) -> list[tuple[str, float]]:
+    """A SentencePiece-Unigram vocabulary with its scores, special tokens first."""
+    special = list(special)
+    tokenizer = Tokenizer(token_models.Unigram())
+    tokenizer.normalizer = normalizers.Lowercase() if lower else None
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]
+    )
+    trainer = UnigramTrainer(
+        vocab_size=400, special_tokens=special, unk_token=unknown, show_progress=False
+    )
+    tokenizer.train_from_iterator(sentences(), trainer)
+
+    return [(piece, score) for piece, score in json.loads(tokenizer.to_str())["model"]["vocab"]]
+
+
+BERT_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+ROBERTA_SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+
+
+def eager_mask(text: str) -> AddedToken:
+    """A mask token that swallows the space on its left, as RoBERTa's does."""
+    return AddedToken(text, lstrip=True, special=True, normalized=False)
+
+
+def bert_tokenizer(*, lower: bool) -> Any:
+    return transformers.BertTokenizer(
+        vocab=word_pieces(BERT_SPECIAL, lower=lower), do_lower_case=lower
+    )
+
+
+def distilbert_tokenizer() -> Any:
+    return transformers.DistilBertTokenizer(
+        vocab=word_pieces(BERT_SPECIAL, lower=True), do_lower_case=True
+    )
+
+
+def mpnet_tokenizer() -> Any:
+    special = ("<s>", "<pad>", "</s>", "<unk>", "[UNK]")
+    vocabulary = word_pieces(special, lower=True)
+    vocabulary["<mask>"] = len(vocabulary)
+    return transformers.MPNetTokenizer(vocab=vocabulary, mask_token=eager_mask("<mask>"))
+
+
+def roberta_tokenizer() -> Any:
+    vocabulary, merges = byte_pairs(ROBERTA_SPECIAL)
+    return transformers.RobertaTokenizer(
+        vocab=vocabulary, merges=merges, mask_token=eager_mask("<mask>")
+    )
+
+
+def xlm_roberta_tokenizer() -> Any:
+    vocabulary = unigrams(("<s>", "<pad>", "</s>", "<unk>"), "<unk>", lower=False)
+    vocabulary.append(("<mask>", 0.0))
+    return transformers.XLMRobertaTokenizer(vocab=vocabulary, mask_token=eager_mask("<mask>"))
+
+
+def albert_tokenizer() -> Any:
+    special = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
+    return transformers.AlbertTokenizer(
+        vocab=unigrams(special, "<unk>", lower=True), mask_token=eager_mask("[MASK]")
+    )
+
+
+def deberta_tokenizer() -> Any:
+    vocabulary, merges = byte_pairs(("[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"))
+    return transformers.DebertaTokenizer(
+        vocab=vocabulary, merges=merges, mask_token=eager_mask("[MASK]")
+    )
+
+
+def deberta_v2_tokenizer() -> Any:
+    vocabulary = unigrams(("[PAD]", "[CLS]", "[SEP]", "[UNK]"), "[UNK]", lower=False)
+    vocabulary.append(("[MASK]", 0.0))
+    return transformers.DebertaV2Tokenizer(vocab=vocabulary, unk_id=3)
+
+
+def modernbert_tokenizer() -> Any:
+    """As the released file is: GPT-NeoX's byte-level BPE, the special tokens added behind it."""
+    vocabulary, merges = byte_pairs(())
+    tokenizer = Tokenizer(token_models.BPE(vocab=vocabulary, merges=merges))
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(["[UNK]", "[CLS]", "[SEP]", "[PAD]"])
+    tokenizer.add_special_tokens([eager_mask("[MASK]")])
+    ids = {text: tokenizer.token_to_id(text) for text in ("[CLS]", "[SEP]")}
+    tokenizer.post_processor = TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=list(ids.items())
+    )
+    names = {f"{name}_token": f"[{name.upper()}]" for name in ("unk", "cls", "sep", "pad")}
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, mask_token=eager_mask("[MASK]"), **names
+    )
+
+
+def gpt2_tokenizer() -> Any:
+    vocabulary, merges = byte_pairs(("<|endoftext|>",))
+    return transformers.GPT2Tokenizer(vocab=vocabulary, merges=merges)
+
+
+def neox_tokenizer() -> Any:
+    """Pythia's: a padding token that the vocabulary file doesn't count, no start token added."""
+    vocabulary, merges = byte_pairs(("<|endoftext|>", "<|padding|>"))
+    return transformers.GPTNeoXTokenizer(vocab=vocabulary, merges=merges)
+
+
+def opt_tokenizer() -> Any:
+    """GPT-2's with `</s>` before every text."""
+    vocabulary, merges = byte_pairs(("<s>", "<pad>", "</s>", "<unk>"))
+    tokenizer = transformers.GPT2Tokenizer(
+        vocab=vocabulary,
+        merges=merges,
+        bos_token="</s>",
+        eos_token="</s>",
+        unk_token="</s>",
+        pad_token="<pad>",
+        add_bos_token=True,
+    )
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single="</s> $A", special_tokens=[("</s>", vocabulary["</s>"])]
+    )
+    return tokenizer
+
+
+def llama_tokenizer() -> Any:
+    """Llama 2's: `▁`, single bytes to fall back on, `<s>` before every text, no padding token."""
+    vocabulary, merges = metaspace_pairs(("<unk>", "<s>", "</s>"))
+    tokenizer = transformers.LlamaTokenizer(vocab=vocabulary, merges=merges, add_bos_token=True)
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single="<s> $A", special_tokens=[("<s>", vocabulary["<s>"])]
+    )
+    return tokenizer
+
+
+def smollm_tokenizer() -> Any:
+    """SmolLM2's: byte-level BPE with single digits, chat control tokens, no start token added."""
+    special = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+    vocabulary, merges = byte_pairs(special)
+    tokenizer = Tokenizer(token_models.BPE(vocab=vocabulary, merges=merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Digits(individual_digits=True),
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(list(special))
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        bos_token="<|im_start|>",
+        eos_token="<|im_end|>",
+        unk_token="<|endoftext|>",
+        pad_token="<|im_end|>",
+    )
+
+
+def qwen_tokenizer() -> Any:
+    """Qwen2's: composes accents, splits digits, has neither a start nor an unknown token."""
+    vocabulary, merges = byte_pairs(())
+    tokenizer = Tokenizer(token_models.BPE(vocab=vocabulary, merges=merges))
+    tokenizer.normalizer = normalizers.NFC()
+    split = Regex(
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+        r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(split, behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(["<|endoftext|>", "<|im_start|>", "<|im_end|>"])
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>"
+    )
+
+
+def tiny(**options: Any) -> dict[str, Any]:
+    """Sizes that most families name alike."""
+    return {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 48,
+        "max_position_embeddings": WINDOW,
+        "initializer_range": 0.35,
+    } | options
+
+
+@dataclass(frozen=True)
+class Family:
+    """How a tiny model of one family is made.
+
+    extra_rows: how much wider the output is than the tokenizer's vocabulary, as Pythia's is.
+    """
+
+    kind: Kind
+    tokenizer: Callable[[], Any]
+    config: str
+    model: str
+    sizes: dict[str, Any]
+    cased: bool = True
+    extra_rows: int = 0
+
+
+DISTIL = {
+    "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48, "max_position_embeddings": WINDOW,
+    "initializer_range": 0.35,
+}  # fmt: skip
+DISENTANGLED = {
+    "relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_biased_input": False,
+    "max_relative_positions": WINDOW, "type_vocab_size": 0,
+}  # fmt: skip
+GPT2_SIZES = {
+    "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": WINDOW, "initializer_range": 0.35,
+}  # fmt: skip
+OPT_SIZES = {
+    "hidden_size": 32, "word_embed_proj_dim": 24, "num_hidden_layers": 2, "ffn_dim": 48,
+    "num_attention_heads": 4, "max_position_embeddings": WINDOW, "init_std": 0.35,
+    "do_layer_norm_before": True,
+}  # fmt: skip
+
+FAMILIES: dict[str, Family] = {
+    "bert-cased": Family(
+        "masked", lambda: bert_tokenizer(lower=False), "BertConfig", "BertForMaskedLM", tiny()
+    ),
+    "bert-uncased": Family(
+        "masked", lambda: bert_tokenizer(lower=True), "BertConfig", "BertForMaskedLM", tiny(),
+        cased=False,
+    ),
+    "distilbert": Family(
+        "masked", distilbert_tokenizer, "DistilBertConfig", "DistilBertForMaskedLM", DISTIL,
+        cased=False,
+    ),
+    "roberta": Family(
+        "masked", roberta_tokenizer, "RobertaConfig", "RobertaForMaskedLM",
+        tiny(max_position_embeddings=WINDOW + 2),
+    ),
+    "xlm-roberta": Family(
+        "masked", xlm_roberta_tokenizer, "XLMRobertaConfig", "XLMRobertaForMaskedLM",
+        tiny(max_position_embeddings=WINDOW + 2),
+    ),
+    "albert": Family(
+        "masked", albert_tokenizer, "AlbertConfig", "AlbertForMaskedLM",
+        tiny(embedding_size=16), cased=False,
+    ),
+    "electra": Family(
+        "masked", lambda: bert_tokenizer(lower=True), "ElectraConfig", "ElectraForMaskedLM",
+        tiny(embedding_size=24), cased=False,
+    ),
+    "mpnet": Family(
+        "masked", mpnet_tokenizer, "MPNetConfig", "MPNetForMaskedLM",
+        tiny(max_position_embeddings=WINDOW + 2), cased=False,
+    ),
+    "deberta": Family(
+        "masked", deberta_tokenizer, "DebertaConfig", "DebertaForMaskedLM", tiny(**DISENTANGLED)
+    ),
+    "deberta-v3": Family(
+        "masked", deberta_v2_tokenizer, "DebertaV2Config", "DebertaV2ForMaskedLM",
+        tiny(**DISENTANGLED, position_buckets=16, norm_rel_ebd="layer_norm", share_att_key=True),
+    ),
+    "modernbert": Family(
+        "masked", modernbert_tokenizer, "ModernBertConfig", "ModernBertForMaskedLM",
+        tiny(local_attention=8), extra_rows=7,
+    ),
+    "gpt2": Family("causal", gpt2_tokenizer, "GPT2Config", "GPT2LMHeadModel", GPT2_SIZES),
+    "pythia": Family(
+        "causal", neox_tokenizer, "GPTNeoXConfig", "GPTNeoXForCausalLM", tiny(), extra_rows=9
+    ),
+    "opt": Family("causal", opt_tokenizer, "OPTConfig", "OPTForCausalLM", OPT_SIZES),
+    "llama": Family(
+        "causal", llama_tokenizer, "LlamaConfig", "LlamaForCausalLM", tiny(num_key_value_heads=2)
+    ),
+    "smollm2": Family(
+        "causal", smollm_tokenizer, "LlamaConfig", "LlamaForCausalLM",
+        tiny(num_key_value_heads=1, tie_word_embeddings=True),
+    ),
+    "qwen2": Family(
+        "causal", qwen_tokenizer, "Qwen2Config", "Qwen2ForCausalLM",
+        tiny(num_key_value_heads=2, tie_word_embeddings=True), extra_rows=5,
+    ),
+}  # fmt: skip
+MASKED = tuple(name for name, family in FAMILIES.items() if family.kind == "masked")
+CAUSAL = tuple(name for name, family in FAMILIES.items() if family.kind == "causal")
+
+
+@cache
+def tiny_tokenizer(name: str) -> Any:
+    """The tokenizer of a family, made once."""
+    return FAMILIES[name].tokenizer()
+
+
+def make_model(name: str, *, seed: int = 0) -> tuple[Any, Any]:
+    """A family's random model in evaluation mode, and its tokenizer."""
+    family = FAMILIES[name]
+    tokenizer = tiny_tokenizer(name)
+    special = {
+        f"{which}_token_id": getattr(tokenizer, f"{which}_token_id")
+        for which in ("pad", "bos", "eos", "cls", "sep")
+    }
+    config = getattr(transformers, family.config)(
+        vocab_size=len(tokenizer) + family.extra_rows, **special, **family.sizes
+    )
+    torch.manual_seed(seed)
+    model = getattr(transformers, family.model)(config).eval()
+    with torch.no_grad():  # biases begin at 0, where a forgotten one would not show
+        for label, weight in model.named_parameters():
+            if label.endswith("bias"):
+                weight.normal_(std=0.3)
+    return model, tokenizer
+
+
+def save_model_folder(name: str, folder: Path, *, seed: int = 0) -> Path:
+    """A family's random model as a folder of safetensors with its tokenizer."""
+    model, tokenizer = make_model(name, seed=seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def open_family(name: str, folder: Path, *, precision: str = "fp32") -> MaskedModel | CausalModel:
+    """A family's random model, saved to a folder and opened by the library."""
+    save_model_folder(name, folder)
+    return open_model(name, Located(folder, f"tiny-{name}"), FAMILIES[name].kind, precision)
