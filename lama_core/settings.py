@@ -51,14 +51,10 @@ def _one_of(text: str, choices: Sequence[str], what: str) -> str:
     return text
 
 
-def prepare(
-    settings: ClozeSettings, on_progress: OnProgress = silent
-) -> tuple[tuple["Model", ...], Candidates]:
-    """The chosen models, loaded, and the candidates that fit them all.
-
-    Raises UserError for too many models, one chosen twice, or what `load_model` and
-    `resolve_candidates` refuse.
-    """
+def check_choice(settings: ClozeSettings) -> None:
+    """Raise UserError if the choice can't be asked: no model, too many, or one twice."""
+    if not settings.models:
+        raise UserError("No model is chosen: choose at least one.")
     if len(settings.models) > MAX_MODELS:
         raise UserError(f"{len(settings.models)} models are chosen; at most {MAX_MODELS} fit.")
     doubles = {name for name in settings.models if settings.models.count(name) > 1}
@@ -66,14 +62,25 @@ def prepare(
         raise UserError(f"The model {sorted(doubles)[0]!r} is chosen twice: leave one out.")
     if settings.n_rescored < 2:
         raise UserError(f"{settings.n_rescored} words to rescore are too few: choose at least 2.")
-    models = tuple(
+
+
+def load_models(settings: ClozeSettings, on_progress: OnProgress = silent) -> tuple["Model", ...]:
+    """The chosen models, fetched and loaded where they must be.
+
+    Raises UserError for what `check_choice` and `load_model` refuse.
+    """
+    check_choice(settings)
+    return tuple(
         load_model(name, precision=settings.precision, on_progress=on_progress)
         for name in settings.models
     )
+
+
+def choose_candidates(settings: ClozeSettings, models: Sequence["Model"]) -> Candidates:
+    """The candidates that fit all the models."""
     vocabularies = [model.vocabulary for model in models]
-    return models, resolve_candidates(
-        settings.candidates, vocabularies, lama=_published_vocabulary(settings.candidates)
-    )
+    published = _published_vocabulary(settings.candidates)
+    return resolve_candidates(settings.candidates, vocabularies, lama=published)
 
 
 def _published_vocabulary(name: str) -> Path | None:

@@ -5,6 +5,7 @@ Torch is imported only inside the commands that need it.
 
 import importlib
 import pkgutil
+import signal
 import sys
 
 import typer
@@ -34,6 +35,8 @@ def make_app() -> typer.Typer:
 
 def main() -> None:
     """Run the command line; a user's mistake is one line on standard error and exit status 2."""
+    # Ended from outside, a command leaves its blocks, so that half-made files are removed.
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(143))
     try:
         make_app()()
     except UserError as error:

@@ -59,7 +59,8 @@ def cloze(
         n_rescored=rescored,
     )
     with show.progress() as on_progress:
-        models, words = settings.prepare(chosen, on_progress)
+        models = settings.load_models(chosen, on_progress)
+    words = settings.choose_candidates(chosen, models)
     answer = ask_all(
         models,
         query,

@@ -4,6 +4,7 @@ Results go to standard output, everything else to standard error.
 """
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -54,7 +55,13 @@ def size(n_bytes: int | None) -> str:
 
 @contextmanager
 def progress() -> Iterator[OnProgress]:
-    """A progress bar on standard error, as the callback that the library reports to."""
+    """A progress bar on standard error, as the callback that the library reports to.
+
+    With LAMA_PROGRESS=json, a JSON line a report instead, which a page can follow.
+    """
+    if os.environ.get("LAMA_PROGRESS") == "json":
+        yield lambda *report: print(json.dumps({"progress": report}), file=sys.stderr, flush=True)
+        return
     bar = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),

@@ -81,6 +81,12 @@ class ModelCache:
                 for (name, precision), model in self._models.items()
             )
 
+    def identity(self, name: str, precision: str) -> str | None:
+        """The identity of a model that is loaded; None if it isn't."""
+        with self._lock:
+            model = self._models.get((name, precision))
+            return model.identity if model is not None else None
+
     def drop(self, name: str) -> None:
         """Unload a model, in every precision."""
         with self._lock:

@@ -1,0 +1,136 @@
+"""Cloze: a sentence with a blank, and what each model would put there."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from lama_core.cloze import ClozeAnswer, ModelAnswer, agreement
+from lama_core.models.catalog import find_model
+from lama_core.models.sources import locate
+from lama_core.prompts import parse_query
+from lama_core.settings import ClozeSettings, check_choice
+from lama_core.types import Query
+from pages.ui import cache, export, predictions, state
+from pages.ui.colours import model_colours
+from pages.ui.fetching import draw_offer
+from pages.ui.messages import faults_shown, plain
+
+COLUMNS_PER_ROW = 4
+
+
+def draw_question() -> tuple[str, str, state.ClozeChoice | None]:
+    """The widgets: the text, the gold, and everything that is chosen besides."""
+    st.header("Cloze", anchor=False)
+    st.caption(
+        "Type a sentence with a blank: each model ranks the words that it would put there. "
+        "What comes first shows what it has learnt, and how it was asked."
+    )
+    first_text, first_gold = state.examples()[0]
+    sentence, word = st.columns([3, 1], vertical_alignment="bottom")
+    text = sentence.text_input(
+        "Sentence with a blank",
+        first_text,
+        key="text",
+        bind=state.BOUND,
+        help="Write ___ (three underscores), [MASK], <mask> or [Y] where a word is missing. "
+        "Several blanks get a list each.",
+    )
+    gold = word.text_input(
+        "Gold (optional)",
+        first_gold,
+        key="gold",
+        bind=state.BOUND,
+        help="The word that should be there. Its rank is shown for every model, even far down the "
+        "list; a word of several pieces is scored as several.",
+    )
+    models, more = st.columns([3, 1], vertical_alignment="bottom")
+    with models:
+        names = state.choose_models()
+    with more, st.container(horizontal=True):
+        with st.popover("Examples", icon=":material/lightbulb:"):
+            state.draw_examples()
+        with st.popover("Options", icon=":material/tune:"):
+            choice = state.choose_cloze_options(names)
+    return text or "", gold or "", choice
+
+
+def draw_columns(query: Query, gold: str, choice: state.ClozeChoice) -> tuple[ModelAnswer, ...]:
+    """One column a model, filled as each is done; a model that isn't here is offered instead."""
+    names = choice.settings.models
+    here = tuple(name for name in names if locate(find_model(name)))
+    settings = replace(choice.settings, models=here)
+    colours = model_colours(names)
+    summary = st.container()
+    boxes: dict[str, st.delta_generator.DeltaGenerator] = {}
+    for first in range(0, len(names), COLUMNS_PER_ROW):
+        row = names[first : first + COLUMNS_PER_ROW]
+        boxes |= dict(zip(row, st.columns(len(row), gap="medium", border=True), strict=True))
+    waiting = {}
+    for name, box in boxes.items():
+        with box:
+            head = st.container()
+            if name not in here:
+                entry = find_model(name)
+                with head:
+                    predictions.draw_head(name, state.title_of(name), colours[name], "not here yet")
+                draw_offer(entry)
+            else:
+                waiting[name] = (head, st.empty())
+                waiting[name][1].skeleton(height=220)
+    answers = {}
+    for name, (head, place) in waiting.items():
+        with place.container(), faults_shown(), st.spinner("Asking the model", show_time=True):
+            answers[name] = cache.cloze_answer(
+                settings, name, query.text(), gold, choice.top_k, choice.renormalise
+            )
+        with head:
+            detail = predictions.describe(answers[name]) if name in answers else ""
+            predictions.draw_head(name, state.title_of(name), colours[name], detail)
+    given = tuple(answers.values())
+    for blank in range(query.n_blanks):
+        shared = {word: len(who) for word, who in agreement(given, blank)}
+        if len(given) > 1:
+            with summary:
+                if query.n_blanks > 1:
+                    st.caption(f"Blank {blank + 1} of {query.n_blanks}")
+                predictions.draw_agreement(given, shared, blank)
+        for name, answer in answers.items():
+            place = waiting[name][1] if blank == 0 else boxes[name].empty()
+            with place.container():
+                if query.n_blanks > 1:
+                    st.caption(f"Blank {blank + 1} of {query.n_blanks}")
+                predictions.draw_answers(answer.blanks[blank], colours[name], shared, len(given))
+    return given
+
+
+def draw_notes(settings: ClozeSettings, answers: tuple[ModelAnswer, ...]) -> None:
+    """Which words were ranked, and how their probabilities are to be read."""
+    candidates, _ = cache.candidates_of(settings)
+    if candidates.words is None:
+        sizes = ", ".join(f"{answer.n_candidates:,}" for answer in answers)
+        text = f"Ranked: each model's whole vocabulary ({sizes} tokens)."
+    else:
+        text = f"Ranked: {len(candidates.words):,} words ({plain(candidates.name)})."
+        if candidates.fold_case:
+            text += (
+                " Words are lower-cased because an uncased model takes part; a cased model's "
+                "probability is the sum over a word's case variants."
+            )
+    st.caption(text)
+
+
+def main() -> None:
+    """Read what is asked, ask each model, draw the answers."""
+    with faults_shown():
+        text, gold, choice = draw_question()
+        query = parse_query(text)
+        check_choice(choice.settings)
+        answers = draw_columns(query, gold, choice)
+        if answers:
+            asked = replace(choice.settings, models=tuple(answer.name for answer in answers))
+            draw_notes(asked, answers)
+            candidates, _ = cache.candidates_of(asked)
+            export.draw_cloze_export(ClozeAnswer(text, candidates, answers), asked, gold, choice)
+
+
+main()

@@ -1,0 +1,38 @@
+"""One colour a model, the same on every page and chart.
+
+The palette is Okabe and Ito's (2008), which colour-blind people can tell apart; its yellow is left
+out and its black replaced by a grey, which are lost on a light or a dark page. Blue and vermilion
+are lightened to stand out on both.
+"""
+
+from collections.abc import Sequence
+
+from lama_core.models.catalog import known_models
+
+PALETTE = (
+    "#2c86c7",  # blue
+    "#e0913a",  # orange
+    "#1aa179",  # bluish green
+    "#c76aa5",  # reddish purple
+    "#dd5b33",  # vermilion
+    "#62b5e8",  # sky blue
+    "#8a8f98",  # grey
+    "#9a7b4f",  # brown
+)
+PUBLISHED = "#8a8f98"
+
+
+def model_colours(names: Sequence[str]) -> dict[str, str]:
+    """Model name -> colour.
+
+    A model keeps the colour of its place in the catalogue. Where two that are shown together have
+    the same one, the later takes the next colour that is free.
+    """
+    places = {entry.name: place for place, entry in enumerate(known_models())}
+    taken: dict[str, str] = {}
+    for name in names:
+        start = places.get(name, sum(name.encode()))
+        choices = [PALETTE[(start + step) % len(PALETTE)] for step in range(len(PALETTE))]
+        free = [colour for colour in choices if colour not in taken.values()]
+        taken.setdefault(name, (free or choices)[0])
+    return taken

@@ -1,0 +1,41 @@
+"""The look that Streamlit's theme can't set: tables of predictions, chips, spacing.
+
+Colours follow the theme (currentColor, --st-*), so light and dark need no second set.
+"""
+
+import streamlit as st
+
+CSS = """
+.stMainBlockContainer { padding-top: 3.6rem; max-width: 90rem; }
+.lx { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }
+.lx td, .lx th { border: 0; padding: .28rem .4rem; text-align: left; vertical-align: middle; }
+.lx th { font-size: .78rem; font-weight: 400; opacity: .7; padding-top: 0; }
+.lx .rank { width: 1.6em; opacity: .6; text-align: right; }
+.lx .word { min-width: 6.5em; max-width: 13em; overflow-wrap: anywhere; font-size: 1.05rem; }
+.lx .bar { width: 45%; }
+.lx .bar > div { height: .85rem; border-radius: 2px; min-width: 1px; }
+.lx .bar { background: linear-gradient(color-mix(in srgb, currentColor 8%, transparent) 0 0)
+           center / calc(100% - .8rem) .85rem no-repeat; }
+.lx .num { text-align: right; width: 4em; white-space: nowrap; }
+.lx .muted, .lx-muted { opacity: .68; font-size: .86rem; }
+.lx tr.gold .word { font-weight: 700; }
+.lx tr.gold .word::after { content: " ✓"; }
+.lx .shared { font-size: .74rem; border: 1px solid currentColor; border-radius: 1em; opacity: .75;
+              padding: 0 .45em; margin-left: .45em; white-space: nowrap; }
+.lx-head { display: flex; gap: .5rem; align-items: baseline; flex-wrap: wrap; }
+.lx-dot { width: .75rem; height: .75rem; border-radius: 50%; display: inline-block; }
+.lx-name { font-weight: 650; font-size: 1.12rem; overflow-wrap: anywhere; }
+.lx-chip { display: inline-block; border-radius: 1em; padding: .1em .7em; margin: .1em .25em .1em 0;
+           background: color-mix(in srgb, currentColor 9%, transparent); overflow-wrap: anywhere; }
+.lx-sentence { font-size: 1.35rem; line-height: 1.5; overflow-wrap: anywhere; }
+.lx-sentence b { border-bottom: 2px solid currentColor; padding: 0 .15em; }
+@media (max-width: 640px) {
+  .lx .bar { width: 30%; }
+  .stMainBlockContainer { padding: 3.6rem 1rem; }
+}
+"""
+
+
+def draw_style() -> None:
+    """Put the style sheet on the page; call once a run, in the router."""
+    st.html(f"<style>{CSS}</style>")
