@@ -46,7 +46,7 @@ SCHEMA = pa.schema(
         ("relation", _words(pa.int16())),
         ("source", _words(pa.int16())),
         ("type", _words(pa.int16())),
-        ("subject", pa.string()),
+        ("subject", _words(pa.int32())),
         ("object", _words(pa.int32())),
         ("prompt", pa.int16()),
         ("query", pa.string()),

@@ -1,0 +1,177 @@
+"""Two runs on the same facts: differences with intervals, McNemar's test, agreement, flips.
+
+Rows are paired by fact and prompt; rows that only one of the runs counts are left out and counted.
+
+McNemar's test, exact: of the b + c facts on which only one run is right, the number that only A
+gets right is Binomial(b + c, 1/2) if neither is better; p is two-sided.
+Cohen's kappa = (observed - expected agreement) / (1 - expected), of being right.
+Source: McNemar 1947; Cohen 1960; intervals see `intervals`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+from lama_core.errors import UserError
+from lama_core.metrics.intervals import LEVEL, Interval, draw_differences, quantile_interval
+from lama_core.ranking import Ranking
+from lama_core.runs import Run
+
+
+@dataclass(frozen=True, slots=True)
+class McNemar:
+    """only_a, only_b: facts that only one run gets right. p: two-sided, 1 where there are none."""
+
+    only_a: int
+    only_b: int
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """P@k of B minus P@k of A, on the same facts.
+
+    relation: empty for the unweighted mean over relations. interval: of the difference.
+    """
+
+    relation: str
+    n: int
+    a: float
+    b: float
+    difference: float
+    interval: Interval
+    only_a: int
+    only_b: int
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Shares of the paired facts.
+
+    same_first: both give the same first answer, compared without case. kappa: of being right.
+    """
+
+    same_first: float
+    both_right: float
+    both_wrong: float
+    only_a: float
+    only_b: float
+    kappa: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs compared.
+
+    total: the unweighted mean over relations. pairs: one row a paired fact, with `right_a`,
+    `right_b`, ranks, first answers. n_unpaired: rows that only one run counts.
+    """
+
+    total: Difference
+    relations: tuple[Difference, ...]
+    mcnemar: McNemar
+    agreement: Agreement
+    pairs: pd.DataFrame
+    n_unpaired: int
+
+    @property
+    def flips(self) -> pd.DataFrame:
+        """The paired facts that only one run gets right."""
+        return self.pairs[self.pairs["right_a"] != self.pairs["right_b"]]
+
+
+def mcnemar(right_a: NDArray[np.bool_], right_b: NDArray[np.bool_]) -> McNemar:
+    """McNemar's exact test on paired outcomes, bool [fact] each."""
+    only_a = int((right_a & ~right_b).sum())
+    only_b = int((right_b & ~right_a).sum())
+    p = binomtest(only_a, only_a + only_b).pvalue if only_a + only_b else 1.0
+    return McNemar(only_a, only_b, float(p))
+
+
+def agreement(
+    right_a: NDArray[np.bool_], right_b: NDArray[np.bool_], same_first: NDArray[np.bool_]
+) -> Agreement:
+    """How far two runs agree, in shares of the facts; NaN without facts."""
+    if not len(right_a):
+        return Agreement(*[float("nan")] * 6)
+    both, neither = float(np.mean(right_a & right_b)), float(np.mean(~right_a & ~right_b))
+    a, b = float(right_a.mean()), float(right_b.mean())
+    expected = a * b + (1 - a) * (1 - b)
+    kappa = (both + neither - expected) / (1 - expected) if expected < 1 else 1.0
+    return Agreement(float(same_first.mean()), both, neither, a - both, b - both, kappa)
+
+
+def pair_rows(a: Run, b: Run, *, ranking: Ranking, k: int = 1) -> tuple[pd.DataFrame, int]:
+    """The rows that both runs count, side by side, and how many only one of them counts."""
+    columns = ["fact_id", "prompt", f"rank_{ranking}", "log_prob", "first"]
+    both = ["relation", "source", "type", "subject", "object", "query"]
+    left = a.facts.loc[a.facts["excluded"].isna(), [*columns, *both]]
+    right = b.facts.loc[b.facts["excluded"].isna(), columns]
+    pairs = left.merge(right, on=["fact_id", "prompt"], suffixes=("_a", "_b"), sort=False)
+    pairs = pairs.rename(columns={f"rank_{ranking}_{run}": f"rank_{run}" for run in "ab"})
+    for run in "ab":
+        pairs[f"right_{run}"] = pairs[f"rank_{run}"] <= k
+    firsts = (pairs[f"first_{run}"].astype(str).str.lower() for run in "ab")
+    pairs["same_first"] = next(firsts) == next(firsts)
+    return pairs, len(left) + len(right) - 2 * len(pairs)
+
+
+def compare(
+    a: Run,
+    b: Run,
+    *,
+    ranking: Ranking = "filtered",
+    k: int = 1,
+    relations: Sequence[str] | None = None,
+    level: float = LEVEL,
+) -> Comparison:
+    """Run B against run A, by relation and over all.
+
+    relations: only these. Raises UserError if the runs have no fact in common.
+    """
+    pairs, n_unpaired = pair_rows(a, b, ranking=ranking, k=k)
+    if relations is not None:
+        pairs = pairs[pairs["relation"].isin(relations)]
+    if pairs.empty:
+        raise UserError(
+            f"The runs {a.info.id} and {b.info.id} have no fact in common that both count."
+        )
+    pairs = pairs.reset_index(drop=True)
+    names = pd.unique(pairs["relation"].astype(str))
+    codes = pd.Categorical(pairs["relation"].astype(str), categories=names).codes
+    right_a, right_b = pairs["right_a"].to_numpy(), pairs["right_b"].to_numpy()
+    totals = np.bincount(codes, minlength=len(names))
+    only_a = np.bincount(codes[right_a & ~right_b], minlength=len(names))
+    only_b = np.bincount(codes[right_b & ~right_a], minlength=len(names))
+    shares_a = np.bincount(codes, right_a, minlength=len(names)) / totals
+    shares_b = np.bincount(codes, right_b, minlength=len(names)) / totals
+    samples = draw_differences(only_b, only_a, totals)
+    rows = tuple(
+        Difference(
+            str(name),
+            int(totals[at]),
+            float(shares_a[at]),
+            float(shares_b[at]),
+            float(shares_b[at] - shares_a[at]),
+            quantile_interval(samples[at], level=level),
+            int(only_a[at]),
+            int(only_b[at]),
+        )
+        for at, name in enumerate(names)
+    )
+    total = Difference(
+        "",
+        int(totals.sum()),
+        float(shares_a.mean()),
+        float(shares_b.mean()),
+        float(shares_b.mean() - shares_a.mean()),
+        quantile_interval(samples.mean(axis=0), level=level),
+        int(only_a.sum()),
+        int(only_b.sum()),
+    )
+    agreed = agreement(right_a, right_b, pairs["same_first"].to_numpy(dtype=bool))
+    return Comparison(total, rows, mcnemar(right_a, right_b), agreed, pairs, n_unpaired)

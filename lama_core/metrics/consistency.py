@@ -1,0 +1,98 @@
+"""Whether a model says the same when the same is asked in other words, or the opposite.
+
+Paraphrases (Elazar et al. 2021, ParaRel): of all pairs of paraphrases of a relation, the share that
+give the same first prediction for a fact,
+
+    consistency = sum over facts of sum over words of C(m, 2) / sum over facts of C(n, 2)
+
+with n paraphrases asked and m of them answered by the word. Consistent accuracy: the share of facts
+that every paraphrase gets right. The paper's candidates are the relation's own objects.
+
+Negation (Kassner & Schütze 2020): the share of facts with the same first prediction for the query
+and its negation, and Spearman's correlation of the two distributions over the candidates.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from lama_core.ranking import Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class Consistency:
+    """Of one relation, or the unweighted mean over relations.
+
+    consistency: share of agreeing pairs. accuracy: P@1 over all prompts. consistent_accuracy: share
+    of facts that every prompt gets right. n_facts: with at least two prompts asked.
+    """
+
+    relation: str
+    consistency: float
+    accuracy: float
+    consistent_accuracy: float
+    n_facts: int
+    n_prompts: int
+
+
+def paraphrase_consistency(
+    facts: pd.DataFrame, *, ranking: Ranking = "filtered"
+) -> tuple[Consistency, ...]:
+    """One row a relation that was asked with several prompts, in the rows' order.
+
+    facts: rows of a run with several prompts (`Run.facts`).
+    """
+    kept = facts[facts["excluded"].isna()]
+    frame = pd.DataFrame(
+        {
+            "relation": kept["relation"].astype(str),
+            "fact": kept["fact_id"],
+            "prompt": kept["prompt"],
+            "first": kept["first"].astype(str),
+            "right": kept[f"rank_{ranking}"] == 1,
+        }
+    )
+    by_fact = ["relation", "fact"]
+    same = frame.groupby([*by_fact, "first"], sort=False).size()
+    agreeing = (same * (same - 1) // 2).groupby(level=by_fact, sort=False).sum()
+    facts_ = frame.groupby(by_fact, sort=False).agg(
+        n=("right", "size"), right=("right", "sum"), all_right=("right", "all")
+    )
+    facts_["pairs"] = facts_["n"] * (facts_["n"] - 1) // 2
+    facts_["agreeing"] = agreeing
+    facts_ = facts_[facts_["n"] > 1]
+    prompts = frame.groupby("relation", sort=False)["prompt"].nunique()
+    return tuple(
+        Consistency(
+            str(relation),
+            float(group["agreeing"].sum() / group["pairs"].sum()),
+            float(group["right"].sum() / group["n"].sum()),
+            float(group["all_right"].mean()),
+            len(group),
+            int(prompts[str(relation)]),
+        )
+        for relation, group in facts_.groupby(level="relation", sort=False)
+    )
+
+
+def overlap(first: NDArray[np.object_], other: NDArray[np.object_]) -> float:
+    """Share of queries with the same first prediction; NaN for none."""
+    return float(np.mean(first == other)) if len(first) else float("nan")
+
+
+def spearman_rows(
+    log_probs: NDArray[np.float32], other: NDArray[np.float32]
+) -> NDArray[np.float64]:
+    """Spearman's rank correlation of two distributions, float64 [query]; NaN if one is flat.
+
+    log_probs, other: float32 [query, candidate]. Ties get their mean rank.
+    """
+    ranks, others = rankdata(log_probs, axis=1), rankdata(other, axis=1)
+    ranks -= ranks.mean(axis=1, keepdims=True)
+    others -= others.mean(axis=1, keepdims=True)
+    scale = np.sqrt((ranks**2).sum(axis=1) * (others**2).sum(axis=1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(scale > 0, (ranks * others).sum(axis=1) / scale, np.nan)

@@ -1,0 +1,145 @@
+"""Figure 3: what goes together with a right first answer.
+
+Pearson's correlation, over facts, of P@1 (1 when the gold is first) with
+
+    SM    mentions of the subject in the training text
+    OM    mentions of the object in the training text
+    LPFP  log-probability of the first prediction
+    SOCS  cosine of the subject's and the object's vectors
+    ST    words of the subject (standard tokenisation)
+    SWP   pieces of the subject (the model's tokenisation)
+
+Source: Petroni et al. 2019, Figure 3. Departures: the vectors are the model's own input embeddings
+(the paper took spaCy's), and the mentions come from the source that the result names.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from lama_core.ranking import Ranking
+from lama_core.runs import Run
+
+NAMES = ("SM", "OM", "LPFP", "SOCS", "ST", "SWP", "P@1")
+LABELS = {
+    "SM": "subject mentions",
+    "OM": "object mentions",
+    "LPFP": "log-probability of the first prediction",
+    "SOCS": "cosine of subject and object vectors",
+    "ST": "subject tokens",
+    "SWP": "subject word pieces",
+    "P@1": "right first answer",
+}
+
+WordVectors = Callable[[Sequence[str]], NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Mentions:
+    """How often a name stands in some text.
+
+    source: what was counted, for people. count: names -> float64 [name], NaN where unknown.
+    """
+
+    source: str
+    count: Callable[[Sequence[str]], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """Figure 3 as data.
+
+    matrix: DataFrame [name, name] of correlations, NaN where a column doesn't vary. mentions: what
+    was counted. n: facts.
+    """
+
+    matrix: pd.DataFrame
+    mentions: str
+    n: int
+
+    @property
+    def with_precision(self) -> pd.Series:
+        """The last row of the figure: each measure's correlation with P@1."""
+        return self.matrix["P@1"].drop("P@1")
+
+
+def correlate(
+    run: Run,
+    mentions: Mentions,
+    word_vectors: WordVectors | None = None,
+    *,
+    ranking: Ranking = "filtered",
+    relations: Sequence[str] | None = None,
+) -> Correlations:
+    """Figure 3's matrix for one run.
+
+    word_vectors: words -> float32 [word, dim], such as a model's `word_vectors`; None leaves SOCS
+    out (NaN). relations: only these.
+    """
+    facts = run.facts
+    kept = facts["excluded"].isna()
+    if relations is not None:
+        kept &= facts["relation"].isin(relations)
+    facts = facts[kept]
+    subjects, objects = facts["subject"].astype(str), facts["object"].astype(str)
+    table = pd.DataFrame(
+        {
+            "SM": _by_name(subjects, mentions.count),
+            "OM": _by_name(objects, mentions.count),
+            "LPFP": facts["first_log_prob"].to_numpy(dtype=np.float64),
+            "SOCS": np.nan
+            if word_vectors is None
+            else cosines(word_vectors, list(subjects), list(objects)),
+            "ST": facts["subject_tokens"].to_numpy(dtype=np.float64),
+            "SWP": facts["subject_pieces"].to_numpy(dtype=np.float64),
+            "P@1": (facts[f"rank_{ranking}"] == 1).to_numpy(dtype=np.float64),
+        }
+    )
+    return Correlations(pearson_matrix(table), mentions.source, len(table))
+
+
+def pearson_matrix(table: pd.DataFrame) -> pd.DataFrame:
+    """Pearson's correlation of every pair of columns over the rows where both are known.
+
+    NaN where a column doesn't vary.
+    """
+    return table.astype(np.float64).corr(method="pearson", min_periods=2)
+
+
+def cosines(
+    word_vectors: WordVectors, subjects: Sequence[str], objects: Sequence[str]
+) -> NDArray[np.float64]:
+    """Cosine of each subject's and object's vectors, float64 [fact]; NaN for a zero vector."""
+    names = list(dict.fromkeys([*subjects, *objects]))
+    vectors = np.asarray(word_vectors(names), dtype=np.float64)
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        vectors = np.where(norms > 0, vectors / norms, np.nan)
+    at = {name: number for number, name in enumerate(names)}
+    left = vectors[[at[name] for name in subjects]]
+    right = vectors[[at[name] for name in objects]]
+    return np.einsum("ij,ij->i", left, right)
+
+
+def wordfreq_mentions() -> Mentions:
+    """Occurrences in a thousand million words of English, by the package wordfreq.
+
+    A name of several words gets what the package makes of its words' frequencies.
+    """
+
+    def count(names: Sequence[str]) -> NDArray[np.float64]:
+        from wordfreq import word_frequency
+
+        return np.array([word_frequency(name, "en") * 1e9 for name in names], dtype=np.float64)
+
+    return Mentions("wordfreq (occurrences in a thousand million words of English)", count)
+
+
+def _by_name(
+    names: pd.Series, count: Callable[[Sequence[str]], NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    codes, unique = pd.factorize(names)
+    return np.asarray(count(list(unique)), dtype=np.float64)[codes]

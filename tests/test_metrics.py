@@ -1,0 +1,182 @@
+"""Figures of ranks, checked by hand and by what must always hold."""
+
+from math import isnan
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest, spearmanr
+
+from lama_core import metrics
+from lama_core.metrics.baselines import freq_ranks
+from lama_core.metrics.calibration import reliability_bins
+from lama_core.metrics.comparison import mcnemar
+from lama_core.metrics.correlates import cosines, pearson_matrix
+from lama_core.metrics.intervals import bootstrap, draw_differences, draw_shares
+
+RANKS = np.array([1, 3, 2, 10, 101])
+
+
+def test_precision_at_k_counts_ranks_up_to_k() -> None:
+    assert metrics.precision_at(RANKS, 1) == 1 / 5
+    assert metrics.precision_at(RANKS, 3) == 3 / 5
+    assert metrics.precision_at(RANKS, 100) == 4 / 5
+
+
+def test_mean_reciprocal_rank_mean_and_median() -> None:
+    assert metrics.mean_reciprocal_rank(RANKS) == pytest.approx(
+        (1 + 1 / 3 + 1 / 2 + 1 / 10 + 1 / 101) / 5
+    )
+    assert metrics.mean_rank(RANKS) == (1 + 3 + 2 + 10 + 101) / 5
+    assert metrics.median_rank(RANKS) == 3
+
+
+def test_macro_precision_gives_every_object_the_same_weight() -> None:
+    ranks, objects = np.array([1, 1, 1, 2]), ["French", "French", "French", "Dutch"]
+    assert metrics.macro_precision_at(ranks, objects) == (3 / 3 + 0 / 1) / 2
+
+
+def test_no_facts_give_nan_and_not_zero() -> None:
+    none = np.array([], dtype=np.int64)
+    assert isnan(metrics.precision_at(none)) and isnan(metrics.mean_reciprocal_rank(none))
+    assert isnan(metrics.mean_rank(none)) and isnan(metrics.median_rank(none))
+    assert isnan(metrics.macro_precision_at(none, [])) and isnan(bootstrap(none.astype(float)).low)
+    assert np.isnan(metrics.precision_curve(none, 3)).all()
+
+
+def test_k_below_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="k is 0"):
+        metrics.precision_at(RANKS, 0)
+
+
+@given(st.lists(st.integers(1, 200), min_size=1, max_size=40))
+def test_precision_never_falls_as_k_grows(values: list[int]) -> None:
+    ranks = np.array(values)
+    curve = metrics.precision_curve(ranks, 150)
+    assert (np.diff(curve) >= 0).all()
+    assert curve[0] == metrics.precision_at(ranks, 1)
+    assert curve[99] == pytest.approx(metrics.precision_at(ranks, 100))
+    assert curve[0] <= metrics.mean_reciprocal_rank(ranks) + 1e-12
+
+
+def test_the_bootstrap_of_shares_has_the_spread_of_the_drawn_facts() -> None:
+    values = np.array([1.0] * 30 + [0.0] * 70)
+    drawn = bootstrap(values, n_samples=4000)
+    short = draw_shares(np.array([30]), np.array([100]), n_samples=4000)
+    assert drawn.low == pytest.approx(np.quantile(short, 0.025), abs=0.015)
+    assert drawn.high == pytest.approx(np.quantile(short, 0.975), abs=0.015)
+
+
+def test_a_bootstrap_is_the_same_each_time() -> None:
+    values = np.array([1.0, 2.0, 5.0])
+    assert bootstrap(values) == bootstrap(values)
+
+
+def test_resampled_differences_have_the_mean_of_the_pairs() -> None:
+    samples = draw_differences(np.array([30]), np.array([10]), np.array([100]))
+    assert samples.mean() == pytest.approx((30 - 10) / 100, abs=0.005)
+    assert np.isnan(draw_differences(np.array([0]), np.array([0]), np.array([0]))).all()
+
+
+def test_mcnemar_is_the_two_sided_binomial_test() -> None:
+    a = np.array([True] * 9 + [False] * 2 + [True] * 5)
+    b = np.array([False] * 9 + [True] * 2 + [True] * 5)
+    result = mcnemar(a, b)
+    assert (result.only_a, result.only_b) == (9, 2)
+    # P(X >= 9 or X <= 2) = 2 (C(11,0) + C(11,1) + C(11,2)) / 2 ** 11
+    assert result.p == pytest.approx(2 * (1 + 11 + 55) / 2**11)
+    assert result.p == pytest.approx(binomtest(2, 11).pvalue)
+    assert mcnemar(a, a).p == 1
+
+
+def test_a_confidence_on_a_border_belongs_to_the_bin_below() -> None:
+    bins = reliability_bins(np.array([0.0, 0.5, 1.0]), np.array([False, True, True]), n_bins=2)
+    assert [(bin_.n, bin_.accuracy) for bin_ in bins] == [(2, 1 / 2), (1, 1.0)]
+
+
+def test_a_calibrated_model_has_no_error() -> None:
+    bins = reliability_bins(np.array([0.25] * 4), np.array([True, False, False, False]))
+    assert metrics.expected_calibration_error(bins) == 0
+    assert isnan(
+        metrics.expected_calibration_error(reliability_bins(np.zeros(0), np.zeros(0, bool)))
+    )
+
+
+def test_freq_ranks_by_count_then_first_appearance() -> None:
+    # Relation 0: b b a c -> b 1, a 2, c 3. Relation 1: its own order, c before a.
+    relations = np.array([0, 0, 0, 0, 1, 1])
+    objects = np.array([1, 0, 1, 2, 2, 0])
+    assert freq_ranks(relations, objects).tolist() == [1, 2, 1, 3, 1, 2]
+
+
+def test_freq_removes_the_other_objects_of_the_subject() -> None:
+    relations = np.zeros(4, dtype=np.int64)
+    objects, subjects = np.array([0, 1, 2, 0]), np.array([5, 5, 5, 6])
+    # Places: 0 -> 1, 1 -> 2, 2 -> 3. Subject 5 owns all three.
+    assert freq_ranks(relations, objects, subjects).tolist() == [1, 2 - 1, 3 - 2, 1]
+
+
+def rows(*answers: tuple[str, str, str, int]) -> pd.DataFrame:
+    frame = pd.DataFrame(answers, columns=["relation", "fact_id", "first", "rank_filtered"])
+    frame["prompt"] = frame.groupby(["relation", "fact_id"]).cumcount()
+    frame["excluded"] = None
+    return frame
+
+
+def test_consistency_is_the_share_of_agreeing_pairs() -> None:
+    facts = rows(
+        ("P1", "a", "Rome", 1),
+        ("P1", "a", "Rome", 1),
+        ("P1", "a", "Oslo", 2),
+        ("P1", "b", "Bern", 1),
+        ("P1", "b", "Bern", 1),
+        ("P1", "b", "Bern", 1),
+    )
+    (result,) = metrics.paraphrase_consistency(facts)
+    assert result.consistency == (1 + 3) / (3 + 3)
+    assert result.accuracy == 5 / 6
+    assert result.consistent_accuracy == 1 / 2
+    assert (result.n_facts, result.n_prompts) == (2, 3)
+
+
+def test_a_fact_asked_once_has_no_pair() -> None:
+    assert metrics.paraphrase_consistency(rows(("P1", "a", "Rome", 1))) == ()
+
+
+def test_spearman_of_rows_agrees_with_scipy() -> None:
+    draw = np.random.default_rng(3)
+    a = draw.normal(size=(4, 30)).astype(np.float32).round(1)
+    b = draw.normal(size=(4, 30)).astype(np.float32).round(1)
+    expected = [spearmanr(x, y).statistic for x, y in zip(a, b, strict=True)]
+    assert metrics.spearman_rows(a, b).tolist() == pytest.approx(expected)
+    assert metrics.spearman_rows(a, a).tolist() == pytest.approx([1.0] * 4)
+    assert np.isnan(metrics.spearman_rows(np.zeros((1, 5), np.float32), b[:1, :5])).all()
+
+
+def test_overlap_is_the_share_of_equal_first_predictions() -> None:
+    first, second = np.array(["a", "b", "c"], object), np.array(["a", "x", "c"], object)
+    assert metrics.overlap(first, second) == 2 / 3
+
+
+def test_a_column_that_does_not_vary_has_no_correlation() -> None:
+    matrix = pearson_matrix(pd.DataFrame({"a": [1, 2, 3], "b": [6, 4, 2], "c": [1, 1, 1]}))
+    assert matrix["a"]["b"] == pytest.approx(-1)
+    assert isnan(matrix["a"]["c"])
+
+
+def test_cosines_of_named_vectors() -> None:
+    table = {"x": [1.0, 0.0], "y": [0.0, 2.0], "z": [3.0, 3.0], "o": [0.0, 0.0]}
+    found = cosines(
+        lambda names: np.array([table[n] for n in names], np.float32),
+        ["x", "x", "x"],
+        ["y", "z", "o"],
+    )
+    assert found[:2].tolist() == pytest.approx([0, 1 / np.sqrt(2)])
+    assert isnan(found[2])
+
+
+def test_every_described_metric_is_a_column_of_the_table() -> None:
+    names = {info.name for info in metrics.METRICS}
+    assert names == {"p_at_1", "p_at_10", "mrr", "macro_p_at_1", "mean_rank", "median_rank", "freq"}
