@@ -1,10 +1,14 @@
 """LAMA Explorer: the router. `streamlit run app.py`."""
 
+from pathlib import Path
+
 import streamlit as st
 
 from pages.ui import style
+from pages.ui.router import routing
 
-st.set_page_config(page_title="LAMA Explorer", page_icon=":material/travel_explore:", layout="wide")
+ICON = Path(__file__).parent / "assets" / "icon.png"
+st.set_page_config(page_title="LAMA Explorer", page_icon=str(ICON), layout="wide")
 PAGES = {
     "Ask": [
         st.Page("pages/cloze.py", title="Cloze", icon=":material/edit_note:", default=True),
@@ -15,4 +19,5 @@ PAGES = {
 }
 page = st.navigation([page for group in PAGES.values() for page in group], position="top")
 style.draw_style()
-page.run()
+with routing():
+    page.run()

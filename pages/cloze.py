@@ -14,6 +14,7 @@ from pages.ui import cache, export, predictions, state
 from pages.ui.colours import model_colours
 from pages.ui.fetching import draw_offer
 from pages.ui.messages import faults_shown, plain
+from pages.ui.router import draw_page
 
 COLUMNS_PER_ROW = 4
 
@@ -35,9 +36,10 @@ def draw_question() -> tuple[str, str, state.ClozeChoice | None]:
         help="Write ___ (three underscores), [MASK], <mask> or [Y] where a word is missing. "
         "Several blanks get a list each.",
     )
+    if not st.query_params and "gold" not in st.session_state:
+        st.session_state["gold"] = first_gold  # of the first example, not of a text in a link
     gold = word.text_input(
         "Gold (optional)",
-        first_gold,
         key="gold",
         bind=state.BOUND,
         help="The word that should be there. Its rank is shown for every model, even far down the "
@@ -133,4 +135,4 @@ def main() -> None:
             export.draw_cloze_export(ClozeAnswer(text, candidates, answers), asked, gold, choice)
 
 
-main()
+draw_page(main)

@@ -1,2 +1,152 @@
+"""Models: what there is, what is here already, and what is loaded."""
+
+import pandas as pd
 import streamlit as st
-st.write("x")
+
+from lama_core.models.catalog import Entry, add_model, all_models, forget_model
+from lama_core.models.loader import CACHE
+from lama_core.models.sources import locate
+from pages.ui import fetching, state
+from pages.ui.messages import faults_shown, plain
+from pages.ui.router import draw_page
+
+WHERE = {"assets": "not complete", "folder": "gone", "hub": "on the hub", "wheel": "as a wheel"}
+
+
+def status_of(entry: Entry) -> str:
+    """Where a model is, in two or three words."""
+    if locate(entry) is not None:
+        return "here"
+    return WHERE.get(entry.source.how, "can't run")
+
+
+def draw_list(entries: tuple[Entry, ...], statuses: dict[str, str]) -> None:
+    """All models as a table; a click on a row chooses the model below."""
+    table = pd.DataFrame(
+        {
+            "model": [entry.title for entry in entries],
+            "where": [statuses[entry.name] for entry in entries],
+            "kind": [entry.kind or "read when loaded" for entry in entries],
+            "parameters (M)": [
+                entry.n_parameters / 1e6 if entry.n_parameters else None for entry in entries
+            ],
+            "case": [
+                {True: "cased", False: "uncased", None: None}[entry.cased] for entry in entries
+            ],
+            "trained on": [entry.corpus for entry in entries],
+            "corpus size": [entry.corpus_size for entry in entries],
+            "licence": [entry.licence for entry in entries],
+        }
+    )
+
+    def take() -> None:
+        rows = st.session_state["models table"]["selection"]["rows"]
+        if rows:
+            st.session_state["model"] = entries[rows[0]].name
+
+    st.dataframe(
+        table,
+        hide_index=True,
+        key="models table",
+        on_select=take,
+        selection_mode="single-row",
+        column_config={"parameters (M)": st.column_config.NumberColumn(format="%.0f")},
+        height=38 * (min(len(table), 12) + 1),
+    )
+
+
+def draw_one(entry: Entry, status: str) -> None:
+    """One model: what is known of it, and what can be done with it."""
+    st.subheader(plain(entry.title), anchor=False)
+    facts = {
+        "name": entry.name,
+        "kind": entry.kind,
+        "parameters": f"{entry.n_parameters:,}" if entry.n_parameters else "",
+        "trained on": ", ".join(part for part in (entry.corpus, entry.corpus_size) if part),
+        "licence": entry.licence,
+        "source": f"{entry.source.how}: {entry.source.place}",
+        "paper": "one of the models of Petroni et al. 2019" if entry.paper else "",
+        "note": entry.note,
+    }
+    lines = [f"**{what}**: {plain(value)}" for what, value in facts.items() if value]
+    st.markdown("  \n".join(lines))
+    if status == "can't run":
+        st.info(plain(f"No backend runs it yet ({entry.source.why})."), icon=":material/block:")
+    elif status == "here":
+        link = {"models": [entry.name]}
+        st.page_link(
+            "pages/cloze.py", label="Ask it", icon=":material/edit_note:", query_params=link
+        )
+    else:
+        fetching.draw_offer(entry)
+    if entry.added and st.button("Take it off the list", icon=":material/remove:"):
+        forget_model(entry.name)
+        st.rerun()
+
+
+def draw_add() -> None:
+    """A field for a folder or a hub name."""
+    with st.form("add", clear_on_submit=True, border=False):
+        field, button = st.columns([4, 1], vertical_alignment="bottom")
+        reference = field.text_input(
+            "Add a model",
+            placeholder="/path/to/a/model, or owner/name@revision",
+            help="A folder with config.json and safetensors, a GGUF file, or a name on the hub. "
+            "Pickled weights are refused and remote code is never run.",
+        )
+        if button.form_submit_button("Add", icon=":material/add:") and reference:
+            with faults_shown():
+                added = add_model(reference.strip())
+                st.session_state["chosen later"] = added.name
+                st.rerun()
+
+
+def draw_loaded() -> None:
+    """What the memory holds, with a button to free it."""
+    st.subheader("Loaded now", anchor=False)
+    held = CACHE.held()
+    st.progress(
+        min(1.0, CACHE.n_bytes / CACHE.max_bytes),
+        text=f"{CACHE.n_bytes / 1e9:.2f} of at most {CACHE.max_bytes / 1e9:.1f} GB of weights; "
+        "beyond that, the model unused for longest is dropped",
+    )
+    if not held:
+        st.caption("No model is loaded: each is when it is first asked.")
+    for model in held:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(
+                f"**{plain(state.title_of(model.name))}** · {model.precision} · "
+                f"{model.n_bytes / 1e6:.0f} MB",
+                width="content",
+            )
+            if st.button("Unload", key=f"unload {model}", icon=":material/eject:"):
+                CACHE.drop(model.name)
+                st.rerun()
+
+
+def main() -> None:
+    """The list, the chosen model, a field to add one, and the memory."""
+    st.header("Models", anchor=False)
+    st.caption(
+        "Models that are here answer at once; the others are fetched when you say so, from the "
+        "hub or as a package."
+    )
+    with faults_shown():
+        entries = all_models()
+        statuses = {entry.name: status_of(entry) for entry in entries}
+        entries = tuple(sorted(entries, key=lambda entry: statuses[entry.name] != "here"))
+        if "chosen later" in st.session_state:
+            st.session_state["model"] = st.session_state.pop("chosen later")
+        draw_list(entries, statuses)
+        names = [entry.name for entry in entries]
+        left, right = st.columns(2, gap="large")
+        with left:
+            chosen = st.selectbox("Model", names, key="model", bind=state.BOUND)
+            entry = next(entry for entry in entries if entry.name == chosen)
+            draw_one(entry, statuses[entry.name])
+        with right:
+            draw_add()
+            draw_loaded()
+
+
+draw_page(main)

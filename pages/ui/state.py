@@ -19,12 +19,8 @@ from lama_core.settings import MAX_MODELS, ClozeSettings
 from pages.ui.messages import plain
 
 DEFAULT_MODELS = ("minilm-mlm", "smollm2-135m")
-CANDIDATES = {
-    "common": "Words all models have",
-    "full": "Each model's whole vocabulary",
-    "lama": "LAMA's published list",
-}
-CONTEXTS = {"auto": "As needed", "left": "Left side only", "both": "Both sides"}
+CANDIDATES = ("common", "full", "lama")
+CONTEXTS = ("auto", "left", "both")
 PRECISIONS = ("fp32", "bf16")
 BOUND = "query-params"
 
@@ -52,7 +48,6 @@ def choose_models(label: str = "Models") -> tuple[str, ...]:
         default=list(DEFAULT_MODELS),
         key="models",
         bind=BOUND,
-        format_func=title_of,
         accept_new_options=True,
         max_selections=MAX_MODELS,
         placeholder="Choose models, or type a folder or hub name",
@@ -88,26 +83,26 @@ def choose_cloze_options(models: tuple[str, ...]) -> ClozeChoice:
     top_k = st.slider("Answers per model", 1, 20, 5, key="k", bind=BOUND)
     candidates = st.selectbox(
         "Candidates",
-        list(CANDIDATES),
+        CANDIDATES,
         key="candidates",
         bind=BOUND,
-        format_func=lambda name: CANDIDATES.get(name, name),
         accept_new_options=True,
-        help="The words that are ranked. The shared list holds the words that are one token in "
-        "every chosen model, without stop words and punctuation (as in LAMA, section 4.4). "
-        "`file:PATH` takes a list of your own, one word a line.",
+        help="The words that are ranked. **common**: those that are one token in every chosen "
+        "model, without stop words and punctuation (Petroni et al. 2019, section 4.4). **full**: "
+        "each model's whole vocabulary. **lama**: the paper's published list, once it has been "
+        "fetched. Or type `file:PATH`: a list of your own, one word a line.",
     )
     context = st.segmented_control(
         "Left-to-right models see",
-        list(CONTEXTS),
+        CONTEXTS,
         default="auto",
         required=True,
         key="context",
         bind=BOUND,
-        format_func=CONTEXTS.__getitem__,
-        help="Left side only, as in the LAMA paper; or both: the best words by the left side are "
-        "rescored by the log-probability of the whole sentence and normalised over them. As "
-        "needed: left where nothing but punctuation follows the blank.",
+        help="**left**: what stands left of the blank, as in the LAMA paper. **both**: the best "
+        "words by the left side are rescored by the log-probability of the whole sentence and "
+        "normalised over them. **auto**: left where nothing but punctuation follows the blank, "
+        "else both. Masked models always see both sides.",
     )
     rescored = st.slider(
         "Words rescored with both sides", 10, 1000, RESCORED, 10, key="rescored", bind=BOUND
