@@ -64,7 +64,7 @@ class Vocabulary(Protocol):
         """Every word that is one token in this place, with the ids of the tokens that write it.
 
         `after space`: in running text. `open`: at the start of a text or after a bracket, where a
-        byte-level tokenizer may write the word with or without its space.
+        tokenizer that writes spaces into its tokens may write the word with or without one.
         """
         ...
 

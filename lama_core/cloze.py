@@ -36,7 +36,8 @@ class Gold:
     """Where the word that should be there stands.
 
     rank: 1 = best; of a word outside the candidates, its rank if it were added to them.
-    log_prob: None for a word that a causal model did not rescore (context `both`).
+    log_prob: None for a word that a causal model did not rescore (context `both`), or that the
+        model can't write at all.
     pieces: the model's tokens of the word; several are scored as several.
     """
 
@@ -202,6 +203,8 @@ class _Asked:
             return Gold(self.gold, rank, value if np.isfinite(value) else None, pieces, True)
         word = self.gold if self.model.vocabulary.cased else self.gold.lower()
         score = self.model.word_log_prob(query, blank, word, self.context, normaliser)
+        if not np.isfinite(score.log_prob):
+            return Gold(self.gold, row.shape[1] + 1, None, score.pieces, False)
         rank = 1 + int(np.count_nonzero(row[0] > score.log_prob))
         return Gold(self.gold, rank, score.log_prob, score.pieces, False)
 

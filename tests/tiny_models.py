@@ -68,11 +68,15 @@ JOBS = [
 ]
 
 
+# SentencePiece never joins letters with digits or punctuation in one piece.
+SCRIPTS = pre_tokenizers.Split(Regex(r"▁?\p{L}+|▁?\p{N}+|▁?[^\p{L}\p{N}▁]+"), behavior="isolated")
+
+
 def sentences() -> list[str]:
     """What the tokenizers are trained on: short facts with capitals, accents and digits."""
     texts = [f"The capital of {country} is {city}." for country, city in product(COUNTRIES, CITIES)]
-    texts += [f"{city} is a city in {country}, said Ann (the {job}) in 19{number}." for number, (
-        city, country, job) in enumerate(product(CITIES, COUNTRIES, JOBS))]  # fmt: skip
+    for number, (city, country, job) in enumerate(product(CITIES, COUNTRIES, JOBS)):
+        texts.append(f"{city} is in {country}, said Ann (the {job}) in 19{number % 3 + 11}.")
     texts += [f"Anna was a {job} who didn't live in \"{city}\" - she's born." for job, city in
               product(JOBS, CITIES)]  # fmt: skip
     texts += ["paris london france england IT it It Us us US", "tokenization of words is hard"] * 9
@@ -89,9 +93,7 @@ def word_pieces(special: Iterable[str], *, lower: bool) -> dict[str, int]:
     return tokenizer.get_vocab()
 
 
-def byte_pairs(
-    special: Iterable[str], *, size: int = 700
-) -> tuple[dict[str, int], list[tuple[str, str]]]:
+def byte_pairs(special: Iterable[str], *, size: int = 700) -> tuple[dict[str, int], Any]:
     """A byte-level BPE vocabulary and its merges, special tokens first."""
     tokenizer = Tokenizer(token_models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -105,11 +107,13 @@ def byte_pairs(
     return _vocabulary_and_merges(tokenizer)
 
 
-def metaspace_pairs(special: Iterable[str]) -> tuple[dict[str, int], list[tuple[str, str]]]:
+def metaspace_pairs(special: Iterable[str]) -> tuple[dict[str, int], Any]:
     """A BPE vocabulary over `▁` with single bytes to fall back on, as Llama 2 has."""
     single_bytes = [f"<0x{byte:02X}>" for byte in range(256)]
     tokenizer = Tokenizer(token_models.BPE(byte_fallback=True, fuse_unk=True, unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Metaspace(prepend_scheme="first"), SCRIPTS]
+    )
     trainer = BpeTrainer(
         vocab_size=800, special_tokens=[*special, *single_bytes], show_progress=False
     )
@@ -117,7 +121,7 @@ def metaspace_pairs(special: Iterable[str]) -> tuple[dict[str, int], list[tuple[
     return _vocabulary_and_merges(tokenizer)
 
 
-def _vocabulary_and_merges(tokenizer: Tokenizer) -> tuple[dict[str, int], list[tuple[str, str]]]:
+def _vocabulary_and_merges(tokenizer: Tokenizer) -> tuple[dict[str, int], Any]:
 
     merges = json.loads(tokenizer.to_str())["model"]["merges"]
     return tokenizer.get_vocab(), [(left, right) for left, right in merges]
@@ -143,7 +147,7 @@ BERT_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 ROBERTA_SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 
 
-def eager_mask(text: str) -> AddedToken:
+def eager_mask(text: str) -> Any:
     """A mask token that swallows the space on its left, as RoBERTa's does."""
     return AddedToken(text, lstrip=True, special=True, normalized=False)
 

@@ -55,7 +55,10 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class WordScore:
-    """The log-probability of one word at a blank, however many pieces it has."""
+    """The log-probability of one word at a blank, however many pieces it has.
+
+    log_prob: -inf for a word that the model can't write: its pieces hold the unknown token.
+    """
 
     pieces: tuple[str, ...]
     log_prob: float

@@ -143,6 +143,8 @@ class CausalModel(Transformer):
         """
         encoded = self.encode(query, context)
         pieces = list(self.vocabulary.pieces(word, encoded.places[0]))
+        if self.tokenizer.unk_token_id in pieces:
+            return WordScore(self.vocabulary.show_text(pieces), -np.inf)
         ids = [*encoded.token_ids, *pieces]
         self.check_window(len(ids))
         start = len(encoded.token_ids)

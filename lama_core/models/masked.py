@@ -55,10 +55,20 @@ class MaskedModel(Transformer):
     def _joined(self, query: Query) -> list[int]:
         """Token ids of a query whose text holds control tokens, which are read as text."""
         before, after = self._frame
+        parts = list(query.parts)
+        if self._mask_takes_space:
+            parts[:-1] = [part.rstrip() for part in parts[:-1]]
         ids = list(before)
-        for number, part in enumerate(query.parts):
+        for number, part in enumerate(parts):
             ids += ([self.tokenizer.mask_token_id] if number else []) + self.text_ids(part)
         return ids + after
+
+    @cached_property
+    def _mask_takes_space(self) -> bool:
+        """Whether the mask takes the space on its left with it, as RoBERTa's does."""
+        mask = self.tokenizer.mask_token
+        spaced, joined = self.tokenizer([f"a {mask}", f"a{mask}"])["input_ids"]
+        return spaced == joined
 
     def _encoded(self, query: Query, ids: list[int]) -> Encoded:
         self.check_window(len(ids))
@@ -84,6 +94,8 @@ class MaskedModel(Transformer):
         encoded = self.encode(query, context)
         start = encoded.positions[blank]
         pieces = self.vocabulary.pieces(word, encoded.places[blank])
+        if self.tokenizer.unk_token_id in pieces:
+            return WordScore(self.vocabulary.show_text(pieces), -np.inf)
         mask = self.tokenizer.mask_token_id
         ids = list(encoded.token_ids)
         ids[start : start + 1] = [mask] * len(pieces)

@@ -143,7 +143,7 @@ class TokenVocabulary:
 
     @cached_property
     def _open(self) -> dict[str, tuple[int, ...]]:
-        if self._style != "bytes":
+        if self._style not in ("bytes", "metaspace"):
             return self._spaced
         forms: dict[str, tuple[int, ...]] = {}
         for number, (text, _) in self._entries.items():
@@ -170,5 +170,20 @@ class TokenVocabulary:
         raise ValueError(f"no anchor can be cut off before {word!r}")
 
     def _encode(self, text: str) -> list[int]:
+        ids = self._split(text)
+        if self._control_ids.isdisjoint(ids):
+            return ids
+        # A SentencePiece vocabulary lists its control tokens among the pieces, so that splitting
+        # them is not enough: a space inside makes them text.
+        for special in self.special_texts:
+            text = text.replace(special, f"{special[:1]} {special[1:]}")
+        return self._split(text)
+
+    def _split(self, text: str) -> list[int]:
         encoded = self._tokenizer(text, add_special_tokens=False, split_special_tokens=True)
         return list(encoded["input_ids"])
+
+    @cached_property
+    def _control_ids(self) -> frozenset[int]:
+        """Ids that no text may give; the unknown token stands for text."""
+        return self.special_ids - {self._tokenizer.unk_token_id}

@@ -1,0 +1,151 @@
+"""A tokenizer's tokens as words: nothing of its marks is seen, and words go there and back."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tiny_models import CAUSAL, CITIES, FAMILIES, MASKED
+
+from lama_core.models.vocabulary import CONTINUATION
+from lama_core.prompts import parse_query
+
+Models = Callable[..., Any]
+METASPACES = ("xlm-roberta", "albert", "deberta-v3", "llama")
+BYTE_LEVEL = ("roberta", "deberta", "modernbert", "gpt2", "pythia", "opt", "smollm2", "qwen2")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_word_that_is_one_token_goes_to_its_token_and_back(
+    family: str, tiny_model: Models
+) -> None:
+    vocabulary = tiny_model(family).vocabulary
+    forms = vocabulary.forms("after space")
+    assert len(forms) > 40
+    for word, ids in forms.items():
+        pieces = vocabulary.pieces(word)
+        assert pieces == ids[:1]
+        assert vocabulary.show_text(pieces) == (word,) or not word.isprintable()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_word_that_the_tokenizer_reads_as_one_token_is_that_token(
+    family: str, tiny_model: Models
+) -> None:
+    model = tiny_model(family)
+    forms = model.vocabulary.forms("after space")
+    before = model.tokenizer("Paris", add_special_tokens=False)["input_ids"]
+    read = {}
+    for word in forms:
+        ids = model.tokenizer(f"Paris {word}", add_special_tokens=False)["input_ids"]
+        if ids[: len(before)] == before and len(ids) == len(before) + 1:
+            read[word] = ids[-1]
+    assert read == {word: forms[word][0] for word in read}
+    assert len(read) > 0.5 * len(forms)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_cities_the_tokenizer_was_trained_on_are_single_words(
+    family: str, tiny_model: Models
+) -> None:
+    forms = tiny_model(family).vocabulary.forms("after space")
+    cased = FAMILIES[family].cased
+    cities = [city if cased else city.lower() for city in CITIES if city.isascii()]
+    assert len([city for city in cities if city in forms]) >= 5
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_mark_of_a_tokenizer_is_shown(family: str, tiny_model: Models) -> None:
+    shown = tiny_model(family).vocabulary.tokens()
+    marks = {"##"} if family not in (*METASPACES, *BYTE_LEVEL) else {"▁", "Ġ", "Ċ"}
+    for number, text in shown.items():
+        assert text, number
+        assert not any(mark in text for mark in marks) or len(text) == 1, text
+        assert text == text.strip()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_special_tokens_and_padding_rows_are_no_words(family: str, tiny_model: Models) -> None:
+    model = tiny_model(family)
+    shown = model.vocabulary.tokens()
+    assert not set(shown) & set(model.tokenizer.all_special_ids)
+    assert max(shown) < len(model.tokenizer) <= model.vocabulary.size
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_cased_says_whether_capitals_survive(family: str, tiny_model: Models) -> None:
+    assert tiny_model(family).vocabulary.cased is FAMILIES[family].cased
+
+
+@pytest.mark.parametrize("family", BYTE_LEVEL)
+def test_accents_are_read_out_of_their_bytes(family: str, tiny_model: Models) -> None:
+    vocabulary = tiny_model(family).vocabulary
+    pieces = vocabulary.pieces("Zürich")
+    assert "".join(vocabulary.show_text(pieces)).replace(CONTINUATION, "") == "Zürich"
+    assert "Ã" not in "".join(vocabulary.show_text(pieces))
+
+
+@pytest.mark.parametrize("family", (*BYTE_LEVEL, *METASPACES))
+def test_after_a_bracket_a_word_counts_with_and_without_its_space(
+    family: str, tiny_model: Models
+) -> None:
+    model = tiny_model(family)
+    before = model.tokenizer("a (", add_special_tokens=False)["input_ids"]
+    opened = model.vocabulary.forms("open")
+    checked = 0
+    for word, spaced in model.vocabulary.forms("after space").items():
+        assert set(spaced) <= set(opened[word])
+        ids = model.tokenizer(f"a ({word}", add_special_tokens=False)["input_ids"]
+        if ids[: len(before)] == before and len(ids) == len(before) + 1:
+            assert ids[-1] in opened[word]
+            checked += 1
+    assert checked > 0
+
+
+@pytest.mark.parametrize("family", MASKED)
+def test_control_tokens_in_a_text_are_read_as_text(family: str, tiny_model: Models) -> None:
+    model = tiny_model(family)
+    control = model.tokenizer.sep_token
+    plain = model.encode(parse_query("Ann said a to [MASK]."), "both")
+    hostile = model.encode(parse_query(f"Ann said {control} to [MASK]."), "both")
+    special = set(model.tokenizer.all_special_ids)
+    count = [sum(token in special for token in one.token_ids) for one in (plain, hostile)]
+    unknown = model.tokenizer.unk_token_id
+    assert count[1] - sum(token == unknown for token in hostile.token_ids) <= count[0]
+    assert len(hostile.positions) == 1
+    # Right of the control text everything stands as it does without it.
+    assert hostile.token_ids[-3:] == plain.token_ids[-3:]
+    assert hostile.token_ids[hostile.positions[0] - 1] == plain.token_ids[plain.positions[0] - 1]
+
+
+@pytest.mark.parametrize("family", CAUSAL)
+def test_control_tokens_left_of_a_causal_blank_are_read_as_text(
+    family: str, tiny_model: Models
+) -> None:
+    model = tiny_model(family)
+    control = model.tokenizer.eos_token
+    encoded = model.encode(parse_query(f"Ann said {control} to [MASK]."), "left")
+    assert model.tokenizer.eos_token_id not in encoded.token_ids[1:]
+    text = model.tokenizer.decode(encoded.token_ids, skip_special_tokens=False)
+    assert control in text
+
+
+@pytest.mark.parametrize("family", MASKED)
+def test_a_mask_token_that_stands_in_the_subject_is_no_blank(
+    family: str, tiny_model: Models
+) -> None:
+    from lama_core.prompts import fill
+
+    model = tiny_model(family)
+    query = fill("[X] is in [Y].", f"{model.tokenizer.mask_token} Paris")
+    assert len(model.encode(query, "both").positions) == 1
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("word", ("🙂", "العربية", "<b>x</b>", "**bold**", "a\u200bb"))
+def test_strange_words_have_pieces_in_every_family(
+    family: str, word: str, tiny_model: Models
+) -> None:
+    vocabulary = tiny_model(family).vocabulary
+    pieces = vocabulary.pieces(word)
+    assert pieces
+    assert all(vocabulary.show_text(pieces))
