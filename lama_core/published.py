@@ -1,0 +1,160 @@
+"""The papers' own numbers, as data with their source: `assets/published/*.json`.
+
+    petroni2019   Tables 1 and 2, Figure 3 (LAMA)
+    jiang2020     Tables 2, 3, 8, 9 and 10 (LPAQA)
+    rezaee2022    Tables 1 and 2 (analogy probes)
+
+Values are kept as printed, in percent where the paper prints percent; `fraction` converts. None
+stands where the paper prints nothing, or where the table's note says that a cell can't be read.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from lama_core.errors import UserError, did_you_mean
+from lama_core.paths import ASSETS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Unit = Literal["percent", "correlation", "text"]
+PAPERS = ("petroni2019", "jiang2020", "rezaee2022")
+
+# Columns of LAMA's Table 2 that are models, and what the catalogue calls them.
+LAMA_MODELS = {
+    "fairseq-fconv": "fairseq-fconv",
+    "Transformer-XL": "transformer-xl",
+    "ELMo": "elmo",
+    "ELMo 5.5B": "elmo-5.5b",
+    "BERT-base": "bert-base-cased",
+    "BERT-large": "bert-large-cased",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRow:
+    """One line of a table.
+
+    labels: what the line is about, by the table's label names. values: one a column, as printed.
+    marks: the paper's marks on the line, spelled out.
+    """
+
+    labels: tuple[str | int | None, ...]
+    values: tuple[float | str | None, ...]
+    marks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedTable:
+    """One table of a paper. metric: what the values are. citation: where they come from."""
+
+    paper: str
+    citation: str
+    id: str
+    title: str
+    metric: str
+    unit: Unit
+    label_names: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: tuple[PublishedRow, ...]
+    note: str = ""
+
+    def value(self, column: str, **labels: str | int | None) -> float | None:
+        """The number in a column of the first line with these labels, as printed.
+
+        Raises KeyError if the table has no such line or column.
+        """
+        at = self.columns.index(column) if column in self.columns else None
+        for row in self.rows:
+            named = dict(zip(self.label_names, row.labels, strict=True))
+            if at is not None and all(named[name] == value for name, value in labels.items()):
+                number = row.values[at]
+                return None if number is None else float(number)
+        raise KeyError(f"{self.paper} {self.id} has no {column} for {labels}")
+
+    def frame(self) -> "pd.DataFrame":
+        """The table as printed: label columns, then value columns."""
+        import pandas as pd
+
+        names = [*self.label_names, *self.columns]
+        return pd.DataFrame([(*row.labels, *row.values) for row in self.rows], columns=names)
+
+
+def fraction(value: float | None) -> float | None:
+    """A printed percentage as a number between 0 and 1."""
+    return None if value is None else value / 100
+
+
+@cache
+def load_published(paper: str) -> tuple[PublishedTable, ...]:
+    """The tables of one paper, in its order. Raises UserError for an unknown paper."""
+    if paper not in PAPERS:
+        hint = did_you_mean(paper, PAPERS)
+        raise UserError(f"Unknown paper {paper!r}{hint}: choose {', '.join(PAPERS)}.")
+    raw = json.loads((ASSETS / "published" / f"{paper}.json").read_text(encoding="utf-8"))
+    return tuple(_table(paper, raw["citation"], table) for table in raw["tables"])
+
+
+def published_table(paper: str, table: str) -> PublishedTable:
+    """One table of one paper, such as ("petroni2019", "table2"). Raises UserError if unknown."""
+    tables = load_published(paper)
+    for found in tables:
+        if found.id == table:
+            return found
+    names = ", ".join(found.id for found in tables)
+    raise UserError(f"{paper} has no {table!r} here: choose {names}.")
+
+
+def published_scores() -> "pd.DataFrame":
+    """LAMA's Table 2 in the columns of `metrics.score_table`, to stand beside our own rows.
+
+    Columns: model, catalog_name (None for baselines), source, relation, type (None for totals), n,
+    n_relations, p_at_1 between 0 and 1, published (always True), paper, table, citation.
+    """
+    import pandas as pd
+
+    table = published_table("petroni2019", "table2")
+    lines = []
+    for row in table.rows:
+        source, relation, kind, n_facts, n_relations = row.labels
+        for column, value in zip(table.columns, row.values, strict=True):
+            if value is None:
+                continue
+            lines.append(
+                {
+                    "model": column,
+                    "catalog_name": LAMA_MODELS.get(column),
+                    "source": source,
+                    "relation": relation,
+                    "type": kind,
+                    "n": n_facts,
+                    "n_relations": n_relations,
+                    "p_at_1": fraction(float(value)),
+                    "published": True,
+                    "paper": table.paper,
+                    "table": table.id,
+                    "citation": table.citation,
+                }
+            )
+    return pd.DataFrame(lines)
+
+
+def _table(paper: str, citation: str, raw: dict[str, Any]) -> PublishedTable:
+    rows = tuple(
+        PublishedRow(tuple(row["labels"]), tuple(row["values"]), tuple(row.get("marks", ())))
+        for row in raw["rows"]
+    )
+    return PublishedTable(
+        paper,
+        citation,
+        raw["id"],
+        raw["title"],
+        raw["metric"],
+        raw["unit"],
+        tuple(raw["labels"]),
+        tuple(raw["columns"]),
+        rows,
+        raw["note"],
+    )
