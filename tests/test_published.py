@@ -76,9 +76,14 @@ def test_the_kinds_of_analogy_are_near_the_means_of_their_relations() -> None:
             assert published is not None
             if abs(mean - published) > 1:
                 far.append((kind, probe, round(mean, 2), published))
-    # The paper's own disagreement, named in the table's note.
-    assert far == [("lexicographic", "random", 63.91, 68.91)]
-    assert "63.91 here and 68.91 in Table 1" in by_relation.note
+    # The paper's two tables differ on the random probe; the table's note names it.
+    assert far == [
+        ("lexicographic", "random", 63.91, 68.91),
+        ("derivational", "random", 94.71, 92.75),
+        ("inflectional", "random", 94.83, 90.11),
+    ]
+    for _, _, mean, published in far:
+        assert str(mean) in by_relation.note and str(published) in by_relation.note
 
 
 def test_published_scores_stand_beside_ours_as_fractions() -> None:
