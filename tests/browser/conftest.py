@@ -1,0 +1,104 @@
+"""A running app and a real browser for the tests in this folder.
+
+LAMA_APP_URL names an app that runs already; without it one is started, whose data (runs, imported
+sets) are its own and whose weights are the user's: they are fetched once a machine.
+Without a browser the tests skip; under CI they fail instead.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+
+from lama_core import paths
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 60
+BROWSER_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def app_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a running app."""
+    given = os.environ.get("LAMA_APP_URL")
+    if given:
+        yield given.rstrip("/")
+        return
+    home = tmp_path_factory.mktemp("home")
+    weights = paths.cache_dir()
+    weights.mkdir(parents=True, exist_ok=True)
+    (home / "cache").symlink_to(weights)
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    url = f"http://localhost:{port}"
+    command = [sys.executable, "-m", "streamlit", "run", "app.py"]
+    process = subprocess.Popen(
+        [*command, "--server.headless", "true", "--server.port", str(port)],
+        cwd=ROOT,
+        env={**os.environ, "LAMA_HOME": str(home)},
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        wait_for_health(url, process)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+
+
+def wait_for_health(url: str, process: "subprocess.Popen[bytes]") -> None:
+    """Return when the app answers. Raises RuntimeError if it ends or stays silent."""
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            raise RuntimeError(f"the app ended with status {process.returncode}")
+        try:
+            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2):
+                return
+        except OSError:
+            time.sleep(0.2)
+    raise RuntimeError(f"the app did not answer within {START_SECONDS} s")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Headless Chromium, the system's or playwright's own."""
+    with sync_playwright() as playwright:
+        yield _launch(playwright)
+
+
+def _launch(playwright: Playwright) -> Browser:
+    system = shutil.which("chromium") or shutil.which("chromium-browser")
+    own = playwright.chromium.executable_path
+    path = system or (own if Path(own).exists() else None)
+    if path is None:
+        reason = "no Chromium: install Debian's chromium, or run `playwright install chromium`"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return playwright.chromium.launch(executable_path=path, args=BROWSER_FLAGS)
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A fresh page, 1400 pixels wide."""
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    yield page
+    context.close()

@@ -1,0 +1,142 @@
+"""The Cloze page in a real browser, on real models."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+ROOT = Path(__file__).resolve().parents[2]
+MODELS = ("minilm-mlm", "smollm2-135m")
+pytestmark = pytest.mark.browser
+
+
+def get_smollm2(page: Page, url: str) -> None:
+    """Fetch the second model through the page where it isn't here yet."""
+    page.goto(url)
+    expect(page.locator(".lx-name")).to_have_count(2)
+    expect(page.locator("table.lx").first).to_be_visible()
+    button = page.get_by_role("button", name=re.compile("^Get it"))
+    if button.count():
+        button.click()
+        expect(page.get_by_role("progressbar").first).to_be_visible()
+        expect(page.locator("table.lx")).to_have_count(2, timeout=600_000)
+
+
+def words(page: Page, number: int) -> list[str]:
+    """The answers in one model's column, without the marks beside them."""
+    cells = page.locator("table.lx").nth(number).locator("tbody .word")
+    return [cell.evaluate("cell => cell.firstChild.textContent") for cell in cells.all()]
+
+
+def test_the_first_screen_answers_its_example(page: Page, app_url: str) -> None:
+    page.goto(app_url)
+    expect(page.get_by_label("Sentence with a blank")).to_have_value(
+        "The capital of France is ___."
+    )
+    expect(page.locator("table.lx tbody tr").first).to_be_visible()
+    assert len(words(page, 0)) == 5
+
+
+def test_a_typed_query_gets_five_answers_of_each_model(page: Page, app_url: str) -> None:
+    get_smollm2(page, app_url)
+    field = page.get_by_label("Sentence with a blank")
+    field.fill("Tokyo is the capital of ___.")
+    field.press("Enter")
+    expect(page).to_have_url(re.compile("text=Tokyo"))
+    expect(page.locator("table.lx").nth(1).locator("tbody .word").first).to_contain_text("Japan")
+    for number in range(2):
+        found = words(page, number)
+        assert len(found) == 5
+        assert len(set(found)) == 5
+
+
+def test_page_and_command_line_give_the_same_numbers(page: Page, app_url: str) -> None:
+    get_smollm2(page, app_url)
+    text = "The Nile is a river in ___."
+    page.goto(f"{app_url}/?text={text}&gold=Egypt")
+    expect(page.locator("table.lx")).to_have_count(2)
+    shown = [
+        [
+            (row.locator(".word").evaluate("cell => cell.firstChild.textContent"), value)
+            for row in page.locator("table.lx").nth(number).locator("tbody tr").all()
+            for value in [float(row.locator(".num").nth(1).inner_text())]
+        ]
+        for number in range(2)
+    ]
+    command = [sys.executable, "-m", "lama_core", "cloze", text, "--gold", "Egypt", "--json"]
+    for name in MODELS:
+        command += ["--model", name]
+    printed = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout)
+    for columns, model in zip(shown, printed["models"], strict=True):
+        expected = [
+            (item["token"], round(item["log_prob"], 2))
+            for item in model["blanks"][0]["predictions"]
+        ]
+        assert [word for word, _ in columns] == [word for word, _ in expected]
+        for (_, here), (_, there) in zip(columns, expected, strict=True):
+            assert abs(here - there) <= 0.011  # both are rounded to two decimals
+
+
+def test_text_of_a_user_is_never_interpreted(page: Page, app_url: str) -> None:
+    page.goto(app_url)
+    page.evaluate("window.harmed = false")
+    nasty = '<img src=x onerror="window.harmed=true"> **bold** $x$ مرحبا 🙂 is ___.'
+    field = page.get_by_label("Sentence with a blank")
+    field.fill(nasty)
+    field.press("Enter")
+    gold = page.get_by_label("Gold (optional)")
+    gold.fill("<b onclick=1>Paris</b>")
+    gold.press("Enter")
+    expect(page.locator(".lx-gold b").first).to_have_text("<b onclick=1>Paris</b>")
+    assert page.evaluate("window.harmed") is False
+    assert page.locator("img[src=x]").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("Paris is in France.", "no blank"),
+        ("Fran___ce is a country.", "inside a word"),
+    ],
+)
+def test_a_bad_text_gets_one_sentence_and_stays(
+    page: Page, app_url: str, text: str, says: str
+) -> None:
+    page.goto(app_url)
+    field = page.get_by_label("Sentence with a blank")
+    field.fill(text)
+    field.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text(says)
+    expect(field).to_have_value(text)
+    assert page.get_by_text("Traceback").count() == 0
+
+
+def test_a_link_shows_a_colleague_the_same_screen(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/?text=A+pond+is+for+___.&gold=fish&models=minilm-mlm&k=3")
+    expect(page.locator("table.lx tbody tr")).to_have_count(3)
+    expect(page.get_by_label("Gold (optional)")).to_have_value("fish")
+    expect(page.locator(".lx-gold")).to_contain_text("fish")
+    before = words(page, 0)
+    page.reload()
+    expect(page.locator("table.lx tbody tr")).to_have_count(3)
+    assert words(page, 0) == before
+
+
+def test_a_page_that_is_opened_first_has_the_menu(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/models?model=bert-base-cased")
+    expect(page.get_by_role("heading", name="BERT base, cased")).to_be_visible()
+    expect(page.get_by_role("link", name="Cloze")).to_be_visible()
+
+
+def test_a_phone_shows_the_columns_below_each_other(page: Page, app_url: str) -> None:
+    page.set_viewport_size({"width": 400, "height": 850})
+    page.goto(app_url)
+    expect(page.locator("table.lx").first).to_be_visible()
+    heads = [head.bounding_box() for head in page.locator(".lx-head").all()]
+    assert heads[0] is not None and heads[1] is not None
+    assert heads[1]["y"] > heads[0]["y"] + 50
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
