@@ -7,15 +7,17 @@ all, and normalised over them. The second is ours: the paper never shows a causa
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from transformers.cache_utils import DynamicCache, DynamicLayer
 
 from lama_core.candidates import Columns, Place
 from lama_core.models.base import Context, Encoded, Kind, Scores, TokenScores, WordScore
-from lama_core.models.transformer import Transformer, pack, place_of
+from lama_core.models.sharing import Group, plan_shared
+from lama_core.models.transformer import Positions, Transformer, pack, place_of
 from lama_core.types import Query
 
 ROWS_PER_PASS = 25
@@ -161,26 +163,129 @@ class CausalModel(Transformer):
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
         """Log-probability of each token given those on its left, one pass a text.
 
+        What several texts share at the beginning is computed once.
         The first token of a model without a start token is NaN: nothing stands before it.
         """
         bodies = {text: self.text_ids(text) for text in texts}
         start = self._start()
-        order = sorted(bodies, key=lambda text: -len(bodies[text]))
-        scores: dict[str, np.ndarray] = {}
-        while order:
-            size = max(1, TOKENS_PER_BATCH // (len(start) + len(bodies[order[0]]) or 1))
-            chunk, order = order[:size], order[size:]
-            rows = [start + bodies[text] for text in chunk]
-            for row in rows:
-                self.check_window(len(row))
-            first = max(len(start), 1)
-            logits = self.logits(rows, [range(first - 1, len(row) - 1) for row in rows])
-            targets = torch.tensor([token for row in rows for token in row[first:]])
-            values = logits.gather(1, targets[:, None])[:, 0] - torch.logsumexp(logits, dim=1)
-            parts = values.split([len(row) - first for row in rows])
-            for text, part in zip(chunk, parts, strict=True):
-                unknown = np.full(len(bodies[text]) - len(part), np.nan, np.float32)
-                scores[text] = np.concatenate([unknown, part.numpy()])
+        rows = [start + body for body in bodies.values()]
+        for row in rows:
+            self.check_window(len(row))
+        by_shared: dict[int, list[Group]] = {}
+        for group in plan_shared(rows):
+            by_shared.setdefault(group.n_shared, []).append(group)
+        values: dict[int, np.ndarray] = {}
+        for n_shared, groups in sorted(by_shared.items()):
+            for batch in _batches(groups, rows):
+                members = [number for group in batch for number in group.members]
+                found = self._rows_log_probs(rows, batch) if n_shared else None
+                if found is None:
+                    found = self._whole_rows([rows[number] for number in members])
+                values |= dict(zip(members, found, strict=True))
+        scores = {text: values[number][len(start) :] for number, text in enumerate(bodies)}
         return [
             TokenScores(self.vocabulary.show_text(bodies[text]), scores[text]) for text in texts
         ]
+
+    def _whole_rows(self, rows: Sequence[list[int]]) -> list[np.ndarray]:
+        """Log-probability of each token of each row, float32 [token]; the first is NaN."""
+        if not any(len(row) > 1 for row in rows):
+            return [np.full(len(row), np.nan, np.float32) for row in rows]
+        logits = self.logits(rows, [range(len(row) - 1) for row in rows])
+        targets = torch.tensor([token for row in rows for token in row[1:]])
+        parts = _chosen(logits, targets).split([max(0, len(row) - 1) for row in rows])
+        unknown = np.full(1, np.nan, np.float32)
+        return [
+            np.concatenate([unknown[: len(row)], part.numpy()])
+            for row, part in zip(rows, parts, strict=True)
+        ]
+
+    def _rows_log_probs(
+        self, rows: Sequence[list[int]], groups: Sequence[Group]
+    ) -> list[np.ndarray] | None:
+        """The same for rows whose shared beginnings, all of one length, are computed once.
+
+        In the order of the groups' members. None if the model's memory of the beginning can't be
+        dealt out to several rows.
+        """
+        n_shared = groups[0].n_shared
+        beginnings = torch.tensor([rows[group.members[0]][:n_shared] for group in groups])
+        where = _grid(len(groups), range(n_shared))
+        logits, output = self.forward(where, input_ids=beginnings, use_cache=True)
+        cache = getattr(output, "past_key_values", None)
+        if not isinstance(cache, DynamicCache):
+            return None
+        if any(type(layer) is not DynamicLayer for layer in cache.layers):
+            return None
+        logits = logits.reshape(len(groups), n_shared, -1)
+        inside = _chosen(logits[:, :-1], beginnings[:, 1:])
+        owner = torch.tensor([n for n, group in enumerate(groups) for _ in group.members])
+        members = [number for group in groups for number in group.members]
+        rest = [rows[number][n_shared:] for number in members]
+        first = logits[:, -1] - torch.logsumexp(logits[:, -1], dim=1, keepdim=True)
+        firsts = first[owner, torch.tensor([row[0] for row in rest])]
+        cache.batch_select_indices(owner)
+        later = self._after(cache, rest)
+        return [
+            np.concatenate(
+                [
+                    np.full(1, np.nan, np.float32),
+                    inside[owner[number]].numpy(),
+                    firsts[number : number + 1].numpy(),
+                    later[number],
+                ]
+            )
+            for number in range(len(rest))
+        ]
+
+    def _after(self, cache: Any, rest: Sequence[list[int]]) -> list[np.ndarray]:
+        """Log-probability of each token but the first of each row that goes on from the cache."""
+        width = max(len(row) for row in rest)
+        if width == 1:
+            return [np.zeros(0, np.float32) for _ in rest]
+        # Padding stands on the right, where nothing that counts can see it.
+        ids = torch.tensor([[*row, *[0] * (width - len(row))] for row in rest])
+        where = (
+            torch.tensor([number for number, row in enumerate(rest) for _ in row[1:]]),
+            torch.tensor([column for row in rest for column in range(len(row) - 1)]),
+        )
+        logits, _ = self.forward(where, input_ids=ids, past_key_values=cache, use_cache=True)
+        targets = torch.tensor([token for row in rest for token in row[1:]])
+        parts = _chosen(logits, targets).split([len(row) - 1 for row in rest])
+        return [part.numpy() for part in parts]
+
+
+def _chosen(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Log-probability of each target, float32 [...]; logits: [..., vocabulary]."""
+    return logits.gather(-1, targets[..., None])[..., 0] - torch.logsumexp(logits, dim=-1)
+
+
+def _grid(n_rows: int, columns: range) -> Positions:
+    """All the given columns of all rows."""
+    at = torch.tensor(list(columns))
+    return torch.arange(n_rows).repeat_interleave(len(at)), at.repeat(n_rows)
+
+
+def _batches(groups: Sequence[Group], rows: Sequence[list[int]]) -> Iterator[list[Group]]:
+    """Groups that go through the model together, those with the longest rows first.
+
+    A group of more rows than fit is cut into several.
+    """
+    pieces: list[tuple[int, Group]] = []
+    for group in groups:
+        longest = max(1, max(len(rows[number]) for number in group.members))
+        size = max(1, TOKENS_PER_BATCH // longest)
+        for first in range(0, len(group.members), size):
+            pieces.append((longest, Group(group.n_shared, group.members[first : first + size])))
+    pieces.sort(key=lambda piece: -piece[0])
+    batch: list[Group] = []
+    n_rows = width = 0
+    for longest, group in pieces:
+        if batch and (n_rows + len(group.members)) * width > TOKENS_PER_BATCH:
+            yield batch
+            batch, n_rows = [], 0
+        width = longest if not batch else width
+        batch.append(group)
+        n_rows += len(group.members)
+    if batch:
+        yield batch

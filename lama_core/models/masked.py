@@ -1,7 +1,6 @@
 """Masked language models: any architecture of `AutoModelForMaskedLM` with a fast tokenizer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -110,40 +109,42 @@ class MaskedModel(Transformer):
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
         """Log-probability of each token of each text, masked in turn.
 
-        All masked copies of all texts share batches of one length. Source: Wang and Cho 2019;
-        Rezaee and Camacho-Collados, equation 1 (pseudo-perplexity is exp of the negative sum).
+        All masked copies of all texts of one length share batches, so nothing is padded.
+        Source: Wang and Cho 2019; Rezaee and Camacho-Collados, equation 1 (the
+        pseudo-perplexity is exp of the negative sum).
         """
-        before, after = self._frame
-        mask = self.tokenizer.mask_token_id
         bodies = {text: self.text_ids(text) for text in texts}
-        copies: list[_Copy] = []
-        for text, body in bodies.items():
-            ids = [*before, *body, *after]
-            self.check_window(len(ids))
-            for number, piece in enumerate(body):
-                at = len(before) + number
-                copies.append(_Copy(text, number, at, piece, [*ids[:at], mask, *ids[at + 1 :]]))
         scores = {text: np.empty(len(body), np.float32) for text, body in bodies.items()}
-        copies.sort(key=lambda copy: -len(copy.ids))
-        while copies:
-            size = max(1, TOKENS_PER_BATCH // len(copies[0].ids))
-            chunk, copies = copies[:size], copies[size:]
-            logits = self.logits([copy.ids for copy in chunk], [[copy.position] for copy in chunk])
-            targets = torch.tensor([copy.target for copy in chunk])
-            values = logits.gather(1, targets[:, None])[:, 0] - torch.logsumexp(logits, dim=1)
-            for copy, value in zip(chunk, values.tolist(), strict=True):
-                scores[copy.text][copy.number] = value
+        by_length: dict[int, list[str]] = {}
+        for text, body in bodies.items():
+            by_length.setdefault(len(body), []).append(text)
+        for length in sorted(by_length, reverse=True):  # the longest first: it may not fit
+            same = by_length[length]
+            values = self._masked_in_turn([bodies[text] for text in same], length)
+            scores |= dict(zip(same, values, strict=True))
         return [
             TokenScores(self.vocabulary.show_text(bodies[text]), scores[text]) for text in texts
         ]
 
-
-@dataclass(frozen=True, slots=True)
-class _Copy:
-    """One text with one of its tokens masked."""
-
-    text: str
-    number: int
-    position: int
-    target: int
-    ids: list[int]
+    def _masked_in_turn(self, bodies: Sequence[list[int]], length: int) -> np.ndarray:
+        """Log-probability of each token of texts of one length, float32 [text, token]."""
+        before, after = self._frame
+        width = len(before) + length + len(after)
+        self.check_window(width)
+        rows = torch.tensor([[*before, *body, *after] for body in bodies])
+        n_copies = len(bodies) * length
+        values = torch.empty(n_copies)
+        size = max(1, TOKENS_PER_BATCH // width)
+        for first in range(0, n_copies, size):
+            copies = torch.arange(first, min(first + size, n_copies))
+            at = copies % length + len(before)
+            number = torch.arange(len(copies))
+            ids = rows[copies // length]
+            targets = ids[number, at]
+            ids[number, at] = self.tokenizer.mask_token_id
+            logits, _ = self.forward(
+                (number, at), input_ids=ids, attention_mask=torch.ones_like(ids)
+            )
+            chosen = logits.gather(1, targets[:, None])[:, 0]
+            values[first : first + len(copies)] = chosen - torch.logsumexp(logits, dim=1)
+        return values.reshape(len(bodies), length).numpy()

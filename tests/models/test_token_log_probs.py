@@ -1,0 +1,112 @@
+"""The log-probability of each token of a text is that of a plain forward pass, in every family."""
+
+from collections.abc import Callable
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_models import CAUSAL, FAMILIES, MASKED
+
+from lama_core.models.sharing import plan_shared
+
+Models = Callable[..., Any]
+PAIRS = (("Paris", "France"), ("Oslo", "Norway"), ("Zürich", "Switzerland"), ("Kraków", "Poland"))
+TEXTS = [f"What {a} is to {b}, {c} is to {d}." for (a, b), (c, d) in permutations(PAIRS, 2)]
+TEXTS += [f"What {a} is to {b}, {d} is to {c}." for (a, b), (c, d) in permutations(PAIRS, 2)]
+TEXTS += ["Paris", "tokenization of words is hard", "She's born in \"Kraków\" - it's not Rome!"]
+
+
+def plain_masked(plain: tuple[Any, Any], text: str) -> np.ndarray:
+    """One unbatched pass for each token, the tokenizer's own reading of the whole text."""
+    model, tokenizer = plain
+    ids = tokenizer(text)["input_ids"]
+    body = tokenizer(text, add_special_tokens=False)["input_ids"]
+    start = 1  # every masked family puts one special token before a text
+    assert ids[start : start + len(body)] == body
+    values = []
+    for number, token in enumerate(body, start=start):
+        masked = torch.tensor([ids])
+        masked[0, number] = tokenizer.mask_token_id
+        with torch.no_grad():
+            values.append(model(input_ids=masked).logits[0, number].log_softmax(-1)[token].item())
+    return np.array(values)
+
+
+def plain_causal(plain: tuple[Any, Any], text: str) -> np.ndarray:
+    """One unbatched pass; NaN for a first token that nothing stands before."""
+    model, tokenizer = plain
+    ids = tokenizer(text)["input_ids"]
+    n_start = len(ids) - len(tokenizer(text, add_special_tokens=False)["input_ids"])
+    with torch.no_grad():
+        log_probs = model(input_ids=torch.tensor([ids])).logits[0].log_softmax(-1)
+    values = [np.nan] + [log_probs[number - 1, ids[number]].item() for number in range(1, len(ids))]
+    return np.array(values[n_start:])
+
+
+@pytest.mark.parametrize("family", MASKED)
+def test_pseudo_log_probs_equal_one_pass_a_token(
+    family: str, tiny_model: Models, plain_model: Models
+) -> None:
+    found = tiny_model(family).token_log_probs(TEXTS)
+    for text, scores in zip(TEXTS, found, strict=True):
+        np.testing.assert_allclose(
+            scores.log_probs, plain_masked(plain_model(family), text), atol=1e-4
+        )
+
+
+@pytest.mark.parametrize("family", CAUSAL)
+def test_log_probs_equal_one_pass_a_text(
+    family: str, tiny_model: Models, plain_model: Models
+) -> None:
+    found = tiny_model(family).token_log_probs(TEXTS)
+    for text, scores in zip(TEXTS, found, strict=True):
+        np.testing.assert_allclose(
+            scores.log_probs, plain_causal(plain_model(family), text), atol=1e-4
+        )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_text_scores_the_same_alone_and_among_others(family: str, tiny_model: Models) -> None:
+    model = tiny_model(family)
+    together = model.token_log_probs([*TEXTS, TEXTS[0], ""])
+    for text, scores in zip([*TEXTS, TEXTS[0], ""], together, strict=True):
+        (alone,) = model.token_log_probs([text])
+        assert scores.tokens == alone.tokens
+        np.testing.assert_allclose(scores.log_probs, alone.log_probs, atol=1e-4)
+
+
+def test_a_group_larger_than_a_batch_is_cut(
+    tiny_model: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tiny_model("smollm2")
+    whole = model.token_log_probs(TEXTS)
+    monkeypatch.setattr("lama_core.models.causal.TOKENS_PER_BATCH", 40)
+    for scores, cut in zip(whole, model.token_log_probs(TEXTS), strict=True):
+        np.testing.assert_allclose(scores.log_probs, cut.log_probs, atol=1e-4)
+
+
+rows = st.lists(
+    st.lists(st.integers(0, 2), min_size=1, max_size=9).map(tuple), min_size=1, max_size=30
+)
+
+
+@given(rows)
+@settings(max_examples=100, deadline=None)
+def test_every_row_is_in_one_group_and_groups_share_what_they_say(
+    rows: list[tuple[int, ...]],
+) -> None:
+    groups = plan_shared(rows)
+    assert sorted(number for group in groups for number in group.members) == list(range(len(rows)))
+    for group in groups:
+        assert len({tuple(rows[number][: group.n_shared]) for number in group.members}) == 1
+        assert all(len(rows[number]) > group.n_shared for number in group.members)
+
+
+def test_the_longest_worthwhile_beginning_is_shared() -> None:
+    rows = [(1, 2, 3, 4, 5, 6), (1, 2, 3, 4, 5, 7), (1, 8, 3, 4, 5), (1, 8, 3, 4, 6), (9,)]
+    found = {(group.n_shared, group.members) for group in plan_shared(rows)}
+    assert found == {(5, (0, 1)), (4, (2, 3)), (0, (4,))}
