@@ -17,6 +17,8 @@ from lama_core.errors import UserError, did_you_mean
 from lama_core.types import Fact, Relation
 
 BLANK = "[MASK]"
+# SQuAD has no relations; its questions count as one.
+SQUAD_RELATION = "Squad"
 
 AnalogyKind = Literal["inflectional", "derivational", "lexicographic", "encyclopedic"]
 

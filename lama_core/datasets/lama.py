@@ -20,7 +20,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lama_core.datasets.base import BLANK, Dataset, Dropped, ReadReport, make_dataset
+from lama_core.datasets.base import (
+    BLANK,
+    SQUAD_RELATION,
+    Dataset,
+    Dropped,
+    ReadReport,
+    make_dataset,
+)
 from lama_core.datasets.jsonl import (
     JsonObject,
     Rejected,
@@ -36,7 +43,6 @@ from lama_core.types import Fact, Prompt, Relation, RelationType
 
 SOURCES = ("Google_RE", "TREx", "ConceptNet", "Squad")
 MAX_SENTENCES = 10
-SQUAD_RELATION = "Squad"
 
 # Not in relations.jsonl; LAMA's scripts/run_experiments.py holds them.
 GOOGLE_RE_RELATIONS = {
