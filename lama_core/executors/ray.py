@@ -2,11 +2,13 @@
 
 The plan of batches is that of the local executor, so the blocks are the same. A worker that dies
 has its span given to a new one; spans whose blocks are in the log are never asked for again.
+Ray moves objects between its processes in its own way; nothing of that is kept in a file of ours.
 Ray is an optional extra (`pip install ray`); RAY_ADDRESS names a running cluster, else one is begun
 on this machine.
 """
 
 import importlib.util
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -42,7 +44,7 @@ class RayExecutor:
         import ray
 
         if not ray.is_initialized():
-            ray.init(log_to_driver=False, include_dashboard=False, logging_level="error")
+            ray.init(log_to_driver=False, include_dashboard=False, logging_level=logging.ERROR)
         processors = int(ray.cluster_resources().get("CPU", 1))
         n_workers = self.n_workers or max(1, processors // 2)
         shared = ray.put(tuple(segments))
@@ -61,7 +63,13 @@ class RayExecutor:
                 worker = running.pop(ready[0])
                 if waiting:
                     running[worker.score.remote(waiting.pop(0))] = worker
-                yield from ray.get(ready[0])
+                try:
+                    blocks = ray.get(ready[0])
+                except ray.exceptions.RayTaskError as error:
+                    if isinstance(error.cause, UserError):
+                        raise UserError(str(error.cause)) from error
+                    raise
+                yield from blocks
         finally:
             for worker in workers:
                 ray.kill(worker)
