@@ -266,7 +266,7 @@ def _fetch_hub(entry: Entry, on_progress: OnProgress) -> Located:
     from huggingface_hub.constants import HF_HUB_CACHE
     from huggingface_hub.errors import (
         GatedRepoError,
-        HfHubHTTPError,
+        HTTPError,
         LocalEntryNotFoundError,
         OfflineModeIsEnabled,
         RepositoryNotFoundError,
@@ -295,7 +295,7 @@ def _fetch_hub(entry: Entry, on_progress: OnProgress) -> Located:
         raise UserError(f"{source.place} has no revision {source.revision!r}.") from error
     except RepositoryNotFoundError as error:
         raise UserError(f"The hub has no model {source.place!r}, or it is private.") from error
-    except (OfflineModeIsEnabled, LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
+    except (OfflineModeIsEnabled, LocalEntryNotFoundError, HTTPError, OSError) as error:
         raise UserError(_offline(source.place, error)) from error
     here = locate(entry)
     if here is None:
