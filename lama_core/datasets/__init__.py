@@ -7,7 +7,7 @@ from lama_core.datasets.base import (
     Dropped,
     ReadReport,
 )
-from lama_core.datasets.library import load_dataset
+from lama_core.datasets.library import load_analogies, load_dataset
 
 __all__ = [
     "AnalogyDataset",
@@ -15,5 +15,6 @@ __all__ = [
     "Dataset",
     "Dropped",
     "ReadReport",
+    "load_analogies",
     "load_dataset",
 ]

@@ -3,11 +3,12 @@
 from pathlib import Path
 
 from lama_core import paths
-from lama_core.datasets import lama
-from lama_core.datasets.base import Dataset
+from lama_core.datasets import bats, lama
+from lama_core.datasets.base import AnalogyDataset, Dataset
 from lama_core.errors import UserError, did_you_mean
 
 STARTER = "starter"
+STARTER_ANALOGIES = "starter-analogies"
 
 
 def starter_dir() -> Path:
@@ -43,3 +44,19 @@ def load_dataset(name_or_path: str | Path, *, max_sentences: int = lama.MAX_SENT
         return lama.load(path, max_sentences=max_sentences)
     hint = did_you_mean(name, dataset_names()) or f"; known: {', '.join(dataset_names()) or 'none'}"
     raise UserError(f"there is no dataset and no folder {name!r}{hint}")
+
+
+def load_analogies(name_or_path: str | Path) -> AnalogyDataset:
+    """The analogies of that name (starter-analogies or installed), or those at that path.
+
+    Raises UserError, with the nearest name, if there is neither.
+    """
+    name = str(name_or_path)
+    if name == STARTER_ANALOGIES:
+        return bats.load(paths.ASSETS / "datasets" / STARTER_ANALOGIES, name=name)
+    if (installed_dir(name)).is_dir():
+        return bats.load(installed_dir(name), name=name)
+    path = Path(name_or_path).expanduser()
+    if path.exists():
+        return bats.load(path)
+    raise UserError(f"there are no analogies and no folder {name!r}")

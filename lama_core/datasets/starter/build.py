@@ -143,3 +143,18 @@ def _write_lines(path: Path, rows: Iterable[dict[str, object]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     path.write_text("".join(lines), "utf-8")
+
+
+def build_analogies(folder: Path) -> dict[str, int]:
+    """Write the starter analogies into `folder` in BATS's layout; the number of pairs by file."""
+    sections = hand.analogies()
+    written_beside(folder, lambda beside: _write_analogies(beside, sections))
+    return {section.file: len(section.pairs) for section in sections}
+
+
+def _write_analogies(folder: Path, sections: list[hand.AnalogySection]) -> None:
+    for section in sections:
+        path = folder / section.folder / f"{section.file}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{head}\t{tails}\n" for head, tails in section.pairs), "utf-8")
+    shutil.copyfile(HERE / "notices" / "analogies-README.md", folder / "README.md")

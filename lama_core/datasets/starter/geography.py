@@ -132,8 +132,9 @@ LANDMARK_CONTINENTS = {
 AMBIGUOUS = {"none", "Congo"}
 # The Factbook's names that differ from the usual short ones.
 SHORT_NAMES = {
-    "Burma": "Myanmar", "DRC": "the Democratic Republic of the Congo", "Korea, North": "North Korea",
-    "Korea, South": "South Korea", "The Dominican": "the Dominican Republic",
+    "Burma": "Myanmar", "Korea, North": "North Korea",
+    "DRC": "the Democratic Republic of the Congo", "Korea, South": "South Korea",
+    "The Dominican": "the Dominican Republic",
     "The Gambia": "the Gambia", "The Bahamas": "the Bahamas",
     "Turkey (Turkiye)": "Turkey", "Czechia": "Czech Republic", "Bahamas, The": "the Bahamas",
     "Gambia, The": "the Gambia", "Cabo Verde": "Cape Verde", "Cote d'Ivoire": "Ivory Coast",

@@ -59,3 +59,24 @@ def _lines(name: str) -> Iterator[str]:
     for line in (FOLDER / name).read_text("utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
             yield line.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class AnalogySection:
+    """A relation of analogies.txt: BATS's folder and file, and (head, tails joined by slashes)."""
+
+    folder: str
+    file: str
+    pairs: tuple[tuple[str, str], ...]
+
+
+def analogies() -> list[AnalogySection]:
+    """The analogy relations written by hand."""
+    sections = []
+    for line in _lines("analogies.txt"):
+        if line.startswith("["):
+            folder, file = line[1:-1].split(" | ")
+            continue
+        pairs = tuple(tuple(pair.split(" ")) for pair in line.split(", "))
+        sections.append(AnalogySection(folder, file, tuple((head, tails) for head, tails in pairs)))
+    return sections
