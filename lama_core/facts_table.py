@@ -101,11 +101,13 @@ def read_top(path: Path) -> tuple[NDArray[np.object_], NDArray[np.float32]]:
     if not n_rows:
         return words, log_probs
     scored = np.asarray(table["top_words"].chunk(0).is_valid())
-    flat_words = table["top_words"].chunk(0).flatten()
-    if isinstance(flat_words, pa.DictionaryArray):
-        flat_words = flat_words.dictionary_decode()
-    flat = flat_words.to_numpy(zero_copy_only=False)
-    words[scored] = flat.reshape(-1, TOP_K)
+    flat = table["top_words"].chunk(0).flatten()
+    if not isinstance(flat, pa.DictionaryArray):
+        flat = flat.dictionary_encode()
+    # One Python string a word, not one a cell; None stands at -1, the last.
+    known = np.array([*flat.dictionary.to_pylist(), None], dtype=object)
+    codes = flat.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    words[scored] = known[codes].reshape(-1, TOP_K)
     values = table["top_log_probs"].chunk(0).flatten().to_numpy(zero_copy_only=False)
     log_probs[scored] = values.reshape(-1, TOP_K)
     return words, log_probs

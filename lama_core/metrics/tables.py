@@ -10,6 +10,7 @@ that mean and stays a row of its own, with n = 0.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -48,7 +49,7 @@ class Scored:
     objects: NDArray[np.int64]
     at: NDArray[np.int64]
 
-    @property
+    @cached_property
     def n(self) -> NDArray[np.int64]:
         """Rows of each relation, int64 [relation]."""
         return np.bincount(self.relation, minlength=len(self.relations))
@@ -118,9 +119,11 @@ def _run_table(
         "freq": freq_precision(run, rows, ranking),
     }
     groups = _groups(rows.relations, by)
+    counted = [members[rows.n[members] > 0] for members in groups.values()]
+    ends = _ends([samples[known] for known in counted], level)
     lines = []
-    for (source, kind), members in groups.items():
-        known = members[rows.n[members] > 0]
+    for at, ((source, kind), members) in enumerate(groups.items()):
+        known = counted[at]
         first = rows.relations[members[0]]
         line: dict[str, object] = {
             "run": run.info.id,
@@ -138,14 +141,16 @@ def _run_table(
             line["source"] = first.source
         for name, values in figures.items():
             line[name] = float(values[known].mean()) if len(known) else float("nan")
-        ends = (
-            np.quantile(samples[known].mean(axis=0), [(1 - level) / 2, (1 + level) / 2])
-            if len(known)
-            else (np.nan, np.nan)
-        )
-        line["low"], line["high"] = float(ends[0]), float(ends[1])
+        line["low"], line["high"] = float(ends[0, at]), float(ends[1, at])
         lines.append(line)
     return pd.DataFrame(lines)
+
+
+def _ends(samples: Sequence[Floats], level: float) -> Floats:
+    """Interval ends of the mean over each group's relations, float64 [end, group]; NaN if none."""
+    n_samples = max((group.shape[1] for group in samples), default=1)
+    means = [group.mean(axis=0) if len(group) else np.full(n_samples, np.nan) for group in samples]
+    return np.quantile(np.array(means), [(1 - level) / 2, (1 + level) / 2], axis=1)
 
 
 def _groups(

@@ -1,0 +1,329 @@
+"""Several runs' answers to the same facts side by side, for looking at errors one by one.
+
+    right             the gold's rank is at most k
+    right type        the answer is wrong, but an object of the relation in the data
+    another valid     the answer is another object that the data gives for this very subject
+    gold in subject   the lower-cased object is part of the lower-cased subject (UHN's first rule,
+                      Poerner et al. 2019)
+
+Rows are facts; with prompts of several kinds, a fact and a prompt. The answer is the first
+prediction of the chosen ranking: under `filtered`, without the other valid objects.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from lama_core.ranking import Ranking
+from lama_core.runs import Run
+
+WrongKind = Literal["right type", "another valid", "neither"]
+WRONG_KINDS: tuple[WrongKind, ...] = ("right type", "another valid", "neither")
+Counting = Literal["counted", "excluded", "all"]
+COUNTINGS: tuple[Counting, ...] = ("counted", "excluded", "all")
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+_BASE = (
+    "fact_id", "relation", "source", "type", "subject", "object", "prompt", "query", "n_valid",
+    "object_count",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RunAnswers:
+    """One run's answers, in the rows of `JoinedAnswers`.
+
+    at: int64 [row], the row of `Run.facts`, -1 where the run hasn't asked. rank, log_prob (of the
+    gold), confidence (probability of the answer): NaN where the run doesn't count the row.
+    answer: a categorical, null there. is_object, is_valid: of the answer. excluded: the reason.
+    """
+
+    run: Run
+    at: Ints
+    rank: NDArray[np.float32]
+    log_prob: NDArray[np.float32]
+    confidence: NDArray[np.float32]
+    answer: pd.Categorical
+    is_object: Bools
+    is_valid: Bools
+    excluded: pd.Categorical
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFilter:
+    """Which rows to look at; everything left alone lets all rows pass.
+
+    of: the run that `counting`, `rank_*`, `confidence_*`, `answer` and `wrong_kind` are about.
+    right, wrong: runs that must be right or wrong, in the order they were joined.
+    confidence: above the lower end (or at it, if 0) and at most the upper one, as the bins of the
+    reliability diagram. contained: whether the gold is in the subject. answer: without case.
+    """
+
+    of: int = 0
+    k: int = 1
+    counting: Counting = "counted"
+    relations: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    right: tuple[int, ...] = ()
+    wrong: tuple[int, ...] = ()
+    rank_min: int | None = None
+    rank_max: int | None = None
+    confidence_min: float = 0.0
+    confidence_max: float = 1.0
+    contained: bool | None = None
+    count_min: int | None = None
+    count_max: int | None = None
+    wrong_kind: WrongKind | None = None
+    answer: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class JoinedAnswers:
+    """Facts with the answers of several runs.
+
+    facts: DataFrame [row], what the data says. runs: the answers, in the order of joining.
+    """
+
+    facts: pd.DataFrame
+    runs: tuple[RunAnswers, ...]
+
+    @cached_property
+    def contained(self) -> Bools:
+        """Whether the gold is part of the subject, bool [row]."""
+        pairs = zip(_lower(self.facts["subject"]), _lower(self.facts["object"]), strict=True)
+        return np.fromiter((gold in subject for subject, gold in pairs), bool, len(self.facts))
+
+    def select(self, chosen: AnswerFilter) -> Ints:
+        """The rows that pass, int64, in the order of the data."""
+        keep = np.ones(len(self.facts), dtype=bool)
+        for name, wanted in (
+            ("relation", chosen.relations),
+            ("type", chosen.types),
+            ("source", chosen.sources),
+        ):
+            if wanted:
+                keep &= _is_one_of(self.facts[name], wanted)
+        if not self.runs:
+            return np.flatnonzero(keep)
+        focus = self.runs[chosen.of]
+        with np.errstate(invalid="ignore"):
+            if chosen.counting == "counted":
+                keep &= ~np.isnan(focus.rank)
+            elif chosen.counting == "excluded":
+                keep &= np.isnan(focus.rank)
+            for number in chosen.right:
+                keep &= self.runs[number].rank <= chosen.k
+            for number in chosen.wrong:
+                keep &= self.runs[number].rank > chosen.k
+            if chosen.rank_min is not None:
+                keep &= focus.rank >= chosen.rank_min
+            if chosen.rank_max is not None:
+                keep &= focus.rank <= chosen.rank_max
+            if chosen.confidence_min > 0:
+                keep &= focus.confidence > chosen.confidence_min
+            if chosen.confidence_max < 1:
+                keep &= focus.confidence <= chosen.confidence_max
+        if chosen.contained is not None:
+            keep &= self.contained == chosen.contained
+        counts = self.facts["object_count"].to_numpy()
+        if chosen.count_min is not None:
+            keep &= counts >= chosen.count_min
+        if chosen.count_max is not None:
+            keep &= counts <= chosen.count_max
+        if chosen.wrong_kind is not None:
+            keep &= wrong_kinds(focus)[chosen.wrong_kind]
+        if chosen.answer:
+            wanted_word = chosen.answer.lower()
+            names = [str(word) for word in focus.answer.categories]
+            same = np.array([*(name.lower() == wanted_word for name in names), False], dtype=bool)
+            keep &= same[focus.answer.codes]
+        if chosen.text:
+            keep &= self._holds(chosen.text)
+        return np.flatnonzero(keep)
+
+    def _holds(self, text: str) -> Bools:
+        """Whether a text is in the subject, gold, query or an answer, without case, bool [row]."""
+        queries = pa.array(self.facts["query"], pa.string())
+        found = pc.match_substring(queries, text, ignore_case=True)
+        holds: Bools = found.fill_null(False).to_numpy(zero_copy_only=False)
+        columns = [self.facts["subject"].array, self.facts["object"].array]
+        for words in (*columns, *(run.answer for run in self.runs)):
+            names = [str(word).lower() for word in words.categories]
+            same = np.array([*(text.lower() in name for name in names), False], dtype=bool)
+            holds = holds | same[words.codes]
+        return holds
+
+    def right(self, number: int, k: int = 1) -> Bools:
+        """Whether the run's gold is among the k best, bool [row]; false where it doesn't count."""
+        with np.errstate(invalid="ignore"):
+            return self.runs[number].rank <= k
+
+
+def wrong_kinds(run: RunAnswers) -> dict[WrongKind, Bools]:
+    """Of the wrong answers, bool [row] each: what they are to the relation and the subject."""
+    with np.errstate(invalid="ignore"):
+        wrong = run.rank > 1
+    return {
+        "right type": wrong & run.is_object & ~run.is_valid,
+        "another valid": wrong & run.is_valid,
+        "neither": wrong & ~run.is_object & ~run.is_valid,
+    }
+
+
+def join_answers(runs: Sequence[Run], *, ranking: Ranking = "filtered") -> JoinedAnswers:
+    """The answers of some runs by fact and prompt; facts that only some asked come last."""
+    if not runs:
+        return JoinedAnswers(pd.DataFrame(columns=list(_BASE)), ())
+    first = runs[0].facts
+    keys = [_keys(run) for run in runs]
+    pieces, known = [first[list(_BASE)]], keys[0]
+    for run, key in zip(runs[1:], keys[1:], strict=True):
+        if key.equals(keys[0]):
+            continue
+        new = ~key.isin(known)
+        if new.any():
+            pieces.append(run.facts.loc[new, list(_BASE)])
+            known = known.append(key[new])
+    facts = first[list(_BASE)] if len(pieces) == 1 else _stack(pieces)
+    return JoinedAnswers(
+        facts.reset_index(drop=True),
+        tuple(_align(run, key, known, ranking) for run, key in zip(runs, keys, strict=True)),
+    )
+
+
+def fallbacks(joined: JoinedAnswers, rows: Ints, *, n: int = 20) -> pd.DataFrame:
+    """The words that each run gives when it is wrong, on these rows, most frequent first.
+
+    Columns: number (of the run), answer, n, share (of the run's wrong answers), n_relations,
+    right_type (share that are objects of the relation). At most n words a run.
+    """
+    tables = []
+    relations = joined.facts["relation"].cat.codes.to_numpy() if len(joined.facts) else np.array([])
+    for number, run in enumerate(joined.runs):
+        with np.errstate(invalid="ignore"):
+            wrong = rows[run.rank[rows] > 1]
+        codes = run.answer.codes[wrong]
+        wrong, codes = wrong[codes >= 0], codes[codes >= 0]
+        if not len(wrong):
+            continue
+        counts = np.bincount(codes, minlength=len(run.answer.categories))
+        typed = np.bincount(codes, run.is_object[wrong], minlength=len(counts))
+        best = np.argsort(-counts, kind="stable")[:n]
+        best = best[counts[best] > 0]
+        kinds = pd.Series(relations[wrong]).groupby(codes).nunique()
+        tables.append(
+            pd.DataFrame(
+                {
+                    "number": number,
+                    "answer": run.answer.categories[best].astype(str),
+                    "n": counts[best],
+                    "share": counts[best] / len(wrong),
+                    "n_relations": kinds.reindex(best).to_numpy(),
+                    "right_type": typed[best] / counts[best],
+                }
+            )
+        )
+    if not tables:
+        names = ["number", "answer", "n", "share", "n_relations", "right_type"]
+        return pd.DataFrame(columns=names)
+    return pd.concat(tables, ignore_index=True)
+
+
+def _keys(run: Run) -> pd.Index:
+    """What makes a row: the fact, and where a fact is asked in several ways, the prompt."""
+    facts = run.facts
+    prompts = facts["prompt"].to_numpy()
+    if len(prompts) and prompts.any():
+        texts = facts["fact_id"].astype(str) + "\t" + prompts.astype(str)
+        return pd.Index(texts)
+    return pd.Index(facts["fact_id"].astype(str) + "\t0")
+
+
+def _stack(pieces: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    frame = pd.concat(
+        [
+            piece.astype({name: "str" for name in ("relation", "source", "subject", "object")})
+            for piece in pieces
+        ],
+        ignore_index=True,
+    )
+    words = ["relation", "source", "type", "subject", "object"]
+    return frame.astype(dict.fromkeys(words, "category"))
+
+
+def _align(run: Run, key: pd.Index, known: pd.Index, ranking: Ranking) -> RunAnswers:
+    facts = run.facts
+    same = len(key) == len(known) and key.equals(known)
+    at = np.arange(len(known)) if same else key.get_indexer(known)
+    there = at >= 0
+    name = "first" if ranking == "raw" else "first_filtered"
+
+    def numbers(column: str) -> NDArray[np.float32]:
+        values = facts[column].to_numpy(dtype=np.float32)
+        return values if same else np.where(there, values[at], np.float32(np.nan))
+
+    def flags(values: Bools) -> Bools:
+        return values if same else np.where(there, values[at], False)
+
+    def words(column: str) -> pd.Categorical:
+        values = facts[column].array
+        if same:
+            return values
+        return pd.Categorical.from_codes(
+            np.where(there, values.codes[at], -1), categories=values.categories
+        )
+
+    is_object, is_valid = facts["first_is_object"].to_numpy(), facts["first_is_valid"].to_numpy()
+    if ranking == "filtered":
+        # The flags are about the best of all candidates; where the other valid objects stood
+        # before the best of the rest, what that one is to the relation must be looked up.
+        moved = facts["first"].astype("str").to_numpy() != facts[name].astype("str").to_numpy()
+        is_object, is_valid = _looked_up(facts, name, moved, is_object), is_valid & ~moved
+    return RunAnswers(
+        run,
+        at,
+        numbers(f"rank_{ranking}"),
+        numbers("log_prob"),
+        np.exp(numbers(f"{name}_log_prob")),
+        words(name),
+        flags(is_object),
+        flags(is_valid),
+        words("excluded"),
+    )
+
+
+def _looked_up(facts: pd.DataFrame, name: str, moved: Bools, is_object: Bools) -> Bools:
+    """`is_object`, with the rows of `moved` looked up among the run's own objects."""
+    rows = np.flatnonzero(moved & facts[name].notna().to_numpy())
+    if not len(rows):
+        return is_object
+    relations = facts["relation"].astype("str").to_numpy()
+    objects = set(zip(relations, _lower(facts["object"]), strict=True))
+    answers = facts[name].iloc[rows].astype("str").str.lower()
+    found = is_object.copy()
+    found[rows] = [pair in objects for pair in zip(relations[rows], answers, strict=True)]
+    return found
+
+
+def _lower(column: pd.Series) -> NDArray[np.object_]:
+    """A categorical column's words in lower case, object [row]."""
+    words = np.array([str(word).lower() for word in column.cat.categories] + [""], dtype=object)
+    return words[column.cat.codes.to_numpy()]
+
+
+def _is_one_of(column: pd.Series, wanted: Sequence[str]) -> Bools:
+    """Whether a categorical column has one of the wanted words, bool [row]."""
+    names = [str(name) for name in column.cat.categories]
+    same = np.array([*(name in wanted for name in names), False], dtype=bool)
+    return same[column.cat.codes.to_numpy()]
