@@ -1,0 +1,91 @@
+"""How often each word and each entity occurs in the text that the embedded model was trained on.
+
+The file is tab-separated text in gzip: a kind (`word` or `entity`), the lower-cased word or
+phrase, its count. Needs no torch. The paper's Figure 3 correlates such counts with P@1
+(Petroni et al. 2019, section 5.1).
+"""
+
+import gzip
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lama_core.errors import UserError
+
+COUNTS_FILE = "corpus_counts.tsv.gz"
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+
+
+@dataclass(frozen=True)
+class CorpusCounts:
+    """words: count of each lower-cased word. entities: passages on each lower-cased name."""
+
+    words: Mapping[str, int]
+    entities: Mapping[str, int]
+
+    def mentions(self, phrase: str) -> int:
+        """Mentions of a phrase: a word's own count, an entity's passages, else 0.
+
+        A phrase of several words that is no entity counts as never mentioned, which
+        underestimates it.
+        """
+        key = " ".join(phrase.lower().split())
+        return max(self.words.get(key, 0), self.entities.get(key, 0))
+
+
+def count_corpus(passages: Iterable[tuple[str, tuple[str, ...]]]) -> CorpusCounts:
+    """Counts over pairs of a text and the entities that it is about."""
+    words: Counter[str] = Counter()
+    entities: Counter[str] = Counter()
+    for text, about in passages:
+        words.update(words_of(text))
+        entities.update(" ".join(name.lower().split()) for name in about)
+    return CorpusCounts(words, entities)
+
+
+def words_of(text: str) -> list[str]:
+    """The lower-cased words of a text: runs of letters and digits, with an inner apostrophe."""
+    return _WORD.findall(text.lower())
+
+
+def save_corpus_counts(counts: CorpusCounts, path: Path, *, least_entity_count: int = 2) -> None:
+    """Write the counts; the same counts give the same bytes. Entities below the least are left out.
+
+    Words are all kept.
+    """
+    lines = [f"word\t{w}\t{n}\n" for w, n in sorted(counts.words.items())]
+    lines += [
+        f"entity\t{name}\t{n}\n"
+        for name, n in sorted(counts.entities.items())
+        if n >= least_entity_count and name
+    ]
+    buffer = io.BytesIO()
+    with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as stream:
+        stream.write("".join(lines).encode("utf-8"))
+    partial = path.with_name(path.name + ".partial")
+    partial.write_bytes(buffer.getvalue())
+    partial.replace(path)
+
+
+def load_corpus_counts(path: Path) -> CorpusCounts:
+    """The counts in a file, or in a model's folder that holds one.
+
+    Raises UserError when there is none, or it isn't one of ours.
+    """
+    file = path / COUNTS_FILE if path.is_dir() else path
+    words: dict[str, int] = {}
+    entities: dict[str, int] = {}
+    tables = {"word": words, "entity": entities}
+    try:
+        with gzip.open(file, "rt", encoding="utf-8") as stream:
+            for line in stream:
+                kind, name, count = line.rstrip("\n").split("\t")
+                tables[kind][name] = int(count)
+    except FileNotFoundError as error:
+        raise UserError(f"there are no corpus counts at {file}") from error
+    except (OSError, EOFError, ValueError, KeyError) as error:
+        raise UserError(f"{file} isn't a file of corpus counts") from error
+    return CorpusCounts(words, entities)

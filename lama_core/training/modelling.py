@@ -1,0 +1,75 @@
+"""The encoder with a masked-LM head, and its loss on hidden positions only."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+
+from lama_core.errors import UserError
+
+HEADS = ("cls", "lm_head")
+"""Where transformers keeps the masked-LM head: BERT and its kin, RoBERTa and its kin."""
+
+ATTENTION = "eager"
+"""Plain matrix products: for short passages their gradient is twice as fast as the fused one's."""
+
+
+def load_tokenizer(folder: Path) -> Any:
+    """The encoder's fast tokenizer. Raises UserError when there is none with a mask token."""
+    from transformers import AutoTokenizer
+
+    _check_folder(folder)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(f"{folder} holds no tokenizer that can be read") from error
+    if not tokenizer.is_fast or tokenizer.mask_token_id is None:
+        raise UserError(f"the tokenizer in {folder} isn't a fast one with a mask token")
+    if len(tokenizer) > 2**16:
+        raise UserError(f"the tokenizer in {folder} has more than {2**16} tokens")
+    return tokenizer
+
+
+def load_encoder(folder: Path) -> torch.nn.Module:
+    """The encoder with its masked-LM head, in float32; a head that is missing is drawn anew.
+
+    Raises UserError when the folder holds no encoder of a kind that we know.
+    """
+    from transformers import AutoModelForMaskedLM
+
+    _check_folder(folder)
+    try:
+        model = AutoModelForMaskedLM.from_pretrained(
+            folder, local_files_only=True, dtype=torch.float32, attn_implementation=ATTENTION
+        )
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UserError(f"{folder} holds no encoder that can be read: {reason}") from error
+    if not any(hasattr(model, head) for head in HEADS):
+        raise UserError(f"{folder}: models of type {model.config.model_type} aren't supported: "
+                        "name a BERT or RoBERTa encoder")  # fmt: skip
+    return model
+
+
+def hidden_logits(
+    model: Any,
+    input_ids: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    hidden: torch.Tensor,
+) -> torch.Tensor:
+    """Logits [hidden position, vocabulary] at the positions that `hidden` marks.
+
+    input_ids, attention_mask, hidden: [passage, position]; hidden is bool. Only these positions
+    go through the head, which is most of the work of a small model.
+    """
+    states = model.base_model(input_ids=input_ids, attention_mask=attention_mask)[0]
+    head = next(getattr(model, name) for name in HEADS if hasattr(model, name))
+    return head(states[hidden])
+
+
+def _check_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        raise UserError(f"there is no encoder folder {folder}")
+    if not (folder / "config.json").exists():
+        raise UserError(f"{folder} isn't an encoder: it holds no config.json")

@@ -1,0 +1,131 @@
+"""The recipe from end to end: prepare, train, measure, export, write the model's card."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from lama_core.errors import UserError
+from lama_core.training.card import make_card
+from lama_core.training.corpus import Corpus
+from lama_core.training.counts import COUNTS_FILE
+from lama_core.training.evaluate import (
+    QUESTIONS,
+    HeldOut,
+    RelationScore,
+    answer,
+    evaluate_facts,
+    evaluate_files,
+    mean_score,
+)
+from lama_core.training.export import export_model
+from lama_core.training.recipe import prepare
+from lama_core.training.train import Progress, Settings, train
+
+OUTCOME_FILE = "evaluation.json"
+CARD_FILE = "README.md"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a finished run gave.
+
+    held_out: by corpus file, and `all`; empty when nothing was held out. relations: P@k by
+    relation, their mean last; empty without facts. answers: to the fixed questions.
+    """
+
+    folder: Path
+    settings: Settings
+    held_out: dict[str, HeldOut]
+    relations: tuple[RelationScore, ...]
+    answers: dict[str, list[str]]
+
+    def to_json(self) -> dict[str, Any]:
+        """The outcome as plain values; P@ values are between 0 and 1."""
+        return asdict(self) | {"folder": str(self.folder)}
+
+
+def run_recipe(
+    settings: Settings,
+    *,
+    encoder: Path | None,
+    corpus_files: list[Path],
+    run_folder: Path,
+    out: Path,
+    facts: Path | None,
+    checkpoint_seconds: float = 240.0,
+    report: Callable[[str], None] = lambda line: None,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> Outcome:
+    """Train as the settings say, resuming what `run_folder` holds, and export to `out`.
+
+    Raises UserError for an input that can't be used, before anything is trained.
+    """
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out} is a file: name a folder for the model")
+    if facts is not None and not (facts / "relations.jsonl").exists():
+        raise UserError(f"{facts} holds no relations.jsonl: name a folder in LAMA's layout")
+    ready = prepare(
+        settings, encoder=encoder, corpus_files=corpus_files, folder=run_folder, report=report
+    )
+    train(
+        ready.model,
+        ready.reading,
+        settings,
+        mask_id=ready.tokenizer.mask_token_id,
+        folder=run_folder,
+        corpus_digest=ready.corpus.digest,
+        checkpoint_seconds=checkpoint_seconds,
+        on_progress=on_progress,
+    )
+    report("measuring")
+    outcome = measure(ready.model, ready.tokenizer, ready.corpus, settings, out=out, facts=facts)
+    report("exporting")
+    export_model(ready.model, ready.tokenizer, out, counts=run_folder / "corpus" / COUNTS_FILE)
+    write_outcome(outcome, ready.corpus, encoder)
+    return outcome
+
+
+def measure(
+    model: Any,
+    tokenizer: Any,
+    corpus: Corpus,
+    settings: Settings,
+    *,
+    out: Path,
+    facts: Path | None,
+) -> Outcome:
+    """Held-out scores, P@k on the facts, and answers to the fixed questions."""
+    held_out = {}
+    if corpus.held_out:
+        held_out = evaluate_files(model, tokenizer, corpus.held_out, max_length=settings.max_length)
+    relations = evaluate_facts(model, tokenizer, facts) if facts else []
+    return Outcome(
+        folder=out,
+        settings=settings,
+        held_out=held_out,
+        relations=(*relations, mean_score(relations)) if relations else (),
+        answers={
+            text: answer(model, tokenizer, text.replace("[MASK]", tokenizer.mask_token))
+            for text in QUESTIONS
+        },
+    )
+
+
+def write_outcome(outcome: Outcome, corpus: Corpus, encoder: Path | None) -> None:
+    """The figures and the card, beside the model."""
+    figures = outcome.to_json() | {"corpus": [asdict(source) for source in corpus.summary]}
+    figures.pop("folder")
+    text = json.dumps(figures, ensure_ascii=False, indent=1)
+    (outcome.folder / OUTCOME_FILE).write_text(text + "\n", encoding="utf-8")
+    card = make_card(
+        name=outcome.folder.name,
+        base=str(encoder) if encoder else "all-MiniLM-L6-v2 (Apache-2.0)",
+        settings=outcome.settings,
+        corpus=corpus,
+        held_out=outcome.held_out,
+        relations=outcome.relations,
+        answers=outcome.answers,
+    )
+    (outcome.folder / CARD_FILE).write_text(card, encoding="utf-8")

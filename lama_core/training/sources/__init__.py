@@ -1,0 +1,1 @@
+"""One module a source; each gives passages from the members of a package."""

