@@ -1,0 +1,126 @@
+"""Embeddings of words in context: a layer's hidden states, pooled over each word's pieces.
+
+Source: Rezaee and Camacho-Collados, section 2.4, which leaves the layer and the pooling open.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from lama_core.errors import UserError, did_you_mean
+from lama_core.models.transformer import Transformer
+
+Pooling = Literal["mean", "first", "last"]
+Span = tuple[int, int]
+TOKENS_PER_BATCH = 2048
+
+
+def parse_pooling(text: str) -> Pooling:
+    """`mean`, `first` or `last`. Raises UserError for anything else."""
+    known: tuple[Pooling, ...] = get_args(Pooling)
+    for pooling in known:
+        if text == pooling:
+            return pooling
+    raise UserError(
+        f"Unknown pooling {text!r}{did_you_mean(text, known)}: choose mean, first, last."
+    )
+
+
+def hidden_states(
+    model: Transformer,
+    texts: Sequence[str],
+    spans: Sequence[Sequence[Span]],
+    *,
+    layer: int = -1,
+    pooling: Pooling = "mean",
+) -> NDArray[np.float32]:
+    """Embeddings of words in their sentences, float32 [text, word, dim].
+
+    spans: for each text the characters of each word, [start, end), as many in every text. layer: 0
+    is the input embeddings, -1 the last layer. pooling: over the pieces that touch the word.
+    Raises UserError for a layer that the model doesn't have, or a text that doesn't fit.
+    """
+    rows, pieces = _encode(model, texts, spans)
+    n_words = len(spans[0]) if spans else 0
+    result: NDArray[np.float32] | None = None
+    order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
+    while order:
+        size = max(1, TOKENS_PER_BATCH // len(rows[order[0]]))
+        chunk, order = order[:size], order[size:]
+        states = _layer(model, [rows[number] for number in chunk], layer)
+        if result is None:
+            result = np.empty((len(rows), n_words, states.shape[2]), np.float32)
+        for row, number in enumerate(chunk):
+            for word, at in enumerate(pieces[number]):
+                result[number, word] = _pool(states[row, at], pooling).numpy()
+    return np.zeros((0, 0, 0), np.float32) if result is None else result
+
+
+def _pool(states: torch.Tensor, pooling: Pooling) -> torch.Tensor:
+    if pooling == "mean":
+        return states.mean(0)
+    return states[0] if pooling == "first" else states[-1]
+
+
+def _frame(model: Transformer) -> tuple[list[int], list[int]]:
+    """The special tokens that the tokenizer puts before and after a text."""
+    plain = model.tokenizer("a", add_special_tokens=False)["input_ids"]
+    framed = model.tokenizer("a")["input_ids"]
+    start = framed.index(plain[0])
+    return framed[:start], framed[start + len(plain) :]
+
+
+def _encode(
+    model: Transformer, texts: Sequence[str], spans: Sequence[Sequence[Span]]
+) -> tuple[list[list[int]], list[list[list[int]]]]:
+    """Token ids of each text, and for each of its words the positions of its pieces."""
+    before, after = _frame(model)
+    encoded = model.tokenizer(
+        list(texts),
+        add_special_tokens=False,
+        split_special_tokens=True,
+        return_offsets_mapping=True,
+        verbose=False,
+    )
+    rows, pieces = [], []
+    for ids, offsets, words in zip(
+        encoded["input_ids"], encoded["offset_mapping"], spans, strict=True
+    ):
+        model.check_window(len(before) + len(ids) + len(after))
+        rows.append([*before, *ids, *after])
+        found = []
+        for start, end in words:
+            at = [
+                len(before) + number
+                for number, (left, right) in enumerate(offsets)
+                if left < end and right > start
+            ]
+            if not at:
+                raise UserError(f"{model.name} has no piece for a word: it holds no letters.")
+            found.append(at)
+        pieces.append(found)
+    return rows, pieces
+
+
+def _layer(model: Transformer, rows: Sequence[Sequence[int]], layer: int) -> torch.Tensor:
+    """Hidden states of one layer, float32 [row, position, dim]; rows are padded on the right."""
+    padding = model.tokenizer.pad_token_id or 0
+    width = max(len(row) for row in rows)
+    ids = torch.tensor([[*row, *[padding] * (width - len(row))] for row in rows])
+    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
+    body: Any = model.model.base_model
+    with model._lock, torch.inference_mode():
+        output = body(input_ids=ids, attention_mask=mask, output_hidden_states=True)
+    states = output.hidden_states
+    if not -len(states) <= layer < len(states):
+        raise UserError(
+            f"{model.name} has no layer {layer}: choose 0 (the input embeddings) to "
+            f"{len(states) - 1}, or -1 for the last."
+        )
+    # The last one as the head reads it: some families normalise it after the loop over layers.
+    if layer in (-1, len(states) - 1):
+        return output[0].float()
+    return states[layer].float()
