@@ -7,6 +7,7 @@ refused. GGUF files are expanded once and kept as safetensors in the cache.
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -33,6 +34,7 @@ OnProgress = Callable[[str, int, int | None], None]
 
 WANTED = ("*.safetensors", "*.safetensors.index.json", "*.json", "*.txt", "*.model", "*.jinja")
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
+SHARD = re.compile(r"(.+)-\d{5}-of-(\d{5})\.safetensors")
 POLL_SECONDS = 0.2
 EXPANDING = "Expanding the weights, once"
 
@@ -99,16 +101,28 @@ def _locate_folder(path: Path) -> Located | None:
         return _converted_gguf(path)
     if not path.is_dir():
         return None
-    if (path / "config.json").exists() and any(path.glob("*.safetensors")):
+    if (path / "config.json").exists() and has_all_weights(path):
         return _located(path)
     gguf = sorted(path.glob("*.gguf"))
     return _converted_gguf(gguf[0]) if len(gguf) == 1 else None
+
+
+def has_all_weights(folder: Path) -> bool:
+    """Whether a folder has safetensors, and all its parts where the weights are in several."""
+    present = {file.name for file in folder.glob("*.safetensors")}
+    parts = [SHARD.fullmatch(name) for name in present]
+    counts = {int(part[2]) for part in parts if part}
+    if not counts or not all(parts):
+        return bool(present)
+    return len(present) == max(counts)
 
 
 def _what_is_wrong(path: Path) -> str:
     if not path.exists():
         return f"There is no model folder {str(path)!r}."
     files = [path] if path.is_file() else sorted(path.iterdir())
+    if any(SHARD.fullmatch(file.name) for file in files):
+        return f"{path} is not complete: some of the parts of its weights are missing."
     if len([file for file in files if file.suffix == ".gguf"]) > 1:
         return f"{path} holds several GGUF files: give the path of one of them."
     if any(file.suffix in PICKLED for file in files):
@@ -256,7 +270,7 @@ def _locate_hub(source: Source) -> Located | None:
     if not isinstance(config, str):
         return None
     folder = Path(config).parent
-    if not any(folder.glob("*.safetensors")) or not any(folder.glob("tokenizer*")):
+    if not has_all_weights(folder) or not any(folder.glob("tokenizer*")):
         return None
     return Located(folder, f"{source.place}@{folder.name}")  # a snapshot is named by its commit
 
@@ -321,9 +335,16 @@ def _check_files(source: Source, siblings: list[Any]) -> int:
 
 
 def _offline(place: str, error: Exception) -> str:
+    from huggingface_hub.constants import is_offline_mode
+
     here = ", ".join(entry.name for entry in all_models() if locate(entry)) or "none"
     status = getattr(getattr(error, "response", None), "status_code", None)
-    cause = f"the hub answered {status}" if status else "the hub can't be reached from here"
+    if is_offline_mode():
+        cause = "it is set to work offline (HF_HUB_OFFLINE is set)"
+    elif status:
+        cause = f"the hub answered {status}"
+    else:
+        cause = "the hub can't be reached from here: it is offline"
     return f"{place} is not on this machine and {cause}. Models that are here: {here}."
 
 

@@ -1,0 +1,140 @@
+"""A server on this machine that answers as the model hub does, with faults on demand."""
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@dataclass
+class Repository:
+    """A model repository of one commit.
+
+    refuse: file -> HTTP status and error code. cut: files whose connection breaks half-way.
+    """
+
+    files: dict[str, bytes]
+    references: tuple[str, ...] = ("main",)
+    info_fault: tuple[int, str] | None = None
+    refuse: dict[str, tuple[int, str]] = field(default_factory=dict)
+    cut: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Hub:
+    """The server's address, its repositories, and the paths it was asked for."""
+
+    address: str
+    repositories: dict[str, Repository]
+    asked: list[str] = field(default_factory=list)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    hub: Hub
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_arguments: Any) -> None:
+        """Say nothing."""
+
+    def do_HEAD(self) -> None:
+        self._answer(with_body=False)
+
+    def do_GET(self) -> None:
+        self._answer(with_body=True)
+
+    def _answer(self, *, with_body: bool) -> None:
+        path = unquote(urlsplit(self.path).path)
+        self.hub.asked.append(path)
+        if path.startswith("/api/models/"):
+            name, _, revision = path.removeprefix("/api/models/").partition("/revision/")
+            if "/tree/" in name:
+                self._tree(name.partition("/tree/")[0], with_body)
+            else:
+                self._info(name, revision or "main", with_body)
+            return
+        name, _, rest = path.removeprefix("/").partition("/resolve/")
+        revision, _, file = rest.partition("/")
+        repository = self.hub.repositories.get(name)
+        if repository is None:
+            self._fault(404, "RepoNotFound")
+        elif file in repository.refuse:
+            self._fault(*repository.refuse[file])
+        elif file not in repository.files:
+            self._fault(404, "EntryNotFound")
+        else:
+            self._file(repository, file, with_body)
+
+    def _info(self, name: str, revision: str, with_body: bool) -> None:
+        repository = self.hub.repositories.get(name)
+        if repository is None:
+            self._fault(404, "RepoNotFound")
+        elif repository.info_fault:
+            self._fault(*repository.info_fault)
+        elif revision not in (*repository.references, COMMIT):
+            self._fault(404, "RevisionNotFound")
+        else:
+            siblings = [
+                {"rfilename": file, "size": len(data)} for file, data in repository.files.items()
+            ]
+            info = {"id": name, "modelId": name, "sha": COMMIT, "siblings": siblings}
+            body = json.dumps(info | {"private": False, "tags": [], "downloads": 0}).encode()
+            self._send(200, body, {"Content-Type": "application/json"}, with_body)
+
+    def _tree(self, name: str, with_body: bool) -> None:
+        files = self.hub.repositories[name].files
+        entries = [
+            {"type": "file", "path": file, "size": len(data), "oid": hashlib.sha1(data).hexdigest()}
+            for file, data in files.items()
+        ]
+        body = json.dumps(entries).encode()
+        self._send(200, body, {"Content-Type": "application/json"}, with_body)
+
+    def _file(self, repository: Repository, file: str, with_body: bool) -> None:
+        data = repository.files[file]
+        headers = {"ETag": f'"{hashlib.sha1(data).hexdigest()}"', "X-Repo-Commit": COMMIT}
+        if with_body and file in repository.cut:
+            self.send_response(200)
+            for name, value in (headers | {"Content-Length": str(len(data))}).items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(data[: len(data) // 2])
+            self.close_connection = True
+            return
+        self._send(200, data, headers, with_body)
+
+    def _fault(self, status: int, code: str) -> None:
+        headers = {"X-Error-Code": code, "X-Error-Message": code} if code else {}
+        self._send(status, b"{}", headers, self.command == "GET")
+
+    def _send(self, status: int, body: bytes, headers: dict[str, str], with_body: bool) -> None:
+        self.send_response(status)
+        for name, value in (headers | {"Content-Length": str(len(body))}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        if with_body:
+            self.wfile.write(body)
+
+
+@contextmanager
+def serve(repositories: dict[str, Repository]) -> Iterator[Hub]:
+    """The hub, on a free port of this machine, while the block runs."""
+    handler = type("Handler", (_Handler,), {})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    hub = Hub(f"http://127.0.0.1:{server.server_address[1]}", repositories)
+    handler.hub = hub  # type: ignore[attr-defined]
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield hub
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

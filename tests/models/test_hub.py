@@ -1,0 +1,213 @@
+"""Models from the hub, by a server on this machine that answers as it does."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hub_server import COMMIT, Hub, Repository, serve
+from tiny_models import save_model_folder
+
+from lama_core.errors import UserError
+from lama_core.models.catalog import find_model
+from lama_core.models.loader import CACHE, load_model
+from lama_core.models.sources import fetch, locate
+from lama_core.prompts import parse_query
+
+SHARDS = ("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors")
+
+
+@pytest.fixture(scope="module")
+def tiny_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    folder = save_model_folder("bert-cased", tmp_path_factory.mktemp("hub") / "bert")
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    from huggingface_hub import constants
+    from huggingface_hub.utils import _http
+
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(_http.time, "sleep", lambda _seconds: None)  # between its retries
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    return tmp_path
+
+
+@pytest.fixture
+def hub(home: Path, monkeypatch: pytest.MonkeyPatch, tiny_files: dict[str, bytes]) -> Iterator[Hub]:
+    with serve({"lab/tiny": Repository(dict(tiny_files))}) as server:
+        point_to(server.address, monkeypatch)
+        yield server
+
+
+def point_to(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", address)
+    monkeypatch.setattr(
+        constants,
+        "HUGGINGFACE_CO_URL_TEMPLATE",
+        address + "/{repo_id}/resolve/{revision}/{filename}",
+    )
+
+
+def test_a_hub_name_is_fetched_once_and_then_found_without_the_hub(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = find_model("lab/tiny")
+    assert locate(entry) is None
+    reports: list[tuple[str, int, int | None]] = []
+    located = fetch(entry, lambda *report: reports.append(report))
+    assert located.identity == f"lab/tiny@{COMMIT}"
+    stage, done, total = reports[-1]
+    assert done == total and "lab/tiny" in stage
+    point_to("http://127.0.0.1:9", monkeypatch)
+    assert fetch(entry) == located
+    model = load_model("lab/tiny")
+    try:
+        assert model.kind == "masked"
+        assert model.encode(parse_query("Paris is in [MASK]."), "both").positions == (4,)
+    finally:
+        CACHE.drop("lab/tiny")
+
+
+def test_a_revision_is_part_of_the_name(hub: Hub) -> None:
+    hub.repositories["lab/tiny"].references = ("main", "refs/pr/3")
+    assert fetch(find_model("lab/tiny@refs/pr/3")).identity == f"lab/tiny@{COMMIT}"
+    assert locate(find_model("lab/tiny@refs/pr/3")) is not None
+    with pytest.raises(UserError, match="has no revision 'v9'"):
+        fetch(find_model("lab/tiny@v9"))
+
+
+def test_a_name_the_hub_does_not_have_is_said_to_be_missing(hub: Hub) -> None:
+    with pytest.raises(UserError, match=r"The hub has no model 'lab/none'"):
+        fetch(find_model("lab/none"))
+
+
+@pytest.mark.parametrize("where", ("info", "file"))
+def test_a_gated_model_asks_for_the_agreement(hub: Hub, where: str) -> None:
+    repository = hub.repositories["lab/tiny"]
+    if where == "info":
+        repository.info_fault = (401, "GatedRepo")
+    else:
+        repository.refuse["model.safetensors"] = (403, "GatedRepo")
+    with pytest.raises(UserError, match="asks for an agreement"):
+        fetch(find_model("lab/tiny"))
+    assert locate(find_model("lab/tiny")) is None
+
+
+def test_a_hub_that_answers_503_is_named_with_the_models_that_are_here(hub: Hub) -> None:
+    hub.repositories["lab/tiny"].info_fault = (503, "")
+    with pytest.raises(UserError, match=r"the hub answered 503\. Models that are here: "):
+        fetch(find_model("lab/tiny"))
+
+
+def test_an_unreachable_hub_is_said_to_be_unreachable(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    point_to("http://127.0.0.1:9", monkeypatch)
+    with pytest.raises(
+        UserError, match=r"can't be reached from here: it is offline\. Models that are here: "
+    ):
+        fetch(find_model("lab/tiny"))
+
+
+def test_offline_mode_is_said_to_be_offline(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(UserError, match=r"offline.*Models that are here: "):
+        fetch(find_model("lab/tiny"))
+
+
+def test_pickled_weights_on_the_hub_are_refused_before_any_download(
+    hub: Hub, tiny_files: dict[str, bytes]
+) -> None:
+    files = {**tiny_files, "pytorch_model.bin": b"\x80\x04pickle"}
+    del files["model.safetensors"]
+    hub.repositories["lab/tiny"].files = files
+    with pytest.raises(UserError, match="pickled weights only"):
+        fetch(find_model("lab/tiny"))
+    assert not [path for path in hub.asked if "/resolve/" in path]
+
+
+def test_pickled_weights_beside_safetensors_are_left_where_they_are(hub: Hub) -> None:
+    hub.repositories["lab/tiny"].files["pytorch_model.bin"] = b"\x80\x04pickle"
+    hub.repositories["lab/tiny"].files["modeling_evil.py"] = b"raise SystemExit"
+    located = fetch(find_model("lab/tiny"))
+    names = {file.name for file in located.folder.iterdir()}
+    assert "model.safetensors" in names
+    assert not names & {"pytorch_model.bin", "modeling_evil.py"}
+
+
+def sharded(files: dict[str, bytes]) -> dict[str, bytes]:
+    import json
+
+    import torch
+    from safetensors.torch import load, save
+
+    tensors: dict[str, torch.Tensor] = load(files["model.safetensors"])
+    names = sorted(tensors)
+    halves = (names[: len(names) // 2], names[len(names) // 2 :])
+    weight_map = {name: shard for shard, half in zip(SHARDS, halves, strict=True) for name in half}
+    index: dict[str, Any] = {"metadata": {}, "weight_map": weight_map}
+    others = {name: data for name, data in files.items() if name != "model.safetensors"}
+    return {
+        **others,
+        "model.safetensors.index.json": json.dumps(index).encode(),
+        **{
+            shard: save({name: tensors[name] for name in half}, metadata={"format": "pt"})
+            for shard, half in zip(SHARDS, halves, strict=True)
+        },
+    }
+
+
+@pytest.mark.parametrize("reference", ("lab/tiny", f"lab/tiny@{COMMIT}"))
+def test_a_download_that_breaks_off_is_not_taken_for_a_model_and_can_go_on(
+    hub: Hub, tiny_files: dict[str, bytes], reference: str
+) -> None:
+    repository = hub.repositories["lab/tiny"]
+    repository.files = sharded(tiny_files)
+    repository.refuse[SHARDS[1]] = (500, "")
+    entry = find_model(reference)
+    with pytest.raises(UserError, match="not on this machine"):
+        fetch(entry)
+    assert locate(entry) is None
+    repository.refuse.clear()
+    located = fetch(entry)
+    assert {*SHARDS} <= {file.name for file in located.folder.iterdir()}
+    try:
+        assert load_model(reference).kind == "masked"
+    finally:
+        CACHE.drop(reference)
+
+
+def test_a_file_whose_connection_breaks_is_one_clear_sentence(
+    hub: Hub,
+) -> None:
+    hub.repositories["lab/tiny"].cut.add("model.safetensors")
+    entry = find_model("lab/tiny")
+    with pytest.raises(UserError, match="not on this machine"):
+        fetch(entry)
+    assert locate(entry) is None
+    hub.repositories["lab/tiny"].cut.clear()
+    assert fetch(entry).folder.is_dir()
+
+
+def test_a_cache_that_the_hub_library_filled_is_used_as_it_is(
+    home: Path, tiny_files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    point_to("http://127.0.0.1:9", monkeypatch)
+    repository = home / "hub" / "models--lab--tiny"
+    snapshot = repository / "snapshots" / COMMIT
+    snapshot.mkdir(parents=True)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(COMMIT, encoding="ascii")
+    for name, data in tiny_files.items():
+        (snapshot / name).write_bytes(data)
+    located = fetch(find_model("lab/tiny"))
+    assert located.folder == snapshot
+    assert located.identity == f"lab/tiny@{COMMIT}"
