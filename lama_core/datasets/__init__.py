@@ -6,8 +6,16 @@ from lama_core.datasets.base import (
     Dataset,
     Dropped,
     ReadReport,
+    relation_objects,
 )
-from lama_core.datasets.library import load_analogies, load_dataset
+from lama_core.datasets.library import (
+    analogy_names,
+    dataset_names,
+    lama_vocabulary_path,
+    listing,
+    load_analogies,
+    load_dataset,
+)
 
 __all__ = [
     "AnalogyDataset",
@@ -15,6 +23,11 @@ __all__ = [
     "Dataset",
     "Dropped",
     "ReadReport",
+    "analogy_names",
+    "dataset_names",
+    "lama_vocabulary_path",
+    "listing",
     "load_analogies",
     "load_dataset",
+    "relation_objects",
 ]

@@ -146,6 +146,15 @@ class AnalogyDataset:
         return sum(len(relation.pairs) for relation in self.relations)
 
 
+def relation_objects(dataset: Dataset, relation_name: str) -> tuple[str, ...]:
+    """The relation's different objects, in order of first appearance: the candidates `relation`.
+
+    Raises UserError, with the nearest name, if there is no such relation.
+    """
+    dataset.relation(relation_name)
+    return tuple(dict.fromkeys(fact.object for fact in dataset.facts_of(relation_name)))
+
+
 def make_dataset(
     name: str,
     relations: Iterable[Relation],

@@ -9,7 +9,6 @@ Marks follow Table 2 of Rezaee and Camacho-Collados; a relation that isn't in it
 when any of its heads has several tails.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from lama_core.datasets.base import (
     ReadReport,
     make_analogies,
 )
+from lama_core.datasets.folders import find_folder, subfolders
 from lama_core.datasets.jsonl import iter_text_lines
 from lama_core.errors import UserError
 
@@ -69,6 +69,12 @@ def is_analogies(path: Path) -> bool:
     return _bats_root(path) is not None or _google_file(path) is not None
 
 
+def find_root(path: Path) -> Path | None:
+    """The folder at or under `path` that holds BATS's folders or Google's file, or None."""
+    google = _google_file(path)
+    return _bats_root(path) or (google.parent if google else None)
+
+
 def load(
     path: Path, *, name: str | None = None, licence: str = "", citation: str = ""
 ) -> AnalogyDataset:
@@ -98,26 +104,23 @@ def load(
 
 def _kind_folders(folder: Path) -> list[tuple[AnalogyKind, Path]]:
     found: list[tuple[AnalogyKind, Path]] = []
-    for child in sorted(folder.iterdir()):
+    for child in subfolders(folder):
         for word, kind in KIND_OF_FOLDER.items():
-            if child.is_dir() and word in child.name.lower():
+            if word in child.name.lower() and any(child.glob("*.txt")):
                 found.append((kind, child))
     return found
 
 
 def _bats_root(path: Path) -> Path | None:
-    if not path.is_dir():
-        return None
-    candidates = [path, *sorted(child for child in path.iterdir() if child.is_dir())]
-    return next((folder for folder in candidates if _kind_folders(folder)), None)
+    return find_folder(path, lambda folder: bool(_kind_folders(folder)))
 
 
 def _google_file(path: Path) -> Path | None:
     if path.is_file() and path.suffix == ".txt":
         with path.open("rb") as file:
             return path if file.read(1) == b":" else None
-    inside = path / GOOGLE_FILE
-    return inside if inside.is_file() else None
+    folder = find_folder(path, lambda folder: (folder / GOOGLE_FILE).is_file())
+    return folder / GOOGLE_FILE if folder else None
 
 
 def _read_bats(root: Path, dropped: list[Dropped], notes: list[str]) -> list[AnalogyRelation]:
@@ -193,8 +196,3 @@ def _title(stem: str) -> str:
 
 def _term(text: str) -> str:
     return text.strip().replace("_", " ")
-
-
-def pairs_of(relations: Iterable[AnalogyRelation]) -> list[tuple[str, str]]:
-    """(head, first tail) of every pair of the relations, in order."""
-    return [(head, tails[0]) for relation in relations for head, tails in relation.pairs]

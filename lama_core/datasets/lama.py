@@ -28,6 +28,7 @@ from lama_core.datasets.base import (
     ReadReport,
     make_dataset,
 )
+from lama_core.datasets.folders import find_folder, subfolders
 from lama_core.datasets.jsonl import (
     JsonObject,
     Rejected,
@@ -119,17 +120,9 @@ class _Described:
         )
 
 
-def find_root(path: Path, *, depth: int = 3) -> Path | None:
-    """The folder at or under `path` (at most `depth` levels) that has LAMA's folders, or None."""
-    if not path.is_dir():
-        return None
-    level = [path]
-    for _ in range(depth + 1):
-        for folder in level:
-            if _source_folders(folder):
-                return folder
-        level = sorted(child for folder in level for child in folder.iterdir() if child.is_dir())
-    return None
+def find_root(path: Path) -> Path | None:
+    """The folder at or under `path` that has LAMA's folders, or None."""
+    return find_folder(path, lambda folder: bool(_source_folders(folder)))
 
 
 def load(
@@ -191,9 +184,9 @@ def _source_folders(folder: Path) -> list[tuple[str, Path]]:
     """(source, folder) of LAMA's folders in `folder`, in the order of SOURCES."""
     known = {source.lower(): source for source in SOURCES}
     found: dict[str, Path] = {}
-    for child in sorted(folder.iterdir()):
+    for child in subfolders(folder):
         source = known.get(child.name.lower().removesuffix("_uhn"))
-        if source and child.is_dir() and any(child.rglob("*.jsonl")):
+        if source and any(child.rglob("*.jsonl")):
             found.setdefault(source, child)
     return [(source, found[source]) for source in SOURCES if source in found]
 

@@ -1,0 +1,163 @@
+"""`data`: what knowledge sources there are, fetch one, import one, build the starter sets again."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lama_core.cli import show
+from lama_core.datasets import download, library
+from lama_core.datasets.base import AnalogyDataset, Dataset
+from lama_core.datasets.catalog import source
+
+_JSON_FIELDS = (
+    "name", "title", "kind", "installed", "n_relations", "n_facts", "licence", "citation",
+    "homepage", "size", "path",
+)  # fmt: skip
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command and its parts."""
+    data = typer.Typer(
+        invoke_without_command=True, epilog="Example: python -m lama_core data get lama"
+    )
+    data.callback()(_default)
+    data.command("list", epilog="Example: python -m lama_core data list --json")(list_sources)
+    data.command("get", epilog="Example: python -m lama_core data get lama")(get)
+    data.command("import", epilog="Example: python -m lama_core data import ~/lama/data.zip")(
+        import_source
+    )
+    data.command("build-starter", epilog="Example: python -m lama_core data build-starter")(
+        build_starter
+    )
+    app.add_typer(data, name="data", help="List the knowledge sources, fetch or import one.")
+
+
+def _default(context: typer.Context) -> None:
+    """List the knowledge sources, fetch or import one."""
+    if context.invoked_subcommand is None:
+        list_sources(json=False)
+
+
+def list_sources(json: Annotated[bool, typer.Option(help="Print JSON.")] = False) -> None:
+    """List the knowledge sources: what is here, what can be fetched, licence and citation."""
+    rows = library.listing()
+    if json:
+        records = [asdict(row) for row in rows]
+        show.print_json([{name: record[name] for name in _JSON_FIELDS} for record in records])
+        return
+    table = [
+        (
+            row.name,
+            row.kind,
+            "here" if row.installed else "can be fetched",
+            "" if row.n_relations is None else f"{row.n_relations:,}",
+            "" if row.n_facts is None else f"{row.n_facts:,}",
+            show.size(row.size),
+            row.licence,
+        )
+        for row in rows
+    ]
+    columns = ("name", "kind", "where", "relations", "facts or pairs", "to fetch", "licence")
+    show.print_table(columns, table, right=("relations", "facts or pairs", "to fetch"))
+
+
+def get(
+    name: Annotated[str, typer.Argument(help="A name of `data list`, such as lama.")],
+    repin: Annotated[
+        bool, typer.Option("--repin", help="Accept a file that changed since its first fetch.")
+    ] = False,
+    json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
+) -> None:
+    """Fetch a published source from its authors' address; a broken fetch is continued."""
+    published = source(name)
+    show_licence(published.title, published.licence, published.citation, published.note)
+    with show.progress() as report:
+        installed = download.get_dataset(name, on_progress=report, repin=repin)
+    _print_installed(installed, json=json)
+
+
+def import_source(
+    path: Annotated[
+        Path, typer.Argument(help="A folder, an archive, or a CSV, TSV or JSONL file.")
+    ],
+    name: Annotated[
+        str | None,
+        typer.Option(help="What it is called here; the folder's or file's name if left."),
+    ] = None,
+    json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
+) -> None:
+    """Take a source that is on this machine already: what was read, what was left out and why."""
+    with show.progress() as report:
+        installed = download.import_dataset(path, name=name, on_progress=report)
+    _print_installed(installed, json=json)
+
+
+def build_starter(
+    folder: Annotated[
+        Path | None, typer.Option(help="Where to write them; the project's assets if left.")
+    ] = None,
+    json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
+) -> None:
+    """Build the starter facts and analogies again, the same from the same sources."""
+    from lama_core.datasets.starter.build import build_analogies, build_facts
+
+    facts_dir = folder / library.STARTER if folder else library.starter_dir()
+    pairs_dir = folder / library.STARTER_ANALOGIES if folder else library.starter_analogies_dir()
+    facts, pairs = build_facts(facts_dir), build_analogies(pairs_dir)
+    if json:
+        show.print_json({"facts": facts, "pairs": pairs})
+        return
+    print(f"{sum(facts.values()):,} facts in {len(facts)} relations: {facts_dir}")
+    print(f"{sum(pairs.values()):,} pairs in {len(pairs)} relations: {pairs_dir}")
+
+
+def show_licence(title: str, licence: str, citation: str, note: str) -> None:
+    """Say, on standard error and before anything is fetched, what it is and how it may be used."""
+    typer.echo(f"{title}\nLicence: {licence}\nCite: {citation}", err=True)
+    if note:
+        typer.echo(note, err=True)
+
+
+def _print_installed(installed: download.Installed, *, json: bool) -> None:
+    dataset = installed.dataset
+    if json:
+        show.print_json(_record(installed))
+        return
+    if isinstance(dataset, AnalogyDataset):
+        print(f"{dataset.name}: {len(dataset.relations)} relations, {dataset.n_pairs:,} pairs")
+    else:
+        print(f"{dataset.name}: {len(dataset.relations)} relations, {len(dataset.facts):,} facts")
+        for row in _by_source(dataset):
+            print(f"  {row['source']}: {row['n_relations']} relations, {row['n_facts']:,} facts")
+    summary = dataset.report.summary(limit=20)
+    if summary:
+        print(summary)
+    print(f"In {installed.folder}")
+
+
+def _record(installed: download.Installed) -> dict[str, object]:
+    dataset = installed.dataset
+    return {
+        "name": dataset.name,
+        "n_relations": len(dataset.relations),
+        "n_facts": len(dataset.facts) if isinstance(dataset, Dataset) else dataset.n_pairs,
+        "sources": _by_source(dataset) if isinstance(dataset, Dataset) else [],
+        "dropped": [asdict(item) for item in dataset.report.dropped],
+        "notes": list(dataset.report.notes),
+        "digest": dataset.digest,
+        "path": str(installed.folder),
+    }
+
+
+def _by_source(dataset: Dataset) -> list[dict[str, object]]:
+    n_facts = dataset.n_facts_by_source()
+    return [
+        {
+            "source": name,
+            "n_relations": sum(relation.source == name for relation in dataset.relations),
+            "n_facts": n_facts.get(name, 0),
+        }
+        for name in dataset.sources()
+    ]
