@@ -3,8 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from lama_core.training.corpus import Corpus
-from lama_core.training.evaluate import HeldOut, RelationScore
+from lama_core.training.evaluate import HeldOut
+from lama_core.training.facts import RelationScore
 from lama_core.training.train import Settings
+
+_STATED = {True: "may be stated in the training text", False: "aren't stated there"}
 
 
 def make_card(
@@ -15,6 +18,7 @@ def make_card(
     corpus: Corpus,
     held_out: Mapping[str, HeldOut],
     relations: Sequence[RelationScore],
+    by_corpus: Sequence[tuple[bool, int, float]],
     answers: Mapping[str, Sequence[str]],
 ) -> str:
     """The card's text; sections without figures are left out."""
@@ -62,6 +66,11 @@ def make_card(
                 ],
             ),
         ]  # fmt: skip
+        parts += [
+            f"Of these facts, {n:,} {_STATED[stated]} (subject and object in one passage); P@1 on "
+            f"them is {100 * p_at_1:.1f}."
+            for stated, n, p_at_1 in by_corpus
+        ]
     parts += [
         "## Answers",
         _table(["text", "best five"], [[text, ", ".join(best)] for text, best in answers.items()]),

@@ -8,18 +8,17 @@ from typing import Any
 
 from lama_core.errors import UserError
 from lama_core.training.card import make_card
-from lama_core.training.corpus import Corpus
+from lama_core.training.corpus import Corpus, read_lines
 from lama_core.training.counts import COUNTS_FILE
-from lama_core.training.evaluate import (
-    QUESTIONS,
-    HeldOut,
+from lama_core.training.evaluate import QUESTIONS, HeldOut, answer, evaluate_files
+from lama_core.training.export import export_model
+from lama_core.training.facts import (
+    FactRank,
     RelationScore,
-    answer,
     evaluate_facts,
-    evaluate_files,
+    facts_in_text,
     mean_score,
 )
-from lama_core.training.export import export_model
 from lama_core.training.recipe import prepare
 from lama_core.training.train import Progress, Settings, train
 
@@ -28,17 +27,29 @@ CARD_FILE = "README.md"
 
 
 @dataclass(frozen=True)
+class SharedFacts:
+    """P@1 over all facts of a kind: those that the corpus states, or those that it doesn't."""
+
+    stated: bool
+    n_facts: int
+    p_at_1: float
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What a finished run gave.
 
     held_out: by corpus file, and `all`; empty when nothing was held out. relations: P@k by
-    relation, their mean last; empty without facts. answers: to the fixed questions.
+    relation, their mean last; empty without facts. by_corpus: P@1 over the facts that the corpus
+    states (subject and object in one passage), and over the others. answers: to the fixed
+    questions.
     """
 
     folder: Path
     settings: Settings
     held_out: dict[str, HeldOut]
     relations: tuple[RelationScore, ...]
+    by_corpus: tuple[SharedFacts, ...]
     answers: dict[str, list[str]]
 
     def to_json(self) -> dict[str, Any]:
@@ -100,16 +111,28 @@ def measure(
     held_out = {}
     if corpus.held_out:
         held_out = evaluate_files(model, tokenizer, corpus.held_out, max_length=settings.max_length)
-    relations = evaluate_facts(model, tokenizer, facts) if facts else []
+    scores = evaluate_facts(model, tokenizer, facts) if facts else None
     return Outcome(
         folder=out,
         settings=settings,
         held_out=held_out,
-        relations=(*relations, mean_score(relations)) if relations else (),
+        relations=(*scores.relations, mean_score(scores.relations)) if scores else (),
+        by_corpus=_by_corpus(scores.facts, corpus) if scores else (),
         answers={
             text: answer(model, tokenizer, text.replace("[MASK]", tokenizer.mask_token))
             for text in QUESTIONS
         },
+    )
+
+
+def _by_corpus(facts: tuple[FactRank, ...], corpus: Corpus) -> tuple[SharedFacts, ...]:
+    texts = (line for _, _, path in corpus.train for line in read_lines(path))
+    stated = facts_in_text(facts, texts)
+    groups = [(True, list(stated)), (False, [fact for fact in facts if fact not in stated])]
+    return tuple(
+        SharedFacts(flag, len(group), sum(f.rank == 1 for f in group) / len(group))
+        for flag, group in groups
+        if group
     )
 
 
@@ -126,6 +149,7 @@ def write_outcome(outcome: Outcome, corpus: Corpus, encoder: Path | None) -> Non
         corpus=corpus,
         held_out=outcome.held_out,
         relations=outcome.relations,
+        by_corpus=[(s.stated, s.n_facts, s.p_at_1) for s in outcome.by_corpus],
         answers=outcome.answers,
     )
     (outcome.folder / CARD_FILE).write_text(card, encoding="utf-8")

@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from lama_core.training.evaluate import RelationScore, evaluate_facts, evaluate_held_out, mean_score
+from lama_core.training.evaluate import evaluate_held_out
+from lama_core.training.facts import (
+    FactRank,
+    RelationScore,
+    evaluate_facts,
+    facts_in_text,
+    mean_score,
+)
 from lama_core.training.modelling import hidden_logits, load_encoder, load_tokenizer
 from lama_core.training.tokens import Reading, tokenise_file
 
@@ -40,10 +47,22 @@ def test_facts_are_scored_once_each_and_by_their_rank(tiny_encoder: Path, tmp_pa
     )
     (tmp_path / "common_vocab_cased.txt").write_text("France\nItaly\n")
     tokenizer, model = load_tokenizer(tiny_encoder), load_encoder(tiny_encoder)
-    (score,) = evaluate_facts(model, tokenizer, tmp_path)
+    found = evaluate_facts(model, tokenizer, tmp_path)
+    (score,) = found.relations
+    assert [(f.subject, f.object) for f in found.facts] == [("Paris", "france"), ("Rome", "italy")]
     assert (score.relation, score.n_facts, score.n_excluded) == ("P36", 2, 1)
     assert score.p_at_10 == 1.0  # there are only two candidates
     assert score.p_at_1 in (0.0, 0.5, 1.0)
+
+
+def test_a_fact_is_stated_where_its_subject_and_object_stand_together() -> None:
+    paris, rome, york = (
+        FactRank("P36", "Paris", "france", 1),
+        FactRank("P36", "Rome", "italy", 1),
+        FactRank("P131", "New York County", "york", 1),
+    )
+    texts = ["PARIS, a city of France.", "Rome.", "Italy.", "New York County is a county."]
+    assert facts_in_text([paris, rome, york], texts) == {paris}
 
 
 def test_the_mean_is_over_relations_not_facts() -> None:
