@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
 from lama_core.candidates import Candidates, resolve_candidates
-from lama_core.datasets.library import installed_dir
+from lama_core.datasets.library import lama_vocabulary_path
 from lama_core.errors import UserError, did_you_mean
 from lama_core.models.base import RESCORED, Context
 from lama_core.models.loader import Precision, load_model
@@ -79,10 +78,5 @@ def load_models(settings: ClozeSettings, on_progress: OnProgress = silent) -> tu
 def choose_candidates(settings: ClozeSettings, models: Sequence["Model"]) -> Candidates:
     """The candidates that fit all the models."""
     vocabularies = [model.vocabulary for model in models]
-    published = _published_vocabulary(settings.candidates)
+    published = lama_vocabulary_path() if settings.candidates == "lama" else None
     return resolve_candidates(settings.candidates, vocabularies, lama=published)
-
-
-def _published_vocabulary(name: str) -> Path | None:
-    path = installed_dir("lama") / "common_vocab_cased.txt"
-    return path if name == "lama" and path.exists() else None

@@ -70,12 +70,12 @@ def draw_columns(query: Query, gold: str, choice: state.ClozeChoice) -> tuple[Mo
     waiting = {}
     for name, box in boxes.items():
         with box:
-            head = st.container()
+            head = st.empty()
+            with head:
+                waits = "asking" if name in here else "not here yet"
+                predictions.draw_head(name, state.title_of(name), colours[name], waits)
             if name not in here:
-                entry = find_model(name)
-                with head:
-                    predictions.draw_head(name, state.title_of(name), colours[name], "not here yet")
-                draw_offer(entry)
+                draw_offer(find_model(name))
             else:
                 waiting[name] = (head, st.empty())
                 waiting[name][1].skeleton(height=220)
