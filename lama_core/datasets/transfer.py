@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import requests
+import urllib3
 
 from lama_core.datasets.catalog import SourceFile
 from lama_core.errors import UserError
@@ -119,14 +120,10 @@ def _continue(
             _write(file, response, part, start, total, on_progress)
     except requests.exceptions.Timeout as error:
         raise _TryAgain(f"no answer within {patience.read:g} seconds") from error
-    except (
-        requests.exceptions.ConnectionError,
-        requests.exceptions.ChunkedEncodingError,
-        requests.exceptions.ContentDecodingError,
-    ) as error:
-        stalled = "timed out" in str(error).lower()
-        what = f"no byte within {patience.read:g} seconds" if stalled else "the connection broke"
-        raise _TryAgain(what) from error
+    except urllib3.exceptions.ReadTimeoutError as error:
+        raise _TryAgain(f"no byte within {patience.read:g} seconds") from error
+    except (requests.exceptions.ConnectionError, urllib3.exceptions.HTTPError) as error:
+        raise _TryAgain("the connection broke") from error
     except requests.exceptions.RequestException as error:
         raise UserError(f"{file.url} could not be fetched: {error}") from error
 
@@ -157,7 +154,8 @@ def _write(
     with part.open("r+b" if start else "wb") as out:
         out.seek(start)
         out.truncate()
-        for chunk in response.iter_content(_CHUNK):
+        # As they come: `iter_content` would lose up to a chunk when the connection breaks.
+        while chunk := response.raw.read1(_CHUNK):
             out.write(chunk)
             done += len(chunk)
             _check_size(file, done)

@@ -1,0 +1,126 @@
+"""Archives from elsewhere: what is safe is unpacked, what isn't leaves nothing behind."""
+
+import io
+import stat
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from lama_core.datasets.archive import unpack
+from lama_core.errors import UserError
+
+MB = 1 << 20
+
+
+def make_zip(path: Path, members: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as opened:
+        for name, content in members.items():
+            opened.writestr(name, content)
+    return path
+
+
+def make_tar(path: Path, members: list[tuple[tarfile.TarInfo, bytes]]) -> Path:
+    with tarfile.open(path, "w:gz") as opened:
+        for member, content in members:
+            member.size = len(content)
+            opened.addfile(member, io.BytesIO(content))
+    return path
+
+
+def refused(archive: Path, folder: Path, match: str, *, max_bytes: int = MB) -> None:
+    """Assert that `archive` is refused for that reason and nothing is left of it."""
+    with pytest.raises(UserError, match=match):
+        unpack(archive, folder, max_bytes=max_bytes)
+    assert not folder.exists()
+
+
+def test_a_sound_archive_is_unpacked_whole(tmp_path: Path) -> None:
+    zipped = make_zip(tmp_path / "a.zip", {"data/TREx/P1.jsonl": b"x", "data/": b""})
+    unpack(zipped, tmp_path / "zip", max_bytes=MB)
+    assert (tmp_path / "zip" / "data" / "TREx" / "P1.jsonl").read_bytes() == b"x"
+    tarred = make_tar(tmp_path / "a.tar.gz", [(tarfile.TarInfo("b/c.txt"), b"yz")])
+    unpack(tarred, tmp_path / "tar", max_bytes=MB)
+    assert (tmp_path / "tar" / "b" / "c.txt").read_bytes() == b"yz"
+
+
+@pytest.mark.parametrize(
+    "name", ["../out.txt", "/etc/out.txt", "a/../../out.txt", "..\\out.txt", "C:/out.txt"]
+)
+def test_a_path_out_of_the_folder_is_refused(tmp_path: Path, name: str) -> None:
+    refused(make_zip(tmp_path / "a.zip", {name: b"x"}), tmp_path / "out", "leads out")
+    refused(
+        make_tar(tmp_path / "a.tgz", [(tarfile.TarInfo(name), b"x")]), tmp_path / "out", "leads out"
+    )
+    assert not (tmp_path / "out.txt").exists()
+
+
+def test_a_bomb_is_stopped_while_it_unpacks(tmp_path: Path) -> None:
+    bomb = make_zip(tmp_path / "a.zip", {"a.txt": b"\0" * 20 * MB})
+    assert bomb.stat().st_size < MB
+    refused(bomb, tmp_path / "out", "unpacks to more than 1,048,576 bytes")
+
+
+def test_a_zip_that_declares_too_little_is_counted_as_it_is_written(tmp_path: Path) -> None:
+    bomb = make_zip(tmp_path / "a.zip", {"a.txt": b"\0" * 20 * MB})
+    content = bytearray(bomb.read_bytes())
+    true_size = (20 * MB).to_bytes(4, "little")
+    lie = (10).to_bytes(4, "little")
+    assert content.count(true_size) >= 1
+    bomb.write_bytes(bytes(content).replace(true_size, lie))
+    refused(bomb, tmp_path / "out", "can't be unpacked|unpacks to more")
+
+
+def test_too_many_members_are_refused(tmp_path: Path) -> None:
+    archive = make_zip(tmp_path / "a.zip", {f"{i}.txt": b"" for i in range(12)})
+    with pytest.raises(UserError, match="more than 10 files"):
+        unpack(archive, tmp_path / "out", max_bytes=MB, max_members=10)
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE])
+def test_links_and_devices_in_a_tar_are_refused(tmp_path: Path, kind: bytes) -> None:
+    member = tarfile.TarInfo("link")
+    member.type, member.linkname = kind, "/etc/passwd"
+    archive = make_tar(tmp_path / "a.tar.gz", [(member, b"")])
+    refused(archive, tmp_path / "out", "link or device")
+
+
+def test_a_link_in_a_zip_is_refused(tmp_path: Path) -> None:
+    archive = tmp_path / "a.zip"
+    with zipfile.ZipFile(archive, "w") as opened:
+        member = zipfile.ZipInfo("link")
+        member.external_attr = (stat.S_IFLNK | 0o777) << 16
+        opened.writestr(member, "/etc/passwd")
+    refused(archive, tmp_path / "out", "link or device")
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar.gz", "a.tar.xz", "a.tar"])
+@pytest.mark.parametrize("keep", [0, 10, 200])
+def test_a_truncated_archive_is_said_and_leaves_nothing(
+    tmp_path: Path, name: str, keep: int
+) -> None:
+    import os
+
+    archive = tmp_path / name
+    content = os.urandom(4000)
+    if name.endswith(".zip"):
+        make_zip(archive, {"a.bin": content})
+    else:
+        mode = {"a.tar.gz": "w:gz", "a.tar.xz": "w:xz", "a.tar": "w:"}[name]
+        with tarfile.open(archive, mode) as opened:  # type: ignore[call-overload]
+            member = tarfile.TarInfo("a.bin")
+            member.size = len(content)
+            opened.addfile(member, io.BytesIO(content))
+    archive.write_bytes(archive.read_bytes()[:keep])
+    refused(archive, tmp_path / "out", "can't be unpacked: it is broken or truncated")
+
+
+def test_an_encrypted_member_is_refused(tmp_path: Path) -> None:
+    archive = make_zip(tmp_path / "a.zip", {"a.txt": b"x"})
+    content = bytearray(archive.read_bytes())
+    # The flag's first bit, in the local header (offset 6) and the central one (offset 8).
+    content[6] |= 1
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    archive.write_bytes(bytes(content))
+    refused(archive, tmp_path / "out", "encrypted")
