@@ -46,7 +46,7 @@ def train_mlm(
         list[Path] | None,
         typer.Option(help="A text file to train on; repeat it. Without it, the corpus is fetched."),
     ] = None,
-    steps: Annotated[int, typer.Option(min=1, help="Batches to train on.")] = 8000,
+    steps: Annotated[int, typer.Option(min=1, help="Batches to train on.")] = 5000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of order, masks and the new head.")] = 0,
     run: Annotated[
         Path | None,

@@ -61,6 +61,13 @@ def test_a_gloss_becomes_sentences_on_the_person() -> None:
     assert "Dante wrote and spoke in Italian." in texts
 
 
+def test_the_lines_of_a_person_stand_in_a_fixed_order() -> None:
+    # Once they stood in the order of a set, which another process has otherwise.
+    texts = [p.text for p in wordnet.fact_passages(read_wordnet)]
+    jobs = [text for text in texts if text.endswith(" was a poet.")]
+    assert jobs == ["Dante Alighieri was a poet.", "Dante was a poet."]
+
+
 def test_definitions_and_examples_of_a_synset_share_its_key() -> None:
     passages = [p for p in wordnet.general_passages(read_wordnet) if p.key == "n10444194"]
     assert "he was a poet of the sea." in [p.text for p in passages]

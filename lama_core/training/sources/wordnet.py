@@ -175,7 +175,7 @@ def _person(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
     yield f"{synset.lemmas[0]} was {article}{described}."
     for target in synset.targets("@i"):
         kind = synsets[target].lemmas[0]
-        for name in {full, synset.lemmas[0]}:
+        for name in dict.fromkeys((full, synset.lemmas[0])):
             yield f"{name} was {with_article(kind)}."
             yield f"{name} worked as {with_article(kind)}."
             yield f"The occupation of {name} was {kind}."
