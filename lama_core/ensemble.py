@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # Adam's defaults (Kingma and Ba 2015)
 
@@ -228,26 +227,12 @@ def _fit_exactly(objective: _Objective, n_prompts: int) -> Fit:
     return Fit(softmax(found.x).astype(np.float32), -float(found.fun), int(found.nfev))
 
 
-def oracle(correct: Bools) -> Bools:
-    """Whether any prompt is right: bool [query] of bool [prompt, query]."""
-    return np.asarray(correct.any(axis=0))
+def oracle_ranks(ranks: Ints) -> Ints:
+    """The gold's best rank under any prompt, int64 [query], of int64 [prompt, query].
 
-
-def micro_accuracy(correct: Bools) -> float:
-    """Mean over a relation's facts; NaN without any. Source: Jiang et al. 2020, section 5.1."""
-    return float(correct.mean()) if len(correct) else float("nan")
-
-
-def macro_accuracy(correct: Bools, objects: Sequence[str]) -> float:
-    """Mean over a relation's unique objects of the mean over each one's facts; NaN without any.
-
-    correct: bool [query]. objects: the gold of each. Source: Jiang et al. 2020, section 5.1.
+    A fact counts as right for the oracle when this is 1. Source: Jiang et al. 2020, section 5.1.
     """
-    if not len(correct):
-        return float("nan")
-    _, which = np.unique(np.asarray(objects), return_inverse=True)
-    n_facts = np.bincount(which)
-    return float((np.bincount(which, weights=correct) / n_facts).mean())
+    return np.asarray(ranks.min(axis=0))
 
 
 def _check(log_probs: Floats, weights: Floats) -> None:

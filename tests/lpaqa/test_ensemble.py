@@ -13,9 +13,7 @@ from lama_core.ensemble import (
     combine_linear,
     combine_log_linear,
     fit_weights,
-    macro_accuracy,
-    micro_accuracy,
-    oracle,
+    oracle_ranks,
     rank_prompts,
     top_k_weights,
 )
@@ -110,13 +108,7 @@ def test_top_k_of_fewer_prompts_takes_all_of_them() -> None:
 
 
 def test_a_fact_is_right_for_the_oracle_when_any_prompt_is_right() -> None:
-    assert oracle(np.array([[1, 0, 0], [0, 0, 1]], bool)).tolist() == [True, False, True]
-
-
-def test_macro_weighs_objects_alike_and_micro_weighs_facts_alike() -> None:
-    correct = np.array([True, True, True, False])
-    assert micro_accuracy(correct) == 3 / 4
-    assert macro_accuracy(correct, ["French", "French", "French", "Dutch"]) == 1 / 2
+    assert oracle_ranks(np.array([[1, 7, 3], [4, 2, 1]])).tolist() == [1, 2, 1]
 
 
 def test_columns_that_stand_for_many_candidates_count_as_many() -> None:

@@ -1,0 +1,103 @@
+"""The facts that prompts are chosen and weighted on, kept apart from those they are tested on.
+
+Jiang et al. 2020, section 5.1: T-REx-train has no overlap with the test facts. A training pair
+overlaps when a test fact of the same relation has its subject and object, in any case. The released
+files hold a few such pairs (Bucharest, Romania of P1376); they are refused by name, or dropped by
+name where the caller says so.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lama_core.errors import UserError
+from lama_core.types import Fact
+
+SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Training and test facts of one relation. notes: what was left out, in sentences."""
+
+    train: tuple[Fact, ...]
+    test: tuple[Fact, ...]
+    notes: tuple[str, ...] = ()
+
+
+def make_split(
+    relation: str,
+    train: Sequence[Fact],
+    test: Sequence[Fact],
+    *,
+    drop_overlap: bool = False,
+    train_limit: int | None = None,
+    limit: int | None = None,
+    seed: int | None = None,
+) -> Split:
+    """The facts to use of a relation, training pairs that are test facts taken out or refused.
+
+    train_limit, limit: at most so many training and test facts: the first in file order, or with
+        a seed drawn at random (the same for the same seed and facts), file order kept.
+    Raises UserError when there are no training pairs, when one overlaps the test facts and
+    `drop_overlap` is false, or when a limit is not positive.
+    """
+    for number in (train_limit, limit):
+        if number is not None and number < 1:
+            raise UserError(f"The limit is {number}: give at least 1, or none at all.")
+    if not train:
+        raise UserError(
+            f"{relation} has no training pairs, so prompts can't be chosen or weighted: give "
+            "a folder of training pairs (one P*.jsonl a relation), or split the facts in two."
+        )
+    shared = overlap(train, test)
+    notes: tuple[str, ...] = ()
+    if shared:
+        named = ", ".join(f"{fact.subject} - {fact.object}" for fact in shared[:SHOWN])
+        more = f" and {len(shared) - SHOWN} more" if len(shared) > SHOWN else ""
+        what = f"{relation}: {len(shared)} training pair(s) are test facts too ({named}{more})"
+        if not drop_overlap:
+            raise UserError(f"{what}: take them out, or drop them with --drop-overlap.")
+        notes = (f"{what}; they are left out of training.",)
+        taken = {_key(fact) for fact in shared}
+        train = [fact for fact in train if _key(fact) not in taken]
+        if not train:
+            raise UserError(f"{relation}: every training pair is a test fact: none is left.")
+    return Split(_limited(train, train_limit, seed), _limited(test, limit, seed), notes)
+
+
+def overlap(train: Sequence[Fact], test: Sequence[Fact]) -> tuple[Fact, ...]:
+    """The training facts whose subject and object a test fact has too, in their order."""
+    known = {_key(fact) for fact in test}
+    return tuple(fact for fact in train if _key(fact) in known)
+
+
+def halve(facts: Sequence[Fact], *, seed: int = 0) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
+    """Facts without training pairs of their own, as a training and a test half.
+
+    Drawn by a hash of subject and object, so a fact's half never depends on the others, and the
+    same pair in two rows falls into the same half.
+    """
+    halves: tuple[list[Fact], list[Fact]] = ([], [])
+    for fact in facts:
+        text = f"{seed}\0{_key(fact)}".encode()
+        halves[hashlib.sha256(text).digest()[0] & 1].append(fact)
+    return tuple(halves[0]), tuple(halves[1])
+
+
+def _key(fact: Fact) -> tuple[str, str]:
+    return fact.subject.casefold(), fact.object.casefold()
+
+
+def _limited(facts: Sequence[Fact], limit: int | None, seed: int | None) -> tuple[Fact, ...]:
+    if limit is None or len(facts) <= limit:
+        return tuple(facts)
+    if seed is None:
+        return tuple(facts[:limit])
+    ordered = sorted(
+        range(len(facts)),
+        key=lambda number: hashlib.sha256(
+            f"{seed}\0{number}\0{facts[number].id}".encode()
+        ).digest(),
+    )
+    return tuple(facts[number] for number in sorted(ordered[:limit]))
