@@ -114,6 +114,8 @@ def find_model(reference: str) -> Entry:
     A hub name is `owner/name`, with `@revision` where one is wanted.
     Raises UserError, with the nearest known name, if it is none of these.
     """
+    if not reference.strip():
+        raise UserError("The model's name is empty: `models list` shows what there is.")
     for entry in known_models():
         if reference == entry.name or reference in (entry.source.place, entry.title):
             return entry

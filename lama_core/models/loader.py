@@ -166,9 +166,12 @@ def find_kind(folder: Path) -> Kind:
 
 def _reading(folder: Path, read: Any) -> Any:
     """What `read` returns; the library's many errors for bad files become one sentence."""
+    from safetensors import SafetensorError
+
+    faults = (OSError, ValueError, KeyError, ImportError, RuntimeError, TypeError, SafetensorError)
     try:
         return read()
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, TypeError) as error:
+    except faults as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UserError(f"{folder} can't be read as a model: {first}") from error
 

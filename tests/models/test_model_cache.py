@@ -1,0 +1,87 @@
+"""The cache of loaded models: bounded in bytes, least recently used dropped first."""
+
+import threading
+import time
+from dataclasses import dataclass
+
+import pytest
+
+from lama_core.errors import UserError
+from lama_core.models.loader import ModelCache
+
+
+@dataclass
+class Weights:
+    """Stands for a model: all that the cache asks of one."""
+
+    n_bytes: int
+
+
+def names(cache: ModelCache) -> list[str]:
+    return [held.name for held in cache.held()]
+
+
+def test_the_model_used_longest_ago_is_dropped_first() -> None:
+    cache = ModelCache(max_bytes=30)
+    for name in ("a", "b", "c"):
+        cache.get(name, "fp32", lambda: Weights(10))
+    cache.get("a", "fp32", lambda: pytest.fail("it is here already"))
+    cache.get("d", "fp32", lambda: Weights(10))
+    assert names(cache) == ["c", "a", "d"]
+    assert cache.n_bytes == 30
+
+
+def test_no_more_than_the_bound_is_held() -> None:
+    cache = ModelCache(max_bytes=30)
+    for number in range(20):
+        cache.get(str(number), "fp32", lambda: Weights(7))
+        assert cache.n_bytes <= 30
+
+
+def test_one_model_larger_than_the_bound_is_held_alone() -> None:
+    cache = ModelCache(max_bytes=30)
+    cache.get("small", "fp32", lambda: Weights(10))
+    cache.get("large", "fp32", lambda: Weights(100))
+    assert names(cache) == ["large"]
+
+
+def test_two_threads_that_ask_for_one_model_get_the_same_object_loaded_once() -> None:
+    cache = ModelCache(max_bytes=30)
+    loads: list[int] = []
+    got: list[Weights] = []
+
+    def load() -> Weights:
+        loads.append(1)
+        time.sleep(0.05)
+        return Weights(10)
+
+    threads = [
+        threading.Thread(target=lambda: got.append(cache.get("a", "fp32", load))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(loads) == 1
+    assert all(one is got[0] for one in got) and len(got) == 4
+
+
+def test_a_load_that_fails_is_tried_again_and_holds_nothing() -> None:
+    cache = ModelCache(max_bytes=30)
+
+    def fail() -> Weights:
+        raise UserError("not here")
+
+    with pytest.raises(UserError):
+        cache.get("a", "fp32", fail)
+    assert names(cache) == []
+    assert cache.get("a", "fp32", lambda: Weights(10)).n_bytes == 10
+
+
+def test_dropping_a_model_drops_every_precision() -> None:
+    cache = ModelCache(max_bytes=30)
+    for precision in ("fp32", "bf16"):
+        cache.get("a", precision, lambda: Weights(10))
+    cache.drop("a")
+    cache.drop("never loaded")
+    assert names(cache) == []

@@ -1,0 +1,202 @@
+"""Model folders: what is read, what is refused and with which sentence."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+from tiny_models import make_model, save_model_folder, tiny_tokenizer
+
+from lama_core.errors import UserError
+from lama_core.models.catalog import (
+    Entry,
+    Source,
+    add_model,
+    added_models,
+    find_model,
+    forget_model,
+)
+from lama_core.models.loader import CACHE, find_kind, load_model
+from lama_core.models.sources import fetch, folder_digest, locate
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+def refused(folder: Path) -> str:
+    with pytest.raises(UserError) as caught:
+        load_model(str(folder))
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize("family", ("bert-cased", "modernbert", "gpt2", "smollm2"))
+def test_a_folder_is_opened_as_the_kind_that_it_says(family: str, tmp_path: Path) -> None:
+    folder = save_model_folder(family, tmp_path / family)
+    kind = "masked" if "bert" in family else "causal"
+    assert find_kind(folder) == kind
+    model = load_model(str(folder))
+    assert model.kind == kind
+    assert load_model(str(folder)) is model
+    CACHE.drop(model.name)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    assert "There is no model folder" in refused(tmp_path / "none")
+
+
+def test_a_folder_without_a_model_says_what_it_needs(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert "config.json and *.safetensors, or a GGUF file" in refused(tmp_path / "empty")
+
+
+def test_pickled_weights_in_a_folder_are_refused(tmp_path: Path) -> None:
+    folder = save_model_folder("bert-cased", tmp_path / "pickled")
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"\x80\x04.")
+    assert "pickled weights only" in refused(folder)
+
+
+def test_pickled_weights_beside_safetensors_are_not_read(tmp_path: Path) -> None:
+    folder = save_model_folder("bert-cased", tmp_path / "both")
+    (folder / "pytorch_model.bin").write_bytes(b"not even a pickle")
+    assert load_model(str(folder)).kind == "masked"
+    CACHE.drop(str(folder))
+
+
+def test_a_folder_that_lacks_a_part_of_its_weights_is_not_complete(tmp_path: Path) -> None:
+    folder = save_model_folder("bert-cased", tmp_path / "parts")
+    (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
+    assert "not complete" in refused(folder)
+
+
+def test_an_encoder_without_a_language_model_head_is_refused(tmp_path: Path) -> None:
+    model, tokenizer = make_model("bert-cased")
+    model.bert.save_pretrained(tmp_path / "encoder")
+    tokenizer.save_pretrained(tmp_path / "encoder")
+    message = refused(tmp_path / "encoder")
+    assert "no complete masked language model" in message
+    assert "cls.predictions" in message
+
+
+def test_damaged_weights_are_one_sentence(tmp_path: Path) -> None:
+    folder = save_model_folder("bert-cased", tmp_path / "damaged")
+    (folder / "model.safetensors").write_bytes(b"damaged")
+    assert "can't be read as a model" in refused(folder)
+
+
+def test_weights_of_another_shape_are_one_sentence(tmp_path: Path) -> None:
+    folder = save_model_folder("bert-cased", tmp_path / "shapes")
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config["hidden_size"] = 64
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    assert "can't be read as a model" in refused(folder)
+
+
+def test_a_damaged_configuration_is_one_sentence(tmp_path: Path) -> None:
+    folder = save_model_folder("bert-cased", tmp_path / "config")
+    (folder / "config.json").write_text("{", encoding="utf-8")
+    assert "can't be read as a model" in refused(folder)
+
+
+@pytest.mark.parametrize("model_type", ("bert", "evil"))
+def test_code_that_a_folder_brings_is_never_run(tmp_path: Path, model_type: str) -> None:
+    folder = save_model_folder("bert-cased", tmp_path / "remote")
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config["model_type"] = model_type
+    config["auto_map"] = {
+        "AutoConfig": "evil.EvilConfig",
+        "AutoModelForMaskedLM": "evil.EvilModel",
+    }
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    sentinel = tmp_path / "was-run"
+    (folder / "evil.py").write_text(f"open({str(sentinel)!r}, 'w')", encoding="utf-8")
+    if model_type == "bert":
+        assert load_model(str(folder)).kind == "masked"
+        CACHE.drop(str(folder))
+    else:
+        assert "can't be read as a model" in refused(folder)
+    assert not sentinel.exists()
+    assert "evil" not in sys.modules
+
+
+def test_a_model_that_is_no_language_model_is_refused(tmp_path: Path) -> None:
+    config = transformers.ViTConfig(
+        hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8
+    )
+    transformers.ViTModel(config).save_pretrained(tmp_path / "vit")
+    assert "neither a masked nor a causal model" in refused(tmp_path / "vit")
+
+
+def test_a_masked_model_whose_tokenizer_has_no_mask_is_refused(tmp_path: Path) -> None:
+    folder = save_model_folder("bert-cased", tmp_path / "maskless")
+    for file in folder.glob("*token*"):
+        file.unlink()
+    tiny_tokenizer("smollm2").save_pretrained(folder)
+    assert "no mask token" in refused(folder)
+
+
+def test_the_identity_of_a_folder_changes_with_its_weights(tmp_path: Path) -> None:
+    one = save_model_folder("bert-cased", tmp_path / "one", seed=1)
+    two = save_model_folder("bert-cased", tmp_path / "two", seed=2)
+    before = folder_digest(one)
+    assert before != folder_digest(two)
+    assert before == folder_digest(one)
+    (one / "model.safetensors").write_bytes((two / "model.safetensors").read_bytes())
+    (one / "README.md").write_text("says nothing of the weights", encoding="utf-8")
+    assert folder_digest(one) == folder_digest(two)
+
+
+def test_the_digest_of_a_folder_knows_a_change_of_one_byte(tmp_path: Path) -> None:
+    folder = save_model_folder("bert-cased", tmp_path / "byte")
+    before = folder_digest(folder)
+    data = bytearray((folder / "model.safetensors").read_bytes())
+    data[-1] ^= 1
+    (folder / "model.safetensors").write_bytes(bytes(data))
+    assert folder_digest(folder) != before
+
+
+def test_a_folder_is_added_once_and_forgotten(tmp_path: Path) -> None:
+    folder = save_model_folder("bert-cased", tmp_path / "mine")
+    for _ in range(2):
+        entry = add_model(str(folder))
+    assert [model.name for model in added_models()] == [entry.name]
+    assert locate(find_model(entry.name)) is not None
+    forget_model(entry.name)
+    assert added_models() == ()
+    assert folder.exists()
+
+
+def test_a_name_that_nearly_fits_is_suggested() -> None:
+    with pytest.raises(UserError, match="did you mean 'bert-base-cased'"):
+        find_model("bert-base-case")
+
+
+@pytest.mark.parametrize("name", ("../etc/passwd", "a/../b", "https://x/y", "a b/c", "owner/", ""))
+def test_what_is_no_name_at_all_is_refused(name: str) -> None:
+    with pytest.raises(UserError):
+        find_model(name)
+
+
+def test_a_model_that_no_backend_runs_says_why() -> None:
+    entry = Entry("elmo", "ELMo", "masked", Source("none", why="its layers are not here"))
+    assert locate(entry) is None
+    with pytest.raises(UserError, match="can't be run here: its layers are not here"):
+        fetch(entry)
+
+
+def test_bf16_weights_take_half_the_memory(tmp_path: Path) -> None:
+    folder = save_model_folder("gpt2", tmp_path / "gpt2")
+    wide, narrow = (load_model(str(folder), precision=name) for name in ("fp32", "bf16"))
+    assert narrow.n_bytes == wide.n_bytes / 2
+    assert wide.n_parameters == narrow.n_parameters
+    assert next(narrow.model.parameters()).dtype == torch.bfloat16
+    assert {held.precision for held in CACHE.held() if held.name == wide.name} == {"fp32", "bf16"}
+    CACHE.drop(wide.name)
+    assert wide.name not in {held.name for held in CACHE.held()}
