@@ -1,12 +1,14 @@
 """Judges made ready: a model, word vectors or RelBERT, loaded by what a user typed."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.analogy.judges import ModelJudge, VectorJudge
+from lama_core.analogy.judges import Judge, ModelJudge, VectorJudge
 from lama_core.analogy.records import ProbeOptions
+from lama_core.analogy.run import Work
 from lama_core.analogy.templates import resolve_template
 from lama_core.analogy.vectors import load_vectors
 from lama_core.models.base import Kind
@@ -49,3 +51,20 @@ def open_relbert(reference: str, *, on_progress: OnProgress = silent) -> VectorJ
     from lama_core.models.relbert import load_relbert
 
     return VectorJudge(load_relbert(reference, on_progress=on_progress), "relbert")
+
+
+def open_judge(
+    method: str,
+    name: str,
+    work: Work,
+    *,
+    precision: Precision = "fp32",
+    on_progress: OnProgress = silent,
+) -> tuple[Judge, Work]:
+    """A judge of any method (`model`, `vectors`, `relbert`), and the work as it is for this one."""
+    if method == "model":
+        judge, kind = open_model(name, work.options, precision=precision, on_progress=on_progress)
+        return judge, replace(work, kind=kind, precision=precision)
+    if method == "vectors":
+        return open_vectors(name, work.words()), work
+    return open_relbert(name, on_progress=on_progress), work

@@ -1,0 +1,376 @@
+"""`analogy solve`, `analogy score` and `analogy probe`."""
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lama_core.cli import show
+from lama_core.errors import UserError, did_you_mean
+
+if TYPE_CHECKING:
+    from lama_core.analogy.records import ProbeRun, Setting
+    from lama_core.analogy.tables import Accuracy
+
+SOLVE = """
+Example: python -m lama_core analogy solve "Tokyo is to Japan as Paris is to ___"
+--model minilm-mlm --model smollm2-135m
+"""
+SCORE = """
+Example: python -m lama_core analogy score Paris:France Rome:Italy Italy:Rome --model minilm-mlm
+"""
+PROBE = """
+Example: python -m lama_core analogy probe --dataset starter-analogies --model minilm-mlm
+--setting unsupervised --limit 50
+"""
+Models = Annotated[
+    list[str] | None,
+    typer.Option("--model", help="A model's name, folder or hub name; repeat it to compare."),
+]
+Template = Annotated[
+    str,
+    typer.Option(
+        help="to-what, to-as, rel-same, what-to, she-as, as-what, or your own with [A] [B] [C] [D]."
+    ),
+]
+Precision = Annotated[str, typer.Option(help="fp32, bf16, or auto.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command and its three parts."""
+    analogy = typer.Typer(no_args_is_help=True)
+    analogy.command(epilog=SOLVE)(solve)
+    analogy.command(epilog=SCORE)(score)
+    analogy.command(epilog=PROBE)(probe)
+    app.add_typer(
+        analogy,
+        name="analogy",
+        help="Analogies: solve them, score candidate pairs, probe models with them.",
+    )
+
+
+def solve(
+    text: Annotated[
+        list[str],
+        typer.Argument(
+            help="A sentence with a blank (___, [MASK], <mask>, [Y]), or four words of which one "
+            "is the blank."
+        ),
+    ],
+    model: Models = None,
+    template: Annotated[
+        str | None,
+        typer.Option(
+            help="For four words: to-what, to-as, rel-same, what-to (the default), she-as, "
+            "as-what, or your own with [A] [B] [C] [D]."
+        ),
+    ] = None,
+    keep_query_words: Annotated[
+        bool, typer.Option(help="Let the three given words be answers too.")
+    ] = False,
+    top_k: Annotated[int, typer.Option(help="How many answers to show.")] = 5,
+    candidates: Annotated[
+        str, typer.Option(help="The words that are ranked: full, common, lama or file:PATH.")
+    ] = "common",
+    gold: Annotated[str | None, typer.Option(help="The right answer: its rank is shown.")] = None,
+    context: Annotated[
+        str | None, typer.Option(help="What a causal model sees: left, or both sides.")
+    ] = None,
+    precision: Precision = "fp32",
+    as_json: AsJson = False,
+) -> None:
+    """Fill the blank of an analogy with several models, vector arithmetic beside them."""
+    from lama_core import settings
+    from lama_core.analogy.solve import solve as solve_with
+    from lama_core.analogy.templates import DEFAULT_TEMPLATE, ask_for, read_question
+
+    if len(text) == 1:
+        if template is not None:
+            raise UserError("A template is for four words; a sentence is its own template.")
+        question = read_question(text[0])
+    else:
+        question = ask_for(text, template or DEFAULT_TEMPLATE)
+    chosen = settings.ClozeSettings(
+        models=tuple(model or [settings.DEFAULT_MODEL]),
+        candidates=candidates,
+        context=settings.parse_context(context),
+        precision=settings.parse_precision(precision),
+    )
+    with show.progress() as on_progress:
+        models = settings.load_models(chosen, on_progress)
+    solution = solve_with(
+        models,
+        question,
+        settings.choose_candidates(chosen, models),
+        keep_query_words=keep_query_words,
+        top_k=top_k,
+        gold=gold,
+        context=chosen.context,
+    )
+    if as_json:
+        show.print_json(solution.to_json())
+        return
+    print(question.query.text("___") + "\n")
+    for answer in solution.cloze.models:
+        blank = answer.blanks[0]
+        rows: list[Sequence[object]] = [
+            (item.rank, item.token, f"{item.prob:.3f}", f"{item.log_prob:.2f}")
+            for item in blank.predictions
+        ]
+        if blank.gold:
+            value = blank.gold.log_prob
+            shown = "not rescored" if value is None else f"{value:.2f}"
+            rows.append((blank.gold.rank, f"gold: {blank.gold.word}", "", shown))
+        print(f"{answer.name}: context {answer.context}, {answer.n_candidates:,} candidates")
+        show.print_table(
+            ("rank", "word", "prob", "log-prob"), rows, right=("rank", "prob", "log-prob")
+        )
+        for baseline in solution.baselines:
+            if baseline.name == answer.name:
+                words = ", ".join(item.token for item in baseline.predictions)
+                rank = f" (gold: rank {baseline.gold_rank})" if baseline.gold_rank else ""
+                print(f"{baseline.method} on its input embeddings: {words}{rank}")
+        print()
+    if solution.note:
+        print(solution.note)
+
+
+def score(
+    query: Annotated[str, typer.Argument(help="The query pair, as Paris:France.")],
+    pair: Annotated[list[str], typer.Argument(help="Two or more candidate pairs.")],
+    model: Models = None,
+    template: Template = "what-to",
+    normalise: Annotated[
+        str, typer.Option(help="sum (the paper's equation) or mean of the log-probabilities.")
+    ] = "sum",
+    tokens: Annotated[bool, typer.Option(help="Show every token's log-probability.")] = False,
+    precision: Precision = "fp32",
+    as_json: AsJson = False,
+) -> None:
+    """Rank candidate pairs by the (pseudo-)perplexity of the analogy they make."""
+    from lama_core import settings
+    from lama_core.analogy.score import measure_name, parse_normalise, parse_pair, score_pairs
+
+    pairs = [parse_pair(text) for text in pair]
+    chosen = settings.ClozeSettings(
+        models=tuple(model or [settings.DEFAULT_MODEL]),
+        precision=settings.parse_precision(precision),
+    )
+    parsed = parse_pair(query)
+    how = parse_normalise(normalise)
+    with show.progress() as on_progress:
+        models = settings.load_models(chosen, on_progress)
+    answer = score_pairs(models, parsed, pairs, template=template, normalise=how)
+    if as_json:
+        show.print_json(answer.to_json())
+        return
+    for one in answer.models:
+        show.print_table(
+            ("rank", "pair", measure_name(one.kind), "log-perplexity", "tokens", "sentence"),
+            [
+                (
+                    found.rank,
+                    f"{found.pair[0]}:{found.pair[1]}",
+                    f"{found.perplexity:.4g}",
+                    f"{found.log_perplexity:.3f}",
+                    found.n_scored,
+                    found.sentence,
+                )
+                for found in one.ranked
+            ],
+            title=f"{one.name}: {how} of the log-probabilities",
+            right=("rank", measure_name(one.kind), "log-perplexity", "tokens"),
+        )
+        if tokens:
+            for found in one.ranked:
+                shown = zip(found.tokens.tokens, found.tokens.log_probs.tolist(), strict=True)
+                print("  " + "  ".join(f"{token} {_signed(value)}" for token, value in shown))
+        print()
+
+
+def probe(
+    dataset: Annotated[
+        str, typer.Option(help="An analogy set's name, or a folder in BATS's layout.")
+    ] = "starter-analogies",
+    model: Models = None,
+    vectors: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Static word vectors as a baseline: a word2vec, fastText or GloVe text file, "
+            "archive!file, or package:name/file."
+        ),
+    ] = None,
+    relbert: Annotated[
+        list[str] | None, typer.Option(help="A RelBERT model (hub name or folder) as a baseline.")
+    ] = None,
+    relation: Annotated[
+        list[str] | None, typer.Option(help="Only this relation; repeat it for several.")
+    ] = None,
+    probe: Annotated[
+        list[str] | None,
+        typer.Option(help="random-head, random-tail, reverse, type; without it, all four."),
+    ] = None,
+    setting: Annotated[
+        str, typer.Option(help="unsupervised, supervised, or both.")
+    ] = "unsupervised",
+    template: Template = "what-to",
+    normalise: Annotated[str, typer.Option(help="sum (the paper's) or mean.")] = "sum",
+    seed: Annotated[int, typer.Option(help="Of the negatives, the limit and the split.")] = 0,
+    limit: Annotated[
+        int | None,
+        typer.Option(help="Instances a relation, drawn at random; without it, all n(n-1)."),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option(help="Never draw a negative that happens to be true.")
+    ] = False,
+    layer: Annotated[
+        int, typer.Option(help="Supervised: 0 is the input embeddings, -1 the last layer.")
+    ] = -1,
+    pooling: Annotated[
+        str, typer.Option(help="Supervised: mean, first or last of a word's pieces.")
+    ] = "mean",
+    hidden: Annotated[int, typer.Option(help="Supervised: hidden units.", min=1)] = 100,
+    seeds: Annotated[int, typer.Option(help="Supervised: classifiers trained.", min=1)] = 5,
+    by: Annotated[str, typer.Option(help="relation or kind.")] = "kind",
+    precision: Precision = "fp32",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the runs; by default the user's own.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Probe models with analogies; the same command again takes up where it stopped."""
+    from lama_core.analogy import tables
+    from lama_core.analogy.opening import open_judge
+    from lama_core.analogy.probes import PROBES, parse_probe
+    from lama_core.analogy.records import ProbeOptions
+    from lama_core.analogy.run import Work, run_probes
+    from lama_core.analogy.score import parse_normalise
+    from lama_core.analogy.templates import template_name
+    from lama_core.datasets import load_analogies
+    from lama_core.models.hidden import parse_pooling
+    from lama_core.models.loader import chosen_precision
+    from lama_core.settings import DEFAULT_MODEL, parse_precision
+
+    if by not in ("relation", "kind"):
+        raise UserError(f"Unknown grouping {by!r}: choose relation or kind.")
+    options = ProbeOptions(
+        template=template_name(template),
+        normalise=parse_normalise(normalise),
+        seed=seed,
+        limit=limit,
+        strict=strict,
+        layer=layer,
+        pooling=parse_pooling(pooling),
+        hidden=hidden,
+        n_seeds=seeds,
+    )
+    chosen = tuple(parse_probe(name) for name in dict.fromkeys(probe or PROBES))
+    settings = _settings(setting)
+    data = load_analogies(dataset)
+    work = Work(data, tuple(relation or ()), chosen, settings, options)
+    names = model or ([] if vectors or relbert else [DEFAULT_MODEL])
+    runs: list[ProbeRun] = []
+    baselines = [("vectors", name) for name in vectors or []]
+    baselines += [("relbert", name) for name in relbert or []]
+    used = chosen_precision(parse_precision(precision))
+    for method, name in dict.fromkeys([*(("model", name) for name in names), *baselines]):
+        with show.progress() as on_progress:
+            judge, of_it = open_judge(method, name, work, precision=used, on_progress=on_progress)
+            try:
+                runs += run_probes(judge, of_it, folder=out, on_progress=on_progress)
+            except KeyboardInterrupt:
+                _say("Stopped. The relations that were done are kept; the same command goes on.")
+                raise typer.Exit(130) from None
+    _say_left_out(runs)
+    lines = tables.accuracies(runs, by="relation" if by == "relation" else "kind")
+    if as_json:
+        show.print_json([_line_json(line) for line in lines])
+        return
+    print_accuracies(lines)
+
+
+def _settings(text: str) -> "tuple[Setting, ...]":
+    from lama_core.analogy.records import SETTINGS
+
+    if text == "both":
+        return SETTINGS
+    for known in SETTINGS:
+        if text == known:
+            return (known,)
+    near = did_you_mean(text, (*SETTINGS, "both"))
+    raise UserError(f"Unknown setting {text!r}{near or ':'} choose {', '.join(SETTINGS)} or both.")
+
+
+def _say_left_out(runs: "Sequence[ProbeRun]") -> None:
+    said: set[str] = set()
+    for run in runs:
+        for one in run.details.left_out:
+            said.add(one.reason)
+        if run.details.missing:
+            words = ", ".join(run.details.missing[:20])
+            more = len(run.details.missing) - 20
+            rest = f" and {more} more" if more > 0 else ""
+            said.add(
+                f"{run.info.model} has no vector for {words}{rest}: instances with them are left "
+                "out of this baseline."
+            )
+    for text in sorted(said):
+        _say(text)
+
+
+def print_accuracies(lines: "Sequence[Accuracy]") -> None:
+    """A table for each setting: a line a model and relation or kind, a column a probe."""
+    from lama_core.analogy.tables import probes_in
+
+    for setting in dict.fromkeys(line.setting for line in lines):
+        chosen = [line for line in lines if line.setting == setting]
+        probes = probes_in(chosen)
+        found = {(line.model, line.name, line.made_with, line.probe): line for line in chosen}
+        rows = dict.fromkeys(
+            (line.model, line.name, line.made_with) for line in chosen if line.probe != "random"
+        )
+        show.print_table(
+            ("kind or relation", "model", *probes, "n a probe"),
+            [
+                (
+                    name,
+                    model,
+                    *(_cell(found.get((model, name, how, probe))) for probe in probes),
+                    next(found[model, name, how, probe].n for probe in probes
+                         if probe != "random" and (model, name, how, probe) in found),
+                )
+                for model, name, how in rows
+            ],
+            title=f"Accuracy in percent, {setting} (chance is 50; ± is over classifier seeds)",
+            right=(*probes, "n a probe"),
+        )  # fmt: skip
+        for how in dict.fromkeys(line.made_with for line in chosen):
+            print(how)
+        print()
+
+
+def _cell(line: "Accuracy | None") -> str:
+    if line is None:
+        return ""
+    spread = f" ± {100 * line.spread:.1f}" if line.spread is not None else ""
+    return f"{100 * line.accuracy:.1f}{line.mark}{spread}"
+
+
+def _line_json(line: "Accuracy") -> dict[str, Any]:
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in asdict(line).items()
+    }
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _signed(value: float) -> str:
+    return "·" if math.isnan(value) else f"{value:.2f}"

@@ -1,0 +1,172 @@
+"""`analogy solve|score|probe` on the command line: their JSON, and one line for a mistake."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from analogy_fakes import CAPITALS, PLURALS, write_vectors
+from tiny_models import save_model_folder
+from typer.testing import CliRunner
+
+from lama_core.cli import analogy
+from lama_core.errors import UserError
+
+SENTENCE = "Tokyo is to Japan as Paris is to [MASK]"
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Options that name a masked and a causal model."""
+    folder = tmp_path_factory.mktemp("models")
+    names = ("bert-uncased", "smollm2")
+    return [
+        part for name in names for part in ("--model", str(save_model_folder(name, folder / name)))
+    ]
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+    yield
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    """A small analogy set in BATS's folders."""
+    for number, (folder, name, pairs) in enumerate(
+        (
+            ("1_Inflectional_morphology", "I01 [noun - plural_reg]", PLURALS),
+            ("3_Encyclopedic_semantics", "E01 [country - capital]", CAPITALS),
+            ("3_Encyclopedic_semantics", "E02 [tiny]", CAPITALS[:2]),
+        )
+    ):
+        place = tmp_path / "bats" / folder
+        place.mkdir(parents=True, exist_ok=True)
+        lines = "".join(f"{head}\t{tail}\n" for head, tail in pairs)
+        (place / f"{name}.txt").write_text(lines, encoding="utf-8")
+        assert number < 3
+    return str(tmp_path / "bats")
+
+
+def call(*arguments: str) -> Any:
+    """What the command prints, with a mistake raised as it is."""
+    app = typer.Typer()
+    analogy.register(app)
+    app.command("other")(lambda: None)
+    result = CliRunner().invoke(app, ["analogy", *arguments])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_solve_prints_the_cloze_json_for_two_models(models: list[str]) -> None:
+    printed = json.loads(call("solve", SENTENCE, *models, "--json", "--gold", "France"))
+    assert printed["text"] == "Tokyo is to Japan as Paris is to [MASK]."
+    assert printed["candidates"].keys() == {"name", "size"}
+    assert [model["kind"] for model in printed["models"]] == ["masked", "causal"]
+    for model in printed["models"]:
+        (blank,) = model["blanks"]
+        assert [item["rank"] for item in blank["predictions"]] == [1, 2, 3, 4, 5]
+        assert not {"tokyo", "japan", "paris"} & {item["token"] for item in blank["predictions"]}
+        assert blank["gold"]["rank"] >= 1
+    assert {item["method"] for item in printed["baselines"]} == {"3CosAdd", "3CosMul"}
+    assert printed["analogy"] == {"words": ["Tokyo", "Japan", "Paris", None], "template": "to-as"}
+
+
+def test_solve_takes_four_words_and_any_template(models: list[str]) -> None:
+    printed = json.loads(
+        call("solve", "___", "France", "Rome", "Italy", *models, "--json", "--template", "rel-same")
+    )
+    assert printed["text"].startswith("The relation between [MASK] and France is the same as")
+    own = json.loads(
+        call("solve", "Paris", "France", "Rome", "___", *models, "--json", "--template",
+             "[A]:[B] = [C]:[D]")
+    )  # fmt: skip
+    assert own["text"].startswith("Paris:France = Rome:[MASK]")
+    assert "Paris" in call("solve", "Paris", "France", "Rome", "___", *models)
+
+
+def test_score_ranks_the_pairs_of_each_model(models: list[str]) -> None:
+    arguments = ("score", "Paris:France", "Rome:Italy", "Italy:Rome", "Rome:Peru", *models)
+    printed = json.loads(call(*arguments, "--json", "--normalise", "mean"))
+    assert [model["measure"] for model in printed["models"]] == ["pseudo-perplexity", "perplexity"]
+    for model in printed["models"]:
+        assert [pair["rank"] for pair in model["pairs"]] == [1, 2, 3]
+        logs = [pair["log_perplexity"] for pair in model["pairs"]]
+        assert logs == sorted(logs)
+        for pair in model["pairs"]:
+            values = [token["log_prob"] for token in pair["tokens"]]
+            known = [value for value in values if value is not None]
+            assert pair["log_perplexity"] == pytest.approx(-sum(known) / len(known), abs=1e-5)
+    assert "pseudo-perplexity" in call(*arguments, "--tokens")
+
+
+def test_probe_prints_accuracies_by_kind_and_relation(
+    models: list[str], data: str, tmp_path: Path
+) -> None:
+    arguments = ("probe", "--dataset", data, *models, "--limit", "5", "--json")
+    lines = json.loads(call(*arguments, "--setting", "both", "--seeds", "2", "--hidden", "4"))
+    names = {(line["probe"], line["setting"]) for line in lines}
+    assert ("random", "supervised") in names
+    assert ("type", "unsupervised") in names
+    assert {line["name"] for line in lines} == {"encyclopedic", "inflectional", "all"}
+    assert all(0 <= line["accuracy"] <= 1 for line in lines)
+    by_relation = json.loads(call(*arguments, "--by", "relation"))
+    assert {line["name"] for line in by_relation} == {"noun - plural_reg", "country - capital"}
+    assert "Accuracy in percent" in call(*arguments[:-1])
+    assert (tmp_path / "home" / "data" / "runs" / "analogy").is_dir()
+
+
+def test_probe_takes_word_vectors_as_a_baseline(data: str, tmp_path: Path) -> None:
+    words = tuple(word for pair in CAPITALS for word in pair)
+    path = write_vectors(tmp_path / "v.txt", words)
+    lines = json.loads(
+        call("probe", "--dataset", data, "--vectors", str(path), "--probe", "reverse", "--json",
+             "--relation", "country - capital")
+    )  # fmt: skip
+    assert {line["model"] for line in lines} == {"v.txt"}
+    assert lines[-1]["accuracy"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("solve", "Paris ___"), "three words and a blank"),
+        (("solve", "Paris", "France", "___"), "three words and a blank"),
+        (("solve", SENTENCE, "--template", "to-as"), "a sentence is its own template"),
+        (("solve", "x" * 1000, "a", "b", "___"), "1,000 characters"),
+        (("solve", "a", "b", "c", "___", "--template", "[A] [B]"), r"no \[C\]"),
+        (("score", "Paris", "a:b", "c:d"), "'Paris' is no pair"),
+        (("score", "Paris:France", "a:b", "a:b"), "given twice"),
+        (("score", "Paris:France", "a:b"), "1 candidate pair is given"),
+        (("score", "Paris:France", "a:b", "c:d", "--normalise", "max"), "choose sum or mean"),
+        (("probe", "--probe", "reversed"), "did you mean 'reverse'"),
+        (("probe", "--setting", "supervized"), "did you mean 'supervised'"),
+        (("probe", "--pooling", "max"), "choose mean, first or last"),
+        (("probe", "--by", "seed"), "choose relation or kind"),
+        (("probe", "--limit", "0", "--dataset", "DATA"), "give at least 1"),
+        (("probe", "--relation", "nothing", "--dataset", "DATA"), "no relation 'nothing'"),
+        (("probe", "--relation", "tiny", "--dataset", "DATA"), "no probe is possible with 2 pairs"),
+        (("probe", "--vectors", "/nowhere.txt", "--dataset", "DATA"), "can't be read"),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    arguments: tuple[str, ...], message: str, models: list[str], data: str
+) -> None:
+    used = [data if part == "DATA" else part for part in arguments]
+    extra = [] if "--vectors" in used else models[:2]
+    with pytest.raises(UserError, match=message) as caught:
+        call(*used, *extra)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_pair_file_with_one_column_is_refused(tmp_path: Path, models: list[str]) -> None:
+    place = tmp_path / "bats" / "1_Inflectional_morphology"
+    place.mkdir(parents=True)
+    (place / "I01 [one].txt").write_text("apple\npear\n", encoding="utf-8")
+    with pytest.raises(UserError, match="no usable pair"):
+        call("probe", "--dataset", str(tmp_path / "bats"), *models[:2])
