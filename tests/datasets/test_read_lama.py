@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from lama_core.datasets import load_dataset
+from lama_core.datasets.base import Dropped
+from lama_core.datasets.jsonl import iter_objects
 from lama_core.datasets.lama import load
 from lama_core.errors import UserError
 
@@ -129,6 +131,85 @@ def test_facts_without_template_or_sentence_are_left_out(tmp_path: Path) -> None
     dataset = load(write_lama(tmp_path, lines, relations=[]))
     assert [fact.subject for fact in dataset.facts] == ["Virgil"]
     assert "P19 has no template" in dataset.report.dropped[0].reason
+
+
+def test_a_line_without_end_is_skipped_in_pieces(tmp_path: Path) -> None:
+    path = tmp_path / "long.jsonl"
+    path.write_bytes(b'{"a": 1}\n' + b"x" * 5000 + b'\n{"a": 2}\n' + b"y" * 5000)
+    dropped: list[Dropped] = []
+    rows = list(iter_objects(path, "long.jsonl", dropped, max_line_bytes=100))
+    assert rows == [(1, {"a": 1}), (3, {"a": 2})]
+    assert [(d.line, d.reason) for d in dropped] == [
+        (2, "the line is longer than 100 bytes"),
+        (4, "the line is longer than 100 bytes"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [
+        ("[X] was born", "has no [Y]: add it"),
+        ("born in [Y]", "has no [X]: add it"),
+        ("[X] and [X] in [Y]", "has 2 [X]: keep one"),
+        ("[X] in [Y] or [Y]", "has 2 [Y]: keep one"),
+    ],
+)
+def test_a_template_that_cant_be_used_is_left_out_and_said(
+    tmp_path: Path, template: str, reason: str
+) -> None:
+    rows: list[dict[str, object]] = [{**ROW, "template": template, "paraphrases": ["[X] of [Y]"]}]
+    dataset = load(write_lama(tmp_path, [fact_line("Dante", "Florence")], relations=rows))
+    (dropped,) = dataset.report.dropped
+    assert (dropped.file, dropped.line) == ("relations.jsonl", 1)
+    assert dropped.reason.startswith("P19: the template") and reason in dropped.reason
+    # What is left of the relation still works.
+    assert [prompt.template for prompt in dataset.relation("P19").prompts] == ["[X] of [Y]"]
+
+
+def test_a_relation_that_stands_twice_counts_once(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [dict(ROW), {**ROW, "template": "[X] of [Y]"}]
+    dataset = load(write_lama(tmp_path, [fact_line("Dante", "Florence")], relations=rows))
+    assert dataset.relation("P19").prompts[0].template == "[X] was born in [Y] ."
+    assert dataset.report.dropped[0].reason == "the relation 'P19' was already on line 1"
+
+
+def test_an_object_with_spaces_is_kept_and_said(tmp_path: Path) -> None:
+    dataset = load(write_lama(tmp_path, [fact_line("Woody Allen", "New York")]))
+    assert dataset.facts[0].object == "New York"
+    assert "P19: 1 object(s) have spaces" in dataset.report.notes[0]
+
+
+def test_an_empty_file_is_said(tmp_path: Path) -> None:
+    root = write_lama(tmp_path, [fact_line("Dante", "Florence")])
+    (root / "TREx" / "P20.jsonl").write_bytes(b"")
+    assert "TREx/P20.jsonl has no facts" in load(root).report.notes
+    (root / "TREx" / "P19.jsonl").write_bytes(b"")
+    with pytest.raises(UserError, match="has no usable fact: 0 line"):
+        load(root)
+
+
+def test_the_four_sources_and_uhns_folder_names(tmp_path: Path) -> None:
+    (tmp_path / "TREx_UHN").mkdir()
+    (tmp_path / "Google_RE_UHN").mkdir()
+    (tmp_path / "ConceptNet").mkdir()
+    (tmp_path / "Squad").mkdir()
+    (tmp_path / "relations.jsonl").write_text(json.dumps(ROW))
+    (tmp_path / "TREx_UHN" / "P19.jsonl").write_text(fact_line("a", "b"))
+    (tmp_path / "Google_RE_UHN" / "date_of_birth_test.jsonl").write_text(fact_line("c", "1900"))
+    concept = {"sub": "bird", "obj": "fly", "pred": "CapableOf", "masked_sentences": ["A [MASK]."]}
+    (tmp_path / "ConceptNet" / "test.jsonl").write_text(json.dumps(concept))
+    question = {"id": "q", "obj_label": "x", "masked_sentences": ["Is it so?", "It is [MASK]."]}
+    (tmp_path / "Squad" / "test.jsonl").write_text(json.dumps(question))
+    dataset = load(tmp_path)
+    assert [(relation.name, relation.source) for relation in dataset.relations] == [
+        ("date_of_birth", "Google_RE"),
+        ("P19", "TREx"),
+        ("CapableOf", "ConceptNet"),
+        ("Squad", "Squad"),
+    ]
+    assert dataset.relation("date_of_birth").prompts[0].template == "[X] (born [Y])."
+    # A query of several sentences is one text.
+    assert dataset.facts_of("Squad")[0].sentences == ("Is it so? It is [MASK].",)
 
 
 def test_a_folder_in_another_layout_is_refused_in_a_sentence(tmp_path: Path) -> None:

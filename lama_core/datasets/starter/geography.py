@@ -26,13 +26,16 @@ BOTH = "CIA World Factbook and GeoNames, which agree"
 CONTINENTS = {"AF": "Africa", "AS": "Asia", "EU": "Europe"}
 # On two continents, or counted to either.
 NO_SINGLE_CONTINENT = {"RU", "TR", "KZ", "GE", "AZ", "AM", "CY", "EG", "XK", "IL", "PS"}
+# Parts of a state that lies elsewhere.
+DEPENDENCIES = {"RE", "YT", "SH", "IO", "GI", "JE", "GG", "IM", "FO", "AX", "SJ", "HK", "MO"}
+LEFT_OUT_OF_CONTINENTS = NO_SINGLE_CONTINENT | DEPENDENCIES
 # No undisputed country or capital.
 DISPUTED = {"IL", "PS", "TW", "XK", "EH", "BO", "ZA", "LK", "BI", "NL", "AQ", "GS", "IO", "FK"}
 # Of disputed sovereignty, or not a place of its own.
 CITIES_LEFT_OUT = {
     "Sevastopol", "Simferopol", "Kerch", "Donetsk", "Luhansk", "Mariupol", "Makiyivka",
     "Melitopol", "Jerusalem", "Srinagar", "Jammu", "Laayoune",
-    "Pest", "Camama", "Tri-Cities", "South Suffolk",
+    "Pest", "Camama", "Tri-Cities", "South Suffolk", "Tempe Junction",
 }  # fmt: skip
 MIN_CITY = 250_000
 CITIES_PER_COUNTRY = 5
@@ -222,7 +225,7 @@ def _capitals(factbook: dict[str, dict[str, Any]], geonames: Any) -> Iterator[St
 def _continents(geonames: Any) -> Iterator[Stated]:
     for row in geonames.get_countries().values():
         continent = CONTINENTS.get(row["continentcode"])
-        known = row["population"] >= 30_000 and row["iso"] not in NO_SINGLE_CONTINENT
+        known = row["population"] >= 30_000 and row["iso"] not in LEFT_OUT_OF_CONTINENTS
         if continent and known:
             yield Stated("P30", row["name"], continent, GEONAMES)
             if row["capital"] and row["iso"] not in DISPUTED and row["capital"] != row["name"]:

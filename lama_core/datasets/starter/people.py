@@ -79,7 +79,19 @@ POSITION_OF_LEMMA = {
     "chief justice": "judge",
 }  # fmt: skip
 
-TITLES = {"Sir", "Lord", "Saint", "St.", "Count", "Baron", "Dr.", "President", "Dame", "Mother"}
+TITLES = {
+    "Sir",
+    "Lord",
+    "Saint",
+    "St.",
+    "Count",
+    "Baron",
+    "Baroness",
+    "Dr.",
+    "President",
+    "Dame",
+    "Mother",
+}
 NICKNAMES = {"Din Land"}
 
 _YEARS = re.compile(r"\((\d{4})-(\d{4})\)$|\(born in (\d{4})\)$")

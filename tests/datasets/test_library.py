@@ -1,0 +1,223 @@
+"""Getting and importing: whole or not at all, and the list of what is here."""
+
+import errno
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from lama_core.datasets import (
+    archive,
+    catalog,
+    download,
+    library,
+    load_analogies,
+    load_dataset,
+    transfer,
+)
+from lama_core.datasets.base import Dataset
+from lama_core.datasets.catalog import Source, SourceFile
+from lama_core.errors import UserError
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
+needs_shared = pytest.mark.skipif(
+    not (SHARED / "lama").is_dir(), reason=f"the reference data is not at {SHARED}"
+)
+
+RELATIONS = '{"relation": "P36", "template": "The capital of [X] is [Y].", "type": "1-1"}\n'
+FACTS = '{"sub_label": "Peru", "obj_label": "Lima"}\n{"sub_label": "Lima", "obj_label": "lima"}\n'
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "home"
+    monkeypatch.setenv("LAMA_HOME", str(folder))
+    return folder
+
+
+def make_lama(root: Path, facts: str = FACTS) -> Path:
+    (root / "TREx").mkdir(parents=True)
+    (root / "relations.jsonl").write_text(RELATIONS)
+    (root / "TREx" / "P36.jsonl").write_text(facts)
+    return root
+
+
+def zip_folder(folder: Path, target: Path) -> Path:
+    with zipfile.ZipFile(target, "w") as opened:
+        for path in sorted(folder.rglob("*")):
+            opened.write(path, path.relative_to(folder.parent))
+    return target
+
+
+def leftovers() -> list[str]:
+    return [path.name for path in library.datasets_dir().iterdir() if path.name.startswith(".")]
+
+
+def test_an_imported_folder_is_loaded_by_its_name(tmp_path: Path) -> None:
+    installed = download.import_dataset(make_lama(tmp_path / "mine"))
+    assert installed.folder == library.installed_dir("mine")
+    assert len(load_dataset("mine").facts) == 2
+    assert library.dataset_names() == ("starter", "mine")
+    row = next(row for row in library.listing() if row.name == "mine")
+    assert (row.installed, row.n_relations, row.n_facts) == (True, 1, 2)
+    assert leftovers() == []
+
+
+def test_an_archive_is_lifted_out_of_its_wrapping_folders(tmp_path: Path) -> None:
+    make_lama(tmp_path / "wrapped" / "data")
+    path = zip_folder(tmp_path / "wrapped", tmp_path / "mine.zip")
+    folder = download.import_dataset(path).folder
+    assert (folder / "TREx" / "P36.jsonl").is_file()
+    assert (folder / "relations.jsonl").is_file()
+
+
+def test_an_archive_within_an_archive_is_unpacked(tmp_path: Path) -> None:
+    pairs = tmp_path / "TREx_train"
+    pairs.mkdir()
+    (pairs / "P36.jsonl").write_text(FACTS)
+    root = tmp_path / "lpaqa"
+    (root / "prompt" / "mine").mkdir(parents=True)
+    (root / "prompt" / "mine" / "P36.jsonl").write_text('{"template": "[X]: [Y]"}\n')
+    shutil.make_archive(str(root / "TREx_train"), "gztar", tmp_path, "TREx_train")
+    dataset = download.import_dataset(root).dataset
+    assert len(dataset.relations) == 1
+    assert (library.installed_dir("lpaqa") / "TREx_train" / "P36.jsonl").is_file()
+
+
+def test_a_table_is_imported_under_the_name_it_is_given(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("subject,object,template\nPeru,Lima,[X]: [Y]\n")
+    download.import_dataset(tmp_path / "t.csv", name="capitals of mine")
+    assert load_dataset("capitals-of-mine").facts[0].object == "Lima"
+
+
+def test_analogies_are_imported_and_loaded_as_such(tmp_path: Path) -> None:
+    folder = tmp_path / "pairs" / "1_Inflectional_morphology"
+    folder.mkdir(parents=True)
+    (folder / "I01 [noun - plural].txt").write_text("cat\tcats\n")
+    download.import_dataset(tmp_path / "pairs")
+    assert load_analogies("pairs").n_pairs == 1
+    assert library.analogy_names() == ("starter-analogies", "pairs")
+    with pytest.raises(UserError, match="analogies, not facts"):
+        load_dataset("pairs")
+
+
+def test_what_was_whole_before_stays_when_the_new_one_is_bad(tmp_path: Path) -> None:
+    download.import_dataset(make_lama(tmp_path / "good"), name="mine")
+    with pytest.raises(UserError, match="no usable fact"):
+        download.import_dataset(make_lama(tmp_path / "bad", "{"), name="mine")
+    assert len(load_dataset("mine").facts) == 2
+    assert leftovers() == []
+
+
+def test_links_in_an_imported_folder_are_not_followed(tmp_path: Path) -> None:
+    root = make_lama(tmp_path / "mine")
+    (tmp_path / "secret.jsonl").write_text(FACTS)
+    (root / "TREx" / "P37.jsonl").symlink_to(tmp_path / "secret.jsonl")
+    folder = download.import_dataset(root).folder
+    assert not (folder / "TREx" / "P37.jsonl").exists()
+
+
+def test_the_projects_own_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="another name"):
+        download.import_dataset(make_lama(tmp_path / "starter"))
+
+
+def test_a_full_disk_is_said_and_what_was_there_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_lama(tmp_path / "mine")
+    download.import_dataset(root)
+
+    def no_space(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copyfile", no_space)
+    with pytest.raises(UserError, match="the disk is full"):
+        download.import_dataset(root)
+    monkeypatch.undo()
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+    assert len(load_dataset("mine").facts) == 2
+    assert leftovers() == []
+
+
+def test_a_full_disk_while_unpacking_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = zip_folder(make_lama(tmp_path / "mine"), tmp_path / "mine.zip")
+
+    def no_space(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(archive, "_copy", no_space)
+    with pytest.raises(UserError, match="No space left on device"):
+        download.import_dataset(path)
+    assert leftovers() == []
+
+
+def test_getting_a_published_source_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = zip_folder(make_lama(tmp_path / "data"), tmp_path / "data.zip")
+    steps: list[str] = []
+
+    def fetched(file: SourceFile, folder: Path, **_: object) -> Path:
+        return path
+
+    monkeypatch.setattr(transfer, "fetch", fetched)
+    source = Source("lama", "LAMA", "facts", "-", "-", "-", (SourceFile("http://x/d", "data.zip"),))
+    installed = download.get_dataset(
+        "lama", source=source, on_progress=lambda what, *_: steps.append(what)
+    )
+    assert installed.folder == library.installed_dir("lama")
+    assert load_dataset("lama").licence == catalog.source("lama").licence
+    assert steps == ["unpacking data.zip"] * len(steps) and steps
+
+
+def test_lama_uhn_is_computed_from_lama(tmp_path: Path) -> None:
+    download.import_dataset(make_lama(tmp_path / "lama"))
+    installed = download.get_dataset("lama-uhn")
+    # "Lima" stands in its subject; "Peru" has nothing of "Lima".
+    assert [fact.subject for fact in load_dataset("lama-uhn").facts] == ["Peru"]
+    assert "stands in the subject" in (installed.folder / "excluded.json").read_text()
+
+
+def test_facts_without_templates_use_those_of_lama(tmp_path: Path) -> None:
+    download.import_dataset(make_lama(tmp_path / "lama"))
+    bare = make_lama(tmp_path / "bare")
+    (bare / "relations.jsonl").unlink()
+    download.import_dataset(bare)
+    assert load_dataset("bare").relations[0].prompts[0].template == "The capital of [X] is [Y]."
+
+
+def test_a_published_name_that_is_not_here_says_how_to_get_it() -> None:
+    with pytest.raises(UserError, match="`data get lama`"):
+        load_dataset("lama")
+    with pytest.raises(UserError, match="did you mean 'lama'"):
+        load_dataset("lamma")
+    with pytest.raises(UserError, match="did you mean 'pararel'"):
+        download.get_dataset("parrarel")
+
+
+def test_a_damaged_record_is_said(tmp_path: Path) -> None:
+    folder = download.import_dataset(make_lama(tmp_path / "mine")).folder
+    (folder / library.RECORD_FILE).write_text("{")
+    with pytest.raises(UserError, match="is damaged"):
+        library.listing()
+
+
+def test_every_published_source_states_licence_citation_and_a_https_address() -> None:
+    for source in catalog.SOURCES:
+        assert source.licence and source.citation and source.homepage.startswith("https://")
+        assert source.files or source.derived_from
+        assert all(file.url.startswith("https://") for file in source.files)
+
+
+@needs_shared
+def test_importing_the_reference_copy_reports_its_facts() -> None:
+    dataset = download.import_dataset(SHARED / "lama").dataset
+    assert isinstance(dataset, Dataset)
+    assert sum(relation.source == "TREx" for relation in dataset.relations) == 20
+    vocabulary = library.lama_vocabulary_path()
+    assert vocabulary == library.installed_dir("lama") / "common_vocab_cased.txt"
+    assert len(vocabulary.read_text("utf-8").splitlines()) == 21_018

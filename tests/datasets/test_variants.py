@@ -1,0 +1,149 @@
+"""LAMA's variants on datasets small enough to check by hand."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from lama_core import variants
+from lama_core.datasets.base import Dataset, ReadReport, make_dataset
+from lama_core.types import Fact, Prompt, Relation
+
+BIRTH = Relation("P19", "TREx", prompts=(Prompt("[X] was born in [Y] ."),))
+ISA = Relation("IsA", "ConceptNet")
+
+
+def fact(subject: str, obj: str, relation: Relation = BIRTH, **fields: tuple[str, ...]) -> Fact:
+    return Fact(
+        f"{relation.name}:{subject}|{obj}",
+        subject,
+        relation.name,
+        obj,
+        relation.source,
+        sentences=fields.get("sentences", ()),
+        negated_sentences=fields.get("negated_sentences", ()),
+        misprimed_sentences=fields.get("misprimed_sentences", ()),
+    )
+
+
+def dataset(*facts: Fact, relations: Sequence[Relation] = (BIRTH,)) -> Dataset:
+    return make_dataset("small", relations, facts, ReadReport())
+
+
+def test_the_substring_filter_ignores_case_and_keeps_the_reason() -> None:
+    given = dataset(fact("Paris Hilton", "paris"), fact("Dante", "Florence"))
+    kept, excluded = variants.uhn(given)
+    assert [item.subject for item in kept.facts] == ["Dante"]
+    assert [item.fact.subject for item in excluded] == ["Paris Hilton"]
+    assert excluded[0].reason == "the object 'paris' stands in the subject 'Paris Hilton'"
+
+
+def test_the_substring_filter_leaves_other_sources_alone() -> None:
+    apple = fact("apple tree", "tree", ISA, sentences=("An apple tree is a [MASK].",))
+    kept, excluded = variants.uhn_substring(dataset(apple, relations=[ISA]))
+    assert (kept.facts, excluded) == ((apple,), ())
+
+
+def test_the_name_filter_asks_once_for_each_part_of_the_name() -> None:
+    asked: list[tuple[str, int]] = []
+
+    def guess(text: str, k: int) -> list[str]:
+        asked.append((text, k))
+        return ["Rome", "Milan"] if text.startswith("Luigi ") else ["Oslo"]
+
+    given = dataset(fact("Luigi Bianchi", "milan"), fact("Luigi Rossi", "Turin"))
+    kept, excluded = variants.uhn_names(given, guess)
+    assert [item.subject for item in kept.facts] == ["Luigi Rossi"]
+    assert excluded[0].reason == "the object 'milan' is guessed from the name 'Luigi'"
+    # "Bianchi" isn't asked for: the first part settles the matter.
+    assert asked == [
+        ("Luigi is a common name in the following city : [MASK] .", 3),
+        ("Rossi is a common name in the following city : [MASK] .", 3),
+    ]
+
+
+def test_the_name_filter_asks_only_of_the_seven_relations() -> None:
+    capital = Relation("P36", "TREx", prompts=(Prompt("[X]: [Y]"),))
+
+    def guess(text: str, k: int) -> list[str]:
+        raise AssertionError("nothing should be asked")
+
+    kept, _ = variants.uhn_names(dataset(fact("Peru", "Lima", capital), relations=[capital]), guess)
+    assert len(kept.facts) == 1
+    assert sorted(variants.NAME_NOUNS.values()) == ["city"] * 4 + ["country"] + ["language"] * 2
+
+
+@pytest.mark.parametrize(
+    ("template", "negation"),
+    [
+        ("[X] was born in [Y] .", "[X] was not born in [Y] ."),
+        ("The capital of [X] is [Y] .", "The capital of [X] is not [Y] ."),
+        ("[X] and [Y] are twin cities .", "[X] and [Y] are not twin cities ."),
+        ("[X] works for [Y] .", "[X] does not work for [Y] ."),
+        ("[X] has the position of [Y] .", "[X] does not have the position of [Y] ."),
+        ("[X] died in [Y] .", "[X] did not die in [Y] ."),
+        ("[X] used to work in [Y] .", "[X] did not use to work in [Y] ."),
+        ("[X] can [Y] .", "[X] can not [Y] ."),
+        ("[X] is not [Y] .", None),
+        ("[X] (born [Y]).", None),
+    ],
+)
+def test_templates_are_negated_at_their_verb(template: str, negation: str | None) -> None:
+    assert variants.negate_template(template) == negation
+
+
+def test_negation_prefers_what_the_source_states() -> None:
+    stated = Relation("P19", "TREx", prompts=BIRTH.prompts, negated_template="[X] isn't from [Y] .")
+    (relation,) = variants.negated(dataset(fact("a", "b"), relations=[stated]))[0].relations
+    assert relation.prompts == (Prompt("[X] isn't from [Y] .", "negated"),)
+
+
+def test_a_fact_without_negation_is_excluded_with_the_reason() -> None:
+    with_it = fact("a", "b", ISA, sentences=("[MASK]",), negated_sentences=("not [MASK]",))
+    without = fact("c", "d", ISA, sentences=("[MASK]",))
+    kept, excluded = variants.negated(dataset(with_it, without, relations=[ISA]))
+    assert [item.sentences for item in kept.facts] == [("not [MASK]",)]
+    assert [item.fact.subject for item in excluded] == ["c"]
+    assert "no negated sentence" in excluded[0].reason
+
+
+def test_misprimed_queries_start_with_a_wrong_object() -> None:
+    given = dataset(fact("a", "Rome"), fact("a", "Oslo"), fact("b", "Rome"), fact("c", "Lima"))
+    kept, excluded = variants.misprimed(given)
+    assert excluded == ()
+    right = {"a": {"Rome", "Oslo"}, "b": {"Rome"}, "c": {"Lima"}}
+    for item in kept.facts:
+        (sentence,) = item.sentences
+        word, query = sentence.split("? ")
+        assert word in {"Rome", "Oslo", "Lima"} - right[item.subject]
+        assert query == f"{item.subject} was born in [MASK] ."
+    assert all(relation.prompts == () for relation in kept.relations)
+    assert variants.misprimed(given)[0].digest == kept.digest
+
+
+def test_without_a_wrong_word_a_fact_is_not_misprimed() -> None:
+    kept, excluded = variants.misprimed(dataset(fact("a", "Rome")))
+    assert kept.facts == ()
+    assert excluded[0].reason == "P19 has no other object to mislead with"
+
+
+def test_the_files_own_misprimed_sentences_are_kept() -> None:
+    given = dataset(fact("a", "b", misprimed_sentences=("Vacancy? a is [MASK].",)))
+    assert variants.misprimed(given)[0].facts[0].sentences == ("Vacancy? a is [MASK].",)
+
+
+def test_statements_drop_templates_and_facts_without_sentences() -> None:
+    given = dataset(fact("a", "b", sentences=("a in [MASK].",)), fact("c", "d"))
+    kept, excluded = variants.statements(given)
+    assert [item.subject for item in kept.facts] == ["a"]
+    assert kept.relations[0].prompts == ()
+    assert [item.fact.subject for item in excluded] == ["c"]
+
+
+def test_a_variant_keeps_ids_and_every_fact_is_kept_or_excluded() -> None:
+    given = dataset(fact("Rome", "Rome"), fact("a", "Oslo", sentences=("[MASK]",)), fact("b", "c"))
+    for make in variants.VARIANTS.values():
+        kept, excluded = make(given)
+        ids = {item.id for item in kept.facts} | {item.fact.id for item in excluded}
+        assert ids == {item.id for item in given.facts}
+        assert len(kept.facts) + len(excluded) == len(given.facts)
+        assert kept.digest != given.digest
