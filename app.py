@@ -13,7 +13,12 @@ PAGES = {
     "Ask": [
         st.Page("pages/cloze.py", title="Cloze", icon=":material/edit_note:", default=True),
     ],
+    "Browse": [
+        st.Page("pages/results.py", title="Results", icon=":material/bar_chart:"),
+        st.Page("pages/facts.py", title="Facts", icon=":material/fact_check:"),
+    ],
     "Set up": [
+        st.Page("pages/data.py", title="Data", icon=":material/database:"),
         st.Page("pages/models.py", title="Models", icon=":material/memory:"),
     ],
 }

@@ -1,0 +1,57 @@
+"""Facts: one row a fact with every model's answer, to look at errors one by one."""
+
+import streamlit as st
+
+from lama_core.runs import list_runs
+from pages.ui import cache, links
+from pages.ui.facts_filters import choose_filters, draw_active
+from pages.ui.facts_list import draw_fallbacks, draw_rows
+from pages.ui.messages import faults_shown, show_fault
+from pages.ui.router import draw_page
+from pages.ui.run_choice import choose_runs, draw_missing, draw_runs
+from pages.ui.state import BOUND
+
+VIEWS = ("Facts", "Wrong answers")
+
+
+def draw_empty() -> None:
+    """No run yet: the way to the first."""
+    st.info(
+        "No finished run is here yet: facts are listed with what models answered to them. Start a "
+        "run on the Results page, or with `python -m lama_core probe --dataset starter --model "
+        "minilm-mlm`.",
+        icon=":material/info:",
+    )
+    st.page_link(links.RESULTS, label="To the Results page", icon=":material/bar_chart:")
+
+
+def main() -> None:
+    """Choose runs and filters; list the facts, or group the wrong answers."""
+    links.restore(links.FACTS)
+    st.header("Facts", anchor=False)
+    st.caption(
+        "What lies behind the numbers: every fact with each model's first answer. Click a row to "
+        "see the ten best answers, and to ask again in Cloze."
+    )
+    with faults_shown():
+        listing = list_runs()
+        for problem in listing.problems:
+            show_fault(problem)
+        if not len(listing):
+            draw_empty()
+            return
+        choice = choose_runs(listing, links.FACTS)
+        draw_missing(choice)
+        chosen = choose_filters(choice)
+        joined = cache.joined_answers(choice.runs, choice.ranking)
+        rows = joined.select(chosen.filter)
+        draw_active(chosen, choice, len(rows), len(joined.facts))
+        for name, view in zip(VIEWS, st.tabs(VIEWS, key="view", bind=BOUND), strict=True):
+            if view.open:
+                with view, faults_shown():
+                    draw = draw_rows if name == "Facts" else draw_fallbacks
+                    draw(joined, rows, chosen, choice)
+        draw_runs(choice)
+
+
+draw_page(main)

@@ -1,0 +1,68 @@
+"""Results: what finished runs say, by relation and model; every number leads to its facts."""
+
+import streamlit as st
+
+from lama_core.runs import RunListing, list_runs
+from pages.ui import links
+from pages.ui.messages import faults_shown, show_fault
+from pages.ui.results_compare import draw_comparison
+from pages.ui.results_ranks import draw_calibration, draw_correlates, draw_curves, draw_ranks
+from pages.ui.results_scores import draw_scores, draw_types
+from pages.ui.router import draw_page
+from pages.ui.run_choice import RunChoice, choose_runs, draw_missing, draw_runs
+from pages.ui.run_form import draw_run_form
+from pages.ui.state import BOUND
+
+TABS = ("P@k", "Curves", "Ranks", "Types", "Calibration", "Correlations", "Compare", "New run")
+
+
+def draw_tabs(choice: RunChoice, listing: RunListing) -> None:
+    """One way of looking at the runs at a time."""
+    drawn = {
+        "P@k": lambda: draw_scores(choice),
+        "Curves": lambda: draw_curves(choice),
+        "Ranks": lambda: draw_ranks(choice, listing),
+        "Types": lambda: draw_types(choice),
+        "Calibration": lambda: draw_calibration(choice),
+        "Correlations": lambda: draw_correlates(choice),
+        "Compare": lambda: draw_comparison(choice, listing),
+        "New run": lambda: draw_run_form(links.RESULTS),
+    }
+    for name, tab in zip(TABS, st.tabs(TABS, key="tab", bind=BOUND), strict=True):
+        if tab.open:
+            with tab, faults_shown():
+                drawn[name]()
+
+
+def draw_empty() -> None:
+    """No run yet: what a run is, and the way to the first."""
+    st.info(
+        "No finished run is here yet. A run asks a model every fact of a knowledge source; start "
+        "one below, or with `python -m lama_core probe --dataset starter --model minilm-mlm`.",
+        icon=":material/info:",
+    )
+    draw_run_form(links.RESULTS)
+
+
+def main() -> None:
+    """Choose runs, relations and k; look at them in one of several ways."""
+    links.restore(links.RESULTS)
+    st.header("Results", anchor=False)
+    st.caption(
+        "How often models give the right word first, by relation. Click any number or mark to see "
+        "the facts behind it."
+    )
+    with faults_shown():
+        listing = list_runs()
+        for problem in listing.problems:
+            show_fault(problem)
+        if not len(listing):
+            draw_empty()
+            return
+        choice = choose_runs(listing, links.RESULTS)
+        draw_missing(choice)
+        draw_tabs(choice, listing)
+        draw_runs(choice)
+
+
+draw_page(main)

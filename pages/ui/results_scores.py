@@ -1,0 +1,321 @@
+"""The P@k tables and charts of the Results page: by source, by type, by relation."""
+
+import shlex
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pandas as pd
+import streamlit as st
+
+from lama_core.metrics import METRICS, MetricInfo
+from lama_core.metrics.tables import By
+from lama_core.published import published_scores, published_table
+from pages.ui import cache, charts, links
+from pages.ui.run_choice import PRECISION_HELP, RunChoice
+from pages.ui.state import BOUND
+from pages.ui.take_away import draw_take_away
+
+SHARES = ("p_at_k", "p_at_1", "p_at_10", "macro_p_at_1", "freq")
+FIGURE_NAMES = ("P@k", "P@10", "MRR", "macro P@1", "mean rank", "median rank")
+ORDERS = ("as in the data", "best first")
+MOST_INTERVALS = 3  # for more runs their columns are hidden, and can be shown by the table's menu
+DEFAULT_PUBLISHED = ("BERT-base", "BERT-large")
+LEFT_OUT_HELP = (
+    "Facts that don't count, each with its reason: the object isn't one token of the model or not "
+    "among the candidates, judges said no, or an earlier fact is the same. Click to see them."
+)
+
+
+def score_rows(choice: RunChoice, by: By) -> pd.DataFrame:
+    """The score table of the chosen runs, with the run's name in the column `name`."""
+    tables = []
+    for run, name in zip(choice.runs, choice.names, strict=True):
+        table = cache.scores(run, by, choice.ranking, choice.k, choice.relations)
+        tables.append(table.assign(name=name))
+    return pd.concat(tables, ignore_index=True)
+
+
+def to_facts(choice: RunChoice, name: str = "", **filters: Any) -> None:
+    """Open the Facts page on what a number stands for; `name` is the run in focus."""
+    params: dict[str, str | list[str]] = {**choice.params(), "of": name}
+    for key, value in filters.items():
+        params[key] = value if isinstance(value, list) else str(value)
+    links.go(links.RESULTS, links.FACTS, params)
+
+
+def command_of(choice: RunChoice, by: str) -> str:
+    """The command that prints the same table."""
+    own = all(run.ranking == choice.ranking for run in choice.runs)
+    ranking = [] if own else ["--ranking", choice.ranking]
+    runs = [run.id for run in choice.runs]
+    return shlex.join(["python", "-m", "lama_core", "results", *runs, "--by", by, *ranking])
+
+
+def metric(label: str) -> MetricInfo:
+    """What is known of a figure by its label; P@k stands for P@1 at another k."""
+    return next(info for info in METRICS if info.label == ("P@1" if label == "P@k" else label))
+
+
+def draw_scores(choice: RunChoice) -> None:
+    """The whole tab: totals as in the paper's Table 2, the chart and the table by relation."""
+    head, published_box, figure_box = st.columns([5, 3, 2], vertical_alignment="bottom")
+    shown = published_box.multiselect(
+        "Published beside them",
+        published_table("petroni2019", "table2").columns,
+        default=list(DEFAULT_PUBLISHED),
+        key="published",
+        bind=BOUND,
+        placeholder="None",
+        help="P@1 in percent as printed in Table 2 of Petroni et al. 2019, on LAMA's own facts: "
+        "comparable with ours only where ours is on the same facts and candidates.",
+    )
+    figure = figure_box.selectbox(
+        "Figure", FIGURE_NAMES, key="figure", bind=BOUND,
+        help="\n\n".join(f"**{label}**: {metric(label).meaning} "
+                         f"*{'facts with rank at most k / facts' if label == 'P@k' else metric(label).formula}*"  # noqa: E501
+                         for label in FIGURE_NAMES),
+    )  # fmt: skip
+    column = "p_at_k" if figure == "P@k" else metric(figure).name
+    label = f"P@{choice.k}" if figure == "P@k" else figure
+    head.markdown(f"#### {label} by source and type of relation")
+    _draw_totals(choice, column, label, shown if column == "p_at_k" and choice.k == 1 else [])
+    rows = score_rows(choice, "relation")
+    rows["label"] = rows["relation"].map(choice.labels)
+    title, order_box = st.columns([4, 2], vertical_alignment="bottom")
+    title.markdown(f"#### {label} by relation")
+    with order_box, st.container(horizontal=True, horizontal_alignment="right"):
+        order = st.segmented_control(
+            "Order", ORDERS, default=ORDERS[0], required=True, key="order", bind=BOUND,
+            label_visibility="collapsed",
+        )  # fmt: skip
+    if order == "best first":
+        best = rows.groupby("relation")[column].max()
+        low = column in ("mean_rank", "median_rank")
+        rows["place"] = rows["relation"].map(best.rank(ascending=low, method="first"))
+        rows = rows.sort_values("place", kind="stable").reset_index(drop=True)
+    _draw_chart(choice, rows, column, label)
+    _draw_relations(choice, rows, column, label)
+    with st.expander("The published models (Table 1 of Petroni et al. 2019)"):
+        st.dataframe(published_table("petroni2019", "table1").frame(), hide_index=True)
+
+
+def _draw_totals(choice: RunChoice, column: str, label: str, published: Sequence[str]) -> None:
+    """Table 2's rows: each type of relation, then the source's total."""
+    by_type, totals = score_rows(choice, "type"), score_rows(choice, "source")
+    lines: list[tuple[str, str | None]] = []
+    for source in dict.fromkeys(totals["source"]):
+        kinds = [
+            kind for kind in ("1-1", "N-1", "N-M")
+            if ((by_type["source"] == source) & (by_type["type"] == kind)).any()
+        ]  # fmt: skip
+        lines += [(source, kind) for kind in kinds if len(kinds) > 1] + [(source, None)]
+    grid = []
+    for source, kind in lines:
+        part = totals if kind is None else by_type[by_type["type"] == kind]
+        part = part[part["source"] == source].set_index("name")
+        counted = part.iloc[0]
+        row: dict[str, Any] = {
+            "corpus": source,
+            "relations": "total" if kind is None else kind,
+            "#rel": int(counted["n_relations"]),
+            "facts": int(counted["n"]),
+            "left out": int(counted["n_excluded"]),
+            "Freq": 100 * counted["freq"] if column == "p_at_k" and choice.k == 1 else None,
+        }
+        grid.append(row | _cells(part, choice, column) | _published_cells(source, kind, published))
+    table = pd.DataFrame(grid)
+    event = _table(table, choice, label, "totals", list(published))
+    cell = _clicked(event)
+    if cell is not None:
+        source, kind = lines[cell[0]]
+        name = _run_of(cell[1], choice)
+        filters: dict[str, Any] = {"sources": [source], "types": [kind] if kind else []}
+        _follow(choice, name, cell[1], filters)
+    notes = ["Click a number to see its facts."]
+    if len(published):
+        notes.append(
+            "**published**: Petroni et al. 2019, Table 2, on LAMA's own facts and candidates."
+        )
+    st.caption(" ".join(notes))
+    draw_take_away(
+        "totals", lambda: score_rows(choice, "type"), choice.made(), command_of(choice, "type")
+    )
+
+
+def _draw_chart(choice: RunChoice, rows: pd.DataFrame, column: str, label: str) -> None:
+    """The chart by relation; a click opens the relation's facts."""
+    share = column in SHARES
+    chart = rows.assign(value=rows[column])
+    if column != "p_at_k":
+        chart = chart.assign(low=float("nan"), high=float("nan"))
+    if not share or choice.k != 1:
+        chart = chart.assign(freq=float("nan"))
+    points = charts.show(
+        charts.precision_by_relation(chart, choice.colours, what=label, percent=share),
+        "precision chart",
+        title=f"{label} by relation",
+        footnote=choice.footnote(),
+        picture=choice.picture,
+    )
+    st.caption(
+        "Whiskers: 95 % bootstrap intervals over a relation's facts (2,000 resamples). "
+        "Click a mark to see its facts."
+        if column == "p_at_k"
+        else "Click a mark to see its facts."
+    )
+    for point in points:
+        name, relation = point["customdata"][:2]
+        to_facts(choice, name, relations=[choice.labels[relation]])
+
+
+def _draw_relations(choice: RunChoice, rows: pd.DataFrame, column: str, label: str) -> None:
+    """The table by relation; a cell opens the relation's facts, or those left out."""
+    names = list(dict.fromkeys(rows["relation"]))
+    grid = []
+    for relation in names:
+        part = rows[rows["relation"] == relation].set_index("name")
+        first = part.iloc[0]
+        row = {
+            "relation": first["label"],
+            "type": first["type"],
+            "corpus": first["source"],
+            "facts": int(first["n"]),
+            "left out": int(first["n_excluded"]),
+            "Freq": 100 * first["freq"] if column == "p_at_k" and choice.k == 1 else None,
+        }
+        grid.append(row | _cells(part, choice, column))
+    event = _table(pd.DataFrame(grid), choice, label, "by relation", [])
+    cell = _clicked(event)
+    if cell is not None:
+        relation = choice.labels[names[cell[0]]]
+        _follow(choice, _run_of(cell[1], choice), cell[1], {"relations": [relation]})
+    draw_take_away(
+        "relations", lambda: score_rows(choice, "relation"), choice.made(),
+        command_of(choice, "relation"),
+    )  # fmt: skip
+
+
+def _follow(choice: RunChoice, name: str, column: str, filters: dict[str, Any]) -> None:
+    if column == "left out":
+        filters["rows"] = "excluded"
+    to_facts(choice, name, **filters)
+
+
+def _cells(part: pd.DataFrame, choice: RunChoice, column: str) -> dict[str, Any]:
+    """Each run's value and interval in a row of a table."""
+    cells: dict[str, Any] = {}
+    scale = 100 if column in SHARES else 1
+    for name in choice.names:
+        found = name in part.index
+        cells[name] = scale * float(part.loc[name, column]) if found else None
+        if column == "p_at_k":
+            low, high = (part.loc[name, end] for end in ("low", "high")) if found else (None,) * 2
+            known = low is not None and not pd.isna(low)
+            cells[f"{name} interval"] = f"{100 * low:.1f}–{100 * high:.1f}" if known else ""
+    return cells
+
+
+def _published_cells(source: str, kind: str | None, columns: Sequence[str]) -> dict[str, Any]:
+    table = published_scores()
+    rows = table[(table["source"] == source) & table["relation"].isna()]
+    rows = rows[rows["type"].isna() if kind is None else rows["type"] == kind]
+    values = rows.set_index("model")["p_at_1"]
+    return {f"{name} *": 100 * values[name] if name in values else None for name in columns}
+
+
+def _table(
+    table: pd.DataFrame, choice: RunChoice, label: str, key: str, published: list[str]
+) -> Any:
+    number = st.column_config.NumberColumn
+    form = "%.3f" if label == "MRR" else "%.1f"
+    if label == "median rank" or label == "mean rank":
+        form = "localized"
+    config: dict[str, Any] = {
+        "left out": number(help=LEFT_OUT_HELP, width="small"),
+        "facts": number(help="Facts that count", format="localized", width="small"),
+        "#rel": number(help="Relations, of which the value is the unweighted mean", width="small"),
+        "Freq": number(
+            format="%.1f",
+            width="small",
+            help="P@1 of always giving the relation's most frequent object.",
+        ),
+    }
+    for name in choice.names:
+        config[name] = number(f"{name} · {label}", format=form, help=PRECISION_HELP)
+        config[f"{name} interval"] = st.column_config.TextColumn(
+            "95 % interval", help="Percentile bootstrap over facts, drawn within each relation."
+        )
+    for name in published:
+        config[f"{name} *"] = number(
+            f"{name} · published", format="%.1f", help="Petroni et al. 2019, Table 2"
+        )
+    if table["Freq"].isna().all():
+        table = table.drop(columns="Freq")
+    hidden = (
+        (lambda name: name.endswith(" interval")) if len(choice.names) > MOST_INTERVALS else None
+    )
+    return st.dataframe(
+        table,
+        hide_index=True,
+        column_order=[name for name in table if not (hidden and hidden(name))],
+        column_config=config,
+        key=f"{key} table",
+        on_select="rerun",
+        selection_mode="single-cell",
+        placeholder="–",
+        height="content" if len(table) <= 12 else 460,
+    )
+
+
+def _clicked(event: Any) -> tuple[int, str] | None:
+    cells = event["selection"]["cells"]
+    return cast(tuple[int, str], tuple(cells[0])) if cells else None
+
+
+def _run_of(column: str, choice: RunChoice) -> str:
+    name = column.removesuffix(" interval")
+    return name if name in choice.names else ""
+
+
+def draw_types(choice: RunChoice) -> None:
+    """P@k against the type of relation, as the paper discusses it in section 5."""
+    st.markdown(f"#### P@{choice.k} by type of relation")
+    relations = score_rows(choice, "relation")
+    relations = relations[relations["type"].notna() & (relations["n"] > 0)]
+    means = score_rows(choice, "type")
+    means = means[means["type"].notna()]
+    if means.empty:
+        st.info("None of these relations has a type in the data.", icon=":material/info:")
+        return
+    sources = list(dict.fromkeys(means["source"]))
+    source = sources[0]
+    if len(sources) > 1:
+        chosen = st.segmented_control(
+            "Source", sources, default=source, required=True, key="type_source", bind=BOUND
+        )
+        source = chosen or source
+    relations, means = (part[part["source"] == source] for part in (relations, means))
+    points = charts.show(
+        charts.precision_by_type(
+            relations.assign(value=relations["p_at_k"], label=relations["relation"].map(
+                choice.labels)),
+            means.assign(value=means["p_at_k"]), choice.colours, choice.k,
+        ),
+        "type chart",
+        title=f"P@{choice.k} by type of relation, {source}",
+        footnote=choice.footnote(),
+        picture=choice.picture,
+    )  # fmt: skip
+    st.caption(
+        "Bars: the unweighted mean over relations with its 95 % interval; points: relations. "
+        "**1-1**: one object a subject and the other way round, as capitals. **N-1**: many "
+        "subjects share an object, as birthplaces. **N-M**: many of both, as shared borders."
+    )
+    for point in points:
+        name, what, which = point["customdata"][:3]
+        if what == "type":
+            to_facts(choice, name, types=[which], sources=[source])
+        to_facts(choice, name, relations=[choice.labels[which]])
+    draw_take_away(
+        "types", lambda: score_rows(choice, "type"), choice.made(), command_of(choice, "type")
+    )

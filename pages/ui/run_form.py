@@ -1,0 +1,170 @@
+"""A probing run from the page: the command line's own `probe`, watched and cancelled."""
+
+import shlex
+import time
+from pathlib import Path
+
+import streamlit as st
+
+from lama_core.datasets.library import listing
+from lama_core.models.catalog import all_models, find_model
+from lama_core.models.sources import locate
+from lama_core.pipeline import ProbeRequest
+from lama_core.questions import PROMPT_SETS
+from lama_core.settings import DEFAULT_MODEL
+from pages.ui import cache, jobs, links
+from pages.ui.messages import faults_shown, plain, show_fault
+
+JOB = "a probing run"
+MOST_FACTS = 1_000_000  # a total above this counts bytes
+CANDIDATES_HELP = (
+    "**common**: words that are one token in every chosen model (Petroni et al. 2019, section 4.4)."
+    " **full**: each model's whole vocabulary. **lama**: the paper's list, once it is fetched. "
+    "**relation**: the relation's own objects."
+)
+
+
+def arguments_of(request: ProbeRequest) -> list[str]:
+    """The command line that makes the same runs."""
+    words = ["probe", "--dataset", request.dataset]
+    for model in request.models:
+        words += ["--model", model]
+    for relation in request.relations:
+        words += ["--relation", relation]
+    words += ["--prompts", request.prompts] if request.prompts != "manual" else []
+    words += ["--candidates", request.candidates] if request.candidates != "common" else []
+    words += ["--context", request.context] if request.context else []
+    words += ["--limit", str(request.limit)] if request.limit else []
+    return words
+
+
+def draw_run_form(here: str) -> None:
+    """Choose what to run, start it, watch it; when it is whole the page shows it."""
+    job = jobs.find(JOB)
+    if job is not None and job.running:
+        _draw_progress()
+        return
+    if job is not None:
+        _draw_ended(job, here)
+    names = [row.name for row in listing() if row.installed and row.kind == "facts"]
+    if not names:
+        st.info(
+            "No facts are here yet: get or import a knowledge source first.",
+            icon=":material/info:",
+        )
+        st.page_link(links.DATA, label="To the Data page", icon=":material/database:")
+        return
+    with faults_shown():
+        request = _choose(names)
+        words = arguments_of(request)
+        ready = bool(request.models)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if st.button("Start", type="primary", icon=":material/play_arrow:", disabled=not ready):
+                st.session_state["probe asked"] = (request.dataset, request.models, request.prompts)
+                jobs.start(JOB, words)
+                st.rerun()
+            st.caption("It goes on while you look at other pages. Cancelled, it keeps what is "
+                       "scored, and the same choice takes it up again.")  # fmt: skip
+        with st.popover("Command line", icon=":material/terminal:"):
+            st.caption("The same from a terminal:")
+            st.code(shlex.join(["python", "-m", "lama_core", *words]), language="shell",
+                    wrap_lines=True)  # fmt: skip
+
+
+def _choose(names: list[str]) -> ProbeRequest:
+    """The widgets of a new run; they are not part of the page's address."""
+    left, right = st.columns(2, gap="large")
+    with left:
+        data = st.selectbox("Data", names, key="new data")
+        relations = cache.relations_of(data)
+        chosen = st.multiselect(
+            "Relations", relations, format_func=lambda name: relations[name], key="new relations",
+            placeholder=f"All {len(relations)}",
+        )  # fmt: skip
+        here = [entry.name for entry in all_models() if locate(entry) is not None]
+        first = [DEFAULT_MODEL] if DEFAULT_MODEL in here else here[:1]
+        models = st.multiselect(
+            "Models", here, default=first, key="new models", accept_new_options=True,
+            placeholder="Choose models",
+            help="Models that are on this machine. A hub name or a folder can be typed in; it is "
+            "fetched first.",
+        )  # fmt: skip
+    with right:
+        limit = st.number_input(
+            "Facts a relation (at most)", 1, None, 100, key="new limit",
+            help="The first so many facts of each relation in file order. Empty: all.",
+        )  # fmt: skip
+        prompts = st.selectbox(
+            "Prompts", list(PROMPT_SETS), key="new prompts",
+            help="\n\n".join(f"**{name}**: {what}" for name, (_, what) in PROMPT_SETS.items()),
+        )  # fmt: skip
+        candidates = st.selectbox(
+            "Candidates", ("common", "full", "lama", "relation"), key="new candidates",
+            help=CANDIDATES_HELP,
+        )  # fmt: skip
+        context = st.segmented_control(
+            "Left-to-right models see", ("left", "both"), default="left", required=True,
+            key="new context",
+            help="**left**: what stands left of the blank, as in the paper. **both**: the whole "
+            "sentence; slower.",
+        )  # fmt: skip
+    return ProbeRequest(
+        dataset=data,
+        models=tuple(find_model(name).name for name in models),
+        relations=tuple(chosen),
+        prompts=prompts,
+        candidates=candidates,
+        context="both" if context == "both" else None,
+        limit=int(limit) if limit else None,
+    )
+
+
+@st.fragment(run_every=0.5)
+def _draw_progress() -> None:
+    job = jobs.find(JOB)
+    if job is None or not job.running:
+        st.rerun()
+        return
+    st.progress(job.share or 0.0, text=plain(_describe(job)))
+    if st.button("Cancel", icon=":material/close:"):
+        job.cancel()
+
+
+def _describe(job: jobs.Job) -> str:
+    """The stage, how much is done, and at what pace since this session first saw it."""
+    if not job.total:
+        return job.stage
+    if job.total > MOST_FACTS:
+        return f"{job.stage}: {job.done / 1e6:.0f} of {job.total / 1e6:.0f} MB"
+    text = f"{job.stage}: {job.done:,} of {job.total:,} facts"
+    stage, since, before = st.session_state.get("pace", ("", 0.0, 0))
+    if stage != job.stage or job.done < before:
+        st.session_state["pace"] = (job.stage, time.monotonic(), job.done)
+        return text
+    seconds = time.monotonic() - since
+    rate = (job.done - before) / seconds if seconds else 0.0
+    if not rate:
+        return text
+    minutes, left = divmod(round((job.total - job.done) / rate), 60)
+    return f"{text}, {rate:,.0f} a second, {minutes}:{left:02} left"
+
+
+def _draw_ended(job: jobs.Job, here: str) -> None:
+    """Say how the last run ended; a whole one is shown by one click."""
+    if job.cancelled:
+        st.info(
+            "Cancelled. What was scored is kept: the same choice goes on from there.",
+            icon=":material/pause_circle:",
+        )
+    elif job.error:
+        show_fault(job.error)
+    else:
+        data, models, prompts = st.session_state.get("probe asked", ("", (), "manual"))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.success("The run is whole.", icon=":material/check_circle:")
+            if st.button("Show it", type="primary"):
+                jobs.forget(JOB)
+                links.go(here, links.RESULTS, {
+                    "data": Path(data).name, "models": list(models),
+                    "prompts": prompts if prompts != "manual" else "",
+                })  # fmt: skip
