@@ -95,13 +95,13 @@ def _write(folder: Path, model: str, skill: float, facts: _Facts, draw: np.rando
         "object": objects,
         "prompt": np.zeros(n, np.int16),
         "query": [f"{subject} is related to [MASK] ." for subject in facts.subjects],
-        "excluded": np.where(out, "object is not one token of the model", None),
+        "excluded": pa.array(np.full(n, "object is not one token of the model"), mask=~out),
         "rank_raw": pa.array(rank + (rank > 1), pa.int32(), mask=out),
         "rank_filtered": pa.array(rank, pa.int32(), mask=out),
         "log_prob": pa.array(confidence - np.log(rank), pa.float32(), mask=out),
-        "first": np.where(out, None, first),
+        "first": pa.array(first, mask=out),
         "first_log_prob": pa.array(confidence, mask=out),
-        "first_filtered": np.where(out, None, first),
+        "first_filtered": pa.array(first, mask=out),
         "first_filtered_log_prob": pa.array(confidence, mask=out),
         "first_is_valid": pa.array(np.zeros(n, bool), mask=out),
         "first_is_object": pa.array(draw.random(n) < 0.6, mask=out),
@@ -116,10 +116,8 @@ def _write(folder: Path, model: str, skill: float, facts: _Facts, draw: np.rando
     for name in SCHEMA.names:
         kind = SCHEMA.field(name).type
         value = columns[name]
-        if not isinstance(value, pa.Array) and pa.types.is_dictionary(kind):
-            value = pa.array(value, pa.string()).dictionary_encode()
-        elif not isinstance(value, pa.Array):
-            value = pa.array(value)
+        value = value if isinstance(value, pa.Array) else pa.array(value)
+        value = value.dictionary_encode() if pa.types.is_dictionary(kind) else value
         arrays.append(value.cast(kind))
     relations = tuple(
         RelationInfo(

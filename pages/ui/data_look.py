@@ -8,6 +8,7 @@ from lama_core.datasets.library import Listed
 from lama_core.types import Relation
 from pages.ui import cache
 from pages.ui.messages import plain
+from pages.ui.run_choice import relation_label
 from pages.ui.state import BOUND
 
 MOST_FACTS = 500
@@ -78,16 +79,18 @@ def _draw_relations(dataset: Dataset) -> None:
 def _draw_relation(dataset: Dataset, relation: Relation) -> None:
     left, right = st.columns([2, 3], gap="large")
     with left:
-        title = f"{relation.name} {relation.label}".strip()
-        st.markdown(f"#### {plain(title)}")
+        st.markdown(f"#### {plain(relation_label(relation.name, relation.label))}")
         if relation.description:
             st.caption(plain(relation.description))
         if relation.prompts:
             st.dataframe(
-                [
-                    {"template": p.template, "origin": p.origin, "weight": p.weight}
-                    for p in relation.prompts
-                ],
+                pd.DataFrame(
+                    {
+                        "template": [prompt.template for prompt in relation.prompts],
+                        "origin": [prompt.origin for prompt in relation.prompts],
+                        "weight": [prompt.weight for prompt in relation.prompts],
+                    }
+                ).dropna(axis="columns", how="all"),
                 hide_index=True,
                 placeholder="",
             )

@@ -10,7 +10,7 @@ from typing import cast
 import streamlit as st
 
 from lama_core.ranking import Ranking
-from lama_core.runs import RelationInfo, RunInfo, RunListing
+from lama_core.runs import RunInfo, RunListing
 from pages.ui import links
 from pages.ui.colours import model_colours
 from pages.ui.messages import plain
@@ -63,7 +63,7 @@ class RunChoice:
     def labels(self) -> dict[str, str]:
         """Relation -> what people call it: `P19 place of birth`."""
         return {
-            relation.name: relation_label(relation)
+            relation.name: relation_label(relation.name, relation.label)
             for run in self.runs
             for relation in run.relations
         }
@@ -97,10 +97,10 @@ class RunChoice:
         return f"{self.ranking} ranking, runs: {runs}"
 
 
-def relation_label(relation: RelationInfo) -> str:
+def relation_label(name: str, label: str) -> str:
     """A relation as people read it, beginning with its name."""
-    same = relation.label.lower() in ("", relation.name.lower().replace("_", " "))
-    return relation.name if same else f"{relation.name} {relation.label}"
+    same = label.lower() in ("", name.lower().replace("_", " "))
+    return name if same else f"{name} {label}"
 
 
 def pick_runs(runs: Sequence[RunInfo], data: str, prompts: str) -> dict[str, RunInfo]:
@@ -187,7 +187,11 @@ def choose_runs(listing: RunListing, here: str) -> RunChoice:
             picked.values()
         )
     runs = runs[:MAX_RUNS]
-    labels = {relation_label(relation): relation.name for run in runs for relation in run.relations}
+    labels = {
+        relation_label(relation.name, relation.label): relation.name
+        for run in runs
+        for relation in run.relations
+    }
     _complete_names(labels, here)
     chosen = relations_box.multiselect(
         "Relations",
