@@ -36,9 +36,10 @@ CITIES_LEFT_OUT = {
     "Sevastopol", "Simferopol", "Kerch", "Donetsk", "Luhansk", "Mariupol", "Makiyivka",
     "Melitopol", "Jerusalem", "Srinagar", "Jammu", "Laayoune",
     "Pest", "Camama", "Tri-Cities", "South Suffolk", "Tempe Junction",
+    "Golfe", "Maianga", "Bunamwaya", "Al Başrah al Qadīmah", "Gazipur",
 }  # fmt: skip
 MIN_CITY = 250_000
-CITIES_PER_COUNTRY = 5
+CITIES_PER_COUNTRY = 4
 MIN_US_CITY = 60_000
 CITIES_PER_STATE = 14
 # Other places of the same name must be at most this share of its size.

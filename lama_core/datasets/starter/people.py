@@ -21,11 +21,13 @@ COUNTRY_OF_ADJECTIVE = {
     "Swiss": "Switzerland", "Canadian": "Canada", "Japanese": "Japan", "Australian": "Australia",
     "Chinese": "China", "Belgian": "Belgium", "Hungarian": "Hungary", "Israeli": "Israel",
     "Mexican": "Mexico", "Finnish": "Finland", "Cuban": "Cuba", "Portuguese": "Portugal",
-    "Dutch": "Netherlands", "Indian": "India", "Egyptian": "Egypt", "Brazilian": "Brazil",
+    "Dutch": "Netherlands", "Egyptian": "Egypt", "Brazilian": "Brazil",
     "Chilean": "Chile", "Austrian": "Austria", "Indonesian": "Indonesia",
 }  # fmt: skip
 # A citizen in today's sense: earlier states differ too much from those of the same name.
 FIRST_YEAR_OF_CITIZENS = 1830
+# Who outlived it was a citizen of the Soviet Union, or of the country of exile.
+LAST_YEAR_OF_RUSSIA = 1922
 
 LANGUAGE_OF_ADJECTIVE = {
     "English": "English", "British": "English", "Scottish": "English",
@@ -92,7 +94,8 @@ TITLES = {
     "Dame",
     "Mother",
 }
-NICKNAMES = {"Din Land"}
+# Half names and slips of WordNet's.
+NICKNAMES = {"Din Land", "Jaun Gris", "Citizen Genet", "Marshal Saxe", "Herb Simon", "Ray Cattell"}
 
 _YEARS = re.compile(r"\((\d{4})-(\d{4})\)$|\(born in (\d{4})\)$")
 _BORN_IN = re.compile(r"\(born in ([A-Z][a-z]+)\)")
@@ -107,6 +110,7 @@ class _Entry:
     synset: Synset
     adjective: str
     born: int | None
+    died: int | None
     country_of_birth: str
 
     @property
@@ -154,10 +158,16 @@ def _entry(nouns: Nouns, synset: Synset) -> _Entry | None:
         return None
     years = _YEARS.search(synset.gloss)
     born = int(years[1] or years[3]) if years else None
+    died = int(years[2]) if years and years[2] else None
     adjective = _ADJECTIVE.match(synset.gloss)
     country = _BORN_IN.search(synset.gloss)
     return _Entry(
-        name, synset, adjective[1] if adjective else "", born, country[1] if country else ""
+        name,
+        synset,
+        adjective[1] if adjective else "",
+        born,
+        died,
+        country[1] if country else "",
     )
 
 
@@ -187,7 +197,8 @@ def _relations(nouns: Nouns, entry: _Entry) -> Iterator[tuple[str, str]]:
         yield "P19", entry.country_of_birth
     if entry.alone and entry.born and entry.born >= FIRST_YEAR_OF_CITIZENS:
         country = COUNTRY_OF_ADJECTIVE.get(entry.adjective)
-        if country:
+        soviet = country == "Russia" and not (entry.died and entry.died <= LAST_YEAR_OF_RUSSIA)
+        if country and not soviet:
             yield "P27", country
     recent = entry.born is not None and entry.born >= FIRST_YEAR_OF_WRITERS
     if lemmas & WRITERS and entry.alone and (recent or entry.adjective in ANCIENT_ADJECTIVES):

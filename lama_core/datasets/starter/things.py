@@ -11,14 +11,14 @@ from lama_core.datasets.starter.wordnet import INSTANCE_OF, ORIGIN, Nouns
 
 KIND_OF_LEMMA = {
     "river": "river", "lake": "lake", "sea": "sea", "desert": "desert", "volcano": "volcano",
-    "mountain peak": "mountain", "island": "island", "city": "city", "town": "town",
+    "mountain peak": "mountain", "island": "island", "city": "city",
     "constellation": "constellation", "pitched battle": "battle", "peninsula": "peninsula",
     "waterfall": "waterfall", "strait": "strait", "street": "street", "star": "star",
     "European country": "country", "African country": "country", "Asian country": "country",
     "South American country": "country", "American state": "state", "continent": "continent",
 }  # fmt: skip
 # Many share a name: only unique ones are kept.
-SETTLEMENTS = {"city", "town"}
+SETTLEMENTS = {"city"}
 # Renamed, redrawn or gone since WordNet 3.0, or ambiguous alone.
 LEFT_OUT = {
     "Communism Peak", "Baffin Bay", "Lenin Peak", "Baikal", "Holy See", "Pobeda Peak", "Sudan",
