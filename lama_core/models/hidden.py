@@ -25,7 +25,7 @@ def parse_pooling(text: str) -> Pooling:
         if text == pooling:
             return pooling
     raise UserError(
-        f"Unknown pooling {text!r}{did_you_mean(text, known)}: choose mean, first, last."
+        f"Unknown pooling {text!r}{did_you_mean(text, known)}: choose mean, first or last."
     )
 
 

@@ -36,18 +36,15 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def data(tmp_path: Path) -> str:
     """A small analogy set in BATS's folders."""
-    for number, (folder, name, pairs) in enumerate(
-        (
-            ("1_Inflectional_morphology", "I01 [noun - plural_reg]", PLURALS),
-            ("3_Encyclopedic_semantics", "E01 [country - capital]", CAPITALS),
-            ("3_Encyclopedic_semantics", "E02 [tiny]", CAPITALS[:2]),
-        )
+    for folder, name, pairs in (
+        ("1_Inflectional_morphology", "I01 [noun - plural_reg]", PLURALS),
+        ("3_Encyclopedic_semantics", "E01 [country - capital]", CAPITALS),
+        ("3_Encyclopedic_semantics", "E02 [tiny]", CAPITALS[:2]),
     ):
         place = tmp_path / "bats" / folder
         place.mkdir(parents=True, exist_ok=True)
         lines = "".join(f"{head}\t{tail}\n" for head, tail in pairs)
         (place / f"{name}.txt").write_text(lines, encoding="utf-8")
-        assert number < 3
     return str(tmp_path / "bats")
 
 
@@ -108,7 +105,7 @@ def test_score_ranks_the_pairs_of_each_model(models: list[str]) -> None:
 def test_probe_prints_accuracies_by_kind_and_relation(
     models: list[str], data: str, tmp_path: Path
 ) -> None:
-    arguments = ("probe", "--dataset", data, *models, "--limit", "5", "--json")
+    arguments = ("probe", "--dataset", data, *models[:2], "--limit", "4", "--json")
     lines = json.loads(call(*arguments, "--setting", "both", "--seeds", "2", "--hidden", "4"))
     names = {(line["probe"], line["setting"]) for line in lines}
     assert ("random", "supervised") in names
