@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from lama_core.lpaqa.running import StudyRequest
     from lama_core.lpaqa.study import OnStage, RelationStudy
     from lama_core.ranking import Ranking
+    from lama_core.types import Fact
 
 Dataset = Annotated[str, typer.Option(help="A dataset's name, or a folder in LAMA's layout.")]
 Relation = Annotated[
@@ -67,6 +68,13 @@ def register(app: typer.Typer) -> None:
     prompts = typer.Typer(no_args_is_help=True)
     example = "Example: python -m lama_core prompts "
     prompts.command("list", epilog=f"{example}list --dataset starter --relation P36")(list_prompts)
+    prompts.command(
+        "mine", epilog=f"{example}mine P36 --pairs pairs.jsonl --text my-text.txt --out mine"
+    )(mine)
+    prompts.command(
+        "paraphrase", epilog=f'{example}paraphrase "[X] was born in [Y] ." --relation P19'
+    )(paraphrase)
+    prompts.command("analyse", epilog=f"{example}analyse lama-minilm_mlm-0123456789")(analyse)
     prompts.command("select", epilog=f"{example}select --dataset starter --relation P36")(select)
     prompts.command("fit", epilog=f"{example}fit --dataset starter --relation P36")(fit)
     app.add_typer(prompts, name="prompts", help="Mine, paraphrase, select and ensemble prompts.")
@@ -115,6 +123,284 @@ def list_prompts(
         ],
         right=("weight",),
     )
+
+
+def mine(
+    relation: Annotated[str, typer.Argument(help="The relation's name, such as P36.")],
+    text: Annotated[
+        list[Path] | None,
+        typer.Option(help="A UTF-8 text; repeat it for several. Without it: the model's corpus."),
+    ] = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(help="Pairs: a P*.jsonl or a folder of them; else the dataset's facts."),
+    ] = None,
+    dataset: Dataset = "starter",
+    method: Annotated[str, typer.Option(help="middle, or both: dependency paths too.")] = "middle",
+    pipeline: Annotated[
+        str, typer.Option(help="spaCy's pipeline for dependency paths.")
+    ] = "en_core_web_sm",
+    keep: Annotated[int, typer.Option(help="How many prompts to keep.", min=1)] = 40,
+    out: Annotated[
+        Path | None, typer.Option(help="Write them to this folder as RELATION.jsonl.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Find prompts in a text, between or around subjects and their objects."""
+    from lama_core.cli import show
+    from lama_core.errors import UserError
+    from lama_core.lpaqa import mining
+    from lama_core.lpaqa.parsing import SpacyParser
+
+    if method not in ("middle", "both"):
+        raise UserError(f"Unknown method {method!r}: choose middle or both.")
+    parser = SpacyParser(pipeline) if method == "both" else None
+    facts = _pairs(relation, pairs, dataset)
+    paths = text or _corpus_files()
+    sentences = (sentence for path in paths for sentence in mining.read_sentences(path))
+    with show.progress() as report:
+        found = mining.mine(
+            sentences,
+            facts,
+            parser=parser,
+            n_kept=keep,
+            on_sentence=lambda n: report("Reading sentences", n, None) if n % 500 == 0 else None,
+        )
+    dropped = ", ".join(f"{number:,} {reason}" for reason, number in found.n_dropped)
+    _say(
+        f"{found.n_sentences:,} sentences, {found.n_matches:,} with a pair"
+        f"{f'; dropped: {dropped}' if dropped else ''}"
+    )
+    rows = [
+        {"template": one.prompt.template, "count": one.count, "methods": list(one.methods)}
+        for one in found.kept
+    ]
+    _write_templates([one.prompt.template for one in found.kept], out, relation)
+    if as_json:
+        show.print_json(rows)
+        return
+    show.print_table(
+        ("prompt", "count", "found by"),
+        [(row["template"], row["count"], ", ".join(row["methods"])) for row in rows],
+        right=("count",),
+    )
+
+
+def paraphrase(
+    template: Annotated[str, typer.Argument(help="A prompt with [X] and [Y].")],
+    by: Annotated[
+        str,
+        typer.Option(
+            help="refill: a masked model refills the prompt's own words; refine: until it would "
+            "change none; translate: there and back again."
+        ),
+    ] = "refill",
+    model: Model = "minilm-mlm",
+    relation: Annotated[
+        str | None, typer.Option(help="Whose facts fill the prompt (refill and refine).")
+    ] = None,
+    dataset: Dataset = "starter",
+    pairs: Annotated[
+        Path | None, typer.Option(help="Pairs: a P*.jsonl or a folder; else the dataset's facts.")
+    ] = None,
+    there: Annotated[
+        str, typer.Option(help="Model that translates the prompt: hub name or folder.")
+    ] = "Helsinki-NLP/opus-mt-en-de",
+    back: Annotated[
+        str, typer.Option(help="Model that translates it back: hub name or folder.")
+    ] = "Helsinki-NLP/opus-mt-de-en",
+    beams: Annotated[int, typer.Option(help="Candidates each way (B).", min=1)] = 7,
+    keep: Annotated[int, typer.Option(help="How many paraphrases to keep.", min=1)] = 40,
+    out: Annotated[
+        Path | None, typer.Option(help="Write them to this folder as RELATION.jsonl.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Other ways to say a prompt: by a masked model, or by translating it there and back."""
+    from lama_core.cli import show
+    from lama_core.errors import UserError
+    from lama_core.lpaqa.prompt_sets import check_templates
+
+    check_templates([template])
+    if by not in ("refill", "refine", "translate"):
+        raise UserError(f"Unknown way {by!r}: choose refill, refine or translate.")
+    if by == "translate":
+        from lama_core.lpaqa.translation import HubTranslator, paraphrase_by_translation
+
+        found = paraphrase_by_translation(
+            template, HubTranslator(there), HubTranslator(back), n_beams=beams, n_kept=keep
+        )
+        rows = [asdict(one) for one in found.kept]
+    else:
+        from lama_core.lpaqa.refilling import Refiller, paraphrase_by_refilling, refine
+        from lama_core.models.loader import load_model
+
+        if relation is None:
+            raise UserError("Name the --relation whose facts fill the prompt.")
+        with show.progress() as on_progress:
+            refiller = Refiller(
+                load_model(model, on_progress=on_progress), _pairs(relation, pairs, dataset)
+            )
+        if by == "refine":
+            steps = refine(template, refiller).steps
+            rows = [{"template": step, "log_prob": None, "via": ""} for step in steps]
+        else:
+            found = paraphrase_by_refilling(template, refiller, n_words=beams, n_kept=keep)
+            rows = [asdict(one) for one in found.kept]
+    _write_templates([str(row["template"]) for row in rows], out, relation or "paraphrases")
+    if as_json:
+        show.print_json(rows)
+        return
+    show.print_table(
+        ("prompt", "log-prob", "by way of"),
+        [
+            (
+                row["template"],
+                "" if row["log_prob"] is None else f"{row['log_prob']:.2f}",
+                row["via"],
+            )
+            for row in rows
+        ],
+        right=("log-prob",),
+    )
+
+
+def analyse(
+    study: Annotated[str, typer.Argument(help="A study's name or folder.")],
+    other: Annotated[
+        str | None, typer.Option(help="Another model's study, whose weights are tried on this one.")
+    ] = None,
+    patterns: Annotated[
+        bool, typer.Option(help="Ranks by part-of-speech pattern too (needs spaCy).")
+    ] = False,
+    combination: Annotated[str, typer.Option("--set", help="Which prompts.")] = "mine",
+    as_json: Json = False,
+) -> None:
+    """Divergence against edit distance, Top-K curves, weights of another model, patterns."""
+    from lama_core.cli import show
+    from lama_core.lpaqa import analyses
+    from lama_core.lpaqa.study_files import find_study, load_relation
+
+    info = find_study(study)
+    studies = [load_relation(info, name) for name in info.relations()]
+    pairs = [pair for one in studies for pair in analyses.prompt_pairs(one, combination)]
+    found = analyses.measure_divergence(pairs)
+    result: dict[str, Any] = {"divergence": asdict(found), "curves": _mean_curves(studies)}
+    if other is not None:
+        there = find_study(other)
+        common = [name for name in info.relations() if name in there.relations()]
+        by_name = {one.relation.name: one for one in studies}
+        result["transfer"] = [
+            asdict(
+                analyses.transfer_weights(by_name[name], load_relation(there, name), combination)
+            )
+            for name in common
+            if by_name[name].ensemble(combination, "optimised")
+        ]
+    if patterns:
+        from lama_core.lpaqa.parsing import SpacyParser
+
+        parser = SpacyParser()
+        result["patterns"] = [
+            asdict(row) for one in studies for row in analyses.rank_patterns(one, parser)
+        ]
+    if as_json:
+        show.print_json(_without_nan(result))
+        return
+    show.print_table(
+        ("edit distance", "pairs", "mean divergence", "quartiles"),
+        [
+            (
+                f"{one.low:.1f} to {one.high:.1f}",
+                one.n_pairs,
+                _percent(one.mean),
+                " / ".join(_percent(value) for value in one.quartiles),
+            )
+            for one in found.bins
+        ],
+        title=f"{info.label}: divergence of prompts, Pearson {found.correlation:.2f} "
+        "(the paper's: 0.25)",
+        right=("pairs", "mean divergence"),
+    )
+    for (name, kind), values in result["curves"].items():
+        shown = ", ".join(f"{k}: {_percent(values[k - 1])}" for k in (1, 2, 3, 5, 10, 20, 29)
+                          if k <= len(values))  # fmt: skip
+        print(f"Top-K of {name}, {kind}: {shown}")
+    if result.get("transfer"):
+        own = sum(row["own"] for row in result["transfer"]) / len(result["transfer"])
+        foreign = sum(row["other"] for row in result["transfer"]) / len(result["transfer"])
+        print(f"Own weights {_percent(own)}, the other model's {_percent(foreign)}")
+
+
+def _mean_curves(studies: list["RelationStudy"]) -> dict[tuple[str, str], list[float]]:
+    """P@1 of Top-K, the mean over the relations that have so many prompts."""
+    curves: dict[tuple[str, str], list[tuple[float, ...]]] = {}
+    for study in studies:
+        for name, kind, values in study.curves:
+            curves.setdefault((name, kind), []).append(values)
+    return {
+        key: [
+            sum(here) / len(here)
+            for k in range(max(map(len, found)))
+            if (here := [values[k] for values in found if k < len(values)])
+        ]
+        for key, found in curves.items()
+    }
+
+
+def _without_nan(value: Any) -> Any:
+    """The same with null for NaN, and text for the keys of curves."""
+    if isinstance(value, dict):
+        return {
+            " ".join(key) if isinstance(key, tuple) else key: _without_nan(one)
+            for key, one in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_without_nan(one) for one in value]
+    return None if isinstance(value, float) and value != value else value
+
+
+def _pairs(relation: str, pairs: Path | None, dataset: str) -> "tuple[Fact, ...]":
+    """The pairs of a file or folder, or the dataset's facts."""
+    from lama_core.datasets import load_dataset
+    from lama_core.lpaqa.files import read_pairs
+
+    if pairs is None:
+        loaded = load_dataset(dataset)
+        return loaded.facts_of(loaded.relation(relation).name)
+    facts, report = read_pairs(pairs, relation)
+    for dropped in report.dropped:
+        _say(str(dropped))
+    return facts
+
+
+def _corpus_files() -> list[Path]:
+    """The files of the embedded model's corpus. Raises UserError if it isn't built here."""
+    from lama_core.errors import UserError
+    from lama_core.paths import cache_dir, data_dir
+    from lama_core.training.corpus import SUMMARY_FILE, open_corpus
+
+    for folder in (cache_dir() / "corpus", data_dir() / "corpus"):
+        if (folder / SUMMARY_FILE).is_file():
+            return [path for _, _, path in open_corpus(folder).train]
+    raise UserError(
+        "The embedded model's corpus is not built here: `python -m lama_core train-mlm --help` "
+        "says how, or give a --text."
+    )
+
+
+def _write_templates(templates: list[str], out: Path | None, relation: str) -> None:
+    """Write prompts as an LPAQA file, `out/RELATION.jsonl`."""
+    import json
+
+    from lama_core.files import write_text_whole
+
+    if out is None:
+        return
+    path = out / f"{relation}.jsonl"
+    lines = [json.dumps({"template": text}, ensure_ascii=False) + "\n" for text in templates]
+    write_text_whole(path, "".join(lines))
+    _say(f"{len(templates)} prompts written to {path}")
 
 
 def select(

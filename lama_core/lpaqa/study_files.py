@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from lama_core.errors import UserError
+from lama_core.errors import UserError, did_you_mean
 from lama_core.files import whole_file, write_text_whole
 from lama_core.lpaqa.prompt_sets import Entry, PromptPool
 from lama_core.lpaqa.selection import Ensemble
@@ -82,6 +82,24 @@ def list_studies(folders: Sequence[Path] | None = None) -> tuple[StudyInfo, ...]
         infos = (read_study_info(path.parent) for path in paths)
         found += [info for info in infos if info.relations()]
     return tuple(found)
+
+
+def find_study(name: str) -> StudyInfo:
+    """The study called `name` (or the beginning of its name), or in the folder `name`.
+
+    Raises UserError, with the nearest name, if there is none.
+    """
+    if (Path(name) / STUDY_FILE).is_file():
+        return read_study_info(Path(name))
+    here = {info.folder.name: info for info in list_studies()}
+    matches = [info for found, info in here.items() if found.startswith(name)]
+    if len(matches) == 1 or name in here:
+        return here.get(name) or matches[0]
+    if matches:
+        names = ", ".join(info.folder.name for info in matches)
+        raise UserError(f"{len(matches)} studies begin with {name!r}: {names}.")
+    hint = did_you_mean(name, here)
+    raise UserError(f"There is no study {name!r}{hint}. `prompts fit` makes one.")
 
 
 def read_study_info(folder: Path) -> StudyInfo:

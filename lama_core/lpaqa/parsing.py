@@ -1,0 +1,82 @@
+"""Dependency parses and parts of speech, by spaCy where it is installed (an optional extra)."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from lama_core.errors import UserError
+
+PIPELINE = "en_core_web_sm"
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a parsed sentence. head: the word it hangs on, itself for the root.
+
+    pos: its universal part of speech, such as NOUN.
+    """
+
+    text: str
+    head: int
+    pos: str
+
+
+class Parser(Protocol):
+    """Parses sentences that are cut into words already."""
+
+    def parse(self, words: Sequence[str]) -> tuple[Word, ...]:
+        """One `Word` a word, in order."""
+        ...
+
+
+class SpacyParser:
+    """spaCy's parser of an installed pipeline."""
+
+    def __init__(self, pipeline: str = PIPELINE) -> None:
+        """Load the pipeline. Raises UserError, with the remedy, if it or spaCy isn't installed."""
+        try:
+            import spacy
+        except ImportError as error:
+            raise UserError(
+                "Dependency paths and parts of speech need spaCy, which is not installed: "
+                f"`pip install spacy`, then `python -m spacy download {pipeline}`. Middle-word "
+                "prompts need neither."
+            ) from error
+        try:
+            self._pipeline: Any = spacy.load(pipeline)
+        except OSError as error:
+            raise UserError(
+                f"spaCy is here, but not its pipeline {pipeline!r}: "
+                f"`python -m spacy download {pipeline}`, or name one that is installed."
+            ) from error
+
+    def parse(self, words: Sequence[str]) -> tuple[Word, ...]:
+        """One `Word` a word, in order."""
+        from spacy.tokens import Doc
+
+        document = self._pipeline(Doc(self._pipeline.vocab, words=list(words)))
+        return tuple(Word(token.text, token.head.i, token.pos_) for token in document)
+
+
+def shortest_path(words: Sequence[Word], start: int, stop: int) -> tuple[int, ...]:
+    """The words on the shortest dependency path, both ends included; empty if there is none."""
+    neighbours: list[list[int]] = [[] for _ in words]
+    for at, word in enumerate(words):
+        if word.head != at:
+            neighbours[at].append(word.head)
+            neighbours[word.head].append(at)
+    came_from = {start: start}
+    waiting = deque([start])
+    while waiting:
+        at = waiting.popleft()
+        if at == stop:
+            path = [at]
+            while path[-1] != start:
+                path.append(came_from[path[-1]])
+            return tuple(reversed(path))
+        for other in neighbours[at]:
+            if other not in came_from:
+                came_from[other] = at
+                waiting.append(other)
+    return ()
