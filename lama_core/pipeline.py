@@ -19,6 +19,7 @@ from filelock import FileLock, Timeout
 from lama_core.block_log import Block, BlockLog
 from lama_core.candidates import Candidates, resolve_candidates
 from lama_core.datasets import Dataset, load_dataset
+from lama_core.datasets.library import dataset_names
 from lama_core.errors import UserError, did_you_mean
 from lama_core.executors import Executor, Job, Span, make_executor
 from lama_core.facts_table import write_facts
@@ -117,7 +118,7 @@ def plan(request: ProbeRequest, *, load: LoadModel | None = None) -> Planned:
         raise UserError(f"{dataset.name} has no facts of {', '.join(empty)}: leave it out.")
     prompts = make_prompt_set(request.prompts, chosen)
     models = [load(name, precision=request.precision) for name in dict.fromkeys(request.models)]
-    candidates = _candidates(request.candidates, models)
+    candidates = choose_candidates(request.candidates, models)
     specs = []
     for reference, model in zip(dict.fromkeys(request.models), models, strict=True):
         spec = RunSpec(
@@ -360,16 +361,19 @@ def missing_spans(done: Sequence[Block], n_queries: Sequence[int]) -> list[Span]
     return spans
 
 
-def _candidates(name: str, models: Sequence[BlankFiller]) -> Candidates:
+def choose_candidates(name: str, models: Sequence[BlankFiller]) -> Candidates:
+    """The candidates that fit all the models; for `relation`, without words yet.
+
+    Raises UserError for an unknown name, or a list that isn't there.
+    """
     vocabularies = [model.vocabulary for model in models]
     if name == "relation":
         plain = Candidates("relation", ())
         return plain if all(vocabulary.cased for vocabulary in vocabularies) else plain.folded()
     if name == "lama":
-        from lama_core.datasets.library import installed_dir
+        from lama_core.datasets.library import lama_vocabulary_path
 
-        path = installed_dir("lama") / "common_vocab_cased.txt"
-        return resolve_candidates(name, vocabularies, lama=path if path.is_file() else None)
+        return resolve_candidates(name, vocabularies, lama=lama_vocabulary_path())
     return resolve_candidates(name, vocabularies)
 
 
@@ -381,8 +385,9 @@ def _context(wanted: Context | None, model: BlankFiller) -> Context:
 
 
 def _absolute(reference: str) -> str:
-    path = Path(reference).expanduser()
-    return str(path.resolve()) if path.is_dir() else reference
+    if reference in dataset_names():
+        return reference
+    return str(Path(reference).expanduser().resolve())
 
 
 def _load_model(reference: str, *, precision: str) -> BlankFiller:

@@ -12,6 +12,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from lama_core.datasets import Dataset
 from lama_core.errors import UserError, did_you_mean
@@ -103,7 +104,9 @@ def gather_knowledge(dataset: Dataset, relations: Iterable[str]) -> Knowledge:
 def make_prompt_set(name: str, relations: Sequence[Relation]) -> PromptSet:
     """The prompts that a user means by `name`, for these relations.
 
-    name: one of `PROMPT_SETS`. Raises UserError for an unknown name.
+    name: one of `PROMPT_SETS`; one of LPAQA's sets (`mine`, `mine+man`, `mine+para`, `man+para`),
+    once its prompts are here; or a folder that holds such prompts, all of which are asked.
+    Raises UserError for an unknown name, or prompts for none of the relations.
     """
     if name in PROMPT_SETS:
         kind = PROMPT_SETS[name][0]
@@ -120,10 +123,35 @@ def make_prompt_set(name: str, relations: Sequence[Relation]) -> PromptSet:
             for relation in relations
         ]
         return PromptSet(name, kind, tuple((key, found) for key, found in templates if found))
-    raise UserError(
-        f"Unknown prompts {name!r}: choose {', '.join(PROMPT_SETS)}"
-        f"{did_you_mean(name, PROMPT_SETS)}."
-    )
+    return _lpaqa_prompts(name, relations)
+
+
+def _lpaqa_prompts(name: str, relations: Sequence[Relation]) -> PromptSet:
+    from lama_core.datasets.library import installed_dir
+    from lama_core.lpaqa.prompt_sets import COMBINATIONS, load_pool
+
+    sets = [key for key in COMBINATIONS if key not in ("manual", "user", "all")]
+    is_folder = Path(name).expanduser().is_dir()
+    if not is_folder and name not in sets:
+        known = (*PROMPT_SETS, *sets)
+        raise UserError(
+            f"Unknown prompts {name!r}{did_you_mean(name, known)}: choose {', '.join(known)}, or a "
+            "folder of LPAQA's prompts."
+        )
+    folder = Path(name).expanduser() if is_folder else installed_dir("lpaqa")
+    if not folder.is_dir():
+        raise UserError(
+            f"LPAQA's prompts {name!r} are not here yet: run `python -m lama_core data get lpaqa`."
+        )
+    chosen = []
+    for relation in relations:
+        pool = load_pool(relation, folder=folder)
+        templates = tuple(pool.templates[at] for at in pool.members("all" if is_folder else name))
+        if templates:
+            chosen.append((relation.name, templates))
+    if not chosen:
+        raise UserError(f"{folder} has no prompts {name!r} for any of the chosen relations.")
+    return PromptSet(folder.name if is_folder else name, "template", tuple(chosen))
 
 
 def make_questions(

@@ -224,17 +224,11 @@ def _what(row: PublishedRow) -> str:
 
 def _fetch_data(on_fetch: OnFetch | None) -> str:
     """LAMA's data, fetched if it isn't here. Raises UserError if it can't be had."""
-    from lama_core.datasets.library import dataset_names
+    from lama_core.datasets.download import get_dataset
+    from lama_core.datasets.library import installed_names
 
-    if "lama" in dataset_names():
-        return "lama"
-    try:
-        download = importlib.import_module("lama_core.datasets.download")
-    except ModuleNotFoundError:
-        raise UserError(
-            "LAMA's data is not here: run `python -m lama_core data get lama`, or give --dataset."
-        ) from None
-    download.get_dataset("lama", on_progress=on_fetch)
+    if "lama" not in installed_names():
+        get_dataset("lama", on_progress=on_fetch)
     return "lama"
 
 

@@ -365,3 +365,43 @@ def test_the_missing_stretches_are_what_the_log_lacks() -> None:
         Span(0, 4, None),
     ]
     assert missing_spans([block(0, 2), block(1, 1)], [3]) == []
+
+
+def test_negated_queries_are_paired_with_their_facts(data: Path) -> None:
+    from lama_core.datasets import load_dataset
+    from lama_core.negation import compare_negated
+
+    report = compare_negated(
+        hash_model(), load_dataset(data), relations=("P19",), candidates="full", limit=40
+    )
+    facts = report.facts
+    assert (len(facts), report.total.n, [r.relation for r in report.relations]) == (40, 40, ["P19"])
+    row = facts[facts["fact_id"] == "P19:b7"].iloc[0]
+    assert row["query"] == "Person 7 was born in [MASK] ."
+    assert row["negated"] == "Person 7 was not born in [MASK] ."
+    # The fake model answers every text at random: no overlap to speak of, no correlation.
+    assert report.total.overlap == (facts["first"] == facts["first_negated"]).mean()
+    assert abs(report.total.spearman) < 0.1
+
+
+def test_negation_without_negated_texts_is_said(data: Path) -> None:
+    from lama_core.datasets import load_dataset
+    from lama_core.negation import compare_negated
+
+    with pytest.raises(UserError, match="give nothing to ask"):
+        compare_negated(hash_model(), load_dataset(data), relations=("P47",), candidates="full")
+
+
+def test_lpaqa_prompts_come_from_their_folder(data: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "prompts"
+    (folder / "mine").mkdir(parents=True)
+    lines = ["[X] , born in [Y]", "[Y] native [X]"]
+    (folder / "mine" / "P19.jsonl").write_text(
+        "".join(json.dumps({"template": line, "weight": 0.5}) + "\n" for line in lines),
+        encoding="utf-8",
+    )
+    facts = run(one_spec(data, prompts=str(folder), relations=("P19",), limit=1), tmp_path).facts
+    assert "Person 0 , born in [MASK]" in set(facts["query"])
+    assert "[MASK] native Person 0" in set(facts["query"])
+    with pytest.raises(UserError, match="data get lpaqa"):
+        one_spec(data, prompts="mine")

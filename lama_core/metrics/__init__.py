@@ -17,7 +17,13 @@ from lama_core.metrics.consistency import (
     paraphrase_consistency,
     spearman_rows,
 )
-from lama_core.metrics.correlates import Correlations, Mentions, correlate, wordfreq_mentions
+from lama_core.metrics.correlates import (
+    Correlations,
+    Mentions,
+    corpus_mentions,
+    correlate,
+    wordfreq_mentions,
+)
 from lama_core.metrics.intervals import Interval, bootstrap
 from lama_core.metrics.precision import (
     macro_precision_at,
@@ -122,6 +128,7 @@ __all__ = [
     "bootstrap",
     "calibrate",
     "compare",
+    "corpus_mentions",
     "correlate",
     "expected_calibration_error",
     "macro_precision_at",

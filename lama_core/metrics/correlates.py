@@ -15,6 +15,7 @@ Source: Petroni et al. 2019, Figure 3. Departures: the vectors are the model's o
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -122,6 +123,21 @@ def cosines(
     left = vectors[[at[name] for name in subjects]]
     right = vectors[[at[name] for name in objects]]
     return np.einsum("ij,ij->i", left, right)
+
+
+def corpus_mentions(folder: Path) -> Mentions:
+    """Mentions in the text that the embedded model was trained on, from its folder of counts.
+
+    Raises UserError if the folder has no counts.
+    """
+    from lama_core.training.counts import load_corpus_counts
+
+    counts = load_corpus_counts(folder)
+
+    def count(names: Sequence[str]) -> NDArray[np.float64]:
+        return np.array([counts.mentions(name) for name in names], dtype=np.float64)
+
+    return Mentions(f"mentions in the text that {folder.name} was trained on", count)
 
 
 def wordfreq_mentions() -> Mentions:
