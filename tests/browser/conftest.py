@@ -16,12 +16,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
 from lama_core import paths
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60
+expect.set_options(timeout=90_000)  # a busy machine is slow, not wrong
 BROWSER_FLAGS = [
     "--no-sandbox",
     "--disable-gpu",

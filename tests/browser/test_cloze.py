@@ -34,7 +34,7 @@ def words(page: Page, number: int) -> list[str]:
 
 def test_the_first_screen_answers_its_example(page: Page, app_url: str) -> None:
     page.goto(app_url)
-    expect(page.get_by_label("Sentence with a blank")).to_have_value(
+    expect(page.get_by_role("textbox", name="Sentence with a blank")).to_have_value(
         "The capital of France is ___."
     )
     expect(page.locator("table.lx tbody tr").first).to_be_visible()
@@ -43,11 +43,14 @@ def test_the_first_screen_answers_its_example(page: Page, app_url: str) -> None:
 
 def test_a_typed_query_gets_five_answers_of_each_model(page: Page, app_url: str) -> None:
     get_smollm2(page, app_url)
-    field = page.get_by_label("Sentence with a blank")
+    field = page.get_by_role("textbox", name="Sentence with a blank")
     field.fill("Tokyo is the capital of ___.")
     field.press("Enter")
     expect(page).to_have_url(re.compile("text=Tokyo"))
-    expect(page.locator("table.lx").nth(1).locator("tbody .word").first).to_contain_text("Japan")
+    expect(page.locator("table.lx").first.locator("tbody .word").first).to_contain_text("japan")
+    expect(page.locator("table.lx").nth(1).locator("tbody .word").first).not_to_contain_text(
+        "paris"
+    )
     for number in range(2):
         found = words(page, number)
         assert len(found) == 5
@@ -85,10 +88,10 @@ def test_text_of_a_user_is_never_interpreted(page: Page, app_url: str) -> None:
     page.goto(app_url)
     page.evaluate("window.harmed = false")
     nasty = '<img src=x onerror="window.harmed=true"> **bold** $x$ مرحبا 🙂 is ___.'
-    field = page.get_by_label("Sentence with a blank")
+    field = page.get_by_role("textbox", name="Sentence with a blank")
     field.fill(nasty)
     field.press("Enter")
-    gold = page.get_by_label("Gold (optional)")
+    gold = page.get_by_role("textbox", name="Gold (optional)")
     gold.fill("<b onclick=1>Paris</b>")
     gold.press("Enter")
     expect(page.locator(".lx-gold b").first).to_have_text("<b onclick=1>Paris</b>")
@@ -107,7 +110,7 @@ def test_a_bad_text_gets_one_sentence_and_stays(
     page: Page, app_url: str, text: str, says: str
 ) -> None:
     page.goto(app_url)
-    field = page.get_by_label("Sentence with a blank")
+    field = page.get_by_role("textbox", name="Sentence with a blank")
     field.fill(text)
     field.press("Enter")
     expect(page.get_by_role("alert")).to_contain_text(says)
@@ -118,7 +121,7 @@ def test_a_bad_text_gets_one_sentence_and_stays(
 def test_a_link_shows_a_colleague_the_same_screen(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/?text=A+pond+is+for+___.&gold=fish&models=minilm-mlm&k=3")
     expect(page.locator("table.lx tbody tr")).to_have_count(3)
-    expect(page.get_by_label("Gold (optional)")).to_have_value("fish")
+    expect(page.get_by_role("textbox", name="Gold (optional)")).to_have_value("fish")
     expect(page.locator(".lx-gold")).to_contain_text("fish")
     before = words(page, 0)
     page.reload()
