@@ -72,8 +72,9 @@ def draw_columns(query: Query, gold: str, choice: state.ClozeChoice) -> tuple[Mo
         with box:
             head = st.empty()
             with head:
-                waits = "asking" if name in here else "not here yet"
-                predictions.draw_head(name, state.title_of(name), colours[name], waits)
+                kind = predictions.KINDS.get(find_model(name).kind or "", "a model of your own")
+                detail = kind if name in here else f"{kind} · not here yet"
+                predictions.draw_head(name, state.title_of(name), colours[name], detail)
             if name not in here:
                 draw_offer(find_model(name))
             else:
