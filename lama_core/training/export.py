@@ -55,6 +55,13 @@ def export_model(model: Any, tokenizer: Any, folder: Path, *, counts: Path | Non
     return folder
 
 
+def round_to_stored(model: torch.nn.Module) -> None:
+    """Round the weights, in place, to what the exported file can hold: measure what is shipped."""
+    with torch.no_grad():
+        for value in model.parameters():
+            value.copy_(value.to(STORED_DTYPE))
+
+
 def _tidy_tokenizer(folder: Path) -> None:
     """Drop what only says how the encoder was called: paths, and lengths to cut or fill up to."""
     config_file, file = folder / "tokenizer_config.json", folder / "tokenizer.json"

@@ -11,7 +11,7 @@ from lama_core.training.card import make_card
 from lama_core.training.corpus import Corpus, read_lines
 from lama_core.training.counts import COUNTS_FILE
 from lama_core.training.evaluate import QUESTIONS, HeldOut, answer, evaluate_files
-from lama_core.training.export import export_model
+from lama_core.training.export import export_model, round_to_stored
 from lama_core.training.facts import (
     FactRank,
     RelationScore,
@@ -90,6 +90,7 @@ def run_recipe(
         checkpoint_seconds=checkpoint_seconds,
         on_progress=on_progress,
     )
+    round_to_stored(ready.model)
     report("measuring")
     outcome = measure(ready.model, ready.tokenizer, ready.corpus, settings, out=out, facts=facts)
     report("exporting")

@@ -67,6 +67,21 @@ def test_the_result_says_what_was_measured(trained: tuple[Path, str]) -> None:
     assert load_corpus_counts(folder).words["paris"] > 0
 
 
+def test_what_was_measured_is_the_exported_model(trained: tuple[Path, str]) -> None:
+    from lama_core.training.corpus import open_corpus
+    from lama_core.training.evaluate import evaluate_files
+    from lama_core.training.modelling import load_encoder, load_tokenizer
+
+    folder, printed = trained
+    corpus = open_corpus(folder.parent / "run" / "corpus")
+    again = evaluate_files(
+        load_encoder(folder), load_tokenizer(folder), corpus.held_out, max_length=24
+    )
+    stated = json.loads(printed)["held_out"]["all"]
+    assert again["all"].accuracy == stated["accuracy"]
+    assert again["all"].loss == pytest.approx(stated["loss"], abs=1e-5)
+
+
 def test_a_finished_run_is_not_trained_again(
     trained: tuple[Path, str], tiny_encoder: Path, tmp_path: Path
 ) -> None:
