@@ -10,6 +10,8 @@ from lama_core.cli import show
 from lama_core.datasets import download, library
 from lama_core.datasets.base import AnalogyDataset, Dataset
 from lama_core.datasets.catalog import source
+from lama_core.errors import UserError
+from lama_core.variants import Guess
 
 _JSON_FIELDS = (
     "name", "title", "kind", "installed", "n_relations", "n_facts", "licence", "citation",
@@ -68,13 +70,20 @@ def get(
     repin: Annotated[
         bool, typer.Option("--repin", help="Accept a file that changed since its first fetch.")
     ] = False,
+    guesser: Annotated[
+        str | None,
+        typer.Option(help="lama-uhn: the masked model that guesses from names (bert-base-cased)."),
+    ] = None,
     json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
 ) -> None:
     """Fetch a published source from its authors' address; a broken fetch is continued."""
     published = source(name)
     show_licence(published.title, published.licence, published.citation, published.note)
+    if guesser and name != "lama-uhn":
+        raise UserError(f"--guesser is for lama-uhn; {name} needs no model")
+    guess = _guess_with(guesser) if guesser else None
     with show.progress() as report:
-        installed = download.get_dataset(name, on_progress=report, repin=repin)
+        installed = download.get_dataset(name, on_progress=report, repin=repin, guess=guess)
     _print_installed(installed, json=json)
 
 
@@ -118,6 +127,26 @@ def show_licence(title: str, licence: str, citation: str, note: str) -> None:
     typer.echo(f"{title}\nLicence: {licence}\nCite: {citation}", err=True)
     if note:
         typer.echo(note, err=True)
+
+
+def _guess_with(model_name: str) -> Guess:
+    """The most probable words of the model's whole vocabulary at a blank."""
+    from lama_core.candidates import resolve_candidates
+    from lama_core.cloze import ask
+    from lama_core.models.loader import load_model
+    from lama_core.prompts import parse_query
+
+    model = load_model(model_name)
+    if model.kind != "masked":
+        raise UserError(f"{model_name} is a {model.kind} model: the name guesser must be masked")
+    candidates = resolve_candidates("full", [model.vocabulary])
+    columns = candidates.columns(model.vocabulary)
+
+    def guess(text: str, k: int) -> list[str]:
+        answer = ask(model, parse_query(text), candidates, top_k=k, columns=columns)
+        return [prediction.token for prediction in answer.blanks[0].predictions]
+
+    return guess
 
 
 def _print_installed(installed: download.Installed, *, json: bool) -> None:

@@ -4,12 +4,12 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lama_core import paths
+from lama_core import paths, variants
 from lama_core.datasets import archive, catalog, derived, formats, library, transfer
 from lama_core.datasets.base import AnalogyDataset, Dataset
 from lama_core.errors import UserError
@@ -41,12 +41,14 @@ def get_dataset(
     on_progress: OnProgress | None = None,
     patience: transfer.Patience | None = None,
     repin: bool = False,
+    guess: variants.Guess | None = None,
     source: catalog.Source | None = None,
 ) -> Installed:
     """Fetch the published source `name`, unpack it, read it and put it into the library.
 
     A source that is computed from another (LAMA-UHN from LAMA) fetches that one first. What was
     installed under the name before stays until the new one has been read whole.
+    guess: the name guesser of LAMA-UHN; without one only its substring filter is applied.
     Raises UserError; what was fetched so far is kept for the next try.
     """
     source = source or catalog.source(name)
@@ -56,7 +58,8 @@ def get_dataset(
                 source.derived_from, on_progress=on_progress, patience=patience, repin=repin
             )
         with _beside(name) as folder:
-            derived.write_uhn(library.load_dataset(source.derived_from), folder)
+            counted = _counted(guess, on_progress) if guess else None
+            derived.write_uhn(library.load_dataset(source.derived_from), folder, guess=counted)
             return _settle(folder, name)
     fetched = []
     for file in source.files:
@@ -113,6 +116,20 @@ def import_dataset(
         _unpack_nested(folder, MAX_IMPORTED_BYTES)
         _flatten(folder)
         return _settle(folder, name)
+
+
+def _counted(guess: variants.Guess, on_progress: OnProgress | None) -> variants.Guess:
+    """`guess`, reporting how many names it was asked about."""
+    asked = 0
+
+    def counted(text: str, k: int) -> Sequence[str]:
+        nonlocal asked
+        asked += 1
+        if on_progress:
+            on_progress("guessing from names", asked, None)
+        return guess(text, k)
+
+    return counted
 
 
 def _settle(folder: Path, name: str) -> Installed:
