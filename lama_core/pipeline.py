@@ -10,6 +10,7 @@ same bytes as an unbroken run.
 import datetime
 import importlib.metadata
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -166,17 +167,16 @@ def execute(
     if finished is not None:
         return finished
     part = folder / (spec.run_id + PART)
-    try:
-        part.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{part}: the run can't be written: {error.strerror}.") from error
     lock = FileLock(folder / f".{spec.run_id}.lock")
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except Timeout as error:
         raise UserError(
             f"Another process is writing the run {spec.run_id}: wait for it, or stop it."
         ) from error
+    except OSError as error:
+        raise UserError(f"{folder}: runs can't be written here: {error.strerror}.") from error
     with lock:
         if (whole / RUN_FILE).is_file():
             return Run(read_info(whole))
@@ -293,15 +293,13 @@ class _Sitting:
 
     def _info(self) -> RunInfo:
         spec = self.spec
+        counts = Counter(
+            (question.relation.name, question.excluded is None)
+            for question in self.prepared.questions
+        )
         relations = []
         for name in spec.relations:
             relation = self.dataset.relation(name)
-            reasons = [
-                question.excluded
-                for question in self.prepared.questions
-                if question.relation.name == name
-            ]
-            n = reasons.count(None)
             relations.append(
                 RelationInfo(
                     name,
@@ -309,8 +307,8 @@ class _Sitting:
                     relation.label,
                     relation.type,
                     spec.prompts.of(name),
-                    n,
-                    len(reasons) - n,
+                    counts[name, True],
+                    counts[name, False],
                 )
             )
         return RunInfo(

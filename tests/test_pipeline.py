@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from probe_fakes import CITIES, HashFiller, hash_model, write_dataset
 
+from lama_core import metrics
 from lama_core.block_log import ROW, Block
 from lama_core.errors import UserError
 from lama_core.pipeline import Planned, ProbeRequest, Progress, RunStopped, execute, plan
@@ -293,6 +294,23 @@ def test_prompt_sets(data: Path, tmp_path: Path, prompts: str, n_rows: int, text
         assert set(facts.groupby("fact_id").size()) == {10}
     else:
         assert text in set(facts["query"])
+
+
+def test_figure_4_averages_a_facts_ranks_over_ten_sentences(data: Path, tmp_path: Path) -> None:
+    made = run(one_spec(data, prompts="ten-sentences", relations=("P19",)), tmp_path)
+    table = metrics.average_ranks(made)
+    assert len(table) == 100 and set(table["n"]) == {10}
+    first = made.facts[made.facts["fact_id"] == table["fact_id"].iloc[0]]
+    assert table["mean_rank"].iloc[0] == first["rank_filtered"].sum() / 10
+    again = run(one_spec(data, prompts="ten-sentences", relations=("P19",)), tmp_path / "again")
+    assert rows_of(again) == rows_of(made), "the facts and sentences are drawn alike each time"
+
+
+def test_a_folder_that_cannot_be_written_is_named(data: Path, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder", encoding="utf-8")
+    with pytest.raises(UserError, match="runs can't be written here"):
+        run(one_spec(data), blocked)
 
 
 @pytest.mark.parametrize(
