@@ -70,20 +70,25 @@ def get(
     repin: Annotated[
         bool, typer.Option("--repin", help="Accept a file that changed since its first fetch.")
     ] = False,
+    compute: Annotated[
+        bool, typer.Option("--compute", help="lama-uhn: compute it from LAMA, don't fetch it.")
+    ] = False,
     guesser: Annotated[
         str | None,
-        typer.Option(help="lama-uhn: the masked model that guesses from names (bert-base-cased)."),
+        typer.Option(help="With --compute: the masked model that guesses from names."),
     ] = None,
     json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
 ) -> None:
     """Fetch a published source from its authors' address; a broken fetch is continued."""
     published = source(name)
     show_licence(published.title, published.licence, published.citation, published.note)
-    if guesser and name != "lama-uhn":
-        raise UserError(f"--guesser is for lama-uhn; {name} needs no model")
+    if guesser and not compute:
+        raise UserError("--guesser goes with --compute: add it, or leave the guesser out")
     guess = _guess_with(guesser) if guesser else None
     with show.progress() as report:
-        installed = download.get_dataset(name, on_progress=report, repin=repin, guess=guess)
+        installed = download.get_dataset(
+            name, on_progress=report, repin=repin, compute=compute, guess=guess
+        )
     _print_installed(installed, json=json)
 
 

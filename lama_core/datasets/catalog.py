@@ -34,7 +34,8 @@ class Source:
     """A published source.
 
     max_unpacked_bytes: what its archives may unpack to.
-    derived_from: the source that it is computed from where its authors publish no file.
+    needs: the source whose templates it uses, which is fetched first; it can also be computed from
+        that one, without its own file.
     """
 
     name: str
@@ -45,7 +46,7 @@ class Source:
     homepage: str
     files: tuple[SourceFile, ...] = ()
     max_unpacked_bytes: int = 2 * _GB
-    derived_from: str | None = None
+    needs: str | None = None
     note: str = ""
 
     @property
@@ -84,9 +85,15 @@ SOURCES: tuple[Source, ...] = (
         "Poerner et al. 2020, E-BERT: Efficient-Yet-Effective Entity Embeddings for BERT, "
         "Findings of EMNLP, https://aclanthology.org/2020.findings-emnlp.71/",
         "https://github.com/facebookresearch/LAMA/blob/main/scripts/create_lama_uhn.py",
-        derived_from="lama",
-        note="Its authors publish the filter, not the files: it is computed here from LAMA. The "
-        "substring filter needs no model; the name filter needs a masked model to guess with.",
+        (
+            SourceFile(
+                "https://www.cis.uni-muenchen.de/~poerner/blobs/e-bert/LAMA_UHN.zip",
+                "LAMA_UHN.zip",
+            ),
+        ),
+        needs="lama",
+        note="It uses LAMA's templates, so LAMA is fetched with it. With --compute it is computed "
+        "from LAMA instead: the substring filter, and with --guesser MODEL the name filter too.",
     ),
     Source(
         "negated-lama",

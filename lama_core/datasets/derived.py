@@ -1,4 +1,4 @@
-"""Sources that their authors publish as a script, computed here: LAMA-UHN."""
+"""LAMA-UHN computed from LAMA, as its authors' script does, for any masked model as guesser."""
 
 from pathlib import Path
 

@@ -41,14 +41,16 @@ def get_dataset(
     on_progress: OnProgress | None = None,
     patience: transfer.Patience | None = None,
     repin: bool = False,
+    compute: bool = False,
     guess: variants.Guess | None = None,
     source: catalog.Source | None = None,
 ) -> Installed:
     """Fetch the published source `name`, unpack it, read it and put it into the library.
 
-    A source that is computed from another (LAMA-UHN from LAMA) fetches that one first. What was
+    A source that needs another (LAMA-UHN needs LAMA's templates) fetches that one first. What was
     installed under the name before stays until the new one has been read whole.
-    guess: the name guesser of LAMA-UHN; without one only its substring filter is applied.
+    compute: compute LAMA-UHN from LAMA instead of fetching it. guess: its name guesser; without
+    one only the substring filter is applied.
     Raises UserError; what was fetched so far is kept for the next try.
     """
     source = source or catalog.source(name)
@@ -59,7 +61,7 @@ def get_dataset(
             )
         with _beside(name) as folder:
             counted = _counted(guess, on_progress) if guess else None
-            derived.write_uhn(library.load_dataset(source.derived_from), folder, guess=counted)
+            derived.write_uhn(library.load_dataset(source.needs), folder, guess=counted)
             return _settle(folder, name)
     fetched = []
     for file in source.files:

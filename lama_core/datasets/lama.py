@@ -370,6 +370,8 @@ def _fact_id(
 def _sentences(row: JsonObject, name: str) -> tuple[str, ...]:
     """The field's sentences with a blank; LAMA's multi-sentence queries are joined to one text."""
     texts = text_list(row, name)
+    if not texts:
+        return ()
     if len(texts) == 1:
         return texts if BLANK in texts[0] else ()
     if sum(BLANK in text for text in texts) == 1:

@@ -176,10 +176,29 @@ def test_getting_a_published_source_installs_it(
 
 def test_lama_uhn_is_computed_from_lama(tmp_path: Path) -> None:
     download.import_dataset(make_lama(tmp_path / "lama"))
-    installed = download.get_dataset("lama-uhn")
+    installed = download.get_dataset("lama-uhn", compute=True)
     # "Lima" stands in its subject; "Peru" has nothing of "Lima".
     assert [fact.subject for fact in load_dataset("lama-uhn").facts] == ["Peru"]
     assert "stands in the subject" in (installed.folder / "excluded.json").read_text()
+
+
+def test_lama_uhn_as_published_uses_the_templates_of_lama(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    download.import_dataset(make_lama(tmp_path / "lama"))
+    root = make_lama(tmp_path / "data")
+    (root / "relations.jsonl").unlink()
+    (root / "TREx").rename(root / "TREx_UHN")
+    path = zip_folder(root, tmp_path / "LAMA_UHN.zip")
+    monkeypatch.setattr(transfer, "fetch", lambda *_, **__: path)
+    dataset = download.get_dataset("lama-uhn").dataset
+    assert isinstance(dataset, Dataset)
+    assert dataset.relations[0].prompts[0].template == "The capital of [X] is [Y]."
+
+
+def test_only_lama_uhn_can_be_computed() -> None:
+    with pytest.raises(UserError, match="not computed from another source"):
+        download.get_dataset("bats", compute=True)
 
 
 def test_facts_without_templates_use_those_of_lama(tmp_path: Path) -> None:
@@ -209,7 +228,7 @@ def test_a_damaged_record_is_said(tmp_path: Path) -> None:
 def test_every_published_source_states_licence_citation_and_a_https_address() -> None:
     for source in catalog.SOURCES:
         assert source.licence and source.citation and source.homepage.startswith("https://")
-        assert source.files or source.derived_from
+        assert source.files
         assert all(file.url.startswith("https://") for file in source.files)
 
 
