@@ -22,6 +22,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
+MAX_GAP = 1e-4  # of `exact`: how far, at most, its mean log-probability is below the optimum's
+MAX_EVALUATIONS = 2000
+LEAST_LOG_WEIGHT, LEAST_STEP = -60.0, 1e-6
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # Adam's defaults (Kingma and Ba 2015)
 
 
@@ -29,7 +32,7 @@ BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # Adam's defaults (Kingma and Ba 201
 class Recipe:
     """How weights are fitted.
 
-    method: `adam` by batches, or `exact` by L-BFGS on all facts at once.
+    method: `adam` by batches, or `exact`: ascent on all facts at once to the proven optimum.
     patience: stop after so many epochs without a gain of `min_gain` in the mean log-probability of
     the gold on the training facts. seed: of the order in which facts come.
     """
@@ -146,7 +149,7 @@ def softmax(theta: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 class _Objective:
-    """Mean log-probability of the gold, and its gradient in theta, on some of the queries."""
+    """Mean log-probability of the gold, and its gradients, on some of the queries."""
 
     def __init__(self, log_probs: Floats, gold: Ints, offsets: Floats | None) -> None:
         self.log_probs = log_probs  # [query, prompt, column]
@@ -154,15 +157,15 @@ class _Objective:
         self.offsets = offsets
 
     def value(self, theta: NDArray[np.float64]) -> float:
-        return self.with_gradient(theta, None)[0]
+        """The objective over all queries."""
+        return self.of_weights(softmax(theta))[0]
 
-    def with_gradient(
-        self, theta: NDArray[np.float64], batch: Ints | None
+    def of_weights(
+        self, weights: NDArray[np.float64], batch: Ints | None = None
     ) -> tuple[float, NDArray[np.float64]]:
-        """The mean over the batch (all queries if None), and its gradient, float64 [prompt]."""
+        """The mean over the batch (all queries if None), and its gradient in the weights."""
         log_probs = self.log_probs if batch is None else self.log_probs[batch]
         gold = self.gold if batch is None else self.gold[batch]
-        weights = softmax(theta)
         rows = np.arange(len(gold))
         scores = np.matmul(weights.astype(np.float32), log_probs)
         offsets = self.offsets
@@ -171,9 +174,16 @@ class _Objective:
         normal = normalise(scores, offsets)
         mass = np.exp(normal if offsets is None else normal + offsets)
         expected = np.matmul(log_probs, mass[:, :, None])[:, :, 0]
-        of_weights = (log_probs[rows, :, gold] - expected).mean(axis=0, dtype=np.float64)
-        of_theta = weights * (of_weights - weights @ of_weights)
-        return float(normal[rows, gold].mean(dtype=np.float64)), of_theta
+        gradient = (log_probs[rows, :, gold] - expected).mean(axis=0, dtype=np.float64)
+        return float(normal[rows, gold].mean(dtype=np.float64)), gradient
+
+    def of_theta(
+        self, theta: NDArray[np.float64], batch: Ints
+    ) -> tuple[float, NDArray[np.float64]]:
+        """The mean over the batch, and its gradient in theta."""
+        weights = softmax(theta)
+        value, gradient = self.of_weights(weights, batch)
+        return value, weights * (gradient - weights @ gradient)
 
 
 def _fit_by_adam(objective: _Objective, n_prompts: int, n_queries: int, recipe: Recipe) -> Fit:
@@ -191,7 +201,7 @@ def _fit_by_adam(objective: _Objective, n_prompts: int, n_queries: int, recipe: 
         order = random.permutation(n_queries)
         for start in range(0, n_queries, recipe.batch_size):
             batch = order[start : start + recipe.batch_size]
-            value, gradient = objective.with_gradient(theta, batch)
+            value, gradient = objective.of_theta(theta, batch)
             total += value * len(batch)
             step += 1
             first = BETA_1 * first + (1 - BETA_1) * gradient
@@ -211,20 +221,31 @@ def _fit_by_adam(objective: _Objective, n_prompts: int, n_queries: int, recipe: 
 
 
 def _fit_exactly(objective: _Objective, n_prompts: int) -> Fit:
-    from scipy.optimize import minimize
+    """Exponentiated-gradient ascent with a step that doubles after a gain and halves after a loss.
 
-    def negative(theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        value, gradient = objective.with_gradient(theta, None)
-        return -value, -gradient
-
-    found = minimize(
-        negative,
-        np.zeros(n_prompts),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": 1000, "ftol": 1e-9, "gtol": 1e-6},
-    )
-    return Fit(softmax(found.x).astype(np.float32), -float(found.fun), int(found.nfev))
+    The objective is concave in the weights, so it is at most max_i g_i - w g below its optimum,
+    with g its gradient in the weights: that bound, and not a lack of progress, ends the ascent.
+    """
+    log_weights = np.full(n_prompts, -np.log(n_prompts))
+    value, gradient = objective.of_weights(np.exp(log_weights))
+    step, n_evaluated = 1.0, 1
+    while n_evaluated < MAX_EVALUATIONS:
+        weights = np.exp(log_weights)
+        if gradient.max() - weights @ gradient < MAX_GAP:
+            break
+        moved = log_weights + step * (gradient - gradient.max())
+        moved = np.maximum(moved - np.logaddexp.reduce(moved), LEAST_LOG_WEIGHT)
+        moved -= np.logaddexp.reduce(moved)
+        new_value, new_gradient = objective.of_weights(np.exp(moved))
+        n_evaluated += 1
+        if new_value > value:
+            log_weights, value, gradient = moved, new_value, new_gradient
+            step *= 2.0
+        elif step < LEAST_STEP:
+            break
+        else:
+            step /= 4.0
+    return Fit(np.exp(log_weights).astype(np.float32), value, n_evaluated)
 
 
 def oracle_ranks(ranks: Ints) -> Ints:

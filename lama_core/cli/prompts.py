@@ -171,7 +171,7 @@ def mine(
         f"{found.n_sentences:,} sentences, {found.n_matches:,} with a pair"
         f"{f'; dropped: {dropped}' if dropped else ''}"
     )
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"template": one.prompt.template, "count": one.count, "methods": list(one.methods)}
         for one in found.kept
     ]

@@ -5,7 +5,9 @@ the same for every prompt, so that prompts can be compared and combined.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from lama_core.candidates import Candidates, Columns
 from lama_core.datasets.base import ReadReport, make_dataset
@@ -37,6 +39,12 @@ class AskedFacts:
     def objects(self) -> tuple[str, ...]:
         """Each fact's gold as the candidates write it."""
         return tuple(self.columns.words[column] for column in self.gold)
+
+    def take(self, numbers: Sequence[int]) -> "AskedFacts":
+        """Some of the facts, by position."""
+        chosen = np.array(numbers, dtype=np.int64)
+        facts = tuple(self.facts[number] for number in numbers)
+        return replace(self, facts=facts, gold=self.gold[chosen], removed=self.removed[chosen])
 
     def queries(self, prompt: Prompt | str, context: Context = "both") -> tuple[Query, ...]:
         """One query a fact, cut to what the context shows."""

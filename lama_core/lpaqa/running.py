@@ -28,7 +28,7 @@ from lama_core.lpaqa.study_files import (
     studies_dir,
     write_study_info,
 )
-from lama_core.lpaqa.training_pairs import Split, halve, make_split
+from lama_core.lpaqa.training_pairs import Split, check_limit, halve, make_split
 from lama_core.models.base import BlankFiller, Context
 from lama_core.paths import cache_dir
 from lama_core.ranking import RANKINGS, Ranking
@@ -37,7 +37,7 @@ from lama_core.types import Relation
 HALVES = "half of the facts"
 VOCABULARY_FILE = "common_vocab_cased.txt"
 # Raised by one whenever the same request would give other numbers.
-STUDY_VERSION = 1
+STUDY_VERSION = 2
 
 LoadModel = Callable[..., BlankFiller]
 OnNote = Callable[[str], None]
@@ -51,7 +51,8 @@ class StudyRequest:
     folder in LPAQA's layout, None for the dataset's own templates and paraphrases. own: the
     user's prompts (for a single relation). training: a folder of training pairs, None splits the
     facts in two. candidates: None is the dataset's published list where it has one, else `common`.
-    limit, train_limit, seed: as in `make_split`. keep: leave the distributions on disk.
+    limit: test facts of each relation; train_limit: training facts that count for the model; seed:
+    draws both (see `training_pairs.draw`). keep: leave the distributions on disk.
     """
 
     dataset: str
@@ -108,6 +109,8 @@ def plan_study(
         combinations=request.combinations,
         recipes=request.recipes,
         curves=request.curves,
+        train_limit=request.train_limit,
+        seed=request.seed,
     )
     training = str(request.training) if request.training else HALVES
     content = [
@@ -233,6 +236,8 @@ def request_json(request: StudyRequest) -> dict[str, object]:
 
 
 def _check(request: StudyRequest) -> None:
+    for limit in (request.limit, request.train_limit):
+        check_limit(limit)
     for combination in request.combinations:
         parse_combination(combination)
     for recipe in request.recipes:
@@ -289,7 +294,6 @@ def _split(planned: Planned, relation: Relation) -> Split:
         train,
         test,
         drop_overlap=request.drop_overlap,
-        train_limit=request.train_limit,
         limit=request.limit,
         seed=request.seed,
     )

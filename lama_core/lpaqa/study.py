@@ -30,7 +30,7 @@ from lama_core.lpaqa.selection import (
 )
 from lama_core.lpaqa.shortlist import Shortlist, make_shortlist
 from lama_core.lpaqa.store import DistributionStore
-from lama_core.lpaqa.training_pairs import Split
+from lama_core.lpaqa.training_pairs import Split, draw
 from lama_core.metrics.precision import macro_precision_at, precision_at
 from lama_core.models.base import BlankFiller, Context
 from lama_core.ranking import Ranking
@@ -49,7 +49,8 @@ class StudyOptions:
 
     combinations: of prompt sets; those that a relation lacks are left out. recipes: of the
     optimiser, by name; the first is `optimised`. curves: whether K against accuracy is computed
-    for every K, log-linear and linear.
+    for every K, log-linear and linear. train_limit, seed: at most so many of the training facts
+    that count for the model, as in `training_pairs.draw`.
     """
 
     candidates: Candidates
@@ -59,6 +60,8 @@ class StudyOptions:
     recipes: tuple[str, ...] = (RELEASED.name,)
     top_ks: tuple[int, ...] = TOP_KS
     curves: bool = True
+    train_limit: int | None = None
+    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -190,6 +193,7 @@ def study_relation(
         )
         for facts, everything in ((split.train, split.train), (split.test, known or split.test))
     )
+    train = train.take(draw(train.facts, options.train_limit, options.seed))
     stores = []
     for name, asked in (("training facts", train), ("test facts", test)):
         store = DistributionStore(folder, model, asked, pool.prompts, options.context)

@@ -31,20 +31,17 @@ def make_split(
     test: Sequence[Fact],
     *,
     drop_overlap: bool = False,
-    train_limit: int | None = None,
     limit: int | None = None,
     seed: int | None = None,
 ) -> Split:
     """The facts to use of a relation, training pairs that are test facts taken out or refused.
 
-    train_limit, limit: at most so many training and test facts: the first in file order, or with
-        a seed drawn at random (the same for the same seed and facts), file order kept.
+    limit, seed: at most so many test facts, as in `draw`. Training facts are limited later, among
+        those that count for the model.
     Raises UserError when there are no training pairs, when one overlaps the test facts and
-    `drop_overlap` is false, or when a limit is not positive.
+    `drop_overlap` is false, or when the limit is not positive.
     """
-    for number in (train_limit, limit):
-        if number is not None and number < 1:
-            raise UserError(f"The limit is {number}: give at least 1, or none at all.")
+    check_limit(limit)
     if not train:
         raise UserError(
             f"{relation} has no training pairs, so prompts can't be chosen or weighted: give "
@@ -63,7 +60,7 @@ def make_split(
         train = [fact for fact in train if _key(fact) not in taken]
         if not train:
             raise UserError(f"{relation}: every training pair is a test fact: none is left.")
-    return Split(_limited(train, train_limit, seed), _limited(test, limit, seed), notes)
+    return Split(tuple(train), tuple(test[number] for number in draw(test, limit, seed)), notes)
 
 
 def overlap(train: Sequence[Fact], test: Sequence[Fact]) -> tuple[Fact, ...]:
@@ -89,15 +86,23 @@ def _key(fact: Fact) -> tuple[str, str]:
     return fact.subject.casefold(), fact.object.casefold()
 
 
-def _limited(facts: Sequence[Fact], limit: int | None, seed: int | None) -> tuple[Fact, ...]:
+def check_limit(limit: int | None) -> None:
+    """Raise UserError for a limit that leaves nothing."""
+    if limit is not None and limit < 1:
+        raise UserError(f"The limit is {limit}: give at least 1, or none at all.")
+
+
+def draw(facts: Sequence[Fact], limit: int | None, seed: int | None) -> tuple[int, ...]:
+    """Positions of at most `limit` facts, in order: the first, or with a seed some at random.
+
+    The same seed and facts always give the same.
+    """
     if limit is None or len(facts) <= limit:
-        return tuple(facts)
+        return tuple(range(len(facts)))
     if seed is None:
-        return tuple(facts[:limit])
-    ordered = sorted(
-        range(len(facts)),
-        key=lambda number: hashlib.sha256(
-            f"{seed}\0{number}\0{facts[number].id}".encode()
-        ).digest(),
-    )
-    return tuple(facts[number] for number in sorted(ordered[:limit]))
+        return tuple(range(limit))
+    digests = {
+        number: hashlib.sha256(f"{seed}\0{number}\0{fact.id}".encode()).digest()
+        for number, fact in enumerate(facts)
+    }
+    return tuple(sorted(sorted(digests, key=lambda number: digests[number])[:limit]))

@@ -120,7 +120,7 @@ def test_columns_that_stand_for_many_candidates_count_as_many() -> None:
     gold = np.zeros(3, np.int64)
     all_of_them = fit_weights(whole, gold, recipe=EXACT)
     in_short = fit_weights(_from_odds(odds), gold, recipe=EXACT, offsets=offsets)
-    np.testing.assert_allclose(in_short.weights, all_of_them.weights, atol=1e-4)
+    np.testing.assert_allclose(in_short.weights, all_of_them.weights, atol=5e-3)
 
 
 def test_no_training_facts_is_an_error() -> None:
@@ -146,3 +146,14 @@ def test_fitting_never_does_worse_than_equal_weights(seed: int) -> None:
     at_first = even[np.arange(6), gold].mean()
     for recipe in (EXACT, RELEASED):
         assert fit_weights(log_probs, gold, recipe=recipe).objective >= at_first - 1e-5
+
+
+def test_no_weights_beat_those_of_the_exact_recipe_by_more_than_its_bound() -> None:
+    random = np.random.default_rng(7)
+    logits = random.normal(0, 4, (12, 30, 40))
+    log_probs = (logits - np.log(np.exp(logits).sum(2, keepdims=True))).astype(np.float32)
+    gold = random.integers(0, 40, 30)
+    exact = fit_weights(log_probs, gold, recipe=EXACT)
+    for weights in (*np.eye(12), *random.dirichlet(np.full(12, 0.5), 50)):
+        combined = combine_log_linear(log_probs, weights.astype(np.float32))
+        assert combined[np.arange(30), gold].mean() <= exact.objective + 1e-4

@@ -7,7 +7,7 @@ import pytest
 
 from lama_core.errors import UserError
 from lama_core.lpaqa.files import read_pairs, read_prompts
-from lama_core.lpaqa.training_pairs import halve, make_split, overlap
+from lama_core.lpaqa.training_pairs import draw, halve, make_split, overlap
 from lama_core.types import Fact
 
 LPAQA = Path(__file__).parents[3] / "shared" / "data" / "lpaqa"
@@ -58,12 +58,12 @@ def test_the_halves_are_disjoint_and_whole_and_do_not_depend_on_other_facts() ->
 
 
 def test_a_limit_takes_the_first_and_with_a_seed_the_same_random_ones() -> None:
-    train = _facts(*((f"s{n}", "o") for n in range(50)))
-    first = make_split("P1", train, TEST, train_limit=3)
-    assert [fact.id for fact in first.train] == ["0", "1", "2"]
-    drawn = make_split("P1", train, TEST, train_limit=3, seed=5)
-    assert drawn.train == make_split("P1", train, TEST, train_limit=3, seed=5).train
-    assert drawn.train != first.train
+    facts = _facts(*((f"s{n}", "o") for n in range(50)))
+    assert draw(facts, 3, None) == (0, 1, 2)
+    assert draw(facts, 3, 5) == draw(facts, 3, 5) != draw(facts, 3, 6)
+    assert draw(facts, 99, 5) == tuple(range(50))
+    split = make_split("P1", _facts(("Oslo", "Norway")), facts, limit=3, seed=5)
+    assert split.test == tuple(facts[number] for number in draw(facts, 3, 5))
 
 
 def test_a_limit_below_one_is_refused() -> None:
