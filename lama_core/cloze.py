@@ -195,9 +195,11 @@ class _Asked:
             return None
         key = self.candidates.key(self.gold)
         key = key if self.model.vocabulary.cased else key.lower()
-        pieces = tuple(self.model.vocabulary.show_text(self.model.vocabulary.pieces(key, place)))
         if key in self.columns.words:
             column = self.columns.words.index(key)
+            ids = self.columns.token_ids[place][column]
+            forms = [self.model.vocabulary.show_text([form]) for form in ids.tolist() if form >= 0]
+            pieces = next((form for form in forms if form == (self.gold,)), forms[0])
             rank = int(rank_gold(row, np.array([column]), order=order).raw[0])
             value = float(row[0, column])
             return Gold(self.gold, rank, value if np.isfinite(value) else None, pieces, True)
