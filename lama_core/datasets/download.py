@@ -54,15 +54,10 @@ def get_dataset(
     Raises UserError; what was fetched so far is kept for the next try.
     """
     source = source or catalog.source(name)
-    if source.derived_from:
-        if source.derived_from not in library.installed_names():
-            get_dataset(
-                source.derived_from, on_progress=on_progress, patience=patience, repin=repin
-            )
-        with _beside(name) as folder:
-            counted = _counted(guess, on_progress) if guess else None
-            derived.write_uhn(library.load_dataset(source.needs), folder, guess=counted)
-            return _settle(folder, name)
+    if source.needs and source.needs not in library.installed_names():
+        get_dataset(source.needs, on_progress=on_progress, patience=patience, repin=repin)
+    if compute:
+        return _compute(source, guess, on_progress)
     fetched = []
     for file in source.files:
 
@@ -118,6 +113,18 @@ def import_dataset(
         _unpack_nested(folder, MAX_IMPORTED_BYTES)
         _flatten(folder)
         return _settle(folder, name)
+
+
+def _compute(
+    source: catalog.Source, guess: variants.Guess | None, on_progress: OnProgress | None
+) -> Installed:
+    """LAMA-UHN computed from LAMA. Raises UserError for any other source."""
+    if not source.needs:
+        raise UserError(f"{source.name} is not computed from another source: leave compute out")
+    counted = _counted(guess, on_progress) if guess else None
+    with _beside(source.name) as folder:
+        derived.write_uhn(library.load_dataset(source.needs), folder, guess=counted)
+        return _settle(folder, source.name)
 
 
 def _counted(guess: variants.Guess, on_progress: OnProgress | None) -> variants.Guess:
