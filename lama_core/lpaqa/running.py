@@ -26,6 +26,7 @@ from lama_core.lpaqa.study_files import (
     load_relation,
     save_relation,
     studies_dir,
+    write_candidates,
     write_study_info,
 )
 from lama_core.lpaqa.training_pairs import Split, check_limit, halve, make_split
@@ -167,6 +168,7 @@ def execute_study(
     for note in planned.notes:
         tell(note)
     info = write_study_info(planned.info, planned.info.folder)
+    write_candidates(planned.options.candidates, info.folder)
     studies, faults = [], []
     for relation, pool in planned.relations:
         if (info.folder / f"{relation.name}.json").is_file():

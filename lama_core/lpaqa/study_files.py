@@ -1,6 +1,7 @@
 """Studies on disk: one folder a study, two files a relation.
 
     study.json       what the study was made from
+    candidates.json  the words that were ranked
     P19.json         prompts, facts, weights, words, notes
     P19.npz          ranks, answers and the shortlist, as arrays without any object in them
 
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from lama_core.candidates import Candidates
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import whole_file, write_text_whole
 from lama_core.lpaqa.prompt_sets import Entry, PromptPool
@@ -25,6 +27,7 @@ from lama_core.paths import ASSETS, data_dir
 from lama_core.types import Fact, Prompt, Relation
 
 STUDY_FILE = "study.json"
+WORDS_FILE = "candidates.json"
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,11 @@ class StudyInfo:
 
     def relations(self) -> tuple[str, ...]:
         """The relations that are finished, in natural order."""
-        names = [path.stem for path in self.folder.glob("*.json") if path.name != STUDY_FILE]
+        names = [
+            path.stem
+            for path in self.folder.glob("*.json")
+            if path.name not in (STUDY_FILE, WORDS_FILE)
+        ]
         return tuple(sorted(names, key=lambda name: (len(name), name)))
 
 
@@ -122,6 +129,26 @@ def write_study_info(info: StudyInfo, folder: Path) -> StudyInfo:
     write_text_whole(folder / STUDY_FILE, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
     return StudyInfo(**{**content, "combinations": info.combinations, "recipes": info.recipes},
                      folder=folder)  # fmt: skip
+
+
+def write_candidates(candidates: Candidates, folder: Path) -> None:
+    """Write the words that a study ranks, so that another prompt can be tried on the same."""
+    content = {
+        "name": candidates.name, "fold_case": candidates.fold_case, "words": candidates.words
+    }  # fmt: skip
+    write_text_whole(folder / WORDS_FILE, json.dumps(content, ensure_ascii=False))
+
+
+def read_candidates(info: StudyInfo) -> Candidates:
+    """The words that a study ranks. Raises UserError if they are missing or damaged."""
+    raw = _read_json(info.folder / WORDS_FILE)
+    try:
+        words = raw["words"]
+        return Candidates(raw["name"], None if words is None else tuple(words), raw["fold_case"])
+    except (KeyError, TypeError) as error:
+        raise UserError(
+            f"{info.folder / WORDS_FILE} is damaged ({error}): make the study again."
+        ) from error
 
 
 def save_relation(study: RelationStudy, folder: Path) -> None:
