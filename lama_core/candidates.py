@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +100,12 @@ class Columns:
         return {word: column for column, word in enumerate(self.words)}
 
 
+# The columns found last in each vocabulary that is still in use, by the candidates' digest: finding
+# tens of thousands of words takes longer than a query.
+_KEPT: WeakKeyDictionary[Vocabulary, dict[str, Columns]] = WeakKeyDictionary()
+MAX_KEPT = 64
+
+
 @dataclass(frozen=True)
 class Candidates:
     """The words to rank, before any model's tokens are known.
@@ -130,10 +137,20 @@ class Candidates:
         return word.lower() if self.fold_case else word
 
     def columns(self, vocabulary: Vocabulary) -> Columns:
-        """Where each candidate stands in a model's distribution.
+        """Where each candidate stands in a model's distribution; kept for the next query.
 
         Raises UserError if the model has none of the words as a single token.
         """
+        kept = _KEPT.setdefault(vocabulary, {})
+        columns = kept.get(self.digest)
+        if columns is None:
+            columns = self._find_columns(vocabulary)
+            if len(kept) >= MAX_KEPT:
+                kept.pop(next(iter(kept)), None)
+            kept[self.digest] = columns
+        return columns
+
+    def _find_columns(self, vocabulary: Vocabulary) -> Columns:
         if self.words is None:
             tokens = vocabulary.tokens()
             ids = np.fromiter(tokens, dtype=np.int64, count=len(tokens)).reshape(-1, 1)

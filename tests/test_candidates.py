@@ -196,3 +196,26 @@ def test_a_word_with_fewer_forms_than_the_widest_is_padded_with_minus_one() -> N
     table = Candidates("x", ("paris", "london"), fold_case=True).columns(CASED)
     assert table.token_ids["open"].dtype == np.int64
     assert (table.token_ids["open"][1] == [4, -1, -1]).all()
+
+
+def test_columns_are_found_once_and_forgotten_with_their_vocabulary() -> None:
+    import gc
+    import weakref
+
+    vocabulary = Words(["Paris", "London"])
+    chosen = Candidates("x", ("Paris",))
+    assert chosen.columns(vocabulary) is Candidates("y", ("Paris",)).columns(vocabulary)
+    assert chosen.columns(Words(["London", "Paris"])).token_ids["open"].tolist() == [[1]]
+    gone = weakref.ref(vocabulary)
+    del vocabulary
+    gc.collect()
+    assert gone() is None
+
+
+def test_only_the_latest_columns_are_kept() -> None:
+    from lama_core.candidates import _KEPT, MAX_KEPT
+
+    vocabulary = Words([str(number) for number in range(MAX_KEPT + 9)])
+    for number in range(MAX_KEPT + 9):
+        Candidates("x", (str(number),)).columns(vocabulary)
+    assert len(_KEPT[vocabulary]) == MAX_KEPT

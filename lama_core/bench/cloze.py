@@ -94,7 +94,7 @@ def base_sized_model(precision: str = "fp32") -> "MaskedModel":
     tokenizer = AutoTokenizer.from_pretrained(fetch(find_model(MASKED)).folder)
     model = BertForMaskedLM(BertConfig(vocab_size=len(tokenizer)))
     if precision == "bf16":
-        model = model.to(torch.bfloat16)
+        model = model.bfloat16()
     return MaskedModel("random-bert-base", model, tokenizer, identity=f"random/{precision}")
 
 
@@ -188,7 +188,7 @@ def agreement_of_precisions(n_queries: int) -> list[BenchRow]:
             continue
         answers = []
         for precision in ("fp32", "bf16"):
-            model = load_model(name, precision=precision)  # type: ignore[arg-type]
+            model = load_model(name, precision=precision)
             candidates = common_vocabulary([model.vocabulary])
             answers.append(np.array(first_answers(model, queries, candidates)))
         CACHE.drop(name)
