@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from lama_core import paths, variants
 from lama_core.datasets import archive, catalog, derived, formats, library, transfer
 from lama_core.datasets.base import AnalogyDataset, Dataset
@@ -58,6 +60,16 @@ def get_dataset(
         get_dataset(source.needs, on_progress=on_progress, patience=patience, repin=repin)
     if compute:
         return _compute(source, guess, on_progress)
+    with _alone(name):
+        return _fetch_and_settle(source, on_progress, patience, repin)
+
+
+def _fetch_and_settle(
+    source: catalog.Source,
+    on_progress: OnProgress | None,
+    patience: transfer.Patience | None,
+    repin: bool,
+) -> Installed:
     fetched = []
     for file in source.files:
 
@@ -68,13 +80,13 @@ def get_dataset(
         fetched.append(
             transfer.fetch(
                 file,
-                downloads_dir(name),
+                downloads_dir(source.name),
                 on_progress=on_bytes,
                 patience=patience,
                 repin=repin,
             )
         )
-    with _beside(name) as folder:
+    with _beside(source.name) as folder:
         for path in fetched:
             if archive.is_archive(path):
                 _unpack(
@@ -84,7 +96,7 @@ def get_dataset(
                 shutil.copyfile(path, folder / path.name)
         _unpack_nested(folder, source.max_unpacked_bytes)
         _flatten(folder)
-        return _settle(folder, name)
+        return _settle(folder, source.name)
 
 
 def import_dataset(
@@ -155,6 +167,20 @@ def _settle(folder: Path, name: str) -> Installed:
     place = library.installed_dir(name)
     library.replace_folder(folder, place)
     return Installed(dataset, place)
+
+
+@contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """Keep another process or page from fetching the same source at the same time."""
+    folder = downloads_dir(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(folder / ".lock", timeout=0):
+            yield
+    except Timeout:
+        raise UserError(
+            f"{name} is being fetched already, by another command or page: wait for it"
+        ) from None
 
 
 @contextmanager

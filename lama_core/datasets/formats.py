@@ -66,7 +66,7 @@ def load_facts(
 ) -> Dataset:
     """The facts at `path`, in whichever format. Raises UserError; analogies are no facts."""
     kind = detect(path)
-    name = name or path.stem
+    name = name or (path.name if path.is_dir() else path.stem)
     if kind == "lama":
         return lama.load(
             path,

@@ -6,20 +6,19 @@ missing, may end in `_UHN` (Poerner et al. 2019), and the whole may sit in a fol
 
 Tolerated: no `evidences`, no `judgments`, `sub`/`obj` for `sub_label`/`obj_label`, numbers as ids,
 the fields `masked_negations` and `masked_misprimed` (Kassner & Schütze 2020), extra fields.
-Our own additions to relations.jsonl: `paraphrases`, `negated_template` (or LAMA's
-`template_negated`). Refused, line by line: what gives no question or no answer.
+Refused, line by line: what gives no question or no answer.
 
 Departure: of a fact's `evidences` only those with exactly one blank are kept, and of these at most
 `max_sentences`, drawn by the fact's id, because LAMA's 34,039 T-REx facts hold 1.3 million of them
 and Figure 4 needs ten a fact.
 """
 
-import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lama_core.datasets import lama_facts
 from lama_core.datasets.base import (
     BLANK,
     SQUAD_RELATION,
@@ -32,49 +31,16 @@ from lama_core.datasets.folders import find_folder, subfolders
 from lama_core.datasets.jsonl import (
     JsonObject,
     Rejected,
-    as_text,
     iter_objects,
     optional_text,
     required_text,
-    text_list,
 )
-from lama_core.datasets.templates import template_fault
+from lama_core.datasets.lama_relations import GOOGLE_RE_RELATIONS, Described, read_rows
 from lama_core.errors import UserError
-from lama_core.types import Fact, Prompt, Relation, RelationType
+from lama_core.types import Fact, Relation
 
 SOURCES = ("Google_RE", "TREx", "ConceptNet", "Squad")
 MAX_SENTENCES = 10
-
-# Not in relations.jsonl; LAMA's scripts/run_experiments.py holds them.
-GOOGLE_RE_RELATIONS = {
-    relation.name: relation
-    for relation in (
-        Relation(
-            "place_of_birth",
-            "Google_RE",
-            "place of birth",
-            type="N-1",
-            prompts=(Prompt("[X] was born in [Y] ."),),
-            negated_template="[X] was not born in [Y] .",
-        ),
-        Relation(
-            "date_of_birth",
-            "Google_RE",
-            "date of birth",
-            type="N-1",
-            prompts=(Prompt("[X] (born [Y])."),),
-            negated_template="[X] (not born [Y]).",
-        ),
-        Relation(
-            "place_of_death",
-            "Google_RE",
-            "place of death",
-            type="N-1",
-            prompts=(Prompt("[X] died in [Y] ."),),
-            negated_template="[X] did not die in [Y] .",
-        ),
-    )
-}
 
 
 @dataclass
@@ -85,7 +51,7 @@ class _Reading:
     max_sentences: int
     dropped: list[Dropped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    templates: dict[str, "_Described"] = field(default_factory=dict)
+    templates: dict[str, Described] = field(default_factory=dict)
     relations: dict[str, Relation] = field(default_factory=dict)
     facts: list[Fact] = field(default_factory=list)
 
@@ -93,30 +59,6 @@ class _Reading:
         """The file's name in reports: relative to the dataset's folder where it lies in it."""
         return (
             path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else path.name
-        )
-
-
-@dataclass(frozen=True)
-class _Described:
-    """A row of relations.jsonl; its `source` is only known once facts are found."""
-
-    line: int
-    label: str
-    description: str
-    type: RelationType | None
-    prompts: tuple[Prompt, ...]
-    negated_template: str | None
-
-    def relation(self, name: str, source: str) -> Relation:
-        """The row as a Relation of `source`."""
-        return Relation(
-            name,
-            source,
-            self.label,
-            self.description,
-            self.type,
-            self.prompts,
-            self.negated_template,
         )
 
 
@@ -151,7 +93,8 @@ def load(
     if relations_file is None:
         reading.notes.append("no relations.jsonl: relations have no templates")
     else:
-        _read_relations(reading, relations_file)
+        shown = reading.shown(relations_file)
+        reading.templates = read_rows(relations_file, shown, reading.dropped)
     for source, folder in _source_folders(root):
         _read_source(reading, source, folder)
     _report_unused(reading, relations_file)
@@ -172,14 +115,6 @@ def load(
     )
 
 
-def read_relations(path: Path) -> tuple[dict[str, Relation], ReadReport]:
-    """The rows of a relations.jsonl as T-REx relations by name, and what was left out."""
-    reading = _Reading(path.parent, 0)
-    _read_relations(reading, path)
-    relations = {name: row.relation(name, "TREx") for name, row in reading.templates.items()}
-    return relations, ReadReport(tuple(reading.dropped), tuple(reading.notes))
-
-
 def _source_folders(folder: Path) -> list[tuple[str, Path]]:
     """(source, folder) of LAMA's folders in `folder`, in the order of SOURCES."""
     known = {source.lower(): source for source in SOURCES}
@@ -196,52 +131,6 @@ def _relations_file(root: Path) -> Path | None:
         if candidate.is_file():
             return candidate
     return None
-
-
-def _read_relations(reading: _Reading, path: Path) -> None:
-    shown = reading.shown(path)
-    for number, row in iter_objects(path, shown, reading.dropped):
-        try:
-            relation_name = required_text(row, "relation")
-            if relation_name in reading.templates:
-                first = reading.templates[relation_name].line
-                raise Rejected(f"the relation {relation_name!r} was already on line {first}")
-            described, faults = _describe(row, number)
-        except Rejected as reason:
-            reading.dropped.append(Dropped(shown, number, str(reason)))
-            continue
-        reading.templates[relation_name] = described
-        reading.dropped += [Dropped(shown, number, f"{relation_name}: {fault}") for fault in faults]
-
-
-def _describe(row: JsonObject, line: int) -> tuple[_Described, list[str]]:
-    """A row of relations.jsonl and the faults of its templates, which are left out."""
-    faults: list[str] = []
-
-    def usable(template: str) -> bool:
-        fault = template_fault(template) if template else None
-        if fault:
-            faults.append(fault)
-        return bool(template) and not fault
-
-    manual = optional_text(row, "template")
-    prompts = [Prompt(manual)] if usable(manual) else []
-    paraphrases = [text.strip() for text in text_list(row, "paraphrases")]
-    prompts += [Prompt(text, "paraphrased") for text in paraphrases if usable(text)]
-    negated = optional_text(row, "negated_template", "template_negated")
-    type_name = optional_text(row, "type")
-    types: dict[str, RelationType] = {"1-1": "1-1", "N-1": "N-1", "N-M": "N-M"}
-    if type_name and type_name not in types:
-        faults.append(f"the type {type_name!r} is none of 1-1, N-1, N-M; it is left open")
-    described = _Described(
-        line,
-        optional_text(row, "label"),
-        optional_text(row, "description"),
-        types.get(type_name),
-        tuple(dict.fromkeys(prompts)),
-        negated if usable(negated) else None,
-    )
-    return described, faults
 
 
 def _read_source(reading: _Reading, source: str, folder: Path) -> None:
@@ -299,10 +188,10 @@ def _read_fact(
         else required_text(row, "sub_label", "sub")
     )
     obj = required_text(row, "obj_label", "obj")
-    stated = _sentences(row, "masked_sentences")
+    stated = lama_facts.sentences(row, "masked_sentences")
     relation = _relation_of(reading, source, relation_name)
-    fact_id = _fact_id(row, f"{relation.name}:", subject, obj, ids, number)
-    sentences = _with_evidences(stated, row, fact_id, reading.max_sentences)
+    fact_id = lama_facts.make_id(row, f"{relation.name}:", subject, obj, ids, number)
+    sentences = lama_facts.with_evidences(stated, row, fact_id, reading.max_sentences)
     if not sentences and not relation.prompts:
         if source in ("ConceptNet", "Squad"):
             raise Rejected(f"no sentence with {BLANK} in 'masked_sentences'")
@@ -320,9 +209,9 @@ def _read_fact(
         subject_id=optional_text(row, "sub_uri") or (optional_text(row, "sub") if labelled else ""),
         object_id=optional_text(row, "obj_uri") or (optional_text(row, "obj") if labelled else ""),
         sentences=sentences,
-        negated_sentences=_sentences(row, "masked_negations"),
-        misprimed_sentences=_sentences(row, "masked_misprimed"),
-        judgments=_judgments(row),
+        negated_sentences=lama_facts.sentences(row, "masked_negations"),
+        misprimed_sentences=lama_facts.sentences(row, "masked_misprimed"),
+        judgments=lama_facts.judgments(row),
         origin=optional_text(row, "origin"),
     )
 
@@ -347,74 +236,6 @@ def _relation_of(reading: _Reading, source: str, name: str) -> Relation:
                 reading.notes.append(f"{name} is not in relations.jsonl: it has no template")
         reading.relations[name] = relation
     return relation
-
-
-def _fact_id(
-    row: JsonObject, prefix: str, subject: str, obj: str, ids: dict[str, int], number: int
-) -> str:
-    """The file's id after the relation's name, or one made of subject and object."""
-    stated = optional_text(row, "uuid") or optional_text(row, "id")
-    fact_id = prefix + (stated or f"{subject}|{obj}")
-    if fact_id in ids:
-        if stated:
-            raise Rejected(f"the id {stated!r} was already on line {ids[fact_id]}")
-        # Without ids, the same pair twice is two facts; scoring deduplicates as LAMA does.
-        copy = 2
-        while f"{fact_id}#{copy}" in ids:
-            copy += 1
-        fact_id = f"{fact_id}#{copy}"
-    ids[fact_id] = number
-    return fact_id
-
-
-def _sentences(row: JsonObject, name: str) -> tuple[str, ...]:
-    """The field's sentences with a blank; LAMA's multi-sentence queries are joined to one text."""
-    texts = text_list(row, name)
-    if not texts:
-        return ()
-    if len(texts) == 1:
-        return texts if BLANK in texts[0] else ()
-    if sum(BLANK in text for text in texts) == 1:
-        return (" ".join(texts),)
-    return tuple(dict.fromkeys(text for text in texts if BLANK in text))
-
-
-def _with_evidences(
-    stated: tuple[str, ...], row: JsonObject, fact_id: str, max_sentences: int
-) -> tuple[str, ...]:
-    """The stated sentences, then evidences drawn by the fact's id, at most `max_sentences`."""
-    evidences = row.get("evidences")
-    if not evidences or len(stated) >= max_sentences:
-        return stated
-    if not isinstance(evidences, list):
-        raise Rejected("'evidences' is not a list")
-    drawn = dict.fromkeys(stated)
-    for evidence in evidences:
-        # Google-RE's evidences are web pages without a masked sentence.
-        text = evidence.get("masked_sentence") if isinstance(evidence, dict) else None
-        if isinstance(text, str) and text.count(BLANK) == 1:
-            drawn[text] = None
-    texts = list(drawn)
-    n_stated, n_wanted = len(stated), max_sentences - len(stated)
-    if len(texts) > max_sentences:
-        picks = random.Random(fact_id).sample(range(n_stated, len(texts)), n_wanted)
-        texts = texts[:n_stated] + [texts[pick] for pick in sorted(picks)]
-    return tuple(texts)
-
-
-def _judgments(row: JsonObject) -> tuple[int, int] | None:
-    """(yes, no) votes, or None where nobody judged."""
-    judgments = row.get("judgments")
-    if judgments is None:
-        return None
-    if not isinstance(judgments, list):
-        raise Rejected("'judgments' is not a list")
-    votes = [
-        as_text(item.get("judgment", ""), "judgment")
-        for item in judgments
-        if isinstance(item, dict)
-    ]
-    return votes.count("yes"), votes.count("no")
 
 
 def _report_unused(reading: _Reading, relations_file: Path | None) -> None:

@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from lama_core.datasets import (
     archive,
@@ -194,6 +195,13 @@ def test_lama_uhn_as_published_uses_the_templates_of_lama(
     dataset = download.get_dataset("lama-uhn").dataset
     assert isinstance(dataset, Dataset)
     assert dataset.relations[0].prompts[0].template == "The capital of [X] is [Y]."
+
+
+def test_a_source_is_fetched_by_one_command_at_a_time(home: Path) -> None:
+    folder = download.downloads_dir("bats")
+    folder.mkdir(parents=True)
+    with FileLock(folder / ".lock"), pytest.raises(UserError, match="being fetched already"):
+        download.get_dataset("bats")
 
 
 def test_only_lama_uhn_can_be_computed() -> None:
