@@ -86,15 +86,26 @@ def _fetch_and_settle(
                 repin=repin,
             )
         )
+    try:
+        return _unpack_and_settle(source, fetched, on_progress)
+    except UserError:
+        # A page of an error or of a portal may come with status 200: it must not stay.
+        for file in source.files:
+            transfer.forget(file, downloads_dir(source.name))
+        raise
+
+
+def _unpack_and_settle(
+    source: catalog.Source, fetched: list[Path], on_progress: OnProgress | None
+) -> Installed:
+    limit = source.max_unpacked_bytes
     with _beside(source.name) as folder:
         for path in fetched:
             if archive.is_archive(path):
-                _unpack(
-                    path, folder / path.name.split(".")[0], source.max_unpacked_bytes, on_progress
-                )
+                _unpack(path, folder / path.name.split(".")[0], limit, on_progress)
             else:
                 shutil.copyfile(path, folder / path.name)
-        _unpack_nested(folder, source.max_unpacked_bytes)
+        _unpack_nested(folder, limit)
         _flatten(folder)
         return _settle(folder, source.name)
 

@@ -92,6 +92,12 @@ def fetch(
     return target
 
 
+def forget(file: SourceFile, folder: Path) -> None:
+    """Remove the fetched `file` and its pin, for a file that turned out to be something else."""
+    (folder / file.name).unlink(missing_ok=True)
+    _write_pins(folder, {url: pin for url, pin in _pins(folder).items() if url != file.url})
+
+
 def _continue(
     file: SourceFile, part: Path, patience: Patience, on_progress: OnProgress | None
 ) -> None:
@@ -209,7 +215,10 @@ def _pins(folder: Path) -> dict[str, str]:
 
 
 def _pin(file: SourceFile, path: Path, folder: Path) -> None:
-    pins = _pins(folder) | {file.url: digest(path)}
+    _write_pins(folder, _pins(folder) | {file.url: digest(path)})
+
+
+def _write_pins(folder: Path, pins: dict[str, str]) -> None:
     beside = folder / f"{PINS_FILE}.part"
     beside.write_text(json.dumps(pins, indent=1), "utf-8")
     beside.replace(folder / PINS_FILE)

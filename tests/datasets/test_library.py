@@ -162,10 +162,7 @@ def test_getting_a_published_source_installs_it(
     path = zip_folder(make_lama(tmp_path / "data"), tmp_path / "data.zip")
     steps: list[str] = []
 
-    def fetched(file: SourceFile, folder: Path, **_: object) -> Path:
-        return path
-
-    monkeypatch.setattr(transfer, "fetch", fetched)
+    monkeypatch.setattr(transfer, "fetch", lambda *_, **__: path)
     source = Source("lama", "LAMA", "facts", "-", "-", "-", (SourceFile("http://x/d", "data.zip"),))
     installed = download.get_dataset(
         "lama", source=source, on_progress=lambda what, *_: steps.append(what)
@@ -173,6 +170,17 @@ def test_getting_a_published_source_installs_it(
     assert installed.folder == library.installed_dir("lama")
     assert load_dataset("lama").licence == catalog.source("lama").licence
     assert steps == ["unpacking data.zip"] * len(steps) and steps
+
+
+def test_a_portals_page_in_place_of_an_archive_is_not_kept() -> None:
+    source = Source("lama", "LAMA", "facts", "-", "-", "-", (SourceFile("x:/d", "data.zip"),))
+    folder = download.downloads_dir("lama")
+    folder.mkdir(parents=True)
+    (folder / "data.zip").write_text("<html>Please log in</html>")
+    with pytest.raises(UserError, match="broken or truncated"):
+        download.get_dataset("lama", source=source)
+    assert not (folder / "data.zip").exists()
+    assert "lama" not in library.installed_names()
 
 
 def test_lama_uhn_is_computed_from_lama(tmp_path: Path) -> None:
