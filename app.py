@@ -12,6 +12,7 @@ st.set_page_config(page_title="LAMA Explorer", page_icon=str(ICON), layout="wide
 PAGES = {
     "Ask": [
         st.Page("pages/cloze.py", title="Cloze", icon=":material/edit_note:", default=True),
+        st.Page("pages/analogy.py", title="Analogy", icon=":material/balance:"),
     ],
     "Browse": [
         st.Page("pages/results.py", title="Results", icon=":material/bar_chart:"),

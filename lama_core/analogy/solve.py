@@ -126,13 +126,15 @@ def solve(
     gold: str | None = None,
     context: Context | None = None,
     n_rescored: int = RESCORED,
+    renormalise: bool = False,
     methods: Sequence[Method] = METHODS,
     on_model: Callable[[ModelAnswer], None] | None = None,
 ) -> Solution:
     """Every model's best `top_k` words for the blank, in the models' order.
 
     keep_query_words: let A, B and C themselves be answers. They are removed by default, as in
-    vector arithmetic since Mikolov et al. 2013. methods: of vector arithmetic; () for none.
+    vector arithmetic since Mikolov et al. 2013. renormalise: see `cloze.ask`. methods: of vector
+    arithmetic; () for none.
     Raises UserError if the text doesn't fit a model or no candidate is left.
     """
     words = frozenset(word.lower() for word in question.given)
@@ -150,6 +152,7 @@ def solve(
             gold=gold,
             context=context,
             n_rescored=n_rescored,
+            renormalise=renormalise,
             columns=columns,
         )
         answers.append(answer)

@@ -18,7 +18,7 @@ from lama_core.datasets.library import (
     starter_analogies_dir,
     starter_dir,
 )
-from lama_core.models.loader import load_model
+from lama_core.models.loader import Precision, load_model
 from lama_core.prompts import parse_query
 from lama_core.ranking import Ranking
 from lama_core.runs import Run, RunInfo
@@ -27,6 +27,9 @@ from lama_core.settings import ClozeSettings, choose_candidates, load_models
 if TYPE_CHECKING:  # the metrics bring scipy, which the Cloze page can do without
     import pandas as pd
 
+    from lama_core.analogy.score import ModelScores, Normalise, Pair
+    from lama_core.analogy.solve import Solution
+    from lama_core.analogy.templates import Question
     from lama_core.metrics.answers import JoinedAnswers
     from lama_core.metrics.overview import PrecisionSamples
     from lama_core.metrics.tables import By
@@ -168,3 +171,46 @@ def relations_of(name: str) -> dict[str, str]:
         for relation in dataset.relations
         if dataset.facts_of(relation.name)
     }
+
+
+@st.cache_data(max_entries=500, show_spinner=False)
+def solution(
+    settings: ClozeSettings,
+    name: str,
+    question: "Question",
+    gold: str,
+    keep_query_words: bool,
+    top_k: int,
+    renormalise: bool,
+) -> "Solution":
+    """One model's answers to an analogy; `name` is one of the models that are compared."""
+    from lama_core.analogy.solve import solve
+
+    candidates, _ = candidates_of(settings)
+    return solve(
+        [load_model(name, precision=settings.precision)],
+        question,
+        candidates,
+        keep_query_words=keep_query_words,
+        top_k=top_k,
+        gold=gold or None,
+        context=settings.context,
+        n_rescored=settings.n_rescored,
+        renormalise=renormalise,
+    )
+
+
+@st.cache_data(max_entries=500, show_spinner=False)
+def pair_scores(
+    name: str,
+    precision: Precision,
+    query: "Pair",
+    pairs: tuple["Pair", ...],
+    template: str,
+    normalise: "Normalise",
+) -> "ModelScores":
+    """One model's (pseudo-)perplexities of candidate pairs."""
+    from lama_core.analogy.score import score_pairs
+
+    model = load_model(name, precision=precision)
+    return score_pairs([model], query, pairs, template=template, normalise=normalise).models[0]

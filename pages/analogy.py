@@ -1,0 +1,43 @@
+"""Analogy: solve one, score candidate pairs, and see what probes with many of them found."""
+
+import streamlit as st
+
+from pages.ui import heat
+from pages.ui.messages import faults_shown
+from pages.ui.router import draw_page
+from pages.ui.state import BOUND
+
+TABS = ("Solve", "Score", "Probes")
+
+
+def draw_tab(name: str) -> None:
+    """One of the three tabs; what it needs is loaded when it is opened."""
+    if name == "Solve":
+        from pages.ui.analogy_solve import draw_solve
+
+        draw_solve()
+    elif name == "Score":
+        from pages.ui.analogy_score import draw_score
+
+        draw_score()
+    else:
+        from pages.ui.analogy_probes import draw_probes
+
+        draw_probes()
+
+
+def main() -> None:
+    """Read which tab is open, and draw it."""
+    st.header("Analogies", anchor=False)
+    st.caption(
+        "A is to B as C is to D. A model that completes analogies knows a relation without being "
+        "told which."
+    )
+    st.html(f"<style>{heat.CSS}</style>")
+    for name, tab in zip(TABS, st.tabs(TABS, key="view", bind=BOUND), strict=True):
+        if tab.open:
+            with tab, faults_shown():
+                draw_tab(name)
+
+
+draw_page(main)

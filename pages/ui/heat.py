@@ -1,0 +1,42 @@
+"""Sentences as strips of tokens: the less likely a token, the stronger its colour.
+
+Every token goes through `html.escape`.
+"""
+
+import math
+from html import escape
+
+from lama_core.models.base import TokenScores
+
+# A log-probability of this or less has the full colour: one in 160,000.
+FULL = -12.0
+STRONGEST = 62  # percent of the model's colour, so that the text stays readable on it
+
+CSS = """
+.lx-strip { display: flex; flex-wrap: wrap; gap: 2px; margin: .15rem 0 .7rem; }
+.lx-token { display: inline-flex; flex-direction: column; align-items: center; padding: .1rem .3rem;
+            border-radius: 3px; line-height: 1.25; overflow-wrap: anywhere; }
+.lx-token small { font-size: .68rem; opacity: .85; font-variant-numeric: tabular-nums; }
+.lx-pair { display: flex; gap: .5rem; align-items: baseline; flex-wrap: wrap; margin-top: .2rem; }
+.lx.lx-small td { padding: .12rem .4rem; } .lx.lx-small .word { font-size: .95rem; }
+.lx-pair b { font-size: 1.05rem; overflow-wrap: anywhere; }
+"""
+
+
+def heat_strip(scores: TokenScores, colour: str) -> str:
+    """HTML of a sentence's tokens, each with its log-probability under it.
+
+    A token that was not scored (nothing stands before it) has no colour and a dot.
+    """
+    cells = []
+    for token, value in zip(scores.tokens, scores.log_probs.tolist(), strict=True):
+        known = not math.isnan(value)
+        share = STRONGEST * min(1.0, value / FULL) if known else 0.0
+        shown = f"{value:.1f}" if known else "·"
+        hint = f"{math.exp(value):.2g}" if known else "not scored: nothing stands before it"
+        cells.append(
+            f'<span class="lx-token" title="{escape(token)}: {hint}" style="background:'
+            f'color-mix(in srgb, {colour} {share:.0f}%, transparent)">{escape(token)}'
+            f"<small>{shown}</small></span>"
+        )
+    return f'<div class="lx-strip">{"".join(cells)}</div>'
