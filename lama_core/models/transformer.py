@@ -38,7 +38,7 @@ class Transformer:
         self.max_tokens = window(model.config, tokenizer)
         self._lock = threading.RLock()
         self._keep: Positions | None = None
-        for module in _bodies(model):
+        for module in _cutting_places(model):
             module.register_forward_hook(self._cut)
         output = model.get_output_embeddings()
         width = output.weight.shape[0] if output is not None else model.config.vocab_size
@@ -70,7 +70,7 @@ class Transformer:
         if self._keep is None:
             return output
         rows, columns = self._keep
-        self._keep = None  # a body inside a body has been cut already
+        self._keep = None  # what stands around this module gets cut output already
         kept = output[0][rows, columns].unsqueeze(1)
         if isinstance(output, tuple):
             return (kept, *output[1:])
@@ -159,16 +159,22 @@ class Transformer:
             )
 
 
-def _bodies(model: Any) -> list[Any]:
-    """The modules whose output the head reads: the base model, and its decoder where it has one.
+def _cutting_places(model: Any) -> list[Any]:
+    """The modules whose output may be cut to the wanted positions; the first that runs is cut.
 
-    OPT's head reads the decoder without calling the base model around it.
+    The head reads the base model's output, or that of its decoder: OPT's head goes past the base
+    model around it. In layers as BERT has them, what follows the last layer's attention treats
+    each position by itself, so all of it can be spared too: two thirds of a layer.
     """
     body = model.base_model
     if body is model:
         return []
-    decoder = getattr(body, "decoder", None)
-    return [body] if decoder is None else [decoder, body]
+    layers = getattr(getattr(body, "encoder", None), "layer", None)
+    parts = ("attention", "intermediate", "output")
+    places = [getattr(body, "decoder", None), body]
+    if layers and all(hasattr(layers[-1], part) for part in parts):
+        places.insert(0, layers[-1].attention)
+    return [place for place in places if place is not None]
 
 
 def place_of(left: str) -> Place:

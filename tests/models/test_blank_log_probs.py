@@ -113,6 +113,26 @@ def test_only_the_blanks_go_through_the_vocabulary_projection(
     assert rows == [sum(query.n_blanks for query in asked)]
 
 
+@pytest.mark.parametrize(
+    "family", ("bert-cased", "roberta", "xlm-roberta", "electra", "mpnet", "deberta", "deberta-v3")
+)
+def test_the_last_layer_spares_all_but_the_blanks_where_it_can(
+    family: str, tiny_model: Models
+) -> None:
+    model = tiny_model(family)
+    shapes: list[tuple[int, ...]] = []
+    last = model.model.base_model.encoder.layer[-1].intermediate
+    handle = last.register_forward_hook(
+        lambda _module, arguments, _output: shapes.append(tuple(arguments[0].shape[:2]))
+    )
+    try:
+        columns = FULL.columns(model.vocabulary)
+        model.blank_log_probs(model.encode_all(queries(), "both"), columns)
+    finally:
+        handle.remove()
+    assert shapes == [(sum(query.n_blanks for query in queries()), 1)]
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_probabilities_sum_to_at_most_one_over_the_full_vocabulary(
     family: str, tiny_model: Models
