@@ -79,7 +79,10 @@ def sentences() -> list[str]:
         texts.append(f"{city} is in {country}, said Ann (the {job}) in 19{number % 3 + 11}.")
     texts += [f"Anna was a {job} who didn't live in \"{city}\" - she's born." for job, city in
               product(JOBS, CITIES)]  # fmt: skip
-    texts += ["paris london france england IT it It Us us US", "tokenization of words is hard"] * 9
+    texts += [
+        "a Poet a poet a Singer a singer IT it It Us us US",
+        "tokenization of words is hard",
+    ] * 9
     return texts
 
 
