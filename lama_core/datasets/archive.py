@@ -65,12 +65,15 @@ class _Budget:
         self.on_bytes = on_bytes
         self.written = 0
 
-    def spend(self, n_bytes: int) -> None:
-        self.written += n_bytes
-        if self.written > self.max_bytes:
+    def check(self, n_bytes: int) -> None:
+        if n_bytes > self.max_bytes:
             raise UserError(
                 f"{self.archive} unpacks to more than {self.max_bytes:,} bytes; nothing was kept"
             )
+
+    def spend(self, n_bytes: int) -> None:
+        self.written += n_bytes
+        self.check(self.written)
         if self.on_bytes:
             self.on_bytes(n_bytes)
 
@@ -79,6 +82,8 @@ def _unpack_zip(archive: Path, folder: Path, budget: _Budget, max_members: int) 
     with zipfile.ZipFile(archive) as opened:
         members = opened.infolist()
         _check_count(archive, len(members), max_members)
+        # What it declares may be a lie, but an honest bomb needn't be unpacked first.
+        budget.check(sum(member.file_size for member in members))
         for member in members:
             kind = stat.S_IFMT(member.external_attr >> 16)
             if kind not in (0, stat.S_IFREG, stat.S_IFDIR):

@@ -74,21 +74,26 @@ class Dataset:
     _facts_by_relation: dict[str, tuple[Fact, ...]] = field(
         init=False, repr=False, compare=False, hash=False
     )
+    _relations_by_name: dict[str, Relation] = field(
+        init=False, repr=False, compare=False, hash=False
+    )
 
     def __post_init__(self) -> None:
-        """Group the facts once, so that `facts_of` costs nothing."""
+        """Group the facts and name the relations once, so that looking them up costs nothing."""
         grouped: defaultdict[str, list[Fact]] = defaultdict(list)
         for fact in self.facts:
             grouped[fact.relation].append(fact)
         frozen = {name: tuple(facts) for name, facts in grouped.items()}
         object.__setattr__(self, "_facts_by_relation", frozen)
+        by_name = {relation.name: relation for relation in self.relations}
+        object.__setattr__(self, "_relations_by_name", by_name)
 
     def relation(self, name: str) -> Relation:
         """The relation called `name`. Raises UserError, with the nearest name, if there is none."""
-        for relation in self.relations:
-            if relation.name == name:
-                return relation
-        names = [relation.name for relation in self.relations]
+        relation = self._relations_by_name.get(name)
+        if relation is not None:
+            return relation
+        names = list(self._relations_by_name)
         hint = did_you_mean(name, names) or f"; it has {', '.join(names[:50])}"
         raise UserError(f"the dataset {self.name!r} has no relation {name!r}{hint}")
 

@@ -133,9 +133,15 @@ def import_dataset(
             formats.detect(path)
             _check_total(path.stat().st_size)
             shutil.copyfile(path, folder / path.name)
-        _unpack_nested(folder, MAX_IMPORTED_BYTES)
-        _flatten(folder)
-        return _settle(folder, name)
+        try:
+            _unpack_nested(folder, MAX_IMPORTED_BYTES)
+            _flatten(folder)
+            return _settle(folder, name)
+        except UserError as error:
+            # The user knows the path that was given, not the folder that it was copied to.
+            inside = folder if path.is_dir() else folder / path.name
+            said = str(error).replace(str(inside), str(path)).replace(str(folder), str(path))
+            raise UserError(said) from error
 
 
 def _compute(

@@ -77,10 +77,7 @@ def fetch(
             failures = 1 if _size(part) > best else failures + 1
             best = max(best, _size(part))
             if failures >= patience.attempts:
-                raise UserError(
-                    f"{file.url} could not be fetched: {reason}; {_size(part):,} bytes are kept, "
-                    "the same command continues from there"
-                ) from reason
+                raise UserError(_given_up(file, str(reason), _size(part))) from reason
             time.sleep(patience.pause * 2 ** (failures - 1))
     fault = _fault(file, part, folder, repin=repin)
     if fault:
@@ -90,6 +87,13 @@ def fetch(
     part.replace(target)
     _validator_file(part).unlink(missing_ok=True)
     return target
+
+
+def _given_up(file: SourceFile, reason: str, n_bytes: int) -> str:
+    said = f"{file.url} could not be fetched: {reason}"
+    if n_bytes:
+        return f"{said}; {n_bytes:,} bytes are kept, the same command continues from there"
+    return f"{said}; check the network, or get the file another way and use `data import`"
 
 
 def forget(file: SourceFile, folder: Path) -> None:

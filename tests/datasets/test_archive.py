@@ -56,10 +56,16 @@ def test_a_path_out_of_the_folder_is_refused(tmp_path: Path, name: str) -> None:
     assert not (tmp_path / "out.txt").exists()
 
 
-def test_a_bomb_is_stopped_while_it_unpacks(tmp_path: Path) -> None:
+def test_a_bomb_is_refused(tmp_path: Path) -> None:
     bomb = make_zip(tmp_path / "a.zip", {"a.txt": b"\0" * 20 * MB})
     assert bomb.stat().st_size < MB
     refused(bomb, tmp_path / "out", "unpacks to more than 1,048,576 bytes")
+
+
+def test_a_tar_bomb_is_stopped_while_it_unpacks(tmp_path: Path) -> None:
+    members = [(tarfile.TarInfo(f"{i}.txt"), b"\0" * MB) for i in range(4)]
+    bomb = make_tar(tmp_path / "a.tar.gz", members)
+    refused(bomb, tmp_path / "out", "unpacks to more than 2,097,152 bytes", max_bytes=2 * MB)
 
 
 def test_a_zip_that_declares_too_little_is_counted_as_it_is_written(tmp_path: Path) -> None:

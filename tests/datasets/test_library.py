@@ -1,6 +1,7 @@
 """Getting and importing: whole or not at all, and the list of what is here."""
 
 import errno
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -109,6 +110,15 @@ def test_what_was_whole_before_stays_when_the_new_one_is_bad(tmp_path: Path) -> 
         download.import_dataset(make_lama(tmp_path / "bad", "{"), name="mine")
     assert len(load_dataset("mine").facts) == 2
     assert leftovers() == []
+
+
+def test_a_refused_import_names_the_path_that_was_given(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("subject,object\n")
+    with pytest.raises(UserError, match=f"^{re.escape(str(tmp_path / 't.csv'))} has no usable row"):
+        download.import_dataset(tmp_path / "t.csv")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match=f"^{re.escape(str(tmp_path / 'empty'))} is in no known"):
+        download.import_dataset(tmp_path / "empty")
 
 
 def test_links_in_an_imported_folder_are_not_followed(tmp_path: Path) -> None:
