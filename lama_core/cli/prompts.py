@@ -133,7 +133,9 @@ def mine(
     ] = None,
     pairs: Annotated[
         Path | None,
-        typer.Option(help="Pairs: a P*.jsonl or a folder of them; else the dataset's facts."),
+        typer.Option(
+            help="Pairs: a P*.jsonl or a folder of them; else half of the dataset's facts."
+        ),
     ] = None,
     dataset: Dataset = "starter",
     method: Annotated[str, typer.Option(help="middle, or both: dependency paths too.")] = "middle",
@@ -201,7 +203,8 @@ def paraphrase(
     ] = None,
     dataset: Dataset = "starter",
     pairs: Annotated[
-        Path | None, typer.Option(help="Pairs: a P*.jsonl or a folder; else the dataset's facts.")
+        Path | None,
+        typer.Option(help="Pairs: a P*.jsonl or a folder; else half of the dataset's facts."),
     ] = None,
     there: Annotated[
         str, typer.Option(help="Model that translates the prompt: hub name or folder.")
@@ -361,13 +364,14 @@ def _without_nan(value: Any) -> Any:
 
 
 def _pairs(relation: str, pairs: Path | None, dataset: str) -> "tuple[Fact, ...]":
-    """The pairs of a file or folder, or the dataset's facts."""
+    """The pairs of a file or folder, or the half of the dataset's facts that trains."""
     from lama_core.datasets import load_dataset
     from lama_core.lpaqa.files import read_pairs
+    from lama_core.lpaqa.training_pairs import halve
 
     if pairs is None:
         loaded = load_dataset(dataset)
-        return loaded.facts_of(loaded.relation(relation).name)
+        return halve(loaded.facts_of(loaded.relation(relation).name))[0]
     facts, report = read_pairs(pairs, relation)
     for dropped in report.dropped:
         _say(str(dropped))
@@ -380,7 +384,7 @@ def _corpus_files() -> list[Path]:
     from lama_core.paths import cache_dir, data_dir
     from lama_core.training.corpus import SUMMARY_FILE, open_corpus
 
-    for folder in (cache_dir() / "corpus", data_dir() / "corpus"):
+    for folder in (cache_dir() / "corpus", data_dir() / "corpus", Path("corpus")):
         if (folder / SUMMARY_FILE).is_file():
             return [path for _, _, path in open_corpus(folder).train]
     raise UserError(

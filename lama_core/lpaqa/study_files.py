@@ -186,6 +186,11 @@ def load_relation(info: StudyInfo, relation: str) -> RelationStudy:
         raise UserError(f"{path} is damaged ({error}): make the study again.") from error
 
 
+def read_label(info: StudyInfo, relation: str) -> str:
+    """A relation's label, such as `capital`; cheap to read."""
+    return str(_read_json(info.folder / f"{relation}.json")["relation"][2])
+
+
 def _content(study: RelationStudy) -> dict[str, Any]:
     relation = study.relation
     return {

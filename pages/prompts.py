@@ -1,0 +1,70 @@
+"""Prompts: how much a model knows depends on how it is asked (Jiang et al. 2020)."""
+
+import streamlit as st
+
+from pages.ui import links
+from pages.ui.messages import faults_shown, plain
+from pages.ui.prompts_choice import PromptsChoice, choose_study
+from pages.ui.prompts_form import draw_form
+from pages.ui.prompts_table import HERE, draw_prompts
+from pages.ui.router import draw_page
+from pages.ui.state import BOUND
+
+TABS = ("Prompts", "Ensembles", "One fact", "Weights", "Try a prompt", "Analyses", "New study")
+
+
+def draw_tab(name: str, choice: PromptsChoice) -> None:
+    """One way of looking at the study; what it needs is imported when it is opened."""
+    if name == "Prompts":
+        draw_prompts(choice)
+    elif name == "Ensembles":
+        from pages.ui.prompts_ensembles import draw_ensembles
+
+        draw_ensembles(choice)
+    elif name == "One fact":
+        from pages.ui.prompts_fact import draw_fact
+
+        draw_fact(choice)
+    elif name == "Weights":
+        from pages.ui.prompts_weights import draw_weights
+
+        draw_weights(choice)
+    elif name == "Try a prompt":
+        from pages.ui.prompts_try import draw_try
+
+        draw_try(choice)
+    elif name == "Analyses":
+        from pages.ui.prompts_analyses import draw_analyses
+
+        draw_analyses(choice)
+    else:
+        draw_form()
+
+
+def main() -> None:
+    """Choose a study and a relation; look at the prompts in one of several ways."""
+    links.restore(HERE)
+    st.header("Prompts", anchor=False)
+    st.caption(
+        "The same facts asked in other words: which wording brings out what a model knows, and "
+        "what several wordings know together."
+    )
+    with faults_shown():
+        choice = choose_study()
+        if choice is None:
+            st.info(
+                "No study of prompts is here yet. A study asks a model the same facts through many "
+                "prompts; start one below.", icon=":material/info:",
+            )  # fmt: skip
+            draw_form()
+            return
+        if choice.study.notes:
+            with st.expander(f"{len(choice.study.notes)} notes on what was left out"):
+                st.markdown("\n".join(f"- {plain(note)}" for note in choice.study.notes))
+        for name, tab in zip(TABS, st.tabs(TABS, key="tab", bind=BOUND), strict=True):
+            if tab.open:
+                with tab, faults_shown():
+                    draw_tab(name, choice)
+
+
+draw_page(main)
