@@ -266,9 +266,14 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
         format_func=lambda name: f"{names[name]}: {by_id[name].details.probe}",
     )  # fmt: skip
     run = by_id[run_id]
-    relation = relation_box.selectbox(
-        "Relation", [one.name for one in run.details.relations], key="relation", bind=BOUND
+    known = [one.name for one in run.details.relations]
+    hardest = min(
+        run.details.relations, key=lambda one: 2 if one.accuracy is None else one.accuracy
     )
+    relation = relation_box.selectbox(
+        "Relation", known, index=known.index(hardest.name), key="relation", bind=BOUND,
+        help="At first the one with the lowest accuracy.",
+    )  # fmt: skip
     which = which_box.segmented_control(
         "Show", ("wrong", "right", "left out"), default="wrong", required=True, key="which",
         bind=BOUND,

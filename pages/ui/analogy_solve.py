@@ -50,7 +50,8 @@ def _ask() -> Asked:
     """The widgets of the tab."""
     where = st.session_state.get("blank") or st.query_params.get("blank") or "D"
     words = []
-    fields = st.columns([3, 3, 3, 3, 3.6], gap="small", vertical_alignment="bottom")
+    with st.container(key="analogy-words"):
+        fields = st.columns([3, 3, 3, 3, 3.6], gap="small", vertical_alignment="bottom")
     for slot, first, field in zip(SLOTS, FIRST, fields, strict=False):
         asked_for = slot == where
         words.append(

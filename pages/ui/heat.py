@@ -19,6 +19,9 @@ CSS = """
 .lx-token small { font-size: .68rem; opacity: .85; font-variant-numeric: tabular-nums; }
 .lx-pair { display: flex; gap: .5rem; align-items: baseline; flex-wrap: wrap; margin-top: .2rem; }
 .lx.lx-small td { padding: .12rem .4rem; } .lx.lx-small .word { font-size: .95rem; }
+@media (max-width: 640px) {
+  .st-key-analogy-words [data-testid="stColumn"] { min-width: calc(50% - 1rem) !important; }
+}
 .lx-pair b { font-size: 1.05rem; overflow-wrap: anywhere; }
 """
 
