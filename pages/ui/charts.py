@@ -4,7 +4,7 @@
 it. Backgrounds are transparent and texts uncoloured: Streamlit's theme colours them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -129,7 +129,7 @@ def precision_by_relation(
         )
     row = 9 + 13 * len(colours) if bars else 22
     figure.update_layout(height=120 + max(1, len(labels)) * row, bargap=0.28, bargroupgap=0.05)
-    figure.update_yaxes(autorange="reversed", categoryorder="array", categoryarray=labels)
+    figure.update_yaxes(categoryorder="array", categoryarray=labels, range=_rows(labels))
     figure.update_yaxes(showgrid=not bars, ticksuffix="  ")
     figure.update_xaxes(title=f"{what}, %" if percent else what, rangemode="tozero")
     return figure
@@ -225,7 +225,7 @@ def rank_boxes(table: pd.DataFrame, colours: Colours, what: str) -> go.Figure:
         )
     )
     figure.update_xaxes(type="log", title=what, dtick=1)
-    figure.update_yaxes(autorange="reversed", showgrid=False, ticksuffix="  ")
+    figure.update_yaxes(range=_rows(known), showgrid=False, ticksuffix="  ")
     return figure.update_layout(height=120 + 46 * max(1, len(known)))
 
 
@@ -383,7 +383,7 @@ def differences(table: pd.DataFrame, names: tuple[str, str], colours: Sequence[s
     )
     figure.add_vline(x=0, line={"color": WHISKER, "width": 1})
     figure.update_xaxes(title=f"points that {names[1]} is ahead of {names[0]}")
-    figure.update_yaxes(autorange="reversed", ticksuffix="  ")
+    figure.update_yaxes(range=_rows(table), ticksuffix="  ")
     return figure.update_layout(height=120 + 22 * max(1, len(table)))
 
 
@@ -404,8 +404,13 @@ def words(table: pd.DataFrame, colour: str) -> go.Figure:
         )
     )
     figure.update_xaxes(title="wrong answers")
-    figure.update_yaxes(autorange="reversed", type="category", showgrid=False, ticksuffix="  ")
+    figure.update_yaxes(type="category", range=_rows(table), showgrid=False, ticksuffix="  ")
     return figure.update_layout(height=90 + 24 * max(1, len(table)))
+
+
+def _rows(lines: Sized) -> list[float]:
+    """The range of an axis of names that begins at the top."""
+    return [len(lines) - 0.5, -0.5]
 
 
 def _span(low: int, high: int) -> str:

@@ -19,9 +19,7 @@ UPLOADS = ("zip", "gz", "tgz", "tar", "csv", "tsv", "jsonl")
 
 def status_of(listed: Listed) -> str:
     """Where a source is, in two or three words."""
-    if listed.installed:
-        return "here"
-    return "can be computed" if source(listed.name).derived_from else "can be fetched"
+    return "here" if listed.installed else "can be fetched"
 
 
 def choose_source(sources: list[Listed]) -> Listed:
@@ -105,15 +103,21 @@ def _draw_offer(listed: Listed) -> None:
     elif job is not None and job.cancelled:
         st.caption("Cancelled; what was fetched is kept, and the next try goes on from there.")
     size = f" ({listed.size / 1e6:.0f} MB)" if listed.size else ""
-    verb = "Compute it" if source(listed.name).derived_from else "Get it"
-    label = f"{verb}{size}, under the licence above"
+    needs = source(listed.name).needs
+    first = f" It needs {needs}, which is fetched first." if needs else ""
+    label = f"Get it{size}, under the licence above"
     if st.button(label, icon=":material/download:", key=f"get {listed.name}"):
         jobs.start(name, ["data", "get", listed.name])
+        st.rerun()
+    if needs in library.installed_names() and st.button(
+        f"Compute it from {needs}", icon=":material/function:"
+    ):
+        jobs.start(name, ["data", "get", listed.name, "--compute"])
         st.rerun()
     st.caption(
         "From a terminal: "
         f"`python -m lama_core data get {listed.name}`. A broken fetch is continued; the file is "
-        "checked before it is used."
+        f"checked before it is used.{first}"
     )
 
 

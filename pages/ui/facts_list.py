@@ -13,7 +13,7 @@ from pages.ui import charts, links, predictions
 from pages.ui.facts_filters import SORTS, FactsChoice
 from pages.ui.messages import plain
 from pages.ui.run_choice import RunChoice
-from pages.ui.state import BOUND
+from pages.ui.state import BOUND, DEFAULT_MODELS
 from pages.ui.take_away import draw_take_away
 
 PAGE_SIZE = 100
@@ -155,8 +155,9 @@ def draw_fact(joined: JoinedAnswers, row: int, choice: RunChoice) -> None:
             if fact["query"] and st.button(
                 "Open in Cloze", icon=":material/edit_note:", type="primary"
             ):
-                models = list(dict.fromkeys(run.model for run in choice.runs))
-                link = {"text": str(fact["query"]), "gold": gold, "models": models}
+                models = tuple(dict.fromkeys(run.model for run in choice.runs))
+                chosen = () if models == DEFAULT_MODELS else models
+                link = {"text": str(fact["query"]), "gold": gold, "models": chosen}
                 links.go(links.FACTS, links.CLOZE, link)
             if st.button("Close", icon=":material/close:", type="tertiary"):
                 del st.query_params["fact"]

@@ -38,6 +38,9 @@ def _switch(page: str, params: Params) -> NoReturn:
     context = get_script_run_ctx()
     if context is not None:
         with context.session_state.query_params() as bound:
+            names = list(bound._bindings_by_param)
             for widget in list(bound._bindings_by_widget):
                 bound.unbind_widget(widget)
+        for name in names:  # else a value here would hide one of the next page's defaults
+            st.session_state.pop(name, None)
     st.switch_page(page, query_params={k: v for k, v in params.items() if v not in ("", (), [])})

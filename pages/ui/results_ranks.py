@@ -6,12 +6,15 @@ import pandas as pd
 import streamlit as st
 
 from lama_core import metrics
-from lama_core.metrics.correlates import LABELS
+from lama_core.metrics.correlates import LABELS, corpus_mentions
+from lama_core.models.catalog import find_model
+from lama_core.models.sources import locate
 from lama_core.published import published_table
 from lama_core.runs import Run, RunListing
+from lama_core.training.counts import COUNTS_FILE
 from pages.ui import cache, charts
 from pages.ui.messages import plain
-from pages.ui.results_scores import command_of, to_facts
+from pages.ui.results_scores import to_facts
 from pages.ui.run_choice import RunChoice
 from pages.ui.state import BOUND
 from pages.ui.take_away import draw_take_away
@@ -23,6 +26,17 @@ def _named(choice: RunChoice, table: pd.DataFrame) -> pd.DataFrame:
     """The table with each run's name beside its id."""
     names = {run.id: name for run, name in zip(choice.runs, choice.names, strict=True)}
     return table.assign(name=table["run"].map(names))
+
+
+def python_of(choice: RunChoice, call: str) -> str:
+    """The lines of Python that give the same figures from the runs."""
+    runs = ", ".join(f'load_run("{run.id}")' for run in choice.runs)
+    relations = list(choice.relations) or None
+    return (
+        "from lama_core import metrics\nfrom lama_core.runs import load_run\n\n"
+        f"runs = [{runs}]\n"
+        f'options = {{"ranking": "{choice.ranking}", "relations": {relations}}}\n{call}'
+    )
 
 
 def draw_curves(choice: RunChoice) -> None:
@@ -49,7 +63,8 @@ def draw_curves(choice: RunChoice) -> None:
     for point in points:
         name, k = point["customdata"][:2]
         to_facts(choice, name, rank_max=int(k))
-    draw_take_away("curves", lambda: table, choice.made(), command_of(choice, "source"))
+    lines = python_of(choice, "metrics.precision_curves(runs, **options)")
+    draw_take_away("curves", lambda: table, choice.made(), lines, language="python")
 
 
 def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
@@ -95,7 +110,10 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
     for point in points:
         if "customdata" in point:
             to_facts(choice, point["customdata"][0])
-    draw_take_away("ranks", lambda: table, choice.made(), command_of(choice, "relation"))
+    lines = python_of(
+        choice, "metrics.rank_histogram(runs, **options)\nmetrics.rank_quartiles(runs, **options)"
+    )
+    draw_take_away("ranks", lambda: table, choice.made(), lines, language="python")
     _draw_spread(choice, listing)
 
 
@@ -196,7 +214,16 @@ def draw_calibration(choice: RunChoice) -> None:
         if "customdata" in point:
             name, low, high = point["customdata"][:3]
             to_facts(choice, name, conf=[f"{low:.2f}", f"{high:.2f}"])
-    draw_take_away("calibration", lambda: table, choice.made(), command_of(choice, "source"))
+    lines = python_of(choice, "[metrics.calibrate(run, **options) for run in runs]")
+    draw_take_away("calibration", lambda: table, choice.made(), lines, language="python")
+
+
+def _mentions(model: str) -> metrics.Mentions:
+    """Counts in the model's own training text where they came with it, else wordfreq's."""
+    located = locate(find_model(model))
+    if located is not None and (located.folder / COUNTS_FILE).is_file():
+        return corpus_mentions(located.folder)
+    return metrics.wordfreq_mentions()
 
 
 def draw_correlates(choice: RunChoice) -> None:
@@ -221,7 +248,7 @@ def draw_correlates(choice: RunChoice) -> None:
             model = load_model(runs[0].info.model)
             take = getattr(model, "word_vectors", None)
         return metrics.correlate(
-            runs[0], metrics.wordfreq_mentions(), take, ranking=choice.ranking,
+            runs[0], _mentions(runs[0].info.model), take, ranking=choice.ranking,
             relations=choice.relations or None,
         )  # fmt: skip
 
@@ -246,7 +273,8 @@ def draw_correlates(choice: RunChoice) -> None:
         full.loc[table.index, table.columns] = table.astype(float)
         charts.show(
             charts.correlation_matrix(full), "published correlations",
-            title="Published correlations", footnote="", picture=choice.picture,
+            title="Published correlations", footnote="Petroni et al. 2019, Figure 3",
+            picture=choice.picture,
         )  # fmt: skip
     st.caption(
         "Pearson's correlation over facts. "
@@ -255,7 +283,23 @@ def draw_correlates(choice: RunChoice) -> None:
     )
     if points:
         to_facts(choice, name)
+    call = (
+        "from lama_core.models.loader import load_model\n"
+        f'vectors = load_model("{run.model}").word_vectors\n'
+        if with_vectors
+        else "vectors = None\n"
+    )
+    source = "metrics.wordfreq_mentions()"
+    if "wordfreq" not in found.mentions:
+        call += (
+            "from pathlib import Path\nfrom lama_core.metrics.correlates import corpus_mentions\n"
+        )
+        source = f'corpus_mentions(Path("assets/models/{run.model}"))'
+    call += f"metrics.correlate(runs[0], {source}, vectors, **options)"
     draw_take_away(
-        "correlations", lambda: found.matrix.rename_axis("measure").reset_index(),
-        choice.made() | {"mentions": found.mentions, "of": run.id}, command_of(choice, "relation"),
-    )  # fmt: skip
+        "correlations",
+        lambda: found.matrix.rename_axis("measure").reset_index(),
+        choice.made() | {"mentions": found.mentions, "of": run.id},
+        python_of(replace(choice, runs=(run,)), call),
+        language="python",
+    )

@@ -33,6 +33,7 @@ class RunChoice:
     """The runs that are shown.
 
     names: one a run, no two the same. relations: () is all. missing: models without a run here.
+    known: all models that have a run, so that a model keeps its colour whichever are chosen.
     """
 
     runs: tuple[RunInfo, ...]
@@ -46,11 +47,12 @@ class RunChoice:
     ranking: Ranking
     picture: str
     missing: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
 
     @property
     def colours(self) -> dict[str, str]:
         """Run name -> colour: the model's; a second run of it takes one that is free."""
-        found = model_colours([run.model for run in self.runs])
+        found = model_colours([*self.known, *(run.model for run in self.runs)])
         colours: dict[str, str] = {}
         for run, name in zip(self.runs, self.names, strict=True):
             colours[name] = found[run.model]
@@ -214,6 +216,7 @@ def choose_runs(listing: RunListing, here: str) -> RunChoice:
         ranking=cast(Ranking, ranking),
         picture=picture,
         missing=tuple(name for name in models if name not in picked and not exact),
+        known=tuple(dict.fromkeys(run.model for run in every)),
     )
 
 

@@ -1,0 +1,189 @@
+"""The Results, Facts and Data pages without a browser, on made-up runs."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from lama_core.bench.pages import make_runs
+from lama_core.metrics.answers import AnswerFilter, join_answers
+from lama_core.runs import Run, runs_dir
+from pages.ui.run_form import arguments_of
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT = 120
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def runs(home: Path) -> tuple[Run, ...]:
+    return make_runs(home / "data" / "runs", n_relations=6, n_facts=600)
+
+
+@pytest.fixture
+def here(home: Path, runs: tuple[Run, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(home))
+    monkeypatch.chdir(ROOT)
+
+
+def open_page(name: str, **params: str | list[str]) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
+    app.switch_page(f"pages/{name}.py")
+    for key, value in params.items():
+        app.query_params[key] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def tables(app: AppTest) -> list[pd.DataFrame]:
+    return [frame.value for frame in app.dataframe]
+
+
+@pytest.mark.usefixtures("here")
+def test_the_page_and_the_command_line_give_the_same_numbers(runs: tuple[Run, ...]) -> None:
+    ids = [run.info.id for run in runs]
+    said = subprocess.run(
+        [sys.executable, "-m", "lama_core", "results", *ids, "--by", "relation", "--json"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    lines = json.loads(said.stdout)
+    app = open_page("results", data="made-up")
+    totals, by_relation = tables(app)[:2]
+    for run in runs:
+        expected = [100 * line["p_at_1"] for line in lines if line["run"] == run.info.id]
+        assert by_relation[run.info.model].tolist() == expected
+        assert totals[run.info.model].iloc[-1] == pytest.approx(sum(expected) / 6)
+
+
+@pytest.mark.usefixtures("here")
+def test_k_relations_and_models_of_the_address_are_shown() -> None:
+    app = open_page(
+        "results", data="made-up", p_at="10", models=["gpt2"],
+        relations=["P101 made-up relation 1", "P102 made-up relation 2"],
+    )  # fmt: skip
+    by_relation = tables(app)[1]
+    assert by_relation["relation"].tolist() == [
+        "P101 made-up relation 1",
+        "P102 made-up relation 2",
+    ]
+    assert [name for name in by_relation if "interval" in name] == ["gpt2 interval"]
+    assert any("P@10 by relation" in text.value for text in app.markdown)
+
+
+@pytest.mark.usefixtures("here")
+def test_published_values_stand_beside_ours_and_are_marked() -> None:
+    totals = tables(open_page("results", data="made-up", published=["BERT-base", "Freq"]))[0]
+    assert totals["BERT-base *"].tolist() == pytest.approx([68.0, 32.4, 24.7, 31.1])
+    assert totals["Freq *"].iloc[-1] == pytest.approx(22.03)
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("tab", ["Curves", "Ranks", "Types", "Calibration", "Compare", "New run"])
+def test_every_tab_is_drawn(tab: str) -> None:
+    app = open_page("results", data="made-up", tab=tab)
+    assert not app.error
+
+
+@pytest.mark.usefixtures("here")
+def test_facts_that_one_model_gets_right_and_another_wrong(runs: tuple[Run, ...]) -> None:
+    a, b = "minilm-mlm", "gpt2"
+    app = open_page("facts", data="made-up", models=[a, b], right=[a], wrong=[b])
+    chosen = [next(run for run in runs if run.info.model == name) for name in (a, b)]
+    rows = join_answers(chosen).select(AnswerFilter(right=(0,), wrong=(1,)))
+    assert f"**{len(rows):,}** of 600 facts" in app.markdown[0].value
+    shown = tables(app)[0]
+    assert (shown[f"{a} rank"] == 1).all() and (shown[f"{b} rank"] > 1).all()
+    assert shown[f"{a} answer"].str.endswith(" ✓").all()
+
+
+@pytest.mark.usefixtures("here")
+def test_excluded_facts_are_shown_with_their_reason() -> None:
+    shown = tables(open_page("facts", data="made-up", models=["gpt2"], rows="excluded"))[0]
+    assert set(shown["gpt2 answer"]) == {"left out: object is not one token of the model"}
+
+
+@pytest.mark.usefixtures("here")
+def test_a_fact_of_the_address_is_opened_with_ten_answers_a_model(runs: tuple[Run, ...]) -> None:
+    key = f"{runs[0].facts['fact_id'].iloc[3]}#0"
+    app = open_page("facts", data="made-up", models=["gpt2"], fact=key)
+    query = runs[0].facts["query"].iloc[3].replace(" [MASK] .", "")
+    assert any(query in text.value for text in app.markdown)
+    assert any(button.label == "Open in Cloze" for button in app.button)
+
+
+def test_without_runs_the_page_says_how_to_start_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
+    monkeypatch.setattr("lama_core.runs.bundled_dir", lambda: tmp_path / "none")
+    assert not runs_dir().exists()
+    results, facts = open_page("results"), open_page("facts")
+    assert "python -m lama_core probe" in results.info[0].value
+    assert any(button.label == "Start" for button in results.button)
+    assert "No finished run" in facts.info[0].value
+
+
+@pytest.mark.usefixtures("here")
+def test_the_data_page_shows_licence_and_citation_before_anything_is_fetched() -> None:
+    app = open_page("data", source="lama")
+    text = " ".join(element.value for element in app.markdown).replace("\\", "")
+    assert "CC BY-NC 4.0" in text and "Petroni et al. 2019" in text
+    assert any("Get it" in button.label for button in app.button)
+
+
+@pytest.mark.usefixtures("here")
+def test_the_data_page_counts_the_starter_facts_by_source() -> None:
+    app = open_page("data", source="starter", relation="P36")
+    assert [metric.label for metric in app.metric] == ["Google_RE", "TREx", "ConceptNet", "Squad"]
+    assert "[X]" in tables(app)[2]["template"].iloc[0]
+
+
+def test_first_paint_does_not_import_torch(home: Path, runs: tuple[Run, ...]) -> None:
+    code = (
+        "import sys\n"
+        "from streamlit.testing.v1 import AppTest\n"
+        "for name in ('results', 'facts', 'data'):\n"
+        f"    app = AppTest.from_file('app.py', default_timeout={TIMEOUT})\n"
+        "    app.switch_page(f'pages/{name}.py').run()\n"
+        "    assert not app.exception\n"
+        "print('torch' in sys.modules)\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True,
+        env={"PATH": "", "LAMA_HOME": str(home), "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert said.stdout.strip().endswith("False")
+
+
+def test_the_form_asks_the_command_line_for_the_same_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from probe_fakes import hash_model, write_dataset
+    from typer.testing import CliRunner
+
+    from lama_core.cli import make_app
+    from lama_core.pipeline import ProbeRequest, execute, plan
+
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
+    monkeypatch.setattr("lama_core.models.loader.load_model", lambda name, **_: hash_model(name))
+    request = ProbeRequest(
+        str(write_dataset(tmp_path / "facts", n_facts=30)), ("hash",), ("P19", "P47"),
+        prompts="paraphrases", candidates="full", limit=9,
+    )  # fmt: skip
+    said = CliRunner().invoke(make_app(), [*arguments_of(request), "--json"])
+    assert said.exit_code == 0, said.output
+    spec = plan(request, load=hash_model).specs[0]
+    made = {path.name for path in (tmp_path / "data" / "runs").iterdir() if path.is_dir()}
+    assert made == {spec.run_id}
+    again = execute(spec, folder=tmp_path / "again", load=hash_model)
+    command_line = runs_dir() / spec.run_id / "facts.parquet"
+    assert command_line.read_bytes() == (again.info.folder / "facts.parquet").read_bytes()
