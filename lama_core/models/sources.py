@@ -278,7 +278,7 @@ def _locate_hub(source: Source) -> Located | None:
 def _fetch_hub(entry: Entry, on_progress: OnProgress) -> Located:
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.constants import HF_HUB_CACHE
-    from huggingface_hub.errors import (
+    from huggingface_hub.errors import (  # type: ignore[attr-defined]
         GatedRepoError,
         HTTPError,
         LocalEntryNotFoundError,
