@@ -170,8 +170,7 @@ def _draw_kinds(
             figure = accuracy_by_name(part, colours | greys, order, title=probe)
             charts.show(figure, f"kinds {probe}", title=f"Analogies {setting} {probe}")
     st.caption(f"{plain(made)}. The dashed line is chance.")
-    shown = table[table["name"].isin(order)]
-    wide = _wide(shown, [*colours, *published])
+    wide = _wide(table, [*colours, *published], order)
     st.dataframe(wide, hide_index=True, width="stretch")
     command = "python -m lama_core analogy probe --json " + " ".join(
         dict.fromkeys(f"--dataset {run.info.dataset} --model {run.info.model}" for run in runs)
@@ -189,10 +188,10 @@ def vars_of(line: Accuracy) -> dict[str, object]:
     return {name: getattr(line, name) for name in line.__dataclass_fields__}
 
 
-def _wide(table: pd.DataFrame, who: Sequence[str]) -> pd.DataFrame:
+def _wide(table: pd.DataFrame, who: Sequence[str], order: Sequence[str]) -> pd.DataFrame:
     """A row a name, a column a model and probe, each cell as text with spread and mark."""
     rows = []
-    for name in dict.fromkeys(table["name"]):
+    for name in order:
         row: dict[str, object] = {"": name}
         for model in who:
             for probe in SHOWN:

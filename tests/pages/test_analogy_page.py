@@ -1,0 +1,122 @@
+"""The Analogy page without a browser: its probe results, and the strips of its scores."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from streamlit.testing.v1 import AppTest
+
+from lama_core.analogy.judges import OnDone, silent
+from lama_core.analogy.probes import Instance
+from lama_core.analogy.records import ProbeOptions, ProbeRun
+from lama_core.analogy.run import Work, run_probes
+from lama_core.analogy.score import Pair
+from lama_core.analogy.tables import KINDS
+from lama_core.datasets.base import AnalogyRelation, ReadReport, make_analogies
+from lama_core.models.base import TokenScores
+from pages.ui.analogy_probes import decision_rows
+from pages.ui.heat import heat_strip
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT = 120
+PAIRS = tuple((f"<b>{c}</b>", (f"{c}*{c}",)) for c in "abcdefgh")
+RELATIONS = (
+    AnalogyRelation("letter - double", "inflectional", PAIRS, one_to_many=True),
+    AnalogyRelation("letter - other", "lexicographic", PAIRS[:6], bidirectional=True),
+)
+
+
+class Coin:
+    """A judge that is right whenever the positive's head comes early in the alphabet."""
+
+    name, identity, method = "coin", "1", "model"
+
+    def prefer(
+        self, instances: Sequence[Instance], on_done: OnDone = silent
+    ) -> NDArray[np.float64]:
+        on_done(len(instances))
+        return np.array([[1.0, 0.0 if one.positive[0] < "<b>d" else 2.0] for one in instances])
+
+    def features(
+        self, rows: Sequence[tuple[Pair, Pair]], on_done: OnDone = silent
+    ) -> NDArray[np.float32]:
+        on_done(len(rows))
+        return np.array([[len(a[0]), ord(b[0][0])] for a, b in rows], np.float32)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def runs(home: Path) -> tuple[ProbeRun, ...]:
+    work = Work(
+        make_analogies("made-up", RELATIONS, ReadReport()),
+        options=ProbeOptions(n_seeds=2, hidden=3, limit=20),
+        kind="masked",
+    )
+    return run_probes(Coin(), work, folder=home / "data" / "runs" / "analogy")  # type: ignore[arg-type]
+
+
+def open_probes(home: Path, monkeypatch: pytest.MonkeyPatch, **params: str) -> AppTest:
+    monkeypatch.setenv("LAMA_HOME", str(home))
+    monkeypatch.chdir(ROOT)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
+    app.switch_page("pages/analogy.py")
+    for key, value in {"view": "Probes", **params}.items():
+        app.query_params[key] = value
+    app.run()
+    assert not app.exception
+    assert not app.error
+    return app
+
+
+@pytest.mark.usefixtures("runs")
+@pytest.mark.parametrize("setting", ["unsupervised", "supervised"])
+def test_probe_results_are_shown_by_kind_and_relation(
+    home: Path, setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_probes(home, monkeypatch, data="made-up", setting=setting)
+    kinds = app.dataframe[0].value
+    assert kinds[""].tolist() == [*KINDS, "all"]
+    assert any(column.startswith("coin") for column in kinds.columns)
+    assert any(column.startswith("RoBERTa-base") for column in kinds.columns)
+
+
+def test_the_decisions_are_those_of_the_run(runs: tuple[ProbeRun, ...]) -> None:
+    run = next(run for run in runs if run.details.probe == "random-head")
+    (first, _) = run.details.relations
+    wrong = decision_rows(run.info, first.name, "wrong")
+    right = decision_rows(run.info, first.name, "right")
+    assert len(wrong) + len(right) == first.n
+    assert len(right) / first.n == pytest.approx(first.accuracy)
+    assert decision_rows(run.info, first.name, "left out").empty
+
+
+def test_without_a_run_the_page_says_how_to_make_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lama_core.analogy.records.bundled_dir", lambda: tmp_path / "none")
+    app = open_probes(tmp_path, monkeypatch)
+    assert "No probe has been run yet" in app.info[0].value
+
+
+def test_a_strip_is_stronger_where_a_token_is_less_likely() -> None:
+    strip = heat_strip(
+        TokenScores(("a", "b", "c"), np.array([np.nan, -3, -30], np.float32)), "#2c86c7"
+    )
+    assert [f"#2c86c7 {share}%" in strip for share in (0, 16, 62)] == [True] * 3
+    assert ">-3.0<" in strip
+    assert "not scored" in strip
+    assert f"b: {math.exp(-3):.2g}" in strip
+
+
+def test_a_token_is_shown_as_text() -> None:
+    strip = heat_strip(TokenScores(("<img src=x>", '"'), np.zeros(2, np.float32)), "#000000")
+    assert "<img" not in strip
+    assert "&lt;img src=x&gt;" in strip
+    assert 'title="&quot;:' in strip
