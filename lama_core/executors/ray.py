@@ -51,7 +51,8 @@ class RayExecutor:
         options = (job.reference, job.precision, self.load)
         sizes = (job.batch_rows, job.batch_tokens)
         remote: Any = ray.remote(max_restarts=-1, max_task_retries=-1)(_Worker)
-        workers = [remote.remote(shared, sizes, *options) for _ in range(n_workers)]
+        # In a list the reference reaches the worker as it is, so that a restart can follow it.
+        workers = [remote.remote([shared], sizes, *options) for _ in range(n_workers)]
         waiting = [short for span in spans for short in _split(span, job, segments)]
         running: dict[Any, Any] = {}
         try:
@@ -80,18 +81,20 @@ class _Worker:
 
     def __init__(
         self,
-        segments: Sequence[Segment],
+        shared: Sequence[Any],
         sizes: tuple[int, int],
         reference: str,
         precision: str,
         load: Any,
     ) -> None:
+        import ray
+
         if load is None:
             from lama_core.models.loader import load_model
 
             load = load_model
         model = load(reference, precision=precision)
-        self.segments = segments
+        self.segments: Sequence[Segment] = ray.get(shared[0])
         self.job = Job(model, reference, precision, *sizes)
         self.scorers: dict[int, SegmentScorer] = {}
 
