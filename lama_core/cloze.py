@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lama_core.candidates import Candidates, Columns, Place
 from lama_core.errors import UserError
-from lama_core.models.base import RESCORED, BlankFiller, Context, Kind
+from lama_core.models.base import RESCORED, BlankFiller, Context, Encoded, Kind, Scores
 from lama_core.ranking import best_candidates, rank_gold
 from lama_core.scoring import choose_context
 from lama_core.types import Query
@@ -46,6 +46,12 @@ class Gold:
     log_prob: float | None
     pieces: tuple[str, ...]
     in_candidates: bool
+
+    def shown_log_prob(self) -> str:
+        """The log-probability with two decimals, or in words why there is none."""
+        if self.log_prob is not None:
+            return f"{self.log_prob:.2f}"
+        return "not rescored" if self.in_candidates else "can't be written by this model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +144,12 @@ def ask(
     gold = gold.strip() or None if gold else None
     answer = _Asked(model, candidates, columns, used, top_k, gold, renormalise, n_rescored)
     if model.kind == "masked":
-        blanks = [answer.at(query, blank) for blank in range(query.n_blanks)]
+        blanks = answer.all_blanks(query)
     else:
         blanks = []
         left = query.parts[0]
         for right in query.parts[1:]:
-            blanks.append(answer.at(Query((left, right)), 0))
+            blanks += answer.all_blanks(Query((left, right)))
             left = left + blanks[-1].predictions[0].token + right
     return ModelAnswer(model.name, model.kind, used, len(columns.words), tuple(blanks))
 
@@ -159,10 +165,13 @@ class _Asked:
     renormalise: bool
     n_rescored: int
 
-    def at(self, query: Query, blank: int) -> BlankAnswer:
-        """The answers at one blank of a query."""
+    def all_blanks(self, query: Query) -> list[BlankAnswer]:
+        """The answers at each blank of a query, from one pass over it."""
         encoded = replace(self.model.encode(query, self.context), n_rescored=self.n_rescored)
         scores = self.model.blank_log_probs([encoded], self.columns)
+        return [self._at(query, blank, encoded, scores) for blank in range(query.n_blanks)]
+
+    def _at(self, query: Query, blank: int, encoded: Encoded, scores: Scores) -> BlankAnswer:
         row = scores.log_probs[blank : blank + 1]
         order = None if scores.order is None else scores.order[blank : blank + 1]
         normaliser = 0.0 if scores.normaliser is None else float(scores.normaliser[blank])

@@ -123,8 +123,7 @@ def solve(
             for item in blank.predictions
         ]
         if blank.gold:
-            value = blank.gold.log_prob
-            shown = "not rescored" if value is None else f"{value:.2f}"
+            shown = blank.gold.shown_log_prob()
             rows.append((blank.gold.rank, f"gold: {blank.gold.word}", "", shown))
         print(f"{answer.name}: context {answer.context}, {answer.n_candidates:,} candidates")
         show.print_table(

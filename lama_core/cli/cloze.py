@@ -83,8 +83,7 @@ def cloze(
                 for item in blank.predictions
             ]
             if blank.gold:
-                value = blank.gold.log_prob
-                shown = "not rescored" if value is None else f"{value:.2f}"
+                shown = blank.gold.shown_log_prob()
                 pieces = " + ".join(blank.gold.pieces)
                 note = "" if len(blank.gold.pieces) == 1 else f" ({pieces})"
                 rows.append((blank.gold.rank, f"gold: {blank.gold.word}{note}", "", shown))

