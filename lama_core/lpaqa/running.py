@@ -269,7 +269,7 @@ def _choose_relations(
     for relation in wanted:
         pool = load_pool(relation, folder=request.prompts, user=request.own)
         pool = pool.only(request.combinations)
-        if pool.entries:
+        if set(pool.combinations()) & set(request.combinations):
             chosen.append((relation, pool))
         else:
             notes.append(f"{relation.name} has none of the chosen prompts; it is left out.")

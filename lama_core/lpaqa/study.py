@@ -202,7 +202,7 @@ def study_relation(
     train_store, test_store = stores
     train_rows, rows = train_store.rows(), test_store.rows()
     by_accuracy = accuracies(train_rows, options.ranking)
-    combinations = [name for name in options.combinations if pool.members(name)]
+    combinations = [name for name in options.combinations if name in pool.combinations()]
     _tell(on_stage, f"{relation.name}: weights", 0, len(combinations))
     shortlist = make_shortlist(train_store)
     ensembles: list[Ensemble] = []

@@ -12,6 +12,7 @@ from pages.ui.colours import model_colours
 from pages.ui.state import BOUND, title_of
 
 FIRST_RELATIONS = ("P36", "P103", "P19")
+FIRST_SETS = ("mine+man", "man+para", "all")
 SETS_HELP = (
     "**Mine**: found in sentences that hold a subject and its object. **Mine+Para**: paraphrases "
     "of the best mined prompt. **Man+Para**: the manual prompt and its paraphrases. "
@@ -93,15 +94,15 @@ def choose_study() -> PromptsChoice | None:
     study = _loaded(info, relation)
     sets = [one for one in study.pool.combinations() if len(study.pool.members(one)) > 1]
     sets = sets or ["all"]
-    widest = max(sets, key=lambda one: (one in info.combinations, len(study.pool.members(one))))
+    first_set = next((one for one in FIRST_SETS if one in sets), sets[-1])
     if st.session_state.get("set") not in sets:
         st.session_state.pop("set", None)
     with right:
         combination = st.segmented_control(
-            "Prompts", sets, default=widest, required=True, key="set", bind=BOUND,
+            "Prompts", sets, default=first_set, required=True, key="set", bind=BOUND,
             format_func=lambda one: TITLES[one], help=SETS_HELP,
         )  # fmt: skip
-    return PromptsChoice(info, study, combination or widest)
+    return PromptsChoice(info, study, combination or first_set)
 
 
 def _loaded(info: StudyInfo, relation: str) -> RelationStudy:

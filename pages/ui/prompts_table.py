@@ -14,6 +14,13 @@ from pages.ui.take_away import draw_take_away
 
 HERE = "pages/prompts.py"
 SHOWN_FACTS = 50
+ORIGIN_TITLES = {
+    "manual": "manual",
+    "mined": "mined",
+    "mined-paraphrased": "like a mined one",
+    "manual-paraphrased": "like the manual one",
+    "user": "own",
+}
 
 
 def prompt_rows(choice: PromptsChoice) -> pd.DataFrame:
@@ -26,7 +33,11 @@ def prompt_rows(choice: PromptsChoice) -> pd.DataFrame:
         {
             "number": number,
             "prompt": study.pool.prompts[number].template,
-            "from": ", ".join(sorted(study.pool.entries[number].origins)),
+            "from": ", ".join(
+                title
+                for origin, title in ORIGIN_TITLES.items()
+                if origin in study.pool.entries[number].origins
+            ),
             "training": 100 * study.train_accuracies[number],
             "test": 100 * study.test_accuracies[number],
             "weight": float(weights[number]),
@@ -52,7 +63,9 @@ def draw_prompts(choice: PromptsChoice) -> None:
         selection_mode="single-row",
         column_config={
             "prompt": st.column_config.TextColumn("Prompt", width="large"),
-            "from": st.column_config.TextColumn("From"),
+            "from": st.column_config.TextColumn(
+                "From", help="Its sets: the manual prompt, mined ones, and paraphrases of either.",
+            ),
             "training": st.column_config.NumberColumn(
                 "Training P@1", format="%.1f %%",
                 help="Training facts whose object comes first. Prompts are chosen by this.",

@@ -52,6 +52,7 @@ def draw_weights(choice: PromptsChoice) -> None:
                 plain(study.pool.prompts[number].template), 0, 100,
                 round(100 * float(first[number])), format="%d",
                 key=f"weight{place}-{study.relation.name}-{choice.combination}-{start}",
+                bind=BOUND,
                 help=f"P@1 on training facts: {100 * study.train_accuracies[number]:.1f} %",
             )  # fmt: skip
         if len(choice.members) > len(shown):
@@ -73,10 +74,10 @@ def _draw_accuracy(choice: PromptsChoice, weights: Floats) -> None:
         verdict = judge(study.shortlist, starting_weights(choice, start))
         rows.append({"weights": title, "P@1": 100 * float(verdict.correct.mean())})
     best = rows[0]["P@1"]
+    gain = 100 * accuracy - float(best)
     st.metric(
         "P@1 of your weights", f"{100 * accuracy:.1f} %",
-        f"{100 * accuracy - float(best):+.1f} points against optimised",
-        delta_color="off" if abs(100 * accuracy - float(best)) < 0.05 else "normal",
+        f"{gain:+.1f} points against optimised" if abs(gain) >= 0.05 else None,
     )  # fmt: skip
     st.dataframe(
         pd.DataFrame(rows), hide_index=True,

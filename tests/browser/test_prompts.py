@@ -1,0 +1,72 @@
+"""The Prompts page in a real browser, on the study that comes with the project."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from lama_core.lpaqa.study_files import bundled_studies_dir
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(
+        not any(bundled_studies_dir().glob("*/study.json")), reason="no bundled study of prompts"
+    ),
+]
+
+
+def open_tab(page: Page, url: str, tab: str) -> None:
+    page.goto(f"{url}/prompts?tab={tab.replace(' ', '+')}")
+    expect(page.get_by_role("heading", name="Prompts")).to_be_visible()
+    expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
+
+
+def test_the_first_screen_shows_prompts_with_their_accuracy(page: Page, app_url: str) -> None:
+    open_tab(page, app_url, "Prompts")
+    expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^Only .* is right on \d+ of \d+ facts"))).to_be_visible()
+
+
+def test_the_same_fact_stands_side_by_side_through_several_prompts(
+    page: Page, app_url: str
+) -> None:
+    open_tab(page, app_url, "One fact")
+    expect(page.locator("table.lx").first).to_be_visible()
+    assert page.locator("table.lx").count() >= 3
+    expect(page.locator("table.lx").first.locator("tbody tr")).to_have_count(5)
+
+
+def test_moving_a_weight_changes_the_address_and_the_accuracy(page: Page, app_url: str) -> None:
+    open_tab(page, app_url, "Weights")
+    expect(page.get_by_test_id("stMetricValue")).to_contain_text("%")
+    slider = page.get_by_role("slider").first
+    slider.focus()
+    for _ in range(5):
+        slider.press("ArrowLeft")
+    expect(page).to_have_url(re.compile("weight0"))
+    expect(page.get_by_test_id("stMetricValue")).to_contain_text("%")
+
+
+def test_ensembles_stand_beside_the_published_values(page: Page, app_url: str) -> None:
+    open_tab(page, app_url, "Ensembles")
+    expect(page.get_by_test_id("stPlotlyChart").first).to_contain_text("Optimised")
+    expect(page.get_by_test_id("stPlotlyChart").first).to_contain_text("published")
+
+
+def test_a_typed_prompts_accuracy_grows_and_stops(page: Page, app_url: str) -> None:
+    open_tab(page, app_url, "Try a prompt")
+    field = page.get_by_role("textbox", name="Your prompt")
+    field.fill("The chief city of [X] is [Y] .")
+    field.press("Enter")
+    page.get_by_role("button", name="Try it").click()
+    expect(page.get_by_text("95 % interval").first).to_be_visible()
+    expect(page.get_by_test_id("stMetricValue").last).to_have_text(re.compile(r"\d+ of \d+"))
+
+
+def test_a_prompt_without_an_object_is_refused_in_one_sentence(page: Page, app_url: str) -> None:
+    open_tab(page, app_url, "Try a prompt")
+    field = page.get_by_role("textbox", name="Your prompt")
+    field.fill("The chief city of [X] is big.")
+    field.press("Enter")
+    page.get_by_role("button", name="Try it").click()
+    expect(page.get_by_role("alert")).to_contain_text("has no [Y]")
