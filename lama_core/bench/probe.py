@@ -165,9 +165,12 @@ def memory(n_facts: int) -> list[BenchRow]:
 
 def run(
     *,
-    n_facts: int = N_FACTS,
+    n_queries: int = N_FACTS,
     memory_facts: int = N_MEMORY_FACTS,
     repetitions: int = REPETITIONS,
 ) -> list[BenchRow]:
-    """All rows. Raises UserError if the embedded model, whose tokenizer is used, is not here."""
-    return [*throughput(n_facts, repetitions), *memory(memory_facts)]
+    """All rows. n_queries: facts of the run whose speed is measured.
+
+    Raises UserError if the embedded model, whose tokenizer is used, is not here.
+    """
+    return [*throughput(n_queries, repetitions), *memory(memory_facts)]
