@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
 from lama_core.errors import UserError
 from lama_core.metrics.intervals import LEVEL, Interval, draw_differences, quantile_interval
@@ -86,6 +85,8 @@ class Comparison:
 
 def mcnemar(right_a: NDArray[np.bool_], right_b: NDArray[np.bool_]) -> McNemar:
     """McNemar's exact test on paired outcomes, bool [fact] each."""
+    from scipy.stats import binomtest  # half a second, which a page's first paint can do without
+
     only_a = int((right_a & ~right_b).sum())
     only_b = int((right_b & ~right_a).sum())
     p = binomtest(only_a, only_a + only_b).pvalue if only_a + only_b else 1.0

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from lama_core.ranking import Ranking
 
@@ -90,6 +89,8 @@ def spearman_rows(
 
     log_probs, other: float32 [query, candidate]. Ties get their mean rank.
     """
+    from scipy.stats import rankdata
+
     ranks, others = rankdata(log_probs, axis=1), rankdata(other, axis=1)
     ranks -= ranks.mean(axis=1, keepdims=True)
     others -= others.mean(axis=1, keepdims=True)
