@@ -122,7 +122,7 @@ def precision_by_relation(
                     "line": {"width": 2},
                     "color": PUBLISHED,
                 },
-                customdata=first[["name", "relation", "n"]].to_numpy(),
+                customdata=first.assign(name="")[["name", "relation", "n"]].to_numpy(),
                 hovertemplate="<b>%{y}</b><br>always the most frequent object: %{x:.1f}"
                 "<extra></extra>",
             )

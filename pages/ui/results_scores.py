@@ -15,6 +15,7 @@ from pages.ui.run_choice import PRECISION_HELP, RunChoice
 from pages.ui.state import BOUND
 from pages.ui.take_away import draw_take_away
 
+Grouped = dict[tuple[Any, ...], dict[str, dict[str, Any]]]
 SHARES = ("p_at_k", "p_at_1", "p_at_10", "macro_p_at_1", "freq")
 FIGURE_NAMES = ("P@k", "P@10", "MRR", "macro P@1", "mean rank", "median rank")
 ORDERS = ("as in the data", "best first")
@@ -101,19 +102,16 @@ def draw_scores(choice: RunChoice) -> None:
 
 def _draw_totals(choice: RunChoice, column: str, label: str, published: Sequence[str]) -> None:
     """Table 2's rows: each type of relation, then the source's total."""
-    by_type, totals = score_rows(choice, "type"), score_rows(choice, "source")
+    by_type = _group(score_rows(choice, "type"), "source", "type")
+    totals = _group(score_rows(choice, "source"), "source")
     lines: list[tuple[str, str | None]] = []
-    for source in dict.fromkeys(totals["source"]):
-        kinds = [
-            kind for kind in ("1-1", "N-1", "N-M")
-            if ((by_type["source"] == source) & (by_type["type"] == kind)).any()
-        ]  # fmt: skip
+    for (source,) in totals:
+        kinds = [kind for kind in ("1-1", "N-1", "N-M") if (source, kind) in by_type]
         lines += [(source, kind) for kind in kinds if len(kinds) > 1] + [(source, None)]
     grid = []
     for source, kind in lines:
-        part = totals if kind is None else by_type[by_type["type"] == kind]
-        part = part[part["source"] == source].set_index("name")
-        counted = part.iloc[0]
+        part = totals[source,] if kind is None else by_type[source, kind]
+        counted = next(iter(part.values()))
         row: dict[str, Any] = {
             "corpus": source,
             "relations": "total" if kind is None else kind,
@@ -170,11 +168,11 @@ def _draw_chart(choice: RunChoice, rows: pd.DataFrame, column: str, label: str) 
 
 def _draw_relations(choice: RunChoice, rows: pd.DataFrame, column: str, label: str) -> None:
     """The table by relation; a cell opens the relation's facts, or those left out."""
-    names = list(dict.fromkeys(rows["relation"]))
+    groups = _group(rows, "relation")
+    names = [relation for (relation,) in groups]
     grid = []
-    for relation in names:
-        part = rows[rows["relation"] == relation].set_index("name")
-        first = part.iloc[0]
+    for part in groups.values():
+        first = next(iter(part.values()))
         row = {
             "relation": first["label"],
             "type": first["type"],
@@ -201,17 +199,27 @@ def _follow(choice: RunChoice, name: str, column: str, filters: dict[str, Any]) 
     to_facts(choice, name, **filters)
 
 
-def _cells(part: pd.DataFrame, choice: RunChoice, column: str) -> dict[str, Any]:
+def _group(rows: pd.DataFrame, *columns: str) -> Grouped:
+    """The rows of a score table by some columns, then by run name, in their order."""
+    grouped: Grouped = {}
+    for row in rows.to_dict("records"):
+        key = tuple(row[column] for column in columns)
+        grouped.setdefault(key, {})[row["name"]] = {str(k): value for k, value in row.items()}
+    return grouped
+
+
+def _cells(part: dict[str, dict[str, Any]], choice: RunChoice, column: str) -> dict[str, Any]:
     """Each run's value and interval in a row of a table."""
     cells: dict[str, Any] = {}
     scale = 100 if column in SHARES else 1
     for name in choice.names:
-        found = name in part.index
-        cells[name] = scale * float(part.loc[name, column]) if found else None
+        row = part.get(name)
+        cells[name] = scale * row[column] if row else None
         if column == "p_at_k":
-            low, high = (part.loc[name, end] for end in ("low", "high")) if found else (None,) * 2
-            known = low is not None and not pd.isna(low)
-            cells[f"{name} interval"] = f"{100 * low:.1f}–{100 * high:.1f}" if known else ""
+            known = row is not None and row["n"] > 0
+            cells[f"{name} interval"] = (
+                f"{100 * row['low']:.1f}–{100 * row['high']:.1f}" if row and known else ""
+            )
     return cells
 
 
@@ -232,7 +240,9 @@ def _table(
         form = "localized"
     config: dict[str, Any] = {
         "left out": number(help=LEFT_OUT_HELP, width="small"),
-        "facts": number(help="Facts that count", format="localized", width="small"),
+        "facts": number(
+            help="Facts that count, of the first model", format="localized", width="small"
+        ),
         "#rel": number(help="Relations, of which the value is the unweighted mean", width="small"),
         "Freq": number(
             format="%.1f",

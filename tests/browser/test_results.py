@@ -1,0 +1,141 @@
+"""From a bar on Results to its facts and on to a cloze query, in a real browser."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from lama_core import paths
+from lama_core.bench.pages import make_runs
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def results_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An app of its own, with made-up runs of six models."""
+    home = tmp_path_factory.mktemp("results")
+    make_runs(home / "data" / "runs", n_relations=4, n_facts=800)
+    (home / "cache").symlink_to(paths.cache_dir())
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
+    process = subprocess.Popen(
+        [*command, "--server.port", str(port)],
+        cwd=ROOT,
+        env={**os.environ, "LAMA_HOME": str(home)},
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        for _ in range(240):
+            with suppress(OSError), urlopen(f"http://localhost:{port}/_stcore/health", timeout=2):
+                break
+            time.sleep(0.25)
+        yield f"http://localhost:{port}"
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+
+
+def open_page(page: Page, url: str) -> None:
+    page.goto(url)
+    settle(page)
+
+
+def settle(page: Page) -> None:
+    """Wait until the page has run and nothing is still to be drawn."""
+    page.wait_for_selector("[data-testid=stAppViewContainer]")
+    page.wait_for_function(
+        "() => !document.querySelector('[data-testid=stSkeleton], [data-testid=stStatusWidget]')"
+        " && document.querySelector('[data-testid=stMainBlockContainer] h2')"
+    )
+    page.wait_for_timeout(500)
+
+
+def click_bar(page: Page, number: int) -> None:
+    """Click a bar of the chart, near where it begins: the baseline's mark may be on its middle."""
+    bar = page.locator(".barlayer .point path").nth(number)
+    bar.scroll_into_view_if_needed()
+    box = bar.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 8, box["y"] + box["height"] / 2)
+
+
+def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, results_url: str) -> None:
+    # Two masked and causal models that this machine has, or offers to fetch, so that Cloze opens.
+    chosen = "data=made-up&models=minilm-mlm&models=smollm2-135m"
+    open_page(page, f"{results_url}/results?{chosen}")
+    click_bar(page, 5)  # the second model's second relation
+    page.wait_for_url("**/facts?**")
+    settle(page)
+    expect(page).to_have_url(re.compile(r"relations=P101\+made-up\+relation\+1"))
+    expect(page).to_have_url(re.compile("of=smollm2-135m"))
+    expect(page.get_by_text("of 800 facts · P101 made-up relation 1")).to_be_visible()
+
+    cells = page.locator("[data-testid=stDataFrame] canvas").first
+    box = cells.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 16, box["y"] + 53)  # the first row's box
+    opened = page.get_by_role("button", name="Open in Cloze")
+    opened.wait_for()
+    expect(page).to_have_url(re.compile("fact=P101"))
+    opened.click()
+    page.wait_for_url(re.compile(r"/\?text=.*is\+related\+to"))
+    field = page.get_by_role("textbox", name="Sentence with a blank")
+    expect(field).to_have_value(re.compile(r"is related to \[MASK\] \.$"))
+
+    page.go_back()
+    settle(page)
+    expect(page.get_by_role("heading", name="Facts")).to_be_visible()
+    expect(page).to_have_url(re.compile("relations=P101"))
+
+
+def test_a_bin_of_the_rank_histogram_leads_to_its_facts(page: Page, results_url: str) -> None:
+    open_page(page, f"{results_url}/results?data=made-up&models=gpt2&tab=Ranks")
+    click_bar(page, 2)
+    page.wait_for_url("**/facts?**")
+    settle(page)
+    expect(page).to_have_url(re.compile("rank_min=3.*rank_max=5"))
+    expect(page.get_by_text(re.compile("rank 3 to 5 in gpt2"))).to_be_visible()
+
+
+def test_the_address_holds_what_is_on_the_screen(page: Page, results_url: str) -> None:
+    open_page(page, f"{results_url}/results?data=made-up&tab=Curves")
+    page.get_by_role("spinbutton", name="k").fill("10")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("p_at=10"))
+    page.get_by_role("tab", name="Compare").click()
+    page.wait_for_url(re.compile("tab=Compare"))
+    address = page.url
+    settle(page)
+    again = page.context.new_page()
+    open_page(again, address)
+    expect(again.get_by_role("tab", name="Compare")).to_have_attribute("aria-selected", "true")
+    expect(again.get_by_role("spinbutton", name="k")).to_have_value("10")
+
+
+def test_relations_may_be_named_without_their_labels(page: Page, results_url: str) -> None:
+    open_page(page, f"{results_url}/results?data=made-up&relations=P101")
+    page.wait_for_url(re.compile(r"relations=P101\+made-up"))
+    settle(page)
+    expect(page.get_by_text("P101 made-up relation 1").first).to_be_visible()
+
+
+def test_the_page_asks_no_other_machine(page: Page, results_url: str) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    for name in ("results", "facts", "data"):
+        open_page(page, f"{results_url}/{name}")
+    inside = ("http://localhost", "ws://localhost", "data:", "blob:")
+    assert [url for url in asked if not url.startswith(inside)] == []
