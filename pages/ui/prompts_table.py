@@ -62,7 +62,7 @@ def draw_prompts(choice: PromptsChoice) -> None:
         on_select="rerun",
         selection_mode="single-row",
         column_config={
-            "prompt": st.column_config.TextColumn("Prompt", width="large"),
+            "prompt": st.column_config.TextColumn("Prompt", width="medium"),
             "from": st.column_config.TextColumn(
                 "From", help="Its sets: the manual prompt, mined ones, and paraphrases of either.",
             ),

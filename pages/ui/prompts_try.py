@@ -58,6 +58,10 @@ def _draw_growing(choice: PromptsChoice) -> None:
     _draw_state(choice, state)
 
 
+def _set_running(running: bool) -> None:
+    st.session_state[STATE]["running"] = running
+
+
 def _grown(choice: PromptsChoice, growth: Growth) -> Growth:
     from lama_core.lpaqa.asking import make_asked
     from lama_core.lpaqa.growing import grow
@@ -100,14 +104,15 @@ def _draw_state(choice: PromptsChoice, state: dict[str, object]) -> None:
         st.metric("Facts", f"{len(growth.asked):,} of {growth.total:,}")
     with button:
         if state["running"]:
-            if st.button("Stop", icon=":material/stop:", key="stop trying"):
-                state["running"] = False
-                st.rerun(scope="fragment")
-        elif not growth.is_whole and st.button(
-            "Go on", icon=":material/play_arrow:", key="go on trying"
-        ):
-            state["running"] = True
-            st.rerun(scope="fragment")
+            st.button(
+                "Stop", icon=":material/stop:", key="stop trying", on_click=_set_running,
+                args=(False,),
+            )  # fmt: skip
+        elif not growth.is_whole:
+            st.button(
+                "Go on", icon=":material/play_arrow:", key="go on trying", on_click=_set_running,
+                args=(True,),
+            )  # fmt: skip
     _draw_curve(choice, growth)
     wrong = [one for one in growth.asked if one.rank != 1][-5:]
     if wrong:
