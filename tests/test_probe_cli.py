@@ -182,5 +182,7 @@ def test_reproduce_lists_what_cannot_be_run_with_the_reason(
     assert "not part of it" in reasons["RE_n"]
     # Every published number of Table 2 is a line, whether it was run or not.
     assert sum(row["published"] is not None for row in rows) == 9 + 1 + 2 * 8 + 6 * 10
+    _, text, _ = call(capsys, monkeypatch, "reproduce", "petroni2019", "--dataset", str(data))
+    assert text.count("bert-large-cased is not here.") == 1, "a reason is printed once, by number"
     missing = next(r for r in rows if (r["model"], r["what"]) == ("BERT-base", "ConceptNet total"))
     assert missing["reason"] == "not in the data that is here"

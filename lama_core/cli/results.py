@@ -191,8 +191,9 @@ def reproduce(
     print(found.citation)
     for note in found.notes:
         print(note)
+    reasons = list(dict.fromkeys(row.reason for row in found.rows if row.reason))
     show.print_table(
-        ("table", "model", "what", "n", "ours", "paper", "difference", "not run because"),
+        ("table", "model", "what", "n", "ours", "paper", "difference", "not run"),
         [
             (
                 row.table,
@@ -202,12 +203,15 @@ def reproduce(
                 _shown(row.ours),
                 _shown(row.published),
                 "" if row.difference is None else f"{row.difference:+.1f}",
-                row.reason,
+                f"[{reasons.index(row.reason) + 1}]" if row.reason else "",
             )
             for row in found.rows
         ],
+        title="\nP@1 in percent",
         right=("n", "ours", "paper", "difference"),
     )
+    for number, reason in enumerate(reasons, start=1):
+        print(f"[{number}] {reason}")
 
 
 def print_scores(runs: "Sequence[Run]", *, by: str, ranking: Ranking | None, as_json: bool) -> None:
