@@ -1,5 +1,7 @@
 """The encoder with a masked-LM head, and its loss on hidden positions only."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +42,10 @@ def load_encoder(folder: Path) -> torch.nn.Module:
 
     _check_folder(folder)
     try:
-        model = AutoModelForMaskedLM.from_pretrained(
-            folder, local_files_only=True, dtype=torch.float32, attn_implementation=ATTENTION
-        )
+        with _quiet():  # transformers reports at length that the head is missing
+            model = AutoModelForMaskedLM.from_pretrained(
+                folder, local_files_only=True, dtype=torch.float32, attn_implementation=ATTENTION
+            )
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UserError(f"{folder} holds no encoder that can be read: {reason}") from error
@@ -66,6 +69,20 @@ def hidden_logits(
     states = model.base_model(input_ids=input_ids, attention_mask=attention_mask)[0]
     head = next(getattr(model, name) for name in HEADS if hasattr(model, name))
     return head(states[hidden])
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    from transformers.utils import logging
+
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+        logging.enable_progress_bar()
 
 
 def _check_folder(folder: Path) -> None:
