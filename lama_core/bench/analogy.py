@@ -1,24 +1,24 @@
-"""`bench analogy`: the speed of scoring analogies beside the bare forward passes.
+"""`bench analogy`: the speed of the unsupervised probes beside the bare forward passes.
 
-Masked models are measured on pseudo-perplexities (one masked copy a token), the causal one on one
-query with many candidate pairs. The limit is the forward passes alone, on tensors made before, with
-only the scored positions sent through the vocabulary projection; the peer is the usual script:
-one sentence after the other, all of its positions projected. Sentences differ in length. All ways
-are measured in turn, and the median is taken.
+The workload is what a probe run asks: the four probes of one relation, drawn with one seed, so the
+right pairs' sentences come back in every probe. The limit is the forward passes of the distinct
+sentences alone, on tensors made before, with only the scored positions sent through the vocabulary
+projection. The peer is the usual script: one sentence after the other as the instances come, all of
+its positions projected. All ways are measured in turn, and the median is taken.
 """
 
 from collections.abc import Callable, Sequence
-from itertools import permutations, product
 from typing import Any
 
+from lama_core.analogy.judges import ModelJudge
+from lama_core.analogy.probes import PROBES, Instance, make_probe
 from lama_core.analogy.templates import TEMPLATES, fill
 from lama_core.bench import BenchRow
-from lama_core.bench.cloze import CAUSAL, MASKED, base_sized_model, medians
+from lama_core.bench.cloze import CAUSAL, MASKED, medians
+from lama_core.datasets.base import AnalogyRelation
 
 REPETITIONS = 3
-N_SENTENCES = 120
-N_SENTENCES_BASE = 24
-N_CANDIDATES = 60
+N_EACH = 30
 LIMIT = "bare forward passes, scored positions only"
 PEER = "sentence by sentence"
 PAIRS = (
@@ -29,63 +29,52 @@ PAIRS = (
 )  # fmt: skip
 
 
-def analogy_sentences(n_sentences: int) -> list[str]:
-    """Analogies of different lengths in the paper's template, each once."""
+def probe_instances(n_each: int) -> list[Instance]:
+    """Instances of the four probes of one relation, `n_each` of every probe."""
+    relation = AnalogyRelation("bench", "encyclopedic", tuple((a, (b,)) for a, b in PAIRS))
+    return [one for probe in PROBES for one in make_probe(relation, probe, limit=n_each)]
+
+
+def sentences_of(instances: Sequence[Instance]) -> list[str]:
+    """Each instance's two sentences, in their order, repeated ones as often as they come."""
     template = TEMPLATES["what-to"]
-    found = [fill(template, (*query, *pair)).text for query, pair in permutations(PAIRS, 2)]
-    found += [fill(template, (*query, *pair[::-1])).text for query, pair in permutations(PAIRS, 2)]
-    return found[:n_sentences]
-
-
-def candidate_sentences(n_sentences: int) -> list[str]:
-    """One query with many candidate pairs."""
-    words = [word for pair in PAIRS[1:] for word in pair]
-    pairs = [(head, tail) for head, tail in product(words, words) if head != tail]
-    template = TEMPLATES["what-to"]
-    return [fill(template, (*PAIRS[0], *pair)).text for pair in pairs[:n_sentences]]
-
-
-def run(*, repetitions: int = REPETITIONS) -> list[BenchRow]:
-    """Pseudo-perplexity of two sizes of masked model, and perplexity of a causal one."""
-    from lama_core.models.loader import load_model
-
     return [
-        _measure(
-            "pseudo-perplexity, BERT base's size",
-            base_sized_model(),
-            analogy_sentences(N_SENTENCES_BASE),
-            bare_masked,
-            plain_masked,
-            repetitions,
-        ),
-        _measure(
-            f"pseudo-perplexity, {MASKED}",
-            load_model(MASKED),
-            analogy_sentences(N_SENTENCES),
-            bare_masked,
-            plain_masked,
-            repetitions,
-        ),
-        _measure(
-            f"perplexity of {N_CANDIDATES} candidate pairs, {CAUSAL}",
-            load_model(CAUSAL),
-            candidate_sentences(N_CANDIDATES),
-            bare_causal,
-            plain_causal,
-            repetitions,
-        ),
+        fill(template, (*one.query, *pair)).text
+        for one in instances
+        for pair in (one.positive, one.negative or one.positive)
     ]
 
 
-Make = Callable[[Any, Sequence[str]], Callable[[], object]]
+def run(*, repetitions: int = REPETITIONS) -> list[BenchRow]:
+    """The unsupervised probes on the embedded masked model and on a causal one."""
+    from lama_core.models.loader import load_model
+
+    instances = probe_instances(N_EACH)
+    return [
+        _measure("pseudo-perplexity", load_model(MASKED), instances, repetitions),
+        _measure("perplexity", load_model(CAUSAL), instances, repetitions),
+    ]
 
 
-def _measure(
-    what: str, model: Any, texts: Sequence[str], bare: Make, plain: Make, repetitions: int
-) -> BenchRow:
-    ways = (lambda: model.token_log_probs(texts), plain(model, texts), bare(model, texts))
-    ours, peer, limit = (len(texts) / seconds for seconds in medians(ways, repetitions))
-    return BenchRow(what, "sentences/s", ours, peer, PEER, limit, LIMIT)
+def _measure(what: str, model: Any, instances: Sequence[Instance], repetitions: int) -> BenchRow:
+    masked = model.kind == "masked"
+    every = sentences_of(instances)
+    distinct = list(dict.fromkeys(every))
+
+    def ours() -> None:
+        # A new judge each time: it remembers what it has scored.
+        judge = ModelJudge(model, _no_features, template=TEMPLATES["what-to"], normalise="sum")
+        judge.prefer(instances)
+
+    plain = (plain_masked if masked else plain_causal)(model, every)
+    bare = (bare_masked if masked else bare_causal)(model, distinct)
+    rates = [len(instances) / seconds for seconds in medians((ours, plain, bare), repetitions)]
+    name = f"analogy probes, {what}, {model.name}"
+    return BenchRow(name, "instances/s", rates[0], rates[1], PEER, rates[2], LIMIT)
+
+
+def _no_features(*_: object) -> Any:
+    raise RuntimeError("the benchmark is of the unsupervised probes")
 
 
 def bare_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
@@ -133,27 +122,42 @@ def plain_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
 
 
 def bare_causal(model: Any, texts: Sequence[str]) -> Callable[[], None]:
-    """A call that sends the shared beginning through once, and then the rest of every sentence."""
+    """A call that sends every shared beginning through once, and then the rests.
+
+    The beginnings of one length go together, as do the sentences that share none.
+    """
     import torch
 
+    from lama_core.models.sharing import plan_shared
+
     rows = [model.text_ids(text) for text in texts]
-    shared = 0
-    while len({tuple(row[: shared + 1]) for row in rows}) == 1:
-        shared += 1
-    width = max(len(row) for row in rows) - shared
-    rest = torch.tensor([row[shared:] + [0] * (width - len(row) + shared) for row in rows])
-    beginning = torch.tensor([rows[0][:shared]])
-    first = (torch.zeros(shared, dtype=torch.int64), torch.arange(shared))
-    later = (
-        torch.tensor([n for n, row in enumerate(rows) for _ in row[shared + 1 :]]),
-        torch.tensor([at for row in rows for at in range(len(row) - shared - 1)]),
-    )
+    by_length: dict[int, list[tuple[int, ...]]] = {}
+    for group in plan_shared(rows):
+        by_length.setdefault(group.n_shared, []).append(group.members)
+    batches = []
+    for shared, groups in by_length.items():
+        members = [number for group in groups for number in group]
+        rest = [rows[number][shared:] for number in members]
+        width = max(map(len, rest))
+        ids = torch.tensor([row + [0] * (width - len(row)) for row in rest])
+        where = (
+            torch.tensor([n for n, row in enumerate(rest) for _ in row[1:]]),
+            torch.tensor([at for row in rest for at in range(len(row) - 1)]),
+        )
+        beginnings = torch.tensor([rows[group[0]][:shared] for group in groups])
+        at = torch.arange(shared)
+        first = (torch.arange(len(groups)).repeat_interleave(shared), at.repeat(len(groups)))
+        owner = torch.tensor([n for n, group in enumerate(groups) for _ in group])
+        batches.append((shared, first, beginnings, owner, where, ids))
 
     def passes() -> None:
-        _, output = model.forward(first, input_ids=beginning, use_cache=True)
-        cache = output.past_key_values
-        cache.batch_repeat_interleave(len(rows))
-        model.forward(later, input_ids=rest, past_key_values=cache, use_cache=True)
+        for shared, first, beginnings, owner, where, ids in batches:
+            inputs: dict[str, Any] = {}
+            if shared:
+                _, output = model.forward(first, input_ids=beginnings, use_cache=True)
+                output.past_key_values.batch_select_indices(owner)
+                inputs = {"past_key_values": output.past_key_values, "use_cache": True}
+            model.forward(where, input_ids=ids, **inputs)
 
     return passes
 

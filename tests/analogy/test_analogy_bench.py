@@ -1,4 +1,4 @@
-"""The benchmark's ways do the same work, and its sentences are what they should be."""
+"""The benchmark's ways do the same work, on the sentences that a probe run asks."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,22 +10,15 @@ from lama_core.bench import analogy
 Models = Callable[..., Any]
 
 
-def test_sentences_are_distinct_and_as_many_as_asked() -> None:
-    for make in (analogy.analogy_sentences, analogy.candidate_sentences):
-        assert len(set(make(40))) == 40
-    assert {text.split(",")[0] for text in analogy.candidate_sentences(40)} == {
-        "What Paris is to France"
-    }
+def test_the_right_pairs_sentences_come_back_in_every_probe() -> None:
+    every = analogy.sentences_of(analogy.probe_instances(10))
+    assert len(every) == 4 * 10 * 2
+    assert 4 * 10 < len(set(every)) <= 5 * 10
 
 
-@pytest.mark.parametrize(
-    ("family", "ways"),
-    [
-        ("bert-uncased", (analogy.bare_masked, analogy.plain_masked)),
-        ("smollm2", (analogy.bare_causal, analogy.plain_causal)),
-    ],
-)
-def test_every_way_runs(family: str, ways: tuple[Any, ...], tiny_model: Models) -> None:
-    texts = analogy.candidate_sentences(6)
-    for way in ways:
-        way(tiny_model(family), texts)()
+@pytest.mark.parametrize("family", ["bert-uncased", "smollm2"])
+def test_every_way_is_measured(family: str, tiny_model: Models) -> None:
+    row = analogy._measure("x", tiny_model(family), analogy.probe_instances(4), 1)
+    assert row.ours > 0
+    assert row.peer is not None and row.peer > 0
+    assert row.limit is not None and row.limit > 0
