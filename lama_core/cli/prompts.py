@@ -77,6 +77,9 @@ def register(app: typer.Typer) -> None:
     prompts.command("analyse", epilog=f"{example}analyse lama-minilm_mlm-0123456789")(analyse)
     prompts.command("select", epilog=f"{example}select --dataset starter --relation P36")(select)
     prompts.command("fit", epilog=f"{example}fit --dataset starter --relation P36")(fit)
+    prompts.command("both-ways", epilog=f"{example}both-ways starter-minilm_mlm --relation P36")(
+        both_ways
+    )
     app.add_typer(prompts, name="prompts", help="Mine, paraphrase, select and ensemble prompts.")
 
 
@@ -333,6 +336,68 @@ def analyse(
         own = sum(row["own"] for row in result["transfer"]) / len(result["transfer"])
         foreign = sum(row["other"] for row in result["transfer"]) / len(result["transfer"])
         print(f"Own weights {_percent(own)}, the other model's {_percent(foreign)}")
+
+
+def both_ways(
+    study: Annotated[str, typer.Argument(help="A study's name or folder.")],
+    relation: Relation = None,
+    n_prompts: Annotated[
+        int, typer.Option("--prompts", help="How many of the best prompts.", min=1)
+    ] = 3,
+    n_objects: Annotated[
+        int, typer.Option("--objects", help="How many of the likeliest objects are asked back.")
+    ] = 10,
+    n_facts: Annotated[
+        int, typer.Option("--facts", help="At most so many training and test facts.", min=1)
+    ] = 30,
+    as_json: Json = False,
+) -> None:
+    """Forward and backward: does it help that the subject follows from the object too?"""
+    from lama_core.cli import show
+    from lama_core.errors import UserError
+    from lama_core.lpaqa.asking import make_asked
+    from lama_core.lpaqa.backward import measure_both_ways
+    from lama_core.lpaqa.selection import order_of
+    from lama_core.lpaqa.study_files import find_study, load_relation, read_candidates
+    from lama_core.models.loader import load_model
+
+    info = find_study(study)
+    words = read_candidates(info)
+    rows = []
+    with show.progress() as report:
+        model = load_model(info.model, on_progress=report)
+        if model.kind != "masked":
+            raise UserError(f"{model.name} sees no right side: choose a masked model's study.")
+        for name in relation or info.relations():
+            one = load_relation(info, name)
+            best = order_of(one.pool, "all", one.train_accuracies)[:n_prompts]
+            prompts = [one.pool.prompts[number] for number in best]
+            train, test = (
+                make_asked(
+                    one.relation, facts[:n_facts], words, model, "both",
+                    template=prompts[0].template,
+                )
+                for facts in (one.train, one.test)
+            )  # fmt: skip
+            found = measure_both_ways(
+                model, train, test, prompts, n_objects=n_objects,
+                on_fact=lambda done, total, name=name: report(  # type: ignore[misc]
+                    f"{name}: asking back", done, total
+                ),
+            )  # fmt: skip
+            rows.append(asdict(found))
+    if as_json:
+        show.print_json(rows)
+        return
+    show.print_table(
+        ("relation", "forward", "forward and backward", "training", "test"),
+        [
+            (row["relation"], _percent(row["forward"]), _percent(row["both"]), row["n_train"],
+             row["n_test"])
+            for row in rows
+        ],
+        right=("forward", "forward and backward", "training", "test"),
+    )  # fmt: skip
 
 
 def _mean_curves(studies: list["RelationStudy"]) -> dict[tuple[str, str], list[float]]:

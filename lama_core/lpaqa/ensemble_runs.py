@@ -55,8 +55,9 @@ def save_ensemble_run(
     weights = [[study.relation.name, ensemble.weights.tolist()] for study, ensemble in parts]
     content = f"{info.identity}\0{combination}\0{method}\0{weights}"
     digest = hashlib.sha256(content.encode()).hexdigest()
-    name = f"{combination} {method}"
-    slugs = [_slug(text) for text in (info.dataset, info.model, name)]
+    drawn = info.limit is not None and info.seed is not None
+    name = f"{combination} {method}" + (f", {info.limit} drawn facts a relation" if drawn else "")
+    slugs = [_slug(text) for text in (info.dataset, info.model, f"{combination} {method}")]
     target = folder / "-".join([*slugs, digest[:10]])
     columns = candidates.columns(model.vocabulary)
     questions: list[Question] = []
@@ -89,7 +90,7 @@ def save_ensemble_run(
         context=info.context,  # type: ignore[arg-type]
         ranking=info.ranking,  # type: ignore[arg-type]
         precision=model.identity.rsplit("/", 1)[-1],
-        limit=info.limit,
+        limit=None if drawn else info.limit,
         n=sum(relation.n for relation in relations),
         n_excluded=sum(relation.n_excluded for relation in relations),
         relations=tuple(relations),
@@ -114,7 +115,8 @@ def _questions(study: RelationStudy, ensemble: Ensemble) -> list[Question]:
     reasons: list[str | None] = [None] * len(study.test) + [why for _, why in study.excluded]
     facts = [*study.test, *(fact for fact, _ in study.excluded)]
     return [
-        Question(fact, study.relation, prompt, fill(template, fact.subject), reason)
+        # Prompt 0 in every ensemble, so that `compare` pairs the rows of two of them.
+        Question(fact, study.relation, 0, fill(template, fact.subject), reason)
         for fact, reason in zip(facts, reasons, strict=True)
     ]
 

@@ -18,6 +18,7 @@ from lama_core.lpaqa.backward import (
     BothWays,
     ask_backward,
     fit_both_ways,
+    measure_both_ways,
     right_both_ways,
     score_both_ways,
 )
@@ -112,3 +113,19 @@ def test_backward_scores_are_the_models_own_of_the_subject(
     expected = model.word_log_prob(ask_backward(prompts[0], "rome"), 0, "France", "both").log_prob
     assert found.log_probs[1, 0, 1] == pytest.approx(expected)
     assert found.gold.tolist() == [0]
+
+
+def test_both_ways_are_measured_on_a_model(tiny_model: Callable[..., Any]) -> None:
+    model = tiny_model("bert-uncased")
+    prompts = (Prompt("The capital of [X] is [Y]."), Prompt("[Y] is in [X]."))
+    relation = Relation("P36", "TREx", prompts=prompts[:1])
+    facts = [
+        Fact("1", "France", "P36", "Paris", "TREx"),
+        Fact("2", "Italy", "P36", "Rome", "TREx"),
+    ]
+    words = Candidates("file:x", ("paris", "rome", "london"), fold_case=True)
+    asked = make_asked(relation, facts, words, model, "both", template=prompts[0].template)
+    found = measure_both_ways(model, asked, asked, prompts, n_objects=3)
+    assert found.n_train == found.n_test == 2
+    assert 0 <= found.forward <= 1
+    assert 0 <= found.both <= 1
