@@ -41,7 +41,7 @@ def main() -> None:
             draw_empty()
             return
         choice = choose_runs(listing, links.FACTS)
-        draw_missing(choice)
+        draw_missing(choice, links.FACTS)
         chosen = choose_filters(choice)
         joined = cache.joined_answers(choice.runs, choice.ranking)
         rows = joined.select(chosen.filter)

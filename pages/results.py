@@ -60,7 +60,7 @@ def main() -> None:
             draw_empty()
             return
         choice = choose_runs(listing, links.RESULTS)
-        draw_missing(choice)
+        draw_missing(choice, links.RESULTS)
         draw_tabs(choice, listing)
         draw_runs(choice)
 

@@ -19,6 +19,7 @@ CLEAR = "rgba(0,0,0,0)"
 FAINT = "rgba(128,128,128,0.25)"
 WHISKER = "rgba(128,128,128,0.95)"
 SCALE = [[0.0, "#c4532f"], [0.5, "rgba(128,128,128,0.08)"], [1.0, "#2576b5"]]
+MOST_LETTERS = 30
 MOST_BARS = 3  # more runs than this stand as points on one line a relation
 
 
@@ -81,6 +82,7 @@ def precision_by_relation(
     figure = go.Figure()
     bars = len(colours) <= MOST_BARS
     scale = 100 if percent else 1
+    table = table.assign(label=[_short(label) for label in table["label"]])
     labels = list(dict.fromkeys(table["label"]))
     for name, colour in colours.items():
         part = table[table["name"] == name]
@@ -353,6 +355,7 @@ def differences(table: pd.DataFrame, names: tuple[str, str], colours: Sequence[s
 
     table: relation, label, difference, low, high, n, only_a, only_b. customdata: [relation].
     """
+    table = table.assign(label=[_short(label) for label in table["label"]])
     value = 100 * table["difference"]
     sure = (table["low"] > 0) | (table["high"] < 0)
     colour = np.where(value < 0, colours[0], colours[1])
@@ -411,6 +414,11 @@ def words(table: pd.DataFrame, colour: str) -> go.Figure:
 def _rows(lines: Sized) -> list[float]:
     """The range of an axis of names that begins at the top."""
     return [len(lines) - 0.5, -0.5]
+
+
+def _short(label: str) -> str:
+    """A label that leaves room for the chart; it begins with the relation's unique name."""
+    return label if len(label) <= MOST_LETTERS else label[: MOST_LETTERS - 1] + "…"
 
 
 def _span(low: int, high: int) -> str:

@@ -57,9 +57,26 @@ def metric(label: str) -> MetricInfo:
     return next(info for info in METRICS if info.label == ("P@1" if label == "P@k" else label))
 
 
+def _explain(label: str) -> str:
+    """What a figure says, and its formula."""
+    info = metric(label)
+    formula = "facts with rank at most k / facts" if label == "P@k" else info.formula
+    return f"**{label}**: {info.meaning} *{formula}*"
+
+
 def draw_scores(choice: RunChoice) -> None:
     """The whole tab: totals as in the paper's Table 2, the chart and the table by relation."""
     head, published_box, figure_box = st.columns([5, 3, 2], vertical_alignment="bottom")
+    figure = figure_box.selectbox(
+        "Figure",
+        FIGURE_NAMES,
+        key="figure",
+        bind=BOUND,
+        help="\n\n".join(_explain(name) for name in FIGURE_NAMES),
+    )
+    column = "p_at_k" if figure == "P@k" else metric(figure).name
+    label = f"P@{choice.k}" if figure == "P@k" else figure
+    comparable = column == "p_at_k" and choice.k == 1
     shown = published_box.multiselect(
         "Published beside them",
         published_table("petroni2019", "table2").columns,
@@ -67,31 +84,25 @@ def draw_scores(choice: RunChoice) -> None:
         key="published",
         bind=BOUND,
         placeholder="None",
+        disabled=not comparable,
         help="P@1 in percent as printed in Table 2 of Petroni et al. 2019, on LAMA's own facts: "
         "comparable with ours only where ours is on the same facts and candidates.",
     )
-    figure = figure_box.selectbox(
-        "Figure", FIGURE_NAMES, key="figure", bind=BOUND,
-        help="\n\n".join(f"**{label}**: {metric(label).meaning} "
-                         f"*{'facts with rank at most k / facts' if label == 'P@k' else metric(label).formula}*"  # noqa: E501
-                         for label in FIGURE_NAMES),
-    )  # fmt: skip
-    column = "p_at_k" if figure == "P@k" else metric(figure).name
-    label = f"P@{choice.k}" if figure == "P@k" else figure
-    head.markdown(f"#### {label} by source and type of relation")
-    _draw_totals(choice, column, label, shown if column == "p_at_k" and choice.k == 1 else [])
+    title = label[0].upper() + label[1:]
+    head.markdown(f"#### {title} by source and type of relation")
+    _draw_totals(choice, column, label, shown if comparable else [])
     rows = score_rows(choice, "relation")
     rows["label"] = rows["relation"].map(choice.labels)
-    title, order_box = st.columns([4, 2], vertical_alignment="bottom")
-    title.markdown(f"#### {label} by relation")
+    head, order_box = st.columns([4, 2], vertical_alignment="bottom")
+    head.markdown(f"#### {title} by relation")
     with order_box, st.container(horizontal=True, horizontal_alignment="right"):
         order = st.segmented_control(
             "Order", ORDERS, default=ORDERS[0], required=True, key="order", bind=BOUND,
             label_visibility="collapsed",
         )  # fmt: skip
     if order == "best first":
-        best = rows.groupby("relation")[column].max()
         low = column in ("mean_rank", "median_rank")
+        best = rows.groupby("relation")[column].agg("min" if low else "max")
         rows["place"] = rows["relation"].map(best.rank(ascending=low, method="first"))
         rows = rows.sort_values("place", kind="stable").reset_index(drop=True)
     _draw_chart(choice, rows, column, label)
@@ -236,8 +247,6 @@ def _table(
 ) -> Any:
     number = st.column_config.NumberColumn
     form = "%.3f" if label == "MRR" else "%.1f"
-    if label == "median rank" or label == "mean rank":
-        form = "localized"
     config: dict[str, Any] = {
         "left out": number(help=LEFT_OUT_HELP, width="small"),
         "facts": number(

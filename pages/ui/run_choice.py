@@ -220,8 +220,13 @@ def choose_runs(listing: RunListing, here: str) -> RunChoice:
     )
 
 
-def draw_missing(choice: RunChoice) -> None:
-    """Say which of the chosen models have no run, and where to make one."""
+def draw_missing(choice: RunChoice, here: str) -> None:
+    """Say what else than data, prompts and models decides, and which models have no run."""
+    if choice.exact:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"Exact runs: {plain(', '.join(choice.exact))}", width="content")
+            if st.button("By data and models", icon=":material/undo:", type="tertiary"):
+                links.go(here, here, {**choice.params(), "runs": [], "relations": []})
     if choice.missing:
         names = ", ".join(choice.missing)
         st.info(

@@ -2,7 +2,6 @@
 
 import shlex
 import time
-from pathlib import Path
 
 import streamlit as st
 
@@ -11,12 +10,15 @@ from lama_core.models.catalog import all_models, find_model
 from lama_core.models.sources import locate
 from lama_core.pipeline import ProbeRequest
 from lama_core.questions import PROMPT_SETS
+from lama_core.runs import RunInfo, list_runs
 from lama_core.settings import DEFAULT_MODEL
 from pages.ui import cache, jobs, links
 from pages.ui.messages import faults_shown, plain, show_fault
 
 JOB = "a probing run"
 MOST_FACTS = 1_000_000  # a total above this counts bytes
+KEPT = "session"  # while a run goes on, the form isn't drawn
+CANDIDATES = ("common", "full", "lama", "relation")
 CANDIDATES_HELP = (
     "**common**: words that are one token in every chosen model (Petroni et al. 2019, section 4.4)."
     " **full**: each model's whole vocabulary. **lama**: the paper's list, once it is fetched. "
@@ -60,7 +62,6 @@ def draw_run_form(here: str) -> None:
         ready = bool(request.models)
         with st.container(horizontal=True, vertical_alignment="center"):
             if st.button("Start", type="primary", icon=":material/play_arrow:", disabled=not ready):
-                st.session_state["probe asked"] = (request.dataset, request.models, request.prompts)
                 jobs.start(JOB, words)
                 st.rerun()
             st.caption("It goes on while you look at other pages. Cancelled, it keeps what is "
@@ -75,36 +76,38 @@ def _choose(names: list[str]) -> ProbeRequest:
     """The widgets of a new run; they are not part of the page's address."""
     left, right = st.columns(2, gap="large")
     with left:
-        data = st.selectbox("Data", names, key="new data")
+        data = st.selectbox("Data", names, key="new data", persist_state=KEPT)
         relations = cache.relations_of(data)
         chosen = st.multiselect(
-            "Relations", relations, format_func=lambda name: relations[name], key="new relations",
+            "Relations", relations, format_func=lambda name: relations[name],
+            key="new relations", persist_state=KEPT,
             placeholder=f"All {len(relations)}",
         )  # fmt: skip
         here = [entry.name for entry in all_models() if locate(entry) is not None]
         first = [DEFAULT_MODEL] if DEFAULT_MODEL in here else here[:1]
         models = st.multiselect(
-            "Models", here, default=first, key="new models", accept_new_options=True,
+            "Models", here, default=first, key="new models", persist_state=KEPT,
+            accept_new_options=True,
             placeholder="Choose models",
             help="Models that are on this machine. A hub name or a folder can be typed in; it is "
             "fetched first.",
         )  # fmt: skip
     with right:
         limit = st.number_input(
-            "Facts a relation (at most)", 1, None, 100, key="new limit",
+            "Facts a relation (at most)", 1, None, 100, key="new limit", persist_state=KEPT,
             help="The first so many facts of each relation in file order. Empty: all.",
         )  # fmt: skip
         prompts = st.selectbox(
-            "Prompts", list(PROMPT_SETS), key="new prompts",
+            "Prompts", list(PROMPT_SETS), key="new prompts", persist_state=KEPT,
             help="\n\n".join(f"**{name}**: {what}" for name, (_, what) in PROMPT_SETS.items()),
         )  # fmt: skip
         candidates = st.selectbox(
-            "Candidates", ("common", "full", "lama", "relation"), key="new candidates",
+            "Candidates", CANDIDATES, key="new candidates", persist_state=KEPT,
             help=CANDIDATES_HELP,
         )  # fmt: skip
         context = st.segmented_control(
             "Left-to-right models see", ("left", "both"), default="left", required=True,
-            key="new context",
+            key="new context", persist_state=KEPT,
             help="**left**: what stands left of the blank, as in the paper. **both**: the whole "
             "sentence; slower.",
         )  # fmt: skip
@@ -159,12 +162,18 @@ def _draw_ended(job: jobs.Job, here: str) -> None:
     elif job.error:
         show_fault(job.error)
     else:
-        data, models, prompts = st.session_state.get("probe asked", ("", (), "manual"))
+        runs = _runs_of(job)
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.success("The run is whole.", icon=":material/check_circle:")
-            if st.button("Show it", type="primary"):
+            facts = sum(run.n for run in runs)
+            st.success(f"Whole: {facts:,} facts scored.", icon=":material/check_circle:")
+            if runs and st.button("Show it", type="primary"):
                 jobs.forget(JOB)
-                links.go(here, links.RESULTS, {
-                    "data": Path(data).name, "models": list(models),
-                    "prompts": prompts if prompts != "manual" else "",
-                })  # fmt: skip
+                ids = [run.id for run in runs]
+                links.go(here, links.RESULTS, {"data": runs[0].dataset, "runs": ids})
+
+
+def _runs_of(job: jobs.Job) -> list[RunInfo]:
+    """The runs that the command has named as it finished them."""
+    by_id = {run.id: run for run in list_runs()}
+    names = dict.fromkeys(line.split(":", 1)[0] for line in job.complaints)
+    return [by_id[name] for name in names if name in by_id]
