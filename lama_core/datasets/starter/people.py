@@ -124,11 +124,14 @@ def facts(nouns: Nouns) -> Iterator[Stated]:
     yield from _from_hand()
     entries = [entry for synset in nouns.synsets.values() if (entry := _entry(nouns, synset))]
     names = [entry.name for entry in entries]
+    # WordNet's country beside the city would be a second answer, at times a state gone since.
+    listed = {person.name for person in hand.people() if person.birthplace}
     # Two people of one name can't be told apart in a query.
     for entry in entries:
         if names.count(entry.name) == 1:
             for relation, obj in _relations(nouns, entry):
-                yield Stated(relation, entry.name, obj, wordnet.ORIGIN)
+                if relation != "P19" or entry.name not in listed:
+                    yield Stated(relation, entry.name, obj, wordnet.ORIGIN)
 
 
 def _from_hand() -> Iterator[Stated]:
