@@ -88,7 +88,7 @@ SOURCES: tuple[Source, ...] = (
             Wheel("faker==40.54.0"), culture.name_passages),
     _source("companies", "pytickersymbols: companies of the stock indices", "MIT", 0.01,
             Wheel("pytickersymbols==1.17.10"), organisations.company_passages),
-    _source("universities", "world-universities: universities by country", "ISC", 0.004,
+    _source("universities", "world-universities: universities by country", "none stated; facts only", 0.004,
             NpmPackage("world-universities@1.0.0"),
             _with_country_names(organisations.university_passages)),
     _source("airports", "airportsdata: airports with an IATA code", "MIT", 0.004,
