@@ -31,12 +31,14 @@ UNKNOWN = "a word has no vector"
 class Plan:
     """One relation's instances by probe; `number` is its place among the chosen relations.
 
+    reads_sentences: whether the judge is a model; baselines see the pairs alone.
     train, test: the halves (supervised); unsupervised only `test` is used.
     """
 
     number: int
     relation: AnalogyRelation
     options: ProbeOptions
+    reads_sentences: bool
     test: dict[Probe, list[Instance]]
     train: dict[Probe, list[Instance]] | None = None
 
@@ -102,7 +104,6 @@ class Plan:
             "rank_raw": ranks,
             "rank_filtered": ranks,
             "first": first,
-            "first_filtered": first,
             "negative": negatives,
             "score": _nullable(values[:, 0]),
             "negative_score": _nullable(values[:, 1]),
@@ -117,6 +118,9 @@ class Plan:
         }
 
     def _text(self, query: Pair, pair: Pair) -> str:
+        """The sentence that a model is asked; empty for a baseline."""
+        if not self.reads_sentences:
+            return ""
         return fill(resolve_template(self.options.template), (*query, *pair)).text
 
     def _rows(self, probes: Sequence[Probe]) -> list[tuple[Pair, Pair]]:
@@ -213,20 +217,32 @@ def _both(instance: Instance) -> list[_Row]:
 
 
 def plan_unsupervised(
-    number: int, relation: AnalogyRelation, probes: Sequence[Probe], options: ProbeOptions
+    number: int,
+    relation: AnalogyRelation,
+    probes: Sequence[Probe],
+    options: ProbeOptions,
+    *,
+    reads_sentences: bool,
 ) -> Plan:
+    """A relation's instances, all of its pairs together. Raises ProbeImpossible."""
     test = {
         probe: make_probe(
             relation, probe, seed=options.seed, limit=options.limit, strict=options.strict
         )
         for probe in probes
     }
-    return Plan(number, relation, options, test)
+    return Plan(number, relation, options, reads_sentences, test)
 
 
 def plan_supervised(
-    number: int, relation: AnalogyRelation, probes: Sequence[Probe], options: ProbeOptions
+    number: int,
+    relation: AnalogyRelation,
+    probes: Sequence[Probe],
+    options: ProbeOptions,
+    *,
+    reads_sentences: bool,
 ) -> Plan:
+    """A relation's instances, half of its pairs each to train and test. Raises ProbeImpossible."""
     halves = split_pairs(distinct_pairs(relation), seed=options.seed, name=relation.name)
     if min(len(half) for half in halves) < 3:
         raise ProbeImpossible(
@@ -248,7 +264,7 @@ def plan_supervised(
         }
         for part, half in zip(("train", "test"), halves, strict=True)
     )
-    return Plan(number, relation, options, test, train)
+    return Plan(number, relation, options, reads_sentences, test, train)
 
 
 def make_result(relation: AnalogyRelation, table: pa.Table) -> RelationResult:

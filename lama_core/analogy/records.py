@@ -262,7 +262,7 @@ def save_probe_run(
     info = _info(spec, details, part, seconds)
     try:
         write_facts(rows, part / FACTS_FILE)
-        text = json.dumps(asdict(details), ensure_ascii=False, indent=1, allow_nan=False)
+        text = json.dumps(asdict(details), ensure_ascii=False, allow_nan=False)
         write_text_whole(part / PROBE_FILE, text + "\n")
         write_info(info, part / RUN_FILE)
         for leftover in part.glob("rows-*"):

@@ -162,15 +162,19 @@ class _Sitting:
         return [self._save(spec, plans, seconds) for spec in self.specs]
 
     def _plans(self) -> list[Plan]:
-        supervised = self.specs[0].setting == "supervised"
+        make = plan_supervised if self.specs[0].setting == "supervised" else plan_unsupervised
         plans: list[Plan] = []
         probes = [spec.probe for spec in self.specs]
         for number, relation in enumerate(self.work.chosen()):
             try:
-                if supervised:
-                    plans.append(plan_supervised(number, relation, probes, self.work.options))
-                else:
-                    plans.append(plan_unsupervised(number, relation, probes, self.work.options))
+                plan = make(
+                    number,
+                    relation,
+                    probes,
+                    self.work.options,
+                    reads_sentences=self.judge.method == "model",
+                )
+                plans.append(plan)
             except ProbeImpossible as error:
                 self.left_out.append(LeftOut(relation.name, str(error)))
         if not plans:
