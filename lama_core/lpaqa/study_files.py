@@ -9,7 +9,8 @@ Each file is written under another name first and renamed when whole; the JSON l
 """
 
 import json
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -81,13 +82,26 @@ def bundled_studies_dir() -> Path:
     return ASSETS / "prompts"
 
 
-def list_studies(folders: Sequence[Path] | None = None) -> tuple[StudyInfo, ...]:
-    """Studies with at least one finished relation: the user's own, newest first, then bundled."""
+def list_studies(
+    folders: Sequence[Path] | None = None, *, on_problem: Callable[[str], None] | None = None
+) -> tuple[StudyInfo, ...]:
+    """Studies with at least one finished relation: the user's own, newest first, then bundled.
+
+    on_problem: told of each study that can't be read; without it the first raises UserError.
+    """
     found = []
     for folder in (studies_dir(), bundled_studies_dir()) if folders is None else folders:
         paths = sorted(folder.glob(f"*/{STUDY_FILE}"), key=lambda path: -path.stat().st_mtime)
-        infos = (read_study_info(path.parent) for path in paths)
-        found += [info for info in infos if info.relations()]
+        for path in paths:
+            try:
+                info = read_study_info(path.parent)
+            except UserError as error:
+                if on_problem is None:
+                    raise
+                on_problem(str(error))
+                continue
+            if info.relations():
+                found.append(info)
     return tuple(found)
 
 
@@ -182,7 +196,7 @@ def load_relation(info: StudyInfo, relation: str) -> RelationStudy:
             return _study(raw, {name: arrays[name] for name in arrays.files})
     except OSError as error:
         raise UserError(f"{path} can't be read ({error}): make the study again.") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
         raise UserError(f"{path} is damaged ({error}): make the study again.") from error
 
 

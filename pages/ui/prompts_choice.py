@@ -9,6 +9,7 @@ from lama_core.lpaqa.prompt_sets import TITLES
 from lama_core.lpaqa.study import RelationStudy
 from lama_core.lpaqa.study_files import StudyInfo, list_studies, load_relation, read_label
 from pages.ui.colours import model_colours
+from pages.ui.messages import show_fault
 from pages.ui.state import BOUND, title_of
 
 FIRST_RELATIONS = ("P36", "P103", "P19")
@@ -67,7 +68,7 @@ class PromptsChoice:
 
 def choose_study() -> PromptsChoice | None:
     """The widgets in one row; None while there is no study at all."""
-    studies = {info.folder.name: info for info in list_studies()}
+    studies = {info.folder.name: info for info in list_studies(on_problem=show_fault)}
     if not studies:
         return None
     models = {name: f"{title_of(info.model)} on {info.dataset}" for name, info in studies.items()}
@@ -127,7 +128,7 @@ def all_relations(info: StudyInfo) -> tuple[RelationStudy, ...]:
             try:
                 found.append(load_relation(info, name))
             except UserError as error:
-                st.warning(str(error).replace("[", "\\["))
+                show_fault(str(error))
         kept = (mark, tuple(found))
         st.session_state["prompts studies"] = kept
     studies: tuple[RelationStudy, ...] = kept[1]

@@ -215,3 +215,26 @@ def test_a_data_folder_without_lpaqa_is_refused(tmp_path: Path) -> None:
     (tmp_path / "lama").mkdir()
     with pytest.raises(UserError, match="no folder 'lpaqa'"):
         reproduce_jiang2020("hash", data=tmp_path, load=hash_model)
+
+
+def test_a_damaged_study_is_named_and_the_others_are_listed(data: Path, tmp_path: Path) -> None:
+    _study(data, tmp_path / "out")
+    broken = tmp_path / "out" / "broken"
+    broken.mkdir()
+    (broken / "study.json").write_text("{", encoding="utf-8")
+    problems: list[str] = []
+    found = list_studies([tmp_path / "out"], on_problem=problems.append)
+    assert len(found) == 1
+    assert len(problems) == 1
+    assert "broken" in problems[0]
+    with pytest.raises(UserError, match="damaged"):
+        list_studies([tmp_path / "out"])
+
+
+def test_a_relation_whose_arrays_are_cut_off_is_refused(data: Path, tmp_path: Path) -> None:
+    _study(data, tmp_path / "out")
+    info = list_studies([tmp_path / "out"])[0]
+    path = info.folder / "P19.npz"
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(UserError, match="make the study again"):
+        load_relation(info, "P19")
