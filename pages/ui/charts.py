@@ -18,7 +18,7 @@ Colours = Mapping[str, str]
 CLEAR = "rgba(0,0,0,0)"
 FAINT = "rgba(128,128,128,0.25)"
 WHISKER = "rgba(128,128,128,0.95)"
-SCALE = [[0.0, "#c4532f"], [0.5, "rgba(128,128,128,0.08)"], [1.0, "#2576b5"]]
+SCALE = [[0.0, "#a8431f"], [0.5, "#7a838e"], [1.0, "#1f6aa5"]]  # white text is read on all of it
 MOST_LETTERS = 30
 MOST_BARS = 3  # more runs than this stand as points on one line a relation
 
@@ -31,7 +31,7 @@ def show(
     title: what a screen reader says, and the picture's file name. footnote: how it was made, under
     the chart and in its picture.
     """
-    named = len(figure.data) > 1  # then a legend stands above
+    named = sum(trace.showlegend is not False for trace in figure.data) > 1  # a legend above
     figure.update_layout(
         paper_bgcolor=CLEAR,
         plot_bgcolor=CLEAR,
@@ -341,6 +341,7 @@ def correlation_matrix(matrix: pd.DataFrame) -> go.Figure:
             ygap=2,
             showscale=False,
             texttemplate="%{z:.2f}",
+            textfont={"color": "white"},
             hovertemplate="%{y} with %{x}: %{z:.3f}<extra></extra>",
             hoverongaps=False,
         )

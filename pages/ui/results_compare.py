@@ -29,7 +29,8 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
     st.markdown("#### Two runs on the same facts")
     runs = list(listing)
     shown = [run.id for run in choice.runs]
-    ids = shown + [run.id for run in runs if run.id not in shown]
+    others = sorted(runs, key=lambda run: run.dataset != choice.runs[0].dataset)
+    ids = shown + [run.id for run in others if run.id not in shown]
     if len(ids) < 2:
         st.info("Two runs are needed: make another under **New run**.", icon=":material/info:")
         return

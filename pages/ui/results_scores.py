@@ -307,7 +307,7 @@ def draw_types(choice: RunChoice) -> None:
         st.info("None of these relations has a type in the data.", icon=":material/info:")
         return
     sources = list(dict.fromkeys(means["source"]))
-    source = sources[0]
+    source = max(sources, key=lambda name: int((relations["source"] == name).sum()))
     if len(sources) > 1:
         chosen = st.segmented_control(
             "Source", sources, default=source, required=True, key="type_source", bind=BOUND
