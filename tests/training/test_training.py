@@ -72,6 +72,16 @@ def test_a_run_stopped_half_way_ends_with_the_same_weights(
         assert torch.equal(value, dict(model.named_parameters())[name]), name
 
 
+def test_a_run_in_bf16_resumes_exactly_too(
+    tiny_encoder: Path, text_file: Path, tmp_path: Path
+) -> None:
+    settings = replace(SETTINGS, steps=20, precision="bf16")
+    whole, _ = run(settings, tiny_encoder, text_file, tmp_path / "whole")
+    first, _ = run(settings, tiny_encoder, text_file, tmp_path / "run", stop_after=7)
+    second, _ = run(settings, tiny_encoder, text_file, tmp_path / "run")
+    assert first.losses + second.losses == whole.losses
+
+
 def test_the_same_seed_gives_the_same_loss_and_another_seed_another(
     whole_run: tuple[Trained, torch.nn.Module], tiny_encoder: Path, text_file: Path, tmp_path: Path
 ) -> None:
