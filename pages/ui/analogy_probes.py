@@ -1,5 +1,6 @@
 """The Probes tab: accuracies of finished probe runs beside the paper's, down to the decisions."""
 
+import shlex
 from collections.abc import Sequence
 from typing import cast
 
@@ -76,6 +77,7 @@ def _choose(
     datasets = list(dict.fromkeys(run.info.dataset for run in runs))
     data = data_box.selectbox("Data", datasets, key="data", bind=BOUND)
     of_data = [run for run in runs if run.info.dataset == data]
+    of_data.sort(key=lambda run: run.details.method != "model")  # baselines last
     models = list(dict.fromkeys(run.info.model for run in of_data))
     chosen = models_box.multiselect(
         "Models", models, default=models, key="probed", bind=BOUND, format_func=state.title_of,
@@ -172,9 +174,14 @@ def _draw_kinds(
     st.caption(f"{plain(made)}. The dashed line is chance.")
     wide = _wide(table, [*colours, *published], order)
     st.dataframe(wide, hide_index=True, width="stretch")
-    command = "python -m lama_core analogy probe --json " + " ".join(
-        dict.fromkeys(f"--dataset {run.info.dataset} --model {run.info.model}" for run in runs)
-    )
+    first = runs[0]
+    words = ["python", "-m", "lama_core", "analogy", "probe", "--dataset", first.info.dataset]
+    for method, model in dict.fromkeys((run.details.method, run.info.model) for run in runs):
+        words += [f"--{method}", model]
+    words += ["--setting", setting, "--template", first.details.options.template]
+    limit = first.details.options.limit
+    words += ["--limit", str(limit)] if limit else []
+    command = shlex.join(words)
     draw_take_away(
         "analogy-probes",
         lambda: pd.DataFrame([vars_of(line) for line in (*accuracies(runs, by="kind"), *beside)]),
