@@ -1,0 +1,1 @@
+"""The commands of `prompts`, by what they do: make prompts, study them, analyse studies."""
