@@ -359,7 +359,7 @@ def differences(table: pd.DataFrame, names: tuple[str, str], colours: Sequence[s
     table = table.assign(label=[_short(label) for label in table["label"]])
     value = 100 * table["difference"]
     sure = (table["low"] > 0) | (table["high"] < 0)
-    colour = np.where(value < 0, colours[0], colours[1])
+    colour = np.select([value < 0, value > 0], list(colours), WHISKER)
     figure = go.Figure(
         go.Scatter(
             x=value,

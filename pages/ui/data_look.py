@@ -101,17 +101,18 @@ def _draw_relation(dataset: Dataset, relation: Relation) -> None:
     facts = dataset.facts_of(relation.name)
     with right:
         st.markdown(f"#### {len(facts):,} facts")
+        shown = facts[:MOST_FACTS]
+        table = pd.DataFrame(
+            {
+                "subject": [fact.subject for fact in shown],
+                "object": [fact.object for fact in shown],
+                "sentence": [fact.sentences[0] if fact.sentences else None for fact in shown],
+                "sentences": [len(fact.sentences) or None for fact in shown],
+                "origin": [fact.origin or None for fact in shown],
+            }
+        )
         st.dataframe(
-            [
-                {
-                    "subject": fact.subject,
-                    "object": fact.object,
-                    "sentence": fact.sentences[0] if fact.sentences else None,
-                    "sentences": len(fact.sentences),
-                    "origin": fact.origin or None,
-                }
-                for fact in facts[:MOST_FACTS]
-            ],
+            table.dropna(axis="columns", how="all"),
             hide_index=True,
             placeholder="",
             height=420 if len(facts) > 10 else "content",

@@ -1,5 +1,6 @@
 """The list of knowledge sources, and the ways to get one: fetch it, or import it."""
 
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -128,14 +129,8 @@ def draw_import() -> None:
     if job is not None and job.running:
         _draw_progress(IMPORT, "")
         return
-    if job is not None and job.error:
-        show_fault(job.error)
-    elif job is not None and not job.cancelled:
-        before = st.session_state.get("sources before", ())
-        new = [name for name in library.installed_names() if name not in before]
-        st.success(
-            "Imported: " + plain(", ".join(new) or "it is in the list"), icon=":material/check:"
-        )
+    if job is not None:
+        _end_import(job)
     with st.form("import", border=False):
         path = st.text_input(
             "Folder, archive or table on this machine",
@@ -154,9 +149,28 @@ def draw_import() -> None:
             st.rerun()
 
 
+def _end_import(job: jobs.Job) -> None:
+    """Say how an import ended, once; a new source is opened."""
+    jobs.forget(IMPORT)
+    if "upload" in st.session_state:
+        shutil.rmtree(st.session_state.pop("upload"), ignore_errors=True)
+    if job.error:
+        show_fault(job.error)
+    elif job.cancelled:
+        st.caption("Cancelled; nothing half-made was kept.")
+    else:
+        before = st.session_state.get("sources before", ())
+        new = [name for name in library.installed_names() if name not in before]
+        st.toast(plain(f"Imported: {', '.join(new) or 'read again'}"), icon=":material/check:")
+        if new:
+            st.session_state["source later"] = new[0]
+            st.rerun()
+
+
 def _keep(upload: "st.runtime.uploaded_file_manager.UploadedFile") -> str:
     """The uploaded file on disk, under its own name."""
     folder = Path(tempfile.mkdtemp(prefix="lama-import-"))
+    st.session_state["upload"] = str(folder)
     path = folder / Path(upload.name).name
     path.write_bytes(upload.getbuffer())
     return str(path)

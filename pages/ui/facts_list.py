@@ -63,7 +63,7 @@ def make_table(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> pd.DataF
         "gold in data": facts["object_count"].to_numpy(),
     }
     if facts["prompt"].any():
-        columns["prompt"] = facts["prompt"].to_numpy()
+        columns["query"] = facts["query"].to_numpy()  # the same fact is asked in several ways
     for number, name in enumerate(choice.names):
         run = joined.runs[number]
         right = joined.right(number, choice.k)[rows]
