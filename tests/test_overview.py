@@ -5,6 +5,7 @@ import pytest
 
 from lama_core import metrics
 from lama_core.bench.pages import make_runs
+from lama_core.bench.pages import run as run_benchmark
 from lama_core.metrics.overview import precision_samples, relation_figures, summarise
 from lama_core.metrics.tables import BYS
 from lama_core.runs import Run
@@ -45,3 +46,10 @@ def test_made_up_runs_are_read_like_any_other(runs: tuple[Run, ...]) -> None:
     run = runs[0]
     assert run.info.n + run.info.n_excluded == len(run.facts) == 400
     assert run.top.words.shape == (400, 10)
+
+
+def test_the_benchmark_measures_every_click_beside_its_bound() -> None:
+    rows = run_benchmark(n_facts=300, repetitions=1)
+    clicks = [row for row in rows if row.what.startswith(("Results: tables", "Facts: text"))]
+    assert len(clicks) == 3
+    assert all(row.ours > 0 and row.limit == 0.3 for row in clicks)

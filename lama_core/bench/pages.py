@@ -6,7 +6,7 @@ is drawing.
 """
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -20,6 +20,13 @@ from lama_core.bench import BenchRow
 from lama_core.block_log import TOP_K
 from lama_core.facts_table import SCHEMA, write_facts
 from lama_core.metrics.answers import AnswerFilter, fallbacks, join_answers
+from lama_core.metrics.overview import (
+    PrecisionSamples,
+    precision_samples,
+    relation_figures,
+    summarise,
+)
+from lama_core.metrics.tables import BYS
 from lama_core.runs import FACTS_FILE, RUN_FILE, RelationInfo, Run, RunInfo, read_info, write_info
 from lama_core.types import RelationType
 
@@ -169,9 +176,17 @@ def run(*, n_facts: int = N_FACTS, repetitions: int = 5, **_options: object) -> 
         cold, _ = _timed(lambda: [run.facts for run in runs], 1)
         chosen = [relation.name for relation in runs[0].info.relations][:20]
         answers = join_answers(runs)
+        figures = [relation_figures(run) for run in runs]
+        samples = [precision_samples(run, 1) for run in runs]
+
+        def tables(precision: Sequence[PrecisionSamples], relations: Sequence[str] = ()) -> None:
+            for by in BYS:
+                for known, sampled in zip(figures, precision, strict=True):
+                    summarise(known, sampled, by=by, relations=relations)
+
         clicks: dict[str, Callable[[], object]] = {
-            "Results: table, another k": lambda: metrics.score_table(runs, k=10),
-            "Results: table, other relations": lambda: metrics.score_table(runs, relations=chosen),
+            "Results: tables, another k": lambda: tables([precision_samples(r, 10) for r in runs]),
+            "Results: tables, other relations": lambda: tables(samples, chosen),
             "Results: curves": lambda: metrics.precision_curves(runs),
             "Results: rank histogram": lambda: metrics.rank_histogram(runs),
             "Results: calibration": lambda: [metrics.calibrate(run) for run in runs],
@@ -184,6 +199,11 @@ def run(*, n_facts: int = N_FACTS, repetitions: int = 5, **_options: object) -> 
         }
         rows = [
             BenchRow("runs read from disk", "s", cold, limit=FIRST_SECONDS, limit_name=BOUND),
+            BenchRow(
+                "Results: figures that no click changes, once",
+                "s",
+                _timed(lambda: [relation_figures(run) for run in runs], 3)[0],
+            ),
             BenchRow("Facts: runs joined, once", "s", _timed(lambda: join_answers(runs), 3)[0]),
         ]
         for what, click in clicks.items():
