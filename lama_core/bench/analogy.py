@@ -18,7 +18,7 @@ from lama_core.bench.cloze import CAUSAL, MASKED, medians
 from lama_core.datasets.base import AnalogyRelation
 
 REPETITIONS = 3
-N_EACH = 30
+N_EACH = 10
 LIMIT = "bare forward passes, scored positions only"
 PEER = "sentence by sentence"
 PAIRS = (
