@@ -207,7 +207,7 @@ def reproduce(
             )
             for row in found.rows
         ],
-        title="\nP@1 in percent",
+        title="\nIn percent: P@1, or accuracy for analogies",
         right=("n", "ours", "paper", "difference"),
     )
     for number, reason in enumerate(reasons, start=1):
