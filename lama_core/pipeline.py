@@ -18,7 +18,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from lama_core.block_log import Block, BlockLog
-from lama_core.candidates import Candidates, resolve_candidates
+from lama_core.candidates import Candidates
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.library import dataset_names
 from lama_core.errors import UserError, did_you_mean
@@ -42,6 +42,7 @@ from lama_core.runs import (
     runs_dir,
     write_info,
 )
+from lama_core.settings import named_candidates
 
 LOG_FILE = "blocks.log"
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "pyarrow")
@@ -364,15 +365,10 @@ def choose_candidates(name: str, models: Sequence[BlankFiller]) -> Candidates:
 
     Raises UserError for an unknown name, or a list that isn't there.
     """
-    vocabularies = [model.vocabulary for model in models]
     if name == "relation":
         plain = Candidates("relation", ())
-        return plain if all(vocabulary.cased for vocabulary in vocabularies) else plain.folded()
-    if name == "lama":
-        from lama_core.datasets.library import lama_vocabulary_path
-
-        return resolve_candidates(name, vocabularies, lama=lama_vocabulary_path())
-    return resolve_candidates(name, vocabularies)
+        return plain if all(model.vocabulary.cased for model in models) else plain.folded()
+    return named_candidates(name, models)
 
 
 def _context(wanted: Context | None, model: BlankFiller) -> Context:
