@@ -32,6 +32,8 @@ N_QUERIES = 512
 REPETITIONS = 5
 PIPELINE_BATCH = 32
 LOAD_SECONDS = 3.0  # what a second load may take
+ANSWER_SECONDS = 2.0  # what the embedded model's first answer may take
+ANSWER_MEBIBYTES = 400.0
 PAGE_SECONDS = 3.0  # what the first page may take
 BOUND = "the bound this project sets itself"
 WARM_TEXT = "The capital of France is [MASK]."
@@ -228,30 +230,58 @@ def warm_answers(repetitions: int) -> list[BenchRow]:
 def seconds_in_a_fresh_process(code: str) -> float:
     """Seconds that a Python process takes from start to end for a piece of code."""
     start = time.perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, capture_output=True)
+    in_a_fresh_process(code)
     return time.perf_counter() - start
+
+
+def in_a_fresh_process(code: str) -> str:
+    """What a piece of code prints in a Python process of its own."""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, encoding="utf-8")
+    return done.stdout
+
+
+def peak_mebibytes(code: str) -> float:
+    """The most memory that a fresh process held while it ran the code, in units of 2^20 bytes."""
+    tell = "; import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    return int(in_a_fresh_process(code + tell).split()[-1]) / 1024  # Linux counts KiB
 
 
 def loading(repetitions: int) -> list[BenchRow]:
     """Loading a model that is on the disk already, in a fresh process, imports included."""
-    rows = []
-    for name in (CAUSAL, MASKED):
-        if locate(find_model(name)) is None:
-            continue
-        load = f"from lama_core.models.loader import load_model; load_model({name!r})"
-        imports = "import torch, transformers"
-        ours, bare = medians(
-            [
-                lambda code=load: seconds_in_a_fresh_process(code),  # type: ignore[misc]
-                lambda code=imports: seconds_in_a_fresh_process(code),  # type: ignore[misc]
-            ],
-            repetitions,
-        )
-        rows.append(
-            BenchRow(f"load {name} in a fresh process", "s", ours, bare, imports, LOAD_SECONDS,
-                     BOUND)
-        )  # fmt: skip
-    return rows
+    if locate(find_model(CAUSAL)) is None:
+        return []
+    load = f"from lama_core.models.loader import load_model; load_model({CAUSAL!r})"
+    imports = "import torch, transformers"
+    ours, bare = medians(
+        [lambda: seconds_in_a_fresh_process(load), lambda: seconds_in_a_fresh_process(imports)],
+        repetitions,
+    )
+    return [BenchRow(f"load {CAUSAL} in a fresh process", "s", ours, bare, imports, LOAD_SECONDS,
+                     BOUND)]  # fmt: skip
+
+
+def first_answer(repetitions: int) -> list[BenchRow]:
+    """The embedded model's first answer: the whole command, from start to end."""
+    ours = (
+        f"import sys; sys.argv[1:] = ['cloze', {WARM_TEXT!r}, '--model', {MASKED!r}]; "
+        "from lama_core.cli import make_app; make_app()(standalone_mode=False)"
+    )
+    usual = (
+        "from transformers import pipeline; "
+        f"print(pipeline('fill-mask', model={str(fetch(find_model(MASKED)).folder)!r})"
+        f"({WARM_TEXT!r}))"
+    )
+    ways = [lambda code=code: seconds_in_a_fresh_process(code) for code in (ours, usual)]
+    seconds = medians(ways, repetitions)
+    memory = [peak_mebibytes(code) for code in (ours, usual)]
+    what, peer = f"{MASKED} in a fresh process", "fill-mask pipeline"
+    return [
+        BenchRow(f"first answer of {what}", "s", seconds[0], seconds[1], peer, ANSWER_SECONDS,
+                 BOUND),
+        BenchRow(f"peak memory of {what}", "MiB", memory[0], memory[1], peer, ANSWER_MEBIBYTES,
+                 BOUND),
+    ]  # fmt: skip
 
 
 def first_page(repetitions: int) -> list[BenchRow]:
@@ -279,5 +309,6 @@ def run(*, n_queries: int = N_QUERIES, repetitions: int = REPETITIONS) -> list[B
         *agreement_of_precisions(n_queries),
         *warm_answers(4 * repetitions),
         *loading(repetitions),
+        *first_answer(repetitions),
         *first_page(repetitions),
     ]

@@ -2,16 +2,19 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lama_core.cli import show
-from lama_core.datasets import download, library
+from lama_core.datasets import library
 from lama_core.datasets.base import AnalogyDataset, Dataset
 from lama_core.datasets.catalog import source
 from lama_core.errors import UserError
 from lama_core.variants import Guess
+
+if TYPE_CHECKING:
+    from lama_core.datasets.download import Installed
 
 _JSON_FIELDS = (
     "name", "title", "kind", "installed", "n_relations", "n_facts", "licence", "citation",
@@ -80,15 +83,15 @@ def get(
     json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
 ) -> None:
     """Fetch a published source from its authors' address; a broken fetch is continued."""
+    from lama_core.datasets.download import get_dataset
+
     published = source(name)
     show_licence(published.title, published.licence, published.citation, published.note)
     if guesser and not compute:
         raise UserError("--guesser goes with --compute: add it, or leave the guesser out")
     guess = _guess_with(guesser) if guesser else None
     with show.progress() as report:
-        installed = download.get_dataset(
-            name, on_progress=report, repin=repin, compute=compute, guess=guess
-        )
+        installed = get_dataset(name, on_progress=report, repin=repin, compute=compute, guess=guess)
     _print_installed(installed, json=json)
 
 
@@ -103,8 +106,10 @@ def import_source(
     json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
 ) -> None:
     """Take a source that is on this machine already: what was read, what was left out and why."""
+    from lama_core.datasets.download import import_dataset
+
     with show.progress() as report:
-        installed = download.import_dataset(path, name=name, on_progress=report)
+        installed = import_dataset(path, name=name, on_progress=report)
     _print_installed(installed, json=json)
 
 
@@ -154,7 +159,7 @@ def _guess_with(model_name: str) -> Guess:
     return guess
 
 
-def _print_installed(installed: download.Installed, *, json: bool) -> None:
+def _print_installed(installed: "Installed", *, json: bool) -> None:
     dataset = installed.dataset
     if json:
         show.print_json(_record(installed))
@@ -171,7 +176,7 @@ def _print_installed(installed: download.Installed, *, json: bool) -> None:
     print(f"In {installed.folder}")
 
 
-def _record(installed: download.Installed) -> dict[str, object]:
+def _record(installed: "Installed") -> dict[str, object]:
     dataset = installed.dataset
     return {
         "name": dataset.name,

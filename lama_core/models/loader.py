@@ -183,18 +183,31 @@ def open_model(name: str, located: Located, kind: Kind, precision: str) -> "Mode
     otherwise be filled with random numbers), or the tokenizer is not a fast one.
     """
     import torch
+
+    from lama_core.models.bert import read_bert
+    from lama_core.models.masked import MaskedModel
+
+    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+    identity = f"{located.identity}/{precision}"
+    if kind == "masked" and (read := read_bert(located.folder, dtype)):
+        return MaskedModel(name, *read, identity=identity)
+    model, tokenizer = _by_transformers(name, located.folder, kind, dtype)
+    if kind == "masked":
+        return MaskedModel(name, model, tokenizer, identity=identity)
+    from lama_core.models.causal import CausalModel
+
+    return CausalModel(name, model, tokenizer, identity=identity)
+
+
+def _by_transformers(name: str, folder: Path, kind: Kind, dtype: Any) -> tuple[Any, Any]:
+    """The model and tokenizer of a folder, checked."""
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
     from transformers.utils import logging
-
-    from lama_core.models.causal import CausalModel
-    from lama_core.models.masked import MaskedModel
 
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     auto = AutoModelForMaskedLM if kind == "masked" else AutoModelForCausalLM
-    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     options = {"local_files_only": True, "trust_remote_code": False}
-    folder = located.folder
     model, report = _reading(
         folder,
         lambda: auto.from_pretrained(
@@ -213,5 +226,4 @@ def open_model(name: str, located: Located, kind: Kind, precision: str) -> "Mode
         raise UserError(f"{name}: its tokenizer has no fast version (tokenizer.json).")
     if kind == "masked" and tokenizer.mask_token_id is None:
         raise UserError(f"{name}: its tokenizer has no mask token, so it can't fill blanks.")
-    backend = MaskedModel if kind == "masked" else CausalModel
-    return backend(name, model, tokenizer, identity=f"{located.identity}/{precision}")
+    return model, tokenizer

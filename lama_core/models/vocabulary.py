@@ -40,6 +40,7 @@ class TokenVocabulary:
         self._tokenizer = tokenizer
         self.size = size
         self._backend = json.loads(tokenizer.backend_tokenizer.to_str())
+        self._backend["model"].pop("vocab")  # the tokenizer has it; a copy takes megabytes
         self._style = self._find_style()
 
     def _find_style(self) -> str:

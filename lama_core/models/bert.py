@@ -1,0 +1,352 @@
+"""BERT with torch alone: the first answer of a fresh process needs no import of transformers.
+
+That import takes twice as long as torch's own and most of the memory of a small model. The modules
+bear the names that transformers gives them, so a checkpoint's keys fit as they stand and the same
+places can be cut. A folder that is in any way out of the ordinary is left to transformers.
+Source: Devlin et al. 2019, sections 3 and 3.1; logits equal `BertForMaskedLM`'s to 1e-4 (test).
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+_FIXED: dict[str, set[object]] = {
+    "model_type": {"bert"},
+    "hidden_act": {"gelu"},
+    "position_embedding_type": {"absolute", None},
+    "is_decoder": {False, None},
+    "add_cross_attention": {False, None},
+    "tie_word_embeddings": {True, None},
+    "chunk_size_feed_forward": {0, None},
+    "quantization_config": {None},
+}
+_UNUSED = ("bert.pooler.", "cls.seq_relationship.")
+_SPECIAL = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+
+
+class BodyOutput(NamedTuple):
+    """last_hidden_state: [row, position, dim]. hidden_states: the embeddings and each layer's."""
+
+    last_hidden_state: torch.Tensor
+    hidden_states: tuple[torch.Tensor, ...] | None = None
+
+
+class HeadOutput(NamedTuple):
+    """logits: [row, position, vocabulary]."""
+
+    logits: torch.Tensor
+
+
+class BertMaskedLM(nn.Module):
+    """The encoder and its masked-LM head; called as transformers' `BertForMaskedLM` is."""
+
+    def __init__(self, config: SimpleNamespace) -> None:
+        super().__init__()
+        self.config = config
+        self.bert = _Body(config)
+        self.cls = _Heads(config)
+
+    @property
+    def base_model(self) -> nn.Module:
+        """The encoder without its head."""
+        return self.bert
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The table of word embeddings."""
+        return self.bert.embeddings.word_embeddings
+
+    def get_output_embeddings(self) -> nn.Module:
+        """The head's projection to the vocabulary."""
+        return self.cls.predictions.decoder
+
+    def forward(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None
+    ) -> HeadOutput:
+        """Logits of token ids int64 [row, position]; attention_mask is 1 where there is a token."""
+        states = self.bert(input_ids, attention_mask)[0]
+        return HeadOutput(self.cls.predictions(states))
+
+
+# torch's own modules of these names fill their weights with random numbers first.
+class _Linear(nn.Module):
+    def __init__(self, width_in: int, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(width, width_in))
+        self.bias = nn.Parameter(torch.empty(width))
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        return functional.linear(states, self.weight, self.bias)
+
+
+class _Norm(nn.Module):
+    def __init__(self, width: int, epsilon: float) -> None:
+        super().__init__()
+        self.weight, self.bias = (nn.Parameter(torch.empty(width)) for _ in range(2))
+        self.epsilon = epsilon
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        return functional.layer_norm(
+            states, self.weight.shape, self.weight, self.bias, self.epsilon
+        )
+
+
+class _Table(nn.Module):
+    def __init__(self, n_rows: int, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(n_rows, width))
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return functional.embedding(rows, self.weight)
+
+
+class _Body(nn.Module):
+    def __init__(self, config: SimpleNamespace) -> None:
+        super().__init__()
+        self.embeddings = _Embeddings(config)
+        layers = nn.ModuleList(_Layer(config) for _ in range(config.num_hidden_layers))
+        self.encoder = nn.ModuleDict({"layer": layers})
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        output_hidden_states: bool = False,
+    ) -> BodyOutput:
+        states = self.embeddings(input_ids)
+        seen = None
+        if attention_mask is not None and not bool(attention_mask.all()):
+            seen = attention_mask.bool()[:, None, None, :]
+        collected = [states]
+        for layer in cast(nn.ModuleList, self.encoder["layer"]):
+            states = layer(states, seen)
+            collected.append(states)
+        return BodyOutput(states, tuple(collected) if output_hidden_states else None)
+
+
+class _Embeddings(nn.Module):
+    def __init__(self, config: SimpleNamespace) -> None:
+        super().__init__()
+        width = config.hidden_size
+        self.word_embeddings = _Table(config.vocab_size, width)
+        self.position_embeddings = _Table(config.max_position_embeddings, width)
+        self.token_type_embeddings = _Table(config.type_vocab_size, width)
+        self.LayerNorm = _Norm(width, config.layer_norm_eps)
+
+    def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+        positions = self.position_embeddings.weight[: input_ids.shape[1]]
+        first_type = self.token_type_embeddings.weight[0]
+        return self.LayerNorm(self.word_embeddings(input_ids) + first_type + positions)
+
+
+class _Layer(nn.Module):
+    def __init__(self, config: SimpleNamespace) -> None:
+        super().__init__()
+        width, inner = config.hidden_size, config.intermediate_size
+        self.attention = _Attention(config)
+        self.intermediate = _Widened(width, inner)
+        self.output = _Added(inner, width, config.layer_norm_eps)
+
+    def forward(self, states: torch.Tensor, seen: torch.Tensor | None) -> torch.Tensor:
+        attended = self.attention(states, seen)[0]
+        return self.output(self.intermediate(attended), attended)
+
+
+class _Attention(nn.Module):
+    def __init__(self, config: SimpleNamespace) -> None:
+        super().__init__()
+        width = config.hidden_size
+        self.heads = config.num_attention_heads
+        names = ("query", "key", "value")
+        self.self = nn.ModuleDict({name: _Linear(width, width) for name in names})
+        self.output = _Added(width, width, config.layer_norm_eps)
+
+    def forward(self, states: torch.Tensor, seen: torch.Tensor | None) -> tuple[torch.Tensor]:
+        split = (*states.shape[:2], self.heads, -1)
+        query, key, value = (
+            self.self[name](states).view(split).transpose(1, 2)
+            for name in ("query", "key", "value")
+        )
+        mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=seen)
+        return (self.output(mixed.transpose(1, 2).reshape(states.shape), states),)
+
+
+class _Widened(nn.Module):
+    def __init__(self, width: int, inner: int) -> None:
+        super().__init__()
+        self.dense = _Linear(width, inner)
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        return functional.gelu(self.dense(states))
+
+
+class _Added(nn.Module):
+    """A projection, added to what went in before, and normalised."""
+
+    def __init__(self, width_in: int, width: int, epsilon: float) -> None:
+        super().__init__()
+        self.dense = _Linear(width_in, width)
+        self.LayerNorm = _Norm(width, epsilon)
+
+    def forward(self, states: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
+        return self.LayerNorm(self.dense(states) + before)
+
+
+class _Heads(nn.Module):
+    def __init__(self, config: SimpleNamespace) -> None:
+        super().__init__()
+        self.predictions = _Head(config)
+
+
+class _Head(nn.Module):
+    def __init__(self, config: SimpleNamespace) -> None:
+        super().__init__()
+        width = config.hidden_size
+        self.transform = nn.ModuleDict(
+            {
+                "dense": _Linear(width, width),
+                "LayerNorm": _Norm(width, config.layer_norm_eps),
+            }
+        )
+        self.decoder = _Linear(width, config.vocab_size)
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        states = self.transform["LayerNorm"](functional.gelu(self.transform["dense"](states)))
+        return self.decoder(states)
+
+
+class WordPieceTokenizer:
+    """A BERT tokenizer by the tokenizers library alone: the calls that the backends make of it."""
+
+    is_fast = True
+    bos_token_id = eos_token_id = None
+
+    def __init__(self, backend: Any, config: dict[str, Any]) -> None:
+        self.backend_tokenizer = backend
+        self.model_max_length = int(config.get("model_max_length", 10**30))
+        self.all_special_tokens = [config[name] for name in _SPECIAL]
+        self.all_special_ids = [backend.token_to_id(token) for token in self.all_special_tokens]
+        ids = dict(zip(_SPECIAL, self.all_special_ids, strict=True))
+        self.mask_token: str = config["mask_token"]
+        self.sep_token: str = config["sep_token"]
+        self.mask_token_id: int = ids["mask_token"]
+        self.pad_token_id: int = ids["pad_token"]
+        self.unk_token_id: int = ids["unk_token"]
+
+    def __len__(self) -> int:
+        return self.backend_tokenizer.get_vocab_size(with_added_tokens=True)
+
+    def __call__(
+        self,
+        text: str | Sequence[str],
+        *,
+        add_special_tokens: bool = True,
+        split_special_tokens: bool = False,
+        return_offsets_mapping: bool = False,
+        verbose: bool = True,
+    ) -> dict[str, Any]:
+        """`input_ids` and, if asked, `offset_mapping`; of a list of texts, lists of them."""
+        texts = [text] if isinstance(text, str) else list(text)
+        self.backend_tokenizer.encode_special_tokens = split_special_tokens
+        encoded = self.backend_tokenizer.encode_batch(texts, add_special_tokens=add_special_tokens)
+        result = {"input_ids": [one.ids for one in encoded]}
+        if return_offsets_mapping:
+            result["offset_mapping"] = [one.offsets for one in encoded]
+        if isinstance(text, str):
+            return {name: values[0] for name, values in result.items()}
+        return result
+
+    def convert_ids_to_tokens(self, ids: int | Sequence[int]) -> Any:
+        """The token of an id, or the tokens of several."""
+        if isinstance(ids, int):
+            return self.backend_tokenizer.id_to_token(ids)
+        return [self.backend_tokenizer.id_to_token(number) for number in ids]
+
+    def get_vocab(self) -> dict[str, int]:
+        """Token -> id, added tokens included."""
+        return dict(self.backend_tokenizer.get_vocab(with_added_tokens=True))
+
+
+def read_bert(folder: Path, dtype: torch.dtype) -> tuple[BertMaskedLM, WordPieceTokenizer] | None:
+    """The model and tokenizer of a folder that holds a plain BERT; None for anything else.
+
+    None also where a file is damaged or weights are missing: transformers then says what.
+    """
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        if any(config.get(name) not in allowed for name, allowed in _FIXED.items()):
+            return None
+        tokenizer = _read_tokenizer(folder)
+        model = _read_weights(folder, SimpleNamespace(**config), dtype) if tokenizer else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError):
+        return None
+    return (model, tokenizer) if model and tokenizer else None
+
+
+def _read_tokenizer(folder: Path) -> WordPieceTokenizer | None:
+    from tokenizers import Tokenizer
+
+    config = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    text = (folder / "tokenizer.json").read_text(encoding="utf-8")
+    stored = json.loads(text)
+    normalizer = stored["normalizer"]
+    plain = (
+        config["tokenizer_class"] in ("BertTokenizer", "BertTokenizerFast")
+        and all(isinstance(config[name], str) for name in _SPECIAL)
+        and stored["model"]["type"] == "WordPiece"
+        and stored["pre_tokenizer"]["type"] == "BertPreTokenizer"
+        and normalizer["type"] == "BertNormalizer"
+        # transformers takes these from the configuration, whatever the tokenizer's file says.
+        and config.get("do_lower_case", True) == normalizer["lowercase"]
+        and config.get("strip_accents") == normalizer["strip_accents"]
+        and config.get("tokenize_chinese_chars", True) == normalizer["handle_chinese_chars"]
+    )
+    if not plain:
+        return None
+    backend = Tokenizer.from_str(text)
+    backend.no_truncation()
+    backend.no_padding()
+    tokenizer = WordPieceTokenizer(backend, config)
+    return None if None in tokenizer.all_special_ids else tokenizer
+
+
+def _read_weights(folder: Path, config: SimpleNamespace, dtype: torch.dtype) -> BertMaskedLM | None:
+    from safetensors import SafetensorError, safe_open
+
+    model = BertMaskedLM(config)
+    table, projection = model.bert.embeddings.word_embeddings, model.cls.predictions.decoder
+    projection.weight = table.weight  # tied
+    wanted = {name: value.shape for name, value in model.named_parameters()}
+    found = {}
+    try:
+        with safe_open(folder / "model.safetensors", "pt") as stored:
+            for key in stored.keys():  # noqa: SIM118 (no mapping)
+                name = _our_name(key)
+                if name in wanted:
+                    found[name] = stored.get_tensor(key).to(dtype, copy=True)
+                elif not name.startswith(_UNUSED) and not name.endswith("position_ids"):
+                    return None
+    except SafetensorError:
+        return None
+    if {name: value.shape for name, value in found.items()} != wanted:
+        return None
+    model.load_state_dict(found, strict=False, assign=True)
+    projection.weight = table.weight
+    return model.requires_grad_(False).eval()
+
+
+def _our_name(key: str) -> str:
+    """A stored weight's name here."""
+    if key == "cls.predictions.bias":
+        return "cls.predictions.decoder.bias"
+    if key.startswith("cls.predictions.decoder."):  # a copy of what it is tied to
+        return _UNUSED[0]
+    # Early checkpoints name a normalisation's weights otherwise.
+    return key.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
+        "LayerNorm.beta", "LayerNorm.bias"
+    )
