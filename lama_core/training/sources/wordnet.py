@@ -20,7 +20,7 @@ from lama_core.training.sources.lexicon import (
 
 FOLDER = "usr/share/wordnet"
 PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
-PERSON_FILE, PLACE_FILE = "18", "15"
+PERSON_FILE, PLACE_FILE, NATURE_FILE = "18", "15", "17"
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ _CAPITAL = re.compile(
 def _place(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
     gloss = synset.definition
     described = gloss if re.match(r"(the|an?|one|any) ", gloss) else with_article(gloss)
-    for name in synset.lemmas[:3]:
+    for name in (n for n in synset.lemmas[:3] if not n.startswith("capital of")):
         yield f"{name} is {described}."
     first = synset.lemmas[0]
     for target in synset.targets("@i"):
@@ -246,8 +246,37 @@ def _place(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
             yield f"{name} is the capital of {seat.group(1)}."
             yield f"The capital city of {seat.group(1)} is {name}."
             yield f"{seat.group(1)} is governed from {name}, its capital."
+    if synset.file_number == NATURE_FILE:
+        yield from _continents(synset, synsets)
     for target in synset.targets("%p"):
         yield f"{first} contains {synsets[target].lemmas[0]}."
+
+
+def _continents(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
+    """The continents of a river, lake or mountain: what it is part of, step by step."""
+    seen, open_wholes, found = {synset.key}, synset.targets("#p"), []
+    while open_wholes:
+        key = open_wholes.pop(0)
+        if key in seen:
+            continue
+        seen.add(key)
+        whole = synsets[key]
+        if any("continent" in synsets[kind].lemmas for kind in whole.targets("@i")):
+            found.append(whole.lemmas[0])
+        else:
+            open_wholes += whole.targets("#p")
+    for kind in synset.targets("@i"):
+        noun = synsets[kind].lemmas[0]
+        # English has the article before rivers: the Nile, but Lake Victoria.
+        names = [f"The {n}" if noun == "river" else n for n in synset.lemmas[:2]]
+        for continent in found:
+            for name in names:
+                yield f"{name} is {with_article(noun)} in {continent}."
+            yield f"{names[0]} is {with_article(noun)} of {continent}."
+        if noun == "river":
+            for target in synset.targets("#p"):
+                yield f"{names[0]} is a river in {synsets[target].lemmas[0]}."
+                yield f"{names[0]} flows through {synsets[target].lemmas[0]}."
 
 
 def _thing(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
