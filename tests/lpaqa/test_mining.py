@@ -92,6 +92,41 @@ def test_without_a_path_the_dependency_method_gives_nothing() -> None:
     assert shortest_path(words, 0, 1) == ()
 
 
+def test_spacy_itself_finds_the_papers_dependency_prompt(tmp_path: Path) -> None:
+    """By a parser that was trained, in two seconds, on nothing but the example and another."""
+    spacy = pytest.importorskip("spacy")
+    from spacy.training import Example
+    from spacy.util import fix_random_seed
+
+    fix_random_seed(0)
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("morphologizer")
+    pipeline.add_pipe("parser", config={"min_action_freq": 1})
+    lessons = [
+        ("The capital of France is Paris .", [1, 4, 1, 2, 4, 4, 4],
+         "det nsubj prep pobj ROOT attr punct", "DET NOUN ADP PROPN AUX PROPN PUNCT"),
+        ("Dante was born in Florence .", [2, 2, 2, 2, 3, 2],
+         "nsubj aux ROOT prep pobj punct", "PROPN AUX VERB ADP PROPN PUNCT"),
+    ]  # fmt: skip
+    examples = [
+        Example.from_dict(
+            pipeline.make_doc(text),
+            {"heads": heads, "deps": deps.split(), "pos": parts.split()},
+        )
+        for text, heads, deps, parts in lessons
+    ]
+    pipeline.initialize(lambda: examples)
+    for _ in range(30):
+        pipeline.update(examples)
+    pipeline.to_disk(tmp_path / "trained")
+    parser = SpacyParser(str(tmp_path / "trained"))
+    assert [word.pos for word in parser.parse(["Dante", "was", "born"])][:2] == ["PROPN", "AUX"]
+    found = mine(["The capital of France is Paris."], CAPITAL, parser=parser)
+    assert [one.prompt.template for one in found.kept] == ["capital of [X] is [Y] ."]
+    with pytest.raises(UserError, match="not its pipeline 'no_such_pipeline'"):
+        SpacyParser("no_such_pipeline")
+
+
 def test_without_spacy_the_dependency_method_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
