@@ -3,7 +3,10 @@
 import errno
 import os
 import shutil
+import signal
+import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +22,7 @@ from lama_core.errors import UserError
 # What a dataset consists of; anything else in an imported folder is left behind.
 KEPT_SUFFIXES = {".jsonl", ".json", ".txt", ".csv", ".tsv", ".md", ".gz", ".tgz", ""}
 MAX_IMPORTED_BYTES = 4 << 30
+MAX_NAME = 60  # characters; a file system takes 255 bytes
 
 # Called with (what is going on, bytes so far, bytes in all or None).
 OnProgress = Callable[[str, int, int | None], None]
@@ -123,7 +127,7 @@ def import_dataset(
         raise UserError(f"there is no file or folder {path}")
     name = _safe_name(name or _stem(path.resolve()))
     if name in (library.STARTER, library.STARTER_ANALOGIES):
-        raise UserError(f"{name!r} is the project's own: give the import another name with --name")
+        raise UserError(f"{name!r} is the project's own: give the import another name")
     with _beside(name) as folder:
         if path.is_dir():
             _copy_folder(path, folder, on_progress)
@@ -134,6 +138,8 @@ def import_dataset(
             _check_total(path.stat().st_size)
             shutil.copyfile(path, folder / path.name)
         try:
+            if on_progress:
+                on_progress(f"reading {name}", 0, None)
             _unpack_nested(folder, MAX_IMPORTED_BYTES)
             _flatten(folder)
             return _settle(folder, name)
@@ -204,17 +210,41 @@ def _alone(name: str) -> Iterator[None]:
 def _beside(name: str) -> Iterator[Path]:
     """An empty folder beside the place of `name`, removed again unless it was moved away."""
     library.datasets_dir().mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=library.datasets_dir()))
+    with _unwound_when_terminated():
+        folder = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=library.datasets_dir()))
+        try:
+            yield folder
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise UserError(
+                    f"the disk is full: {name} was not installed; what was there before is "
+                    "untouched"
+                ) from error
+            raise
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _unwound_when_terminated() -> Iterator[None]:
+    """Let SIGTERM end the block as Ctrl-C does, so that what it was making is removed.
+
+    Only where nothing else handles it, and in the main thread, which alone may.
+    """
+    alone = threading.current_thread() is threading.main_thread()
+    if not alone or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def end(number: int, _: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not stop the removal
+        sys.exit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
     try:
-        yield folder
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise UserError(
-                f"the disk is full: {name} was not installed; what was there before is untouched"
-            ) from error
-        raise
+        yield
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _unpack(path: Path, folder: Path, max_bytes: int, on_progress: OnProgress | None) -> None:
@@ -291,4 +321,8 @@ def _safe_name(name: str) -> str:
     safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip(".-")
     if not safe:
         raise UserError(f"{name!r} can't name a dataset: use letters and digits")
+    if len(safe) > MAX_NAME:
+        raise UserError(
+            f"{safe[:20]!r}… is too long for a name: give one of at most {MAX_NAME} characters"
+        )
     return safe

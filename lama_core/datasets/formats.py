@@ -16,7 +16,7 @@ def detect(path: Path) -> Format:
     if path.is_file():
         if bats.is_analogies(path):
             return "analogies"
-        if path.suffix in table.SUFFIXES:
+        if path.suffix.lower() in table.SUFFIXES:
             return "table"
     elif path.is_dir():
         known: tuple[tuple[Format, Callable[[Path], object]], ...] = (
@@ -31,9 +31,11 @@ def detect(path: Path) -> Format:
                 return name
     else:
         raise UserError(f"there is no file or folder {path}")
+    tables = _tables(path) if path.is_dir() else []
     raise UserError(
         f"{path} is in no known format: expected LAMA's, LPAQA's, ParaRel's or BATS's folders, the "
         "Google analogies, or a CSV, TSV or JSONL table with subject and object"
+        + (f"; it holds {len(tables)} tables: give them one at a time" if tables else "")
     )
 
 
@@ -44,15 +46,29 @@ def root_of(folder: Path) -> Path:
         "lpaqa": lpaqa.find_root,
         "pararel": pararel.find_root,
         "analogies": bats.find_root,
-        "table": lambda path: path,
+        "table": _table_folder,
     }
     return finders[detect(folder)](folder) or folder
 
 
 def only_table(folder: Path) -> Path | None:
-    """The one table in `folder`, or None."""
-    tables = [child for child in sorted(folder.iterdir()) if child.suffix in table.SUFFIXES]
+    """The one table in `folder` or the folders under it, or None if there are none or several."""
+    tables = _tables(folder)
     return tables[0] if len(tables) == 1 else None
+
+
+def _tables(folder: Path) -> list[Path]:
+    """The tables in `folder` and the folders under it, without macOS's leftovers (`._x.csv`)."""
+    return [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.suffix.lower() in table.SUFFIXES and not path.name.startswith(".")
+    ]
+
+
+def _table_folder(folder: Path) -> Path | None:
+    found = only_table(folder)
+    return found.parent if found else None
 
 
 def load_facts(

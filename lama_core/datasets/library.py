@@ -69,7 +69,12 @@ def installed_names() -> tuple[str, ...]:
     """Names of what was fetched or imported, sorted."""
     folder = datasets_dir()
     children = sorted(folder.iterdir()) if folder.is_dir() else []
-    return tuple(child.name for child in children if (child / RECORD_FILE).is_file())
+    # A hidden one is half-made: it lies there until it is whole, or since a power cut.
+    return tuple(
+        child.name
+        for child in children
+        if not child.name.startswith(".") and (child / RECORD_FILE).is_file()
+    )
 
 
 def dataset_names() -> tuple[str, ...]:

@@ -53,11 +53,11 @@ def load(path: Path, *, name: str | None = None, licence: str = "", citation: st
     Raises UserError for another kind of file, a header without subject and object, or no usable
     row.
     """
-    if path.suffix not in SUFFIXES:
+    if path.suffix.lower() not in SUFFIXES:
         raise UserError(f"{path} is no table: expected a {', '.join(SUFFIXES)} file")
     dropped: list[Dropped] = []
     rows = _Rows()
-    read = iter_objects if path.suffix == ".jsonl" else _iter_csv
+    read = iter_objects if path.suffix.lower() == ".jsonl" else _iter_csv
     for number, row in read(path, path.name, dropped):
         try:
             rows.facts.append((number, _read_row(rows, row, path.stem, number)))
@@ -71,8 +71,11 @@ def load(path: Path, *, name: str | None = None, licence: str = "", citation: st
             unasked = f"{fact.relation} has no template and this row no sentence: nothing to ask"
             dropped.append(Dropped(path.name, number, unasked))
     if not facts:
-        first = f"; the first: {dropped[0]}" if dropped else ""
-        raise UserError(f"{path} has no usable row: {len(dropped)} were left out{first}")
+        if not dropped:
+            raise UserError(f"{path} has no usable row: give it a row a fact")
+        raise UserError(
+            f"{path} has no usable row: {len(dropped)} were left out; the first: {dropped[0]}"
+        )
     names = dict.fromkeys(fact.relation for fact in facts)
     relations = [_relation(rows, relation) for relation in names]
     report = ReadReport(tuple(sorted(dropped, key=lambda item: item.line)))
@@ -84,7 +87,7 @@ def load(path: Path, *, name: str | None = None, licence: str = "", citation: st
 def _iter_csv(path: Path, shown: str, dropped: list[Dropped]) -> Iterator[tuple[int, JsonObject]]:
     lines = iter_text_lines(path, shown, dropped)
     _, header_line = next(lines, (0, ""))
-    separator = "\t" if path.suffix == ".tsv" else max(",;\t", key=header_line.count)
+    separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t", key=header_line.count)
     header = [cell.strip().lower() for cell in next(csv.reader([header_line], delimiter=separator))]
     if not (set(header) & set(_SUBJECT) and set(header) & set(_OBJECT)):
         columns = ", ".join(header) or "none"

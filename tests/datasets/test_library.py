@@ -3,6 +3,9 @@
 import errno
 import re
 import shutil
+import signal
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -29,6 +32,7 @@ needs_shared = pytest.mark.skipif(
 
 RELATIONS = '{"relation": "P36", "template": "The capital of [X] is [Y].", "type": "1-1"}\n'
 FACTS = '{"sub_label": "Peru", "obj_label": "Lima"}\n{"sub_label": "Lima", "obj_label": "lima"}\n'
+TABLE = "subject,object,template\nFrance,Paris,[X] has [Y] .\n"
 
 
 @pytest.fixture(autouse=True)
@@ -91,6 +95,66 @@ def test_a_table_is_imported_under_the_name_it_is_given(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("subject,object,template\nPeru,Lima,[X]: [Y]\n")
     download.import_dataset(tmp_path / "t.csv", name="capitals of mine")
     assert load_dataset("capitals-of-mine").facts[0].object == "Lima"
+
+
+@pytest.mark.parametrize("wrapping", ["", "facts/", "facts/csv/"])
+def test_a_table_in_an_archive_is_imported(tmp_path: Path, wrapping: str) -> None:
+    path = tmp_path / "zipped.zip"
+    with zipfile.ZipFile(path, "w") as archived:
+        archived.writestr(f"{wrapping}OWN.CSV", TABLE)
+        archived.writestr("__MACOSX/._OWN.CSV", "\0")  # what a Mac adds
+    assert len(download.import_dataset(path).dataset.relations) == 1
+    dataset = load_dataset("zipped")
+    assert [fact.object for fact in dataset.facts] == ["Paris"]
+
+
+def test_several_tables_in_an_archive_are_refused_with_their_number(tmp_path: Path) -> None:
+    path = tmp_path / "two.zip"
+    with zipfile.ZipFile(path, "w") as archived:
+        archived.writestr("a.csv", TABLE)
+        archived.writestr("more/b.csv", TABLE)
+    with pytest.raises(UserError, match="it holds 2 tables: give them one at a time"):
+        download.import_dataset(path)
+
+
+@pytest.mark.parametrize("name", ["own.CSV", "own.Tsv", "own.JSONL"])
+def test_a_tables_ending_may_be_in_capitals(tmp_path: Path, name: str) -> None:
+    rows = {
+        "own.CSV": TABLE,
+        "own.Tsv": TABLE.replace(",", "\t"),
+        "own.JSONL": '{"subject": "France", "object": "Paris", "template": "[X] has [Y] ."}',
+    }
+    (tmp_path / name).write_text(rows[name])
+    download.import_dataset(tmp_path / name)
+    assert [fact.object for fact in load_dataset("own").facts] == ["Paris"]
+
+
+def test_a_name_that_no_file_system_takes_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(TABLE)
+    with pytest.raises(UserError, match="too long for a name"):
+        download.import_dataset(tmp_path / "t.csv", name="é" * 200)
+
+
+def test_a_half_made_source_is_not_listed(tmp_path: Path) -> None:
+    folder = download.import_dataset(make_lama(tmp_path / "mine")).folder
+    folder.rename(folder.with_name(".mine.half"))
+    assert library.installed_names() == ()
+
+
+def test_a_terminated_import_removes_what_it_was_making(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, shutil, sys\n"
+        "from pathlib import Path\n"
+        "from lama_core.datasets import download\n"
+        "shutil.copyfile = lambda *_: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "download.import_dataset(Path(sys.argv[1]))\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, str(make_lama(tmp_path / "mine"))],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 128 + signal.SIGTERM
+    assert leftovers() == [] and not any(library.datasets_dir().iterdir())
 
 
 def test_analogies_are_imported_and_loaded_as_such(tmp_path: Path) -> None:
