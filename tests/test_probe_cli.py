@@ -72,6 +72,20 @@ def test_probe_and_results_print_the_same_numbers_as_the_library(
     assert [line["mean_rank"] for line in lines[:3]] == table["mean_rank"].tolist()
 
 
+def test_a_relation_and_a_source_without_a_counted_fact_have_no_interval(
+    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (data / "ConceptNet").mkdir()
+    fact = {"uuid": "c", "sub": "a", "obj": "two words", "obj_label": "two words", "pred": "IsA",
+            "masked_sentences": ["An a is a [MASK] ."]}  # fmt: skip
+    (data / "ConceptNet" / "test.jsonl").write_text(json.dumps(fact) + "\n")
+    assert call(capsys, monkeypatch, *probe(data, "--model", "one"))[0] == 0
+    _, out, _ = call(capsys, monkeypatch, "results", "toy")
+    line = next(line for line in out.splitlines() if line.startswith("IsA"))
+    assert line.split()[-3:] == ["one", "0", "1"]
+    assert "one, ConceptNet: no mean, all its facts were left out" in out
+
+
 def test_results_by_source_name_the_source(
     data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

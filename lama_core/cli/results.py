@@ -243,7 +243,7 @@ def print_scores(runs: "Sequence[Run]", *, by: str, ranking: Ranking | None, as_
                 f"{line['n']:,}",
                 f"{line['n_excluded']:,}",
                 _percent(line["p_at_1"]),
-                f"{_percent(line['low'])} to {_percent(line['high'])}",
+                _interval(line["low"], line["high"]),
                 _percent(line["p_at_10"]),
                 "" if math.isnan(line["mrr"]) else f"{line['mrr']:.3f}",
                 _percent(line["macro_p_at_1"]),
@@ -265,9 +265,12 @@ def _print_means(run: "Run", ranking: Ranking) -> None:
 
     means = metrics.score_table([run], by="source", ranking=ranking).to_dict("records")
     for line in means:
+        if not line["n"]:
+            print(f"{run.info.model}, {line['source']}: no mean, all its facts were left out")
+            continue
         print(
             f"{run.info.model}, {line['source']}: mean P@1 over {line['n_relations']} relations "
-            f"{_percent(line['p_at_1'])} ({_percent(line['low'])} to {_percent(line['high'])}), "
+            f"{_percent(line['p_at_1'])} ({_interval(line['low'], line['high'])}), "
             f"P@10 {_percent(line['p_at_10'])}"
         )
 
@@ -350,6 +353,11 @@ def _number(value: object) -> object:
 
 def _percent(value: float) -> str:
     return "" if math.isnan(value) else f"{100 * value:.1f}"
+
+
+def _interval(low: float, high: float) -> str:
+    """`12.0 to 15.5`; empty where no fact counts."""
+    return "" if math.isnan(low) else f"{_percent(low)} to {_percent(high)}"
 
 
 def _shown(value: float | None) -> str:
