@@ -2,13 +2,12 @@
 
 import streamlit as st
 
-from lama_core.runs import list_runs
 from pages.ui import cache, links
 from pages.ui.facts_filters import choose_filters, draw_active
 from pages.ui.facts_list import draw_fallbacks, draw_rows
-from pages.ui.messages import faults_shown, show_fault
+from pages.ui.messages import faults_shown
 from pages.ui.router import draw_page
-from pages.ui.run_choice import choose_runs, draw_missing, draw_runs
+from pages.ui.run_choice import draw_runs, open_runs
 from pages.ui.state import BOUND
 
 VIEWS = ("Facts", "Wrong answers")
@@ -34,14 +33,11 @@ def main() -> None:
         "see the ten best answers, and to ask again in Cloze."
     )
     with faults_shown():
-        listing = list_runs()
-        for problem in listing.problems:
-            show_fault(problem)
-        if not len(listing):
+        opened = open_runs(links.FACTS)
+        if opened is None:
             draw_empty()
             return
-        choice = choose_runs(listing, links.FACTS)
-        draw_missing(choice, links.FACTS)
+        _, choice = opened
         chosen = choose_filters(choice)
         joined = cache.joined_answers(choice.runs, choice.ranking)
         rows = joined.select(chosen.filter)

@@ -2,14 +2,14 @@
 
 import streamlit as st
 
-from lama_core.runs import RunListing, list_runs
+from lama_core.runs import RunListing
 from pages.ui import links
-from pages.ui.messages import faults_shown, show_fault
+from pages.ui.messages import faults_shown
 from pages.ui.results_compare import draw_comparison
 from pages.ui.results_ranks import draw_calibration, draw_correlates, draw_curves, draw_ranks
 from pages.ui.results_scores import draw_scores, draw_types
 from pages.ui.router import draw_page
-from pages.ui.run_choice import RunChoice, choose_runs, draw_missing, draw_runs
+from pages.ui.run_choice import RunChoice, draw_runs, open_runs
 from pages.ui.run_form import draw_run_form
 from pages.ui.state import BOUND
 
@@ -53,14 +53,11 @@ def main() -> None:
         "the facts behind it."
     )
     with faults_shown():
-        listing = list_runs()
-        for problem in listing.problems:
-            show_fault(problem)
-        if not len(listing):
+        opened = open_runs(links.RESULTS)
+        if opened is None:
             draw_empty()
             return
-        choice = choose_runs(listing, links.RESULTS)
-        draw_missing(choice, links.RESULTS)
+        listing, choice = opened
         draw_tabs(choice, listing)
         draw_runs(choice)
 

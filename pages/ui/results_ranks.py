@@ -96,20 +96,15 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
         ),
     )  # fmt: skip
     st.markdown("#### Spread of the ranks by model")
-    points = charts.show(
-        charts.rank_boxes(boxes, choice.colours, "rank of the gold"),
+    _draw_boxes(
+        choice,
+        boxes,
         "box chart",
+        axis="rank of the gold",
         title="Ranks by model",
-        footnote=choice.footnote(),
-        picture=choice.picture,
+        caption="Box: the middle half of the facts; whiskers: 90 % of them; diamond: the mean "
+        "rank. Click a bar or a diamond to see the facts.",
     )
-    st.caption(
-        "Box: the middle half of the facts; whiskers: 90 % of them; diamond: the mean rank. Click "
-        "a bar or a diamond to see the facts."
-    )
-    for point in points:
-        if "customdata" in point:
-            to_facts(choice, point["customdata"][0])
     lines = python_of(
         choice, "metrics.rank_histogram(runs, **options)\nmetrics.rank_quartiles(runs, **options)"
     )
@@ -150,20 +145,32 @@ def _draw_spread(choice: RunChoice, listing: RunListing) -> None:
         return pd.DataFrame(lines)
 
     table = _named(shown, cache.of_runs("spread", runs, choice.ranking, (), distribution))
-    points = charts.show(
-        charts.rank_boxes(table, shown.colours, "mean rank over ten sentences"),
+    _draw_boxes(
+        replace(shown, prompts=TEN_SENTENCES, exact=()),
+        table,
         "spread chart",
+        axis="mean rank over ten sentences",
         title="Average rank over ten sentences",
-        footnote=shown.footnote(),
+        caption="Each fact's rank is averaged over ten sentences that state it, for at most 100 "
+        "facts a relation: a narrow box means that the wording matters little.",
+    )
+
+
+def _draw_boxes(
+    choice: RunChoice, boxes: pd.DataFrame, key: str, *, axis: str, title: str, caption: str
+) -> None:
+    """A box a run; a click on its mean opens the run's facts."""
+    points = charts.show(
+        charts.rank_boxes(boxes, choice.colours, axis),
+        key,
+        title=title,
+        footnote=choice.footnote(),
         picture=choice.picture,
     )
-    st.caption(
-        "Each fact's rank is averaged over ten sentences that state it, for at most 100 facts a "
-        "relation: a narrow box means that the wording matters little."
-    )
+    st.caption(caption)
     for point in points:
         if "customdata" in point:
-            to_facts(replace(shown, prompts=TEN_SENTENCES, exact=()), point["customdata"][0])
+            to_facts(choice, point["customdata"][0])
 
 
 def draw_calibration(choice: RunChoice) -> None:

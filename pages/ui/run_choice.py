@@ -10,10 +10,10 @@ from typing import cast
 import streamlit as st
 
 from lama_core.ranking import Ranking
-from lama_core.runs import RunInfo, RunListing
+from lama_core.runs import RunInfo, RunListing, list_runs
 from pages.ui import links
 from pages.ui.colours import model_colours
-from pages.ui.messages import plain
+from pages.ui.messages import plain, show_fault
 from pages.ui.state import BOUND
 
 MAX_RUNS = 8
@@ -130,6 +130,21 @@ def run_names(runs: Sequence[RunInfo]) -> tuple[str, ...]:
         if len(set(names)) == len(names):
             return names
     return tuple(ways[-1](run) for run in runs)
+
+
+def open_runs(here: str) -> tuple[RunListing, RunChoice] | None:
+    """The finished runs, and the choice among them; None if there is no run to choose.
+
+    Says which runs can't be read, and which were asked for and aren't here.
+    """
+    listing = list_runs()
+    for problem in listing.problems:
+        show_fault(problem)
+    if not len(listing):
+        return None
+    choice = choose_runs(listing, here)
+    draw_missing(choice, here)
+    return listing, choice
 
 
 def choose_runs(listing: RunListing, here: str) -> RunChoice:
