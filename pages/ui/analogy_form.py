@@ -10,7 +10,7 @@ from lama_core.models.catalog import all_models, find_model
 from lama_core.models.sources import locate
 from lama_core.settings import DEFAULT_MODEL
 from pages.ui import cache, jobs
-from pages.ui.messages import faults_shown, plain, show_fault
+from pages.ui.messages import faults_shown, show_fault
 
 JOB = "an analogy probe"
 FIRST_LIMIT = 20
@@ -20,7 +20,7 @@ def draw_form() -> None:
     """Choose what to probe, start it, watch it."""
     job = jobs.find(JOB)
     if job is not None and job.running:
-        _draw_progress()
+        jobs.draw_progress(JOB, _describe)
         return
     if job is not None:
         _draw_ended(job)
@@ -86,16 +86,8 @@ def _choose() -> list[str]:
     return words
 
 
-@st.fragment(run_every=0.5)
-def _draw_progress() -> None:
-    job = jobs.find(JOB)
-    if job is None or not job.running:
-        st.rerun()
-        return
-    total = f": {job.done:,} of {job.total:,} decisions" if job.total else ""
-    st.progress(job.share or 0.0, text=plain(job.stage + total))
-    if st.button("Cancel", icon=":material/close:", key="cancel probe"):
-        job.cancel()
+def _describe(job: jobs.Job) -> str:
+    return f"{job.stage}: {job.done:,} of {job.total:,} decisions" if job.total else job.stage
 
 
 def _draw_ended(job: jobs.Job) -> None:

@@ -18,7 +18,7 @@ def draw_offer(entry: Entry) -> None:
     """A button that fetches the model, or the progress of a fetch that goes on."""
     job = jobs.find(entry.name)
     if job is not None and job.running:
-        _draw_progress(entry)
+        jobs.draw_progress(entry.name, _describe, lambda: locate(entry) is not None)
         return
     if job is not None and job.error:
         show_fault(job.error)
@@ -30,19 +30,7 @@ def draw_offer(entry: Entry) -> None:
     st.caption(f"{plain(entry.title)} is not on this machine yet. {plain(entry.note)}")
 
 
-@st.fragment(run_every=0.5)
-def _draw_progress(entry: Entry) -> None:
-    job = jobs.find(entry.name)
-    if job is None or not job.running:
-        if job is not None and locate(entry) is not None:
-            jobs.forget(entry.name)
-        st.rerun()
-        return
-    text = plain(job.stage)
+def _describe(job: jobs.Job) -> str:
     if job.total and job.total > 1000:
-        text += f": {job.done / 1e6:.0f} of {job.total / 1e6:.0f} MB"
-    elif job.total:
-        text += f": step {job.done} of {job.total}"
-    st.progress(job.share or 0.0, text=text)
-    if st.button("Cancel", key=f"cancel {entry.name}", icon=":material/close:"):
-        job.cancel()
+        return f"{job.stage}: {job.done / 1e6:.0f} of {job.total / 1e6:.0f} MB"
+    return f"{job.stage}: step {job.done} of {job.total}" if job.total else job.stage

@@ -9,7 +9,7 @@ from lama_core.models.catalog import all_models
 from lama_core.models.sources import locate
 from lama_core.settings import DEFAULT_MODEL
 from pages.ui import cache, jobs
-from pages.ui.messages import plain, show_fault
+from pages.ui.messages import show_fault
 
 JOB = "a study of prompts"
 
@@ -18,7 +18,7 @@ def draw_form() -> None:
     """Choose what to study, start it, watch it."""
     job = jobs.find(JOB)
     if job is not None and job.running:
-        _draw_progress()
+        jobs.draw_progress(JOB, _describe)
         return
     if job is not None:
         if job.cancelled:
@@ -92,14 +92,5 @@ def _choose() -> list[str] | None:
     return words
 
 
-@st.fragment(run_every=0.5)
-def _draw_progress() -> None:
-    job = jobs.find(JOB)
-    if job is None or not job.running:
-        st.rerun()
-        return
-    text = plain(job.stage)
-    text += f": {job.done:,} of {job.total:,}" if job.total else ""
-    st.progress(job.share or 0.0, text=text)
-    if st.button("Cancel", icon=":material/close:"):
-        job.cancel()
+def _describe(job: jobs.Job) -> str:
+    return f"{job.stage}: {job.done:,} of {job.total:,}" if job.total else job.stage

@@ -1,7 +1,6 @@
 """A probing run from the page: the command line's own `probe`, watched and cancelled."""
 
 import shlex
-import time
 
 import streamlit as st
 
@@ -13,7 +12,7 @@ from lama_core.questions import PROMPT_SETS
 from lama_core.runs import RunInfo, list_runs
 from lama_core.settings import DEFAULT_MODEL
 from pages.ui import cache, jobs, links
-from pages.ui.messages import faults_shown, plain, show_fault
+from pages.ui.messages import faults_shown, show_fault
 
 JOB = "a probing run"
 MOST_FACTS = 1_000_000  # a total above this counts bytes
@@ -44,7 +43,7 @@ def draw_run_form(here: str) -> None:
     """Choose what to run, start it, watch it; when it is whole the page shows it."""
     job = jobs.find(JOB)
     if job is not None and job.running:
-        _draw_progress()
+        jobs.draw_progress(JOB, _describe)
         return
     if job is not None:
         _draw_ended(job, here)
@@ -122,34 +121,17 @@ def _choose(names: list[str]) -> ProbeRequest:
     )
 
 
-@st.fragment(run_every=0.5)
-def _draw_progress() -> None:
-    job = jobs.find(JOB)
-    if job is None or not job.running:
-        st.rerun()
-        return
-    st.progress(job.share or 0.0, text=plain(_describe(job)))
-    if st.button("Cancel", icon=":material/close:"):
-        job.cancel()
-
-
 def _describe(job: jobs.Job) -> str:
-    """The stage, how much is done, and at what pace since this session first saw it."""
+    """The stage, how much is done, at what pace, and the time left."""
     if not job.total:
         return job.stage
     if job.total > MOST_FACTS:
         return f"{job.stage}: {job.done / 1e6:.0f} of {job.total / 1e6:.0f} MB"
     text = f"{job.stage}: {job.done:,} of {job.total:,} facts"
-    stage, since, before = st.session_state.get("pace", ("", 0.0, 0))
-    if stage != job.stage or job.done < before:
-        st.session_state["pace"] = (job.stage, time.monotonic(), job.done)
+    if not job.rate:
         return text
-    seconds = time.monotonic() - since
-    rate = (job.done - before) / seconds if seconds else 0.0
-    if not rate:
-        return text
-    minutes, left = divmod(round((job.total - job.done) / rate), 60)
-    return f"{text}, {rate:,.0f} a second, {minutes}:{left:02} left"
+    minutes, seconds = divmod(round((job.total - job.done) / job.rate), 60)
+    return f"{text}, {job.rate:,.0f} a second, {minutes}:{seconds:02} left"
 
 
 def _draw_ended(job: jobs.Job, here: str) -> None:
@@ -165,7 +147,7 @@ def _draw_ended(job: jobs.Job, here: str) -> None:
         runs = _runs_of(job)
         with st.container(horizontal=True, vertical_alignment="center"):
             facts = sum(run.n for run in runs)
-            st.success(f"Whole: {facts:,} facts scored.", icon=":material/check_circle:")
+            st.success(f"Finished: {facts:,} facts scored.", icon=":material/check_circle:")
             if runs and st.button("Show it", type="primary"):
                 jobs.forget(JOB)
                 ids = [run.id for run in runs]
