@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from lama_core import metrics
+from lama_core.errors import UserError
 from lama_core.metrics import Comparison
 from lama_core.runs import Run, RunInfo, RunListing
 from pages.ui import cache, charts, links
@@ -42,10 +43,18 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
         st.info("A run has no difference from itself: choose another.", icon=":material/info:")
         return
     pair = (by_id[a], by_id[b])
-    found: Comparison = cache.of_runs(
-        "comparison", pair, choice.ranking, choice.relations,
-        lambda both: _compare(both, choice), choice.k,
-    )  # fmt: skip
+    try:
+        found: Comparison = cache.of_runs(
+            "comparison", pair, choice.ranking, choice.relations,
+            lambda both: _compare(both, choice), choice.k,
+        )  # fmt: skip
+    except UserError as error:
+        st.info(
+            f"{plain(str(error))} Choose two runs on the same facts, or make another under "
+            "**New run**.",
+            icon=":material/info:",
+        )
+        return
     names = run_names(pair)
     _draw_summary(choice, pair, names, found)
     table = pd.DataFrame(

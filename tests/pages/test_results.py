@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from lama_core.bench.pages import make_runs
 from lama_core.metrics.answers import AnswerFilter, join_answers
-from lama_core.runs import Run, runs_dir
+from lama_core.runs import Run, list_runs, runs_dir
 from pages.ui.run_form import arguments_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,6 +91,16 @@ def test_published_values_stand_beside_ours_and_are_marked() -> None:
 def test_every_tab_is_drawn(tab: str) -> None:
     app = open_page("results", data="made-up", tab=tab)
     assert not app.error
+
+
+@pytest.mark.usefixtures("here")
+def test_two_runs_without_a_common_fact_are_no_fault(runs: tuple[Run, ...]) -> None:
+    other = next(run.id for run in list_runs() if run.dataset == "starter")
+    app = open_page(
+        "results", data="made-up", tab="Compare", run_a=runs[0].info.id, run_b=other
+    )  # fmt: skip
+    assert not app.error
+    assert any("Choose two runs on the same facts" in said.value for said in app.info)
 
 
 @pytest.mark.usefixtures("here")
