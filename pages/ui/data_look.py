@@ -152,7 +152,9 @@ def _draw_report(report: ReadReport) -> None:
     if not report.dropped and not report.notes:
         return
     n_dropped, n_notes = len(report.dropped), len(report.notes)
-    with st.expander(f"Reading it: {n_dropped:,} lines left out, {n_notes:,} notes"):
+    counts = ((n_dropped, "line", " left out"), (n_notes, "note", ""))
+    said = [f"{n:,} {what}{'s' * (n > 1)}{more}" for n, what, more in counts if n]
+    with st.expander(f"Reading it: {', '.join(said)}"):
         if report.dropped:
             st.dataframe(
                 [

@@ -10,12 +10,18 @@ import streamlit as st
 from lama_core.datasets import library
 from lama_core.datasets.catalog import is_published, source
 from lama_core.datasets.library import Listed
-from pages.ui import jobs, links
+from lama_core.errors import UserError
+from pages.ui import cache, jobs, links
 from pages.ui.messages import plain, show_fault
 from pages.ui.state import BOUND
 
 IMPORT = "import data"
-UPLOADS = ("zip", "gz", "tgz", "tar", "csv", "tsv", "jsonl")
+UPLOADS = ("csv", "tsv", "jsonl", "txt", "zip", "tar", "tgz", "tar.gz")
+TABLE_HELP = (
+    "A table has a row a fact: **subject** and **object**, and what asks for it: a **template** "
+    "such as `The capital of [X] is [Y] .`, or a **sentence** with `[MASK]`. **relation** groups "
+    "rows; without it they are one relation, named as the file."
+)
 
 
 def status_of(listed: Listed) -> str:
@@ -97,7 +103,7 @@ def _draw_offer(listed: Listed) -> None:
     name = f"data {listed.name}"
     job = jobs.find(name)
     if job is not None and job.running:
-        _draw_progress(name, listed.name)
+        jobs.draw_progress(name, _describe, lambda: listed.name in library.installed_names())
         return
     if job is not None and job.error:
         show_fault(job.error)
@@ -123,72 +129,94 @@ def _draw_offer(listed: Listed) -> None:
 
 
 def draw_import() -> None:
-    """A field for what is on this machine already, and one for a file from the browser."""
+    """A field for what is on this machine already, and one for a file from the browser.
+
+    What was typed stays until an import has succeeded.
+    """
     st.subheader("Import your own", anchor=False)
     job = jobs.find(IMPORT)
-    if job is not None and job.running:
-        _draw_progress(IMPORT, "")
-        return
-    if job is not None:
+    running = job is not None and job.running
+    if running:
+        jobs.draw_progress(IMPORT, _describe)
+    elif job is not None:
         _end_import(job)
+    form = st.session_state.get("import forms", 0)
     with st.form("import", border=False):
         path = st.text_input(
             "Folder, archive or table on this machine",
+            key=f"import path {form}",
             placeholder="/path/to/LAMA/data, data.zip, or facts.csv",
             help="LAMA, LPAQA, ParaRel, BATS or Google's analogies as their authors publish them, "
             "or a CSV, TSV or JSONL with subject, relation and object. It is copied.",
-        )
-        upload = st.file_uploader("Or a file from here", type=UPLOADS)
-        name = st.text_input("Name", placeholder="As the folder or file")
-        if st.form_submit_button("Import", icon=":material/upload:") and (path or upload):
-            place = path.strip() if path else _keep(upload)
-            words = ["data", "import", place]
-            words += ["--name", name.strip()] if name and name.strip() else []
-            st.session_state["sources before"] = library.installed_names()
-            jobs.start(IMPORT, words)
-            st.rerun()
+        ).strip()
+        upload = st.file_uploader("Or a file from here", type=UPLOADS, key=f"import file {form}",
+                                  help=TABLE_HELP)  # fmt: skip
+        name = st.text_input(
+            "Name", key=f"import name {form}", placeholder="As the folder or file",
+            help="An import of the same name is replaced.",
+        ).strip()  # fmt: skip
+        wanted = st.form_submit_button("Import", icon=":material/upload:", disabled=running)
+    if not wanted:
+        return
+    if bool(path) == (upload is not None):
+        both = ", not both" if path else ""
+        st.info(f"Type a path or choose a file{both}.", icon=":material/info:")
+        return
+    words = ["--name", name] if name else []
+    if path:
+        jobs.start(IMPORT, ["data", "import", *words, "--", path])
+    else:
+        kept = _keep(upload)
+        jobs.start(IMPORT, ["data", "import", *words, "--", str(kept)], scratch=kept.parent)
+    st.rerun()
 
 
 def _end_import(job: jobs.Job) -> None:
-    """Say how an import ended, once; a new source is opened."""
+    """Say how an import ended, once; what was imported is opened."""
     jobs.forget(IMPORT)
-    if "upload" in st.session_state:
-        shutil.rmtree(st.session_state.pop("upload"), ignore_errors=True)
     if job.error:
         show_fault(job.error)
-    elif job.cancelled:
-        st.caption("Cancelled; nothing half-made was kept.")
-    else:
-        before = st.session_state.get("sources before", ())
-        new = [name for name in library.installed_names() if name not in before]
-        st.toast(plain(f"Imported: {', '.join(new) or 'read again'}"), icon=":material/check:")
-        if new:
-            st.session_state["source later"] = new[0]
-            st.rerun()
-
-
-def _keep(upload: "st.runtime.uploaded_file_manager.UploadedFile") -> str:
-    """The uploaded file on disk, under its own name."""
-    folder = Path(tempfile.mkdtemp(prefix="lama-import-"))
-    st.session_state["upload"] = str(folder)
-    path = folder / Path(upload.name).name
-    path.write_bytes(upload.getbuffer())
-    return str(path)
-
-
-@st.fragment(run_every=0.5)
-def _draw_progress(name: str, wanted: str) -> None:
-    job = jobs.find(name)
-    if job is None or not job.running:
-        if job is not None and wanted in library.installed_names():
-            jobs.forget(name)
-        st.rerun()
         return
-    text = plain(job.stage)
+    if job.cancelled:
+        st.caption("Cancelled; nothing half-made was kept.")
+        return
+    st.session_state["import forms"] = st.session_state.get("import forms", 0) + 1
+    newest = max(
+        library.installed_names(), key=lambda name: library.installed_dir(name).stat().st_mtime
+    )
+    st.toast(plain(_describe_import(newest)), icon=":material/check:", duration="long")
+    st.session_state["source later"] = newest
+    st.rerun()
+
+
+def _describe_import(name: str) -> str:
+    """How much was read of it, and how many lines were not."""
+    record = library.read_record(name)
+    read = cache.analogies_of if record.kind == "analogies" else cache.dataset_of
+    n_dropped = len(read(name).report.dropped)
+    what = {"analogies": "pairs", "facts": "facts", "prompts": "facts"}[record.kind]
+    said = f"Imported {name}: {record.n_facts:,} {what}."
+    if n_dropped:
+        said += f" Lines left out: {n_dropped:,}; the reasons are at the end of this page."
+    return said
+
+
+def _keep(upload: "st.runtime.uploaded_file_manager.UploadedFile") -> Path:
+    """The uploaded file on disk, under its own name, alone in a folder."""
+    folder = Path(tempfile.mkdtemp(prefix="lama-import-"))
+    path = folder / Path(upload.name).name
+    try:
+        path.write_bytes(upload.getbuffer())
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise UserError(
+            f"The file could not be kept here: {error.strerror}. Rename it or make room, and "
+            "choose it again."
+        ) from error
+    return path
+
+
+def _describe(job: jobs.Job) -> str:
     if job.total:
-        text += f": {job.done / 1e6:.1f} of {job.total / 1e6:.1f} MB"
-    elif job.done:
-        text += f": {job.done / 1e6:.1f} MB"
-    st.progress(job.share or 0.0, text=text)
-    if st.button("Cancel", key=f"cancel {name}", icon=":material/close:"):
-        job.cancel()
+        return f"{job.stage}: {job.done / 1e6:.1f} of {job.total / 1e6:.1f} MB"
+    return f"{job.stage}: {job.done / 1e6:.1f} MB" if job.done else job.stage

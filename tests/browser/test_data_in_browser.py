@@ -1,0 +1,118 @@
+"""A user's own facts in a real browser: uploaded, refused, asked of a model, cancelled, resumed."""
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import FilePayload, Locator, Page, expect
+
+pytestmark = pytest.mark.browser
+
+TEMPLATE = "The capital of [X] is [Y] ."
+N_FACTS = 1500
+BEFORE_CANCEL = 320  # facts: more than a run that began anew would show first
+
+
+def facts(n_facts: int, *more: str) -> bytes:
+    """A table in JSON lines, with some lines of another kind."""
+    cities = ("Paris", "Rome", "Berlin", "Madrid")
+    rows = [
+        {"subject": f"country {i}", "relation": "capital", "object": cities[i % len(cities)],
+         "template": TEMPLATE}
+        for i in range(n_facts)
+    ]  # fmt: skip
+    return "\n".join([*map(json.dumps, rows), *more]).encode()
+
+
+def chosen(page: Page, name: str) -> Locator:
+    """What shows that the file of that name is in the field."""
+    return page.get_by_role("button", name=f"Remove {name}")
+
+
+def upload(page: Page, url: str, name: str, content: bytes) -> None:
+    """Choose the file on the Data page and import it."""
+    page.goto(f"{url}/data")
+    file = FilePayload(name=name, mimeType="application/json", buffer=content)
+    page.locator("input[type=file]").set_input_files(file)
+    expect(chosen(page, name)).to_be_visible()
+    page.get_by_role("button", name="Import", exact=True).click()
+
+
+def test_uploaded_facts_are_opened_and_the_lines_left_out_are_told(
+    page: Page, app_url: str
+) -> None:
+    upload(page, app_url, "../../own.jsonl", facts(4, "no JSON", '{"subject": "Nowhere"}'))
+    expect(page.get_by_text("Imported own: 4 facts. Lines left out: 2")).to_be_visible()
+    page.wait_for_url(re.compile("source=own$"))
+    expect(page.get_by_text("Reading it: 2 lines left out")).to_be_visible()
+    page.get_by_role("button", name="Ask models these facts").click()
+    page.wait_for_url(re.compile("tab=New"))
+    expect(page.get_by_placeholder("All 1", exact=True)).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("empty.csv", b"", "empty.csv needs the columns subject and object"),
+        ("bytes.jsonl", bytes(range(128, 256)), "bytes.jsonl has no usable row: 1 were left out"),
+        ("broken.zip", b"PK", "broken.zip can't be unpacked"),
+    ],
+)
+def test_a_file_without_facts_is_refused_by_its_name_and_the_form_stays(
+    page: Page, app_url: str, name: str, content: bytes, said: str
+) -> None:
+    upload(page, app_url, name, content)
+    alert = page.get_by_test_id("stAlert")
+    expect(alert).to_contain_text(said)
+    expect(alert).not_to_contain_text("tmp")
+    expect(chosen(page, name)).to_be_visible()
+
+
+def test_an_import_of_nothing_says_what_is_missing(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/data")
+    path = page.get_by_role("textbox", name="Folder, archive or table on this machine")
+    path.fill("   ")
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.get_by_test_id("stAlert")).to_have_text(re.compile("Type a path or choose a file"))
+
+
+def scored(page: Page) -> int:
+    """How many facts the bar says are scored, once it says so."""
+    bar = page.get_by_test_id("stProgress")
+    expect(bar).to_contain_text(re.compile(r"[\d,]+ of 1,500 facts"))
+    found = re.search(r"([\d,]+) of 1,500 facts", bar.inner_text())
+    assert found is not None
+    return int(found.group(1).replace(",", ""))
+
+
+def test_a_cancelled_run_is_not_shown_and_goes_on_where_it_stopped(
+    page: Page, app_url: str
+) -> None:
+    upload(page, app_url, "many.jsonl", facts(N_FACTS))
+    page.wait_for_url(re.compile("source=many$"))
+    page.get_by_role("button", name="Ask models these facts").click()
+    limit = page.get_by_role("spinbutton", name="Facts a relation (at most)")
+    limit.fill(str(N_FACTS))
+    limit.press("Enter")
+    page.get_by_role("button", name="Start").click()
+    while scored(page) < BEFORE_CANCEL:
+        page.wait_for_timeout(200)
+    before = scored(page)
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_test_id("stAlert")).to_contain_text("Cancelled. What was scored is kept")
+    expect(limit).to_have_value(str(N_FACTS))
+
+    data = page.get_by_role("combobox", name="Data").first
+    data.click()
+    expect(page.get_by_role("option", name="starter", exact=True)).to_be_visible()
+    assert page.get_by_role("option", name="many", exact=True).count() == 0
+    page.keyboard.press("Escape")
+
+    page.get_by_role("button", name="Start").click()
+    assert scored(page) >= before
+    expect(page.get_by_text("Finished: 1,500 facts scored.")).to_be_visible()
+    page.get_by_role("button", name="Show it").click()
+    page.wait_for_url(re.compile("runs=many-minilm_mlm-manual-"))
+    expect(page.get_by_role("heading", name="P@1 by relation")).to_be_visible()
+    page.goto(f"{app_url}/facts?data=many")
+    expect(page.get_by_text(re.compile("1,500 of 1,500 facts"))).to_be_visible()
