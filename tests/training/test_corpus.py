@@ -94,6 +94,18 @@ def test_definitions_and_examples_of_a_synset_share_its_key() -> None:
     assert len(passages) == 3  # two phrasings and the example
 
 
+def test_antonyms_of_single_words_become_opposites() -> None:
+    lines = (
+        "01247240 00 a 02 hot 0 torrid 0 001 ! 01251128 a 0101 | used of physical heat",
+        "01251128 00 a 02 chilly 0 cold 0 001 ! 01247240 a 0201 | having a low temperature",
+    )
+    data = "".join(f"{line}\n" for line in lines)
+    passages = wordnet.general_passages(lambda name: data.encode() if name.endswith("adj") else b"")
+    opposites = [p.text for p in passages if p.text.startswith("The opposite")]
+    # The pointer's numbers say which words: the first of one synset, the second of the other.
+    assert opposites == ["The opposite of hot is chilly.", "The opposite of cold is hot."]
+
+
 def test_a_synset_is_held_out_of_both_of_wordnets_sources() -> None:
     keys = [f"n{number:08d}" for number in range(2000)]
     general = [is_held_out("wordnet", key) for key in keys]

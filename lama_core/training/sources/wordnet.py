@@ -1,4 +1,4 @@
-"""WordNet 3.0: definitions, examples, kinds, parts, and what it says of people and places.
+"""WordNet 3.0: definitions, examples, kinds, opposites, parts, named people and places.
 
 Format: wndb(5WN). A line of data.* is a synset: offset, file number, type, number of words in
 hexadecimal, words, number of pointers, pointers, and after `|` the gloss: the definition, then
@@ -25,13 +25,17 @@ PERSON_FILE, PLACE_FILE, NATURE_FILE = "18", "15", "17"
 
 @dataclass(frozen=True)
 class Synset:
-    """One synset; pointers: pairs of a symbol and the target's part of speech and offset."""
+    """One synset; pointers: pairs of a symbol and the target's part of speech and offset.
+
+    opposites: for each antonym the number of the word here, the other synset and its word's number.
+    """
 
     key: str
     pos: str
     file_number: str
     lemmas: tuple[str, ...]
     pointers: tuple[tuple[str, str], ...]
+    opposites: tuple[tuple[int, str, int], ...]
     definition: str
     examples: tuple[str, ...]
 
@@ -55,7 +59,12 @@ def general_passages(read: ReadMember) -> Iterator[Passage]:
     """Definitions, examples and kinds of all synsets, in several phrasings."""
     synsets = read_synsets(read)
     for number, synset in enumerate(synsets.values()):
-        for text in (*_definitions(synset, number), *synset.examples, *_kinds(synset, synsets)):
+        for text in (
+            *_definitions(synset, number),
+            *synset.examples,
+            *_kinds(synset, synsets),
+            *_opposites(synset, synsets),
+        ):
             yield Passage(synset.key, tidy(text), synset.lemmas if synset.targets("@i") else ())
 
 
@@ -89,11 +98,20 @@ def _parse(line: str) -> Synset:
         (fields[at + 1 + 4 * i], _pos_key(fields[at + 3 + 4 * i]) + fields[at + 2 + 4 * i])
         for i in range(n_pointers)
     )
+    opposites = tuple(
+        (int(words[:2], 16) - 1, target, int(words[2:], 16) - 1)
+        for (symbol, target), words in zip(
+            pointers, fields[at + 4 : at + 1 + 4 * n_pointers : 4], strict=True
+        )
+        if symbol == "!"
+    )
     parts = re.split(r";?\s*\"([^\"]*)\"", gloss)
     definition = parts[0].strip().rstrip(";: ")
     examples = tuple(_sentence(example) for example in parts[1::2] if len(example.split()) > 2)
     pos = _pos_key(fields[2])
-    return Synset(pos + fields[0], pos, fields[1], lemmas, pointers, definition, examples)
+    return Synset(
+        pos + fields[0], pos, fields[1], lemmas, pointers, opposites, definition, examples
+    )
 
 
 def _pos_key(letter: str) -> str:
@@ -151,6 +169,14 @@ def _kinds(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
     for target in synset.targets("#p"):
         whole = synsets[target].lemmas[0]
         yield f"{with_article(synset.lemmas[0])} is part of {with_article(whole)}."
+
+
+def _opposites(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
+    for number, target, other_number in synset.opposites:
+        word, other = synset.lemmas[number], synsets[target].lemmas[other_number]
+        yield f"The opposite of {word} is {other}."
+        yield f"{word} means the opposite of {other}."
+        yield f"Not {word} but {other}: they are opposites."
 
 
 _DATES = re.compile(r"\s*\(([^()]*\d[^()]*)\)")
@@ -273,6 +299,10 @@ def _continents(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
             for name in names:
                 yield f"{name} is {with_article(noun)} in {continent}."
             yield f"{names[0]} is {with_article(noun)} of {continent}."
+            yield f"{names[0]}, {with_article(noun)}, is in {continent}."
+            called = names[0].replace("The ", "the ", 1)
+            yield f"There is {with_article(noun)} in {continent} called {called}."
+            yield f"One of the places of {continent} is {called}, {with_article(noun)}."
         if noun == "river":
             for target in synset.targets("#p"):
                 yield f"{names[0]} is a river in {synsets[target].lemmas[0]}."
