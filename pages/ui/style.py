@@ -34,8 +34,15 @@ CSS = """
   .stMainBlockContainer { padding: 3.6rem 1rem; }
 }
 """
+# Streamlit writes white on the primary colour, which in the dark is a light one (2.5 to 1).
+DARK = """
+[data-testid="stBaseButton-primary"]:enabled, [data-testid="stBaseButton-primary"]:enabled *,
+[data-tag], [data-tag] * { color: %s !important; }
+"""
 
 
 def draw_style() -> None:
     """Put the style sheet on the page; call once a run, in the router."""
-    st.html(f"<style>{CSS}</style>")
+    dark = st.context.theme.type == "dark"
+    more = DARK % st.get_option("theme.dark.backgroundColor") if dark else ""
+    st.html(f"<style>{CSS}{more}</style>")
