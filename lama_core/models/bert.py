@@ -7,6 +7,7 @@ Source: Devlin et al. 2019, sections 3 and 3.1; logits equal `BertForMaskedLM`'s
 """
 
 import json
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -228,6 +229,7 @@ class WordPieceTokenizer:
 
     def __init__(self, backend: Any, config: dict[str, Any]) -> None:
         self.backend_tokenizer = backend
+        self._lock = threading.Lock()
         self.model_max_length = int(config.get("model_max_length", 10**30))
         self.all_special_tokens = [config[name] for name in _SPECIAL]
         self.all_special_ids = [backend.token_to_id(token) for token in self.all_special_tokens]
@@ -252,8 +254,10 @@ class WordPieceTokenizer:
     ) -> dict[str, Any]:
         """`input_ids` and, if asked, `offset_mapping`; of a list of texts, lists of them."""
         texts = [text] if isinstance(text, str) else list(text)
-        self.backend_tokenizer.encode_special_tokens = split_special_tokens
-        encoded = self.backend_tokenizer.encode_batch(texts, add_special_tokens=add_special_tokens)
+        backend = self.backend_tokenizer
+        with self._lock:  # the setting is the backend's, and sessions share it
+            backend.encode_special_tokens = split_special_tokens
+            encoded = backend.encode_batch(texts, add_special_tokens=add_special_tokens)
         result = {"input_ids": [one.ids for one in encoded]}
         if return_offsets_mapping:
             result["offset_mapping"] = [one.offsets for one in encoded]
