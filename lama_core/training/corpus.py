@@ -1,7 +1,7 @@
 """The corpus as files: one passage a line, one file a source, and the held-out texts apart.
 
 A text is held out when the hash of its source and key falls below HELD_OUT_SHARE; every passage
-made from it goes with it. Passages that occur twice are kept once.
+made from it goes with it. Passages that a source has twice are kept once.
 """
 
 import hashlib
@@ -56,12 +56,12 @@ def build_corpus(
     """
     if not (folder / SUMMARY_FILE).exists():
         folder.mkdir(parents=True, exist_ok=True)
-        seen: set[bytes] = set()
+        seen = _Seen()
         about: list[tuple[str, tuple[str, ...]]] = []
         summaries = []
         for source in sources:
             report(f"corpus: {source.title}")
-            train, held_out = _divided(source, _unseen(source, seen))
+            train, held_out = _divided(source, seen.new_passages(source))
             _write_lines(folder / f"{source.name}.txt", (p.text for p in train))
             if source.held_out:
                 _write_lines(folder / f"{source.name}.held-out.txt", (p.text for p in held_out))
@@ -134,12 +134,29 @@ def is_held_out(source: str, key: str) -> bool:
 _NO_ORIGIN = SOURCES[0].origin
 
 
-def _unseen(source: Source, seen: set[bytes]) -> Iterator[Passage]:
-    for passage in source.passages(open_origin(source.origin)):
-        digest = hashlib.blake2b(passage.text.lower().encode(), digest_size=8).digest()
-        if passage.text and digest not in seen:
-            seen.add(digest)
-            yield passage
+class _Seen:
+    """Which texts the sources gave so far.
+
+    A text counts once a source. Two sources that state the same both count, as a fact that is told
+    twice is learnt better; but no text is both trained on and held out.
+    """
+
+    def __init__(self) -> None:
+        self._trained: set[bytes] = set()
+        self._held_out: set[bytes] = set()
+
+    def new_passages(self, source: Source) -> Iterator[Passage]:
+        here: set[bytes] = set()
+        for passage in source.passages(open_origin(source.origin)):
+            digest = hashlib.blake2b(passage.text.lower().encode(), digest_size=8).digest()
+            kept = source.held_out and is_held_out(source.name, passage.key)
+            same, other = self._trained, self._held_out
+            if kept:
+                same, other = other, same
+            if passage.text and digest not in here and digest not in other:
+                here.add(digest)
+                same.add(digest)
+                yield passage
 
 
 def _divided(source: Source, passages: Iterable[Passage]) -> tuple[list[Passage], list[Passage]]:

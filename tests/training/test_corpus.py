@@ -7,14 +7,14 @@ import pytest
 
 from lama_core.errors import UserError
 from lama_core.training.catalog import SOURCES
-from lama_core.training.corpus import corpus_from_files, is_held_out, read_lines
+from lama_core.training.corpus import build_corpus, corpus_from_files, is_held_out, read_lines
 from lama_core.training.counts import (
     CorpusCounts,
     count_corpus,
     load_corpus_counts,
     save_corpus_counts,
 )
-from lama_core.training.passages import split_sentences, with_article
+from lama_core.training.passages import Passage, Source, split_sentences, with_article
 from lama_core.training.sources import culture, factbook, gcide, organisations, wikipedia, wordnet
 
 DANTE = (
@@ -111,6 +111,34 @@ def test_a_synset_is_held_out_of_both_of_wordnets_sources() -> None:
     general = [is_held_out("wordnet", key) for key in keys]
     assert general == [is_held_out("wordnet-facts", key) for key in keys]
     assert 20 <= sum(general) <= 60  # 2 % of 2000 is 40
+
+
+def test_what_two_sources_state_counts_in_both_but_is_never_held_out_of_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lama_core.training.corpus.open_origin", lambda origin: None)
+    keys = {is_held_out("wordnet", key): key for key in (f"n{number:08d}" for number in range(500))}
+    shared, trained, kept = "The Nile is a river.", "It is long.", "It was held out."
+
+    def source(name: str, texts: dict[bool, list[str]], *, held_out: bool = False) -> Source:
+        passages = [Passage(keys[flag], text) for flag, group in texts.items() for text in group]
+        origin = SOURCES[0].origin
+        return Source(name, name, "none", 0.5, origin, lambda read: iter(passages), held_out)
+
+    corpus = build_corpus(
+        tmp_path,
+        sources=(
+            source("wordnet", {False: [shared, trained, shared], True: [kept]}, held_out=True),
+            source("wordnet-facts", {False: [shared], True: [trained]}, held_out=True),
+            source("factbook", {False: [shared, kept]}),
+        ),
+    )
+    assert {name: read_lines(path) for name, _, path in corpus.train} == {
+        "wordnet": [shared, trained],
+        "wordnet-facts": [shared],
+        "factbook": [shared],
+    }
+    assert {name: read_lines(path) for name, path in corpus.held_out} == {"wordnet": [kept]}
 
 
 def test_what_gcide_took_from_wordnet_is_left_out() -> None:
