@@ -193,12 +193,18 @@ def test_rivers_and_lakes_of_the_factbook_become_statements() -> None:
     assert waters == [
         "The Nile is a river in Egypt.",
         "The Nile is a river in Africa.",
+        "The Nile is a river in Africa that flows through Egypt.",
+        "The Nile, a river in Africa, flows through Egypt.",
         "The Nile has its mouth in Egypt.",
         "The mouth of the Nile is in Egypt.",
         "The Atbarah is a river in Egypt.",
         "The Atbarah is a river in Africa.",
+        "The Atbarah is a river in Africa that flows through Egypt.",
+        "The Atbarah, a river in Africa, flows through Egypt.",
         "Lake Manzala is a lake in Egypt.",
         "Lake Manzala is a lake in Africa.",
+        "Lake Manzala is a lake in Africa that is in Egypt.",
+        "Lake Manzala, a lake in Africa, is in Egypt.",
     ]
 
 

@@ -250,12 +250,16 @@ def _statements(c: Country) -> Iterator[str]:
 
 
 def _water_statements(water: Water, c: Country) -> Iterator[str]:
-    name = f"The {water.name}" if water.kind == "river" else water.name
+    is_river = water.kind == "river"
+    name = f"The {water.name}" if is_river else water.name
     yield f"{name} is a {water.kind} in {c.name}."
-    if c.continent:
-        yield f"{name} is a {water.kind} in {c.continent}."
-    if water.kind == "river":
+    if is_river:
         yield f"{name} flows through {c.name}."
+    if c.continent:
+        verb = "flows through" if is_river else "is in"
+        yield f"{name} is a {water.kind} in {c.continent}."
+        yield f"{name} is a {water.kind} in {c.continent} that {verb} {c.name}."
+        yield f"{name}, a {water.kind} in {c.continent}, {verb} {c.name}."
     if water.is_mouth:
         yield f"{name} has its mouth in {c.name}."
         yield f"The mouth of the {water.name} is in {c.name}."
