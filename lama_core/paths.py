@@ -18,6 +18,11 @@ def cache_dir() -> Path:
     return Path(home) / "cache" if home else Path(platformdirs.user_cache_dir(APP_NAME))
 
 
+def training_dir() -> Path:
+    """Folder of `train-mlm`'s own run: `corpus`, `tokens` and checkpoints; not created here."""
+    return cache_dir() / "train-mlm"
+
+
 def data_dir() -> Path:
     """Folder for what the user made or imported (datasets, runs); not created here."""
     home = os.environ.get("LAMA_HOME")

@@ -18,7 +18,7 @@ from rich.progress import (
 
 from lama_core.cli import show
 from lama_core.errors import UserError
-from lama_core.paths import cache_dir
+from lama_core.paths import training_dir
 
 if TYPE_CHECKING:
     from lama_core.training.outcome import Outcome
@@ -94,7 +94,7 @@ def train_mlm(
             settings,
             encoder=encoder,
             corpus_files=corpus or [],
-            run_folder=run or cache_dir() / "train-mlm",
+            run_folder=run or training_dir(),
             out=out,
             facts=facts,
             checkpoint_seconds=checkpoint_minutes * 60,

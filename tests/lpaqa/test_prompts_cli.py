@@ -10,8 +10,10 @@ from probe_fakes import hash_model, write_dataset
 from typer.testing import CliRunner
 
 from lama_core.cli import prompts as command
+from lama_core.cli import train
 from lama_core.errors import UserError
 from lama_core.reproduce import ReproduceOptions, find_reproduction
+from lama_core.training.corpus import corpus_from_files
 
 RUNNER = CliRunner()
 
@@ -83,6 +85,33 @@ def test_mine_writes_an_lpaqa_file_that_is_read_again(
         app, "list", "--dataset", str(data), "--relation", "P19", "--prompts", str(out.parent)
     )
     assert "[X] grew up in [Y] ." in [row["template"] for row in listed]  # type: ignore[attr-defined, union-attr]
+
+
+def test_mine_without_a_text_reads_the_corpus_of_the_embedded_model(
+    app: typer.Typer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text('{"sub_label": "Dante", "obj_label": "Florence"}\n', encoding="utf-8")
+    asked = ["prompts", "mine", "P19", "--pairs", str(pairs), "--json"]
+    with pytest.raises(UserError, match="corpus is not built here"):
+        RUNNER.invoke(app, asked, catch_exceptions=False)
+    found: list[Path] = []  # where `train-mlm` puts its run, and with it the corpus
+    monkeypatch.setattr(
+        "lama_core.training.outcome.run_recipe",
+        lambda *_, run_folder, **__: found.append(run_folder) or _stop(),
+    )
+    train.register(app)
+    with pytest.raises(UserError, match="stopped"):
+        RUNNER.invoke(app, ["train-mlm", "--out", str(tmp_path / "o")], catch_exceptions=False)
+    text = tmp_path / "text.txt"
+    text.write_text("Dante was born in Florence.\n", encoding="utf-8")
+    corpus_from_files([text], found[0] / "corpus")
+    (row,) = json.loads(RUNNER.invoke(app, asked).stdout)
+    assert row["template"] == "[X] was born in [Y] ."
+
+
+def _stop() -> None:
+    raise UserError("stopped")
 
 
 def test_analyse_reads_what_fit_saved(app: typer.Typer, data: Path) -> None:
