@@ -33,10 +33,15 @@ def make_app() -> typer.Typer:
     return app
 
 
+def _end(number: int, _frame: object) -> None:
+    """Ended from outside, a command leaves its blocks, so that half-made files are removed."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not stop the removal
+    sys.exit(128 + number)
+
+
 def main() -> None:
     """Run the command line; a user's mistake is one line on standard error and exit status 2."""
-    # Ended from outside, a command leaves its blocks, so that half-made files are removed.
-    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(143))
+    signal.signal(signal.SIGTERM, _end)
     try:
         make_app()()
     except UserError as error:

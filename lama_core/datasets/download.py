@@ -3,10 +3,7 @@
 import errno
 import os
 import shutil
-import signal
-import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -210,41 +207,17 @@ def _alone(name: str) -> Iterator[None]:
 def _beside(name: str) -> Iterator[Path]:
     """An empty folder beside the place of `name`, removed again unless it was moved away."""
     library.datasets_dir().mkdir(parents=True, exist_ok=True)
-    with _unwound_when_terminated():
-        folder = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=library.datasets_dir()))
-        try:
-            yield folder
-        except OSError as error:
-            if error.errno == errno.ENOSPC:
-                raise UserError(
-                    f"the disk is full: {name} was not installed; what was there before is "
-                    "untouched"
-                ) from error
-            raise
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _unwound_when_terminated() -> Iterator[None]:
-    """Let SIGTERM end the block as Ctrl-C does, so that what it was making is removed.
-
-    Only where nothing else handles it, and in the main thread, which alone may.
-    """
-    alone = threading.current_thread() is threading.main_thread()
-    if not alone or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-
-    def end(number: int, _: object) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not stop the removal
-        sys.exit(128 + number)
-
-    signal.signal(signal.SIGTERM, end)
+    folder = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=library.datasets_dir()))
     try:
-        yield
+        yield folder
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise UserError(
+                f"the disk is full: {name} was not installed; what was there before is untouched"
+            ) from error
+        raise
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _unpack(path: Path, folder: Path, max_bytes: int, on_progress: OnProgress | None) -> None:

@@ -144,13 +144,12 @@ def test_a_half_made_source_is_not_listed(tmp_path: Path) -> None:
 def test_a_terminated_import_removes_what_it_was_making(tmp_path: Path) -> None:
     code = (
         "import os, signal, shutil, sys\n"
-        "from pathlib import Path\n"
-        "from lama_core.datasets import download\n"
+        "from lama_core.cli import main\n"
         "shutil.copyfile = lambda *_: os.kill(os.getpid(), signal.SIGTERM)\n"
-        "download.import_dataset(Path(sys.argv[1]))\n"
+        "main()\n"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", code, str(make_lama(tmp_path / "mine"))],
+        [sys.executable, "-c", code, "data", "import", str(make_lama(tmp_path / "mine"))],
         capture_output=True, check=False,
     )  # fmt: skip
     assert ended.returncode == 128 + signal.SIGTERM
