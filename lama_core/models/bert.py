@@ -27,7 +27,8 @@ _FIXED: dict[str, set[object]] = {
     "chunk_size_feed_forward": {0, None},
     "quantization_config": {None},
 }
-_UNUSED = ("bert.pooler.", "cls.seq_relationship.")
+# The decoder's copies are of what it is tied to: the word embeddings and `cls.predictions.bias`.
+_UNUSED = ("bert.pooler.", "cls.seq_relationship.", "cls.predictions.decoder.")
 _SPECIAL = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 
 
@@ -330,11 +331,12 @@ def _read_weights(folder: Path, config: SimpleNamespace, dtype: torch.dtype) -> 
     try:
         with safe_open(folder / "model.safetensors", "pt") as stored:
             for key in stored.keys():  # noqa: SIM118 (no mapping)
+                if key.startswith(_UNUSED) or key.endswith("position_ids"):
+                    continue
                 name = _our_name(key)
-                if name in wanted:
-                    found[name] = stored.get_tensor(key).to(dtype, copy=True)
-                elif not name.startswith(_UNUSED) and not name.endswith("position_ids"):
+                if name not in wanted:
                     return None
+                found[name] = stored.get_tensor(key).to(dtype, copy=True)
     except SafetensorError:
         return None
     if {name: value.shape for name, value in found.items()} != wanted:
@@ -348,8 +350,6 @@ def _our_name(key: str) -> str:
     """A stored weight's name here."""
     if key == "cls.predictions.bias":
         return "cls.predictions.decoder.bias"
-    if key.startswith("cls.predictions.decoder."):  # a copy of what it is tied to
-        return _UNUSED[0]
     # Early checkpoints name a normalisation's weights otherwise.
     return key.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
         "LayerNorm.beta", "LayerNorm.bias"

@@ -6,7 +6,7 @@ made from it goes with it. Passages that a source has twice are kept once.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -56,12 +56,13 @@ def build_corpus(
     """
     if not (folder / SUMMARY_FILE).exists():
         folder.mkdir(parents=True, exist_ok=True)
-        seen = _Seen()
+        digests: Digests = (set(), set())
         about: list[tuple[str, tuple[str, ...]]] = []
         summaries = []
         for source in sources:
             report(f"corpus: {source.title}")
-            train, held_out = _divided(source, seen.new_passages(source))
+            passages = source.passages(open_origin(source.origin))
+            train, held_out = _divided(source, passages, digests)
             _write_lines(folder / f"{source.name}.txt", (p.text for p in train))
             if source.held_out:
                 _write_lines(folder / f"{source.name}.held-out.txt", (p.text for p in held_out))
@@ -134,38 +135,30 @@ def is_held_out(source: str, key: str) -> bool:
 _NO_ORIGIN = SOURCES[0].origin
 
 
-class _Seen:
-    """Which texts the sources gave so far.
+Digests = tuple[set[bytes], set[bytes]]
+"""Of the texts trained on and of those held out, over all sources so far."""
 
-    A text counts once a source. Two sources that state the same both count, as a fact that is told
-    twice is learnt better; but no text is both trained on and held out.
+
+def _divided(
+    source: Source, passages: Iterable[Passage], earlier: Digests | None = None
+) -> tuple[list[Passage], list[Passage]]:
+    """The passages to train on, and those held out.
+
+    With `earlier`, which is added to, a text counts once a source. Two sources that state the same
+    both count, as a fact that is told twice is learnt better; but no text is in both parts.
     """
-
-    def __init__(self) -> None:
-        self._trained: set[bytes] = set()
-        self._held_out: set[bytes] = set()
-
-    def new_passages(self, source: Source) -> Iterator[Passage]:
-        here: set[bytes] = set()
-        for passage in source.passages(open_origin(source.origin)):
-            digest = hashlib.blake2b(passage.text.lower().encode(), digest_size=8).digest()
-            kept = source.held_out and is_held_out(source.name, passage.key)
-            same, other = self._trained, self._held_out
-            if kept:
-                same, other = other, same
-            if passage.text and digest not in here and digest not in other:
-                here.add(digest)
-                same.add(digest)
-                yield passage
-
-
-def _divided(source: Source, passages: Iterable[Passage]) -> tuple[list[Passage], list[Passage]]:
-    train: list[Passage] = []
-    held_out: list[Passage] = []
+    parts: tuple[list[Passage], list[Passage]] = ([], [])
+    here: set[bytes] = set()
     for passage in passages:
         kept = source.held_out and is_held_out(source.name, passage.key)
-        (held_out if kept else train).append(passage)
-    return train, held_out
+        if earlier is not None:
+            digest = hashlib.blake2b(passage.text.lower().encode(), digest_size=8).digest()
+            if not passage.text or digest in here or digest in earlier[not kept]:
+                continue
+            here.add(digest)
+            earlier[kept].add(digest)
+        parts[kept].append(passage)
+    return parts
 
 
 def _write_lines(path: Path, lines: Iterable[str]) -> None:

