@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import streamlit as st
 
-from lama_core.cloze import ClozeAnswer, ModelAnswer, agreement
+from lama_core.asking.blanks import parse_query
+from lama_core.asking.settings import ClozeSettings, check_choice
 from lama_core.models.catalog import find_model
 from lama_core.models.sources import locate
-from lama_core.prompts import parse_query
-from lama_core.settings import ClozeSettings, check_choice
+from lama_core.probes.cloze.ask import ClozeAnswer, ModelAnswer, agreement
 from lama_core.types import Query
 from pages.ui import cache, export, predictions, state
 from pages.ui.colours import model_colours

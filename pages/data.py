@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from lama_core.datasets import library
+from lama_core.datasets.library import installed
 from pages.ui import data_look, data_take, links
 from pages.ui.messages import faults_shown
 from pages.ui.router import draw_page
@@ -18,7 +18,7 @@ def main() -> None:
         "authors' own addresses."
     )
     with faults_shown():
-        sources = library.listing()
+        sources = installed.listing()
         chosen = data_take.choose_source(sources)
         left, right = st.columns([3, 2], gap="large")
         with left:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from lama_core.runs import RunListing
+from lama_core.runs.records import RunListing
 from pages.ui import links
 from pages.ui.messages import faults_shown
 from pages.ui.results_compare import draw_comparison

@@ -13,8 +13,8 @@ from lama_core.cli import show
 from lama_core.errors import UserError, did_you_mean
 
 if TYPE_CHECKING:
-    from lama_core.analogy.records import ProbeRun, Setting
-    from lama_core.analogy.tables import Accuracy
+    from lama_core.probes.analogy.records import ProbeRun, Setting
+    from lama_core.probes.analogy.tables import Accuracy
 
 SOLVE = """
 Example: python -m lama_core analogy solve "Tokyo is to Japan as Paris is to ___"
@@ -85,9 +85,9 @@ def solve(
     as_json: AsJson = False,
 ) -> None:
     """Fill the blank of an analogy with several models, vector arithmetic beside them."""
-    from lama_core import settings
-    from lama_core.analogy.solve import solve as solve_with
-    from lama_core.analogy.templates import DEFAULT_TEMPLATE, ask_for, read_question
+    from lama_core.asking import settings
+    from lama_core.probes.analogy.solve import solve as solve_with
+    from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, ask_for, read_question
 
     if len(text) == 1:
         if template is not None:
@@ -152,8 +152,13 @@ def score(
     as_json: AsJson = False,
 ) -> None:
     """Rank candidate pairs by the (pseudo-)perplexity of the analogy they make."""
-    from lama_core import settings
-    from lama_core.analogy.score import measure_name, parse_normalise, parse_pair, score_pairs
+    from lama_core.asking import settings
+    from lama_core.probes.analogy.score import (
+        measure_name,
+        parse_normalise,
+        parse_pair,
+        score_pairs,
+    )
 
     pairs = [parse_pair(text) for text in pair]
     chosen = settings.ClozeSettings(
@@ -243,17 +248,17 @@ def probe(
     as_json: AsJson = False,
 ) -> None:
     """Probe models with analogies; the same command again takes up where it stopped."""
-    from lama_core.analogy import tables
-    from lama_core.analogy.opening import open_judge
-    from lama_core.analogy.probes import PROBES, parse_probe
-    from lama_core.analogy.records import ProbeOptions
-    from lama_core.analogy.run import Work, run_probes
-    from lama_core.analogy.score import parse_normalise
-    from lama_core.analogy.templates import template_name
+    from lama_core.asking.settings import DEFAULT_MODEL, parse_precision
     from lama_core.datasets import load_analogies
     from lama_core.models.hidden import parse_pooling
     from lama_core.models.loader import chosen_precision
-    from lama_core.settings import DEFAULT_MODEL, parse_precision
+    from lama_core.probes.analogy import tables
+    from lama_core.probes.analogy.opening import open_judge
+    from lama_core.probes.analogy.probes import PROBES, parse_probe
+    from lama_core.probes.analogy.records import ProbeOptions
+    from lama_core.probes.analogy.run import Work, run_probes
+    from lama_core.probes.analogy.score import parse_normalise
+    from lama_core.probes.analogy.templates import template_name
 
     if by not in ("relation", "kind"):
         raise UserError(f"Unknown grouping {by!r}: choose relation or kind.")
@@ -294,7 +299,7 @@ def probe(
 
 
 def _settings(text: str) -> "tuple[Setting, ...]":
-    from lama_core.analogy.records import SETTINGS
+    from lama_core.probes.analogy.records import SETTINGS
 
     if text == "both":
         return SETTINGS
@@ -324,7 +329,7 @@ def _say_left_out(runs: "Sequence[ProbeRun]") -> None:
 
 def print_accuracies(lines: "Sequence[Accuracy]") -> None:
     """A table for each setting: a line a model and relation or kind, a column a probe."""
-    from lama_core.analogy.tables import probes_in
+    from lama_core.probes.analogy.tables import probes_in
 
     for setting in dict.fromkeys(line.setting for line in lines):
         chosen = [line for line in lines if line.setting == setting]

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from lama_core import bench as benchmarks
 from lama_core.cli import show
 from lama_core.errors import UserError, did_you_mean
+from tools import bench as benchmarks
 
 EXAMPLE = """
 Example: python -m lama_core bench cloze --json
@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 
 def names() -> tuple[str, ...]:
-    """The benchmarks that there are: the modules of `lama_core.bench` that have a `run`."""
+    """The benchmarks that there are: the modules of `tools.bench` that have a `run`."""
     found = (module.name for module in pkgutil.iter_modules(benchmarks.__path__))
     return tuple(sorted(name for name in found if not name.startswith("_")))
 
@@ -60,7 +60,7 @@ def bench(
 
 
 def _measured(name: str, given: dict[str, int | None]) -> list[benchmarks.BenchRow]:
-    run = importlib.import_module(f"lama_core.bench.{name}").run
+    run = importlib.import_module(f"tools.bench.{name}").run
     taken = inspect.signature(run).parameters
     return run(**{key: value for key, value in given.items() if value is not None and key in taken})
 

@@ -46,9 +46,9 @@ def cloze(
     json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
 ) -> None:
     """Fill the blanks of a text with several models, side by side."""
-    from lama_core import settings
-    from lama_core.cloze import ask_all
-    from lama_core.prompts import parse_query
+    from lama_core.asking import settings
+    from lama_core.asking.blanks import parse_query
+    from lama_core.probes.cloze.ask import ask_all
 
     query = parse_query(text)
     chosen = settings.ClozeSettings(

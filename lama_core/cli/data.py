@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lama_core.cli import show
-from lama_core.datasets import library
 from lama_core.datasets.base import AnalogyDataset, Dataset
-from lama_core.datasets.catalog import source
+from lama_core.datasets.library import installed
+from lama_core.datasets.library.catalog import source
+from lama_core.datasets.variants import Guess
 from lama_core.errors import UserError
-from lama_core.variants import Guess
 
 if TYPE_CHECKING:
-    from lama_core.datasets.download import Installed
+    from lama_core.datasets.library.download import Installed
 
 _JSON_FIELDS = (
     "name", "title", "kind", "installed", "n_relations", "n_facts", "licence", "citation",
@@ -47,7 +47,7 @@ def _default(context: typer.Context) -> None:
 
 def list_sources(json: Annotated[bool, typer.Option(help="Print JSON.")] = False) -> None:
     """List the knowledge sources: what is here, what can be fetched, licence and citation."""
-    rows = library.listing()
+    rows = installed.listing()
     if json:
         records = [asdict(row) for row in rows]
         show.print_json([{name: record[name] for name in _JSON_FIELDS} for record in records])
@@ -83,7 +83,7 @@ def get(
     json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
 ) -> None:
     """Fetch a published source from its authors' address; a broken fetch is continued."""
-    from lama_core.datasets.download import get_dataset
+    from lama_core.datasets.library.download import get_dataset
 
     published = source(name)
     show_licence(published.title, published.licence, published.citation, published.note)
@@ -106,7 +106,7 @@ def import_source(
     json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
 ) -> None:
     """Take a source that is on this machine already: what was read, what was left out and why."""
-    from lama_core.datasets.download import import_dataset
+    from lama_core.datasets.library.download import import_dataset
 
     with show.progress() as report:
         installed = import_dataset(path, name=name, on_progress=report)
@@ -120,10 +120,12 @@ def build_starter(
     json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
 ) -> None:
     """Build the starter facts and analogies again, the same from the same sources."""
-    from lama_core.datasets.starter.build import build_analogies, build_facts
+    from tools.starter.build import build_analogies, build_facts
 
-    facts_dir = folder / library.STARTER if folder else library.starter_dir()
-    pairs_dir = folder / library.STARTER_ANALOGIES if folder else library.starter_analogies_dir()
+    facts_dir = folder / installed.STARTER if folder else installed.starter_dir()
+    pairs_dir = (
+        folder / installed.STARTER_ANALOGIES if folder else installed.starter_analogies_dir()
+    )
     facts, pairs = build_facts(facts_dir), build_analogies(pairs_dir)
     if json:
         show.print_json({"facts": facts, "pairs": pairs})
@@ -141,10 +143,10 @@ def show_licence(title: str, licence: str, citation: str, note: str) -> None:
 
 def _guess_with(model_name: str) -> Guess:
     """The most probable words of the model's whole vocabulary at a blank."""
-    from lama_core.candidates import resolve_candidates
-    from lama_core.cloze import ask
+    from lama_core.asking.blanks import parse_query
+    from lama_core.candidates.lists import resolve_candidates
     from lama_core.models.loader import load_model
-    from lama_core.prompts import parse_query
+    from lama_core.probes.cloze.ask import ask
 
     model = load_model(model_name)
     if model.kind != "masked":

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from lama_core.pipeline import Progress
+    from lama_core.runs.pipeline import Progress
 
 EXAMPLE = """
 Example: python -m lama_core probe --dataset starter --relation P36 --model minilm-mlm
@@ -66,11 +66,12 @@ def probe(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Ask a dataset of one or more models; the same command again takes up where it stopped."""
-    from lama_core import pipeline, settings
+    from lama_core.asking import settings
+    from lama_core.asking.executors import make_executor
     from lama_core.cli import show
     from lama_core.cli.results import parse_ranking, print_scores
-    from lama_core.executors import make_executor
     from lama_core.models.loader import chosen_precision, load_model
+    from lama_core.runs import pipeline
 
     request = pipeline.ProbeRequest(
         dataset=dataset,

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from lama_core.asking.ranking import RANKINGS, Ranking
 from lama_core.errors import UserError, did_you_mean
-from lama_core.ranking import RANKINGS, Ranking
 
 if TYPE_CHECKING:
     from lama_core.metrics.tables import By
-    from lama_core.runs import Run
+    from lama_core.runs.records import Run
 
 BYS = ("relation", "source", "type")
 FIGURES = ("p_at_1", "p_at_10", "mrr", "macro_p_at_1", "mean_rank")
@@ -43,7 +43,7 @@ def results(
 ) -> None:
     """P@1, P@10, MRR, macro P@1 and mean rank of finished runs."""
     from lama_core.cli.probe import _say
-    from lama_core.runs import Run, list_runs, load_run
+    from lama_core.runs.records import Run, list_runs, load_run
 
     if by not in BYS:
         raise UserError(f"Unknown grouping {by!r}{did_you_mean(by, BYS)}: choose {', '.join(BYS)}.")
@@ -75,7 +75,7 @@ def compare(
     """
     from lama_core import metrics
     from lama_core.cli import show
-    from lama_core.runs import load_run
+    from lama_core.runs.records import load_run
 
     a, b = load_run(run_a), load_run(run_b)
     found = metrics.compare(a, b, ranking=parse_ranking(ranking), k=k)
@@ -169,7 +169,7 @@ def reproduce(
 
     from lama_core.cli import show
     from lama_core.cli.probe import _bar, _say
-    from lama_core.reproduce import ReproduceOptions, find_reproduction
+    from lama_core.papers.petroni2019 import ReproduceOptions, find_reproduction
 
     run = find_reproduction(paper)
     options = ReproduceOptions(dataset, tuple(model or ()), limit)
@@ -277,7 +277,7 @@ def _print_means(run: "Run", ranking: Ranking) -> None:
 
 def _print_published(by: str) -> None:
     from lama_core.cli import show
-    from lama_core.published import published_scores
+    from lama_core.papers.published import published_scores
 
     table = published_scores()
     if by == "source":

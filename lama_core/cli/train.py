@@ -21,8 +21,8 @@ from lama_core.errors import UserError
 from lama_core.paths import training_dir
 
 if TYPE_CHECKING:
-    from lama_core.training.outcome import Outcome
-    from lama_core.training.train import Progress as TrainingProgress
+    from tools.training.outcome import Outcome
+    from tools.training.train import Progress as TrainingProgress
 
 EXAMPLE = """
 Example: python -m lama_core train-mlm --out my-model
@@ -74,8 +74,8 @@ def train_mlm(
     """
     if precision not in ("bf16", "fp32"):
         raise UserError(f"--precision is bf16 or fp32, not {precision!r}")
-    from lama_core.training.outcome import run_recipe
-    from lama_core.training.train import Settings
+    from tools.training.outcome import run_recipe
+    from tools.training.train import Settings
 
     settings = Settings(
         steps=steps,

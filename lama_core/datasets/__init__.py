@@ -8,7 +8,7 @@ from lama_core.datasets.base import (
     ReadReport,
     relation_objects,
 )
-from lama_core.datasets.library import (
+from lama_core.datasets.library.installed import (
     analogy_names,
     dataset_names,
     lama_vocabulary_path,

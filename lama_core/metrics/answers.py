@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from lama_core.ranking import Ranking
-from lama_core.runs import Run
+from lama_core.asking.ranking import Ranking
+from lama_core.runs.records import Run
 
 WrongKind = Literal["right type", "another valid", "neither"]
 WRONG_KINDS: tuple[WrongKind, ...] = ("right type", "another valid", "neither")

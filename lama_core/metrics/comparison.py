@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from lama_core.asking.ranking import Ranking
 from lama_core.errors import UserError
 from lama_core.metrics.intervals import LEVEL, Interval, draw_differences, quantile_interval
-from lama_core.ranking import Ranking
-from lama_core.runs import Run
+from lama_core.runs.records import Run
 
 
 @dataclass(frozen=True, slots=True)

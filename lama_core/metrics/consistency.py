@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lama_core.ranking import Ranking
+from lama_core.asking.ranking import Ranking
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lama_core.ranking import Ranking
-from lama_core.runs import Run
+from lama_core.asking.ranking import Ranking
+from lama_core.runs.records import Run
 
 NAMES = ("SM", "OM", "LPFP", "SOCS", "ST", "SWP", "P@1")
 LABELS = {
@@ -130,7 +130,7 @@ def corpus_mentions(folder: Path) -> Mentions:
 
     Raises UserError if the folder has no counts.
     """
-    from lama_core.training.counts import load_corpus_counts
+    from lama_core.metrics.counts import load_corpus_counts
 
     counts = load_corpus_counts(folder)
 

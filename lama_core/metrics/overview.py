@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from lama_core.asking.ranking import Ranking
 from lama_core.metrics.intervals import LEVEL, draw_shares
 from lama_core.metrics.tables import By, score_table, scored_rows
-from lama_core.ranking import Ranking
-from lama_core.runs import Run
+from lama_core.runs.records import Run
 
 FIGURES = ("p_at_1", "p_at_10", "mrr", "macro_p_at_1", "mean_rank", "median_rank", "freq")
 

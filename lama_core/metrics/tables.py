@@ -17,6 +17,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from lama_core.asking.questions import SQUAD
+from lama_core.asking.ranking import Ranking
 from lama_core.metrics.baselines import freq_ranks
 from lama_core.metrics.calibration import (
     N_BINS,
@@ -25,9 +27,7 @@ from lama_core.metrics.calibration import (
     reliability_bins,
 )
 from lama_core.metrics.intervals import LEVEL, draw_shares
-from lama_core.questions import SQUAD
-from lama_core.ranking import Ranking
-from lama_core.runs import RelationInfo, Run
+from lama_core.runs.records import RelationInfo, Run
 
 By = Literal["relation", "source", "type"]
 BYS: tuple[By, ...] = ("relation", "source", "type")

@@ -10,7 +10,7 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.candidates import Columns, Place, Vocabulary
+from lama_core.candidates.lists import Columns, Place, Vocabulary
 from lama_core.types import Query
 
 Kind = Literal["masked", "causal"]

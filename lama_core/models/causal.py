@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from transformers.cache_utils import DynamicCache, DynamicLayer
 
-from lama_core.candidates import Columns, Place
+from lama_core.candidates.lists import Columns, Place
 from lama_core.models.base import Context, Encoded, Kind, Scores, TokenScores, WordScore
 from lama_core.models.sharing import Group, plan_shared
 from lama_core.models.transformer import Positions, Transformer, pack, place_of

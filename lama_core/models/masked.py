@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from lama_core.candidates import Columns, Place
+from lama_core.candidates.lists import Columns, Place
 from lama_core.errors import UserError
 from lama_core.models.base import Context, Encoded, Kind, Scores, TokenScores, WordScore
 from lama_core.models.transformer import Transformer, pack, place_of

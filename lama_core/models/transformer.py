@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lama_core.candidates import Columns, Place
+from lama_core.candidates.lists import Columns, Place
 from lama_core.errors import UserError
 from lama_core.models.base import Encoded
 from lama_core.models.vocabulary import TokenVocabulary

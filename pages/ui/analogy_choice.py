@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from lama_core.analogy.templates import TEMPLATES, resolve_template, template_name
+from lama_core.probes.analogy.templates import TEMPLATES, resolve_template, template_name
 from pages.ui.messages import plain
 from pages.ui.state import BOUND
 

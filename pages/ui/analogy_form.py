@@ -4,11 +4,11 @@ import shlex
 
 import streamlit as st
 
-from lama_core.analogy.templates import DEFAULT_TEMPLATE, TEMPLATES
-from lama_core.datasets.library import analogy_names
+from lama_core.asking.settings import DEFAULT_MODEL
+from lama_core.datasets.library.installed import analogy_names
 from lama_core.models.catalog import all_models, find_model
 from lama_core.models.sources import locate
-from lama_core.settings import DEFAULT_MODEL
+from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, TEMPLATES
 from pages.ui import cache, jobs
 from pages.ui.messages import faults_shown, show_fault
 

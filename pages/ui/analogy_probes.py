@@ -7,9 +7,9 @@ from typing import cast
 import pandas as pd
 import streamlit as st
 
-from lama_core.analogy.decisions import split
-from lama_core.analogy.records import ProbeRun, Setting, list_probe_runs
-from lama_core.analogy.tables import (
+from lama_core.probes.analogy.decisions import split
+from lama_core.probes.analogy.records import ProbeRun, Setting, list_probe_runs
+from lama_core.probes.analogy.tables import (
     ALL,
     KINDS,
     SHOWN,
@@ -19,7 +19,7 @@ from lama_core.analogy.tables import (
     published_by_kind,
     published_by_relation,
 )
-from lama_core.runs import RunInfo
+from lama_core.runs.records import RunInfo
 from pages.ui import analogy_form, charts, state
 from pages.ui.analogy_charts import accuracy_by_name
 from pages.ui.colours import PUBLISHED, model_colours

@@ -8,7 +8,12 @@ from typing import cast
 import streamlit as st
 
 from lama_core import __version__
-from lama_core.analogy.score import (
+from lama_core.asking.settings import ClozeSettings, check_choice
+from lama_core.errors import UserError
+from lama_core.models.catalog import find_model
+from lama_core.models.loader import Precision
+from lama_core.models.sources import locate
+from lama_core.probes.analogy.score import (
     ModelScores,
     Normalise,
     Pair,
@@ -16,12 +21,7 @@ from lama_core.analogy.score import (
     measure_name,
     parse_pair,
 )
-from lama_core.analogy.templates import DEFAULT_TEMPLATE
-from lama_core.errors import UserError
-from lama_core.models.catalog import find_model
-from lama_core.models.loader import Precision
-from lama_core.models.sources import locate
-from lama_core.settings import ClozeSettings, check_choice
+from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE
 from pages.ui import analogy_choice, cache, predictions, state
 from pages.ui.colours import model_colours
 from pages.ui.export import draw_export

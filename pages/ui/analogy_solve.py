@@ -7,12 +7,12 @@ from html import escape
 import streamlit as st
 
 from lama_core import __version__
-from lama_core.analogy.solve import METHODS, Solution, VectorAnswer
-from lama_core.analogy.templates import SLOTS, Question, ask_for
-from lama_core.cloze import ClozeAnswer, agreement
+from lama_core.asking.settings import check_choice
 from lama_core.models.catalog import find_model
 from lama_core.models.sources import locate
-from lama_core.settings import check_choice
+from lama_core.probes.analogy.solve import METHODS, Solution, VectorAnswer
+from lama_core.probes.analogy.templates import SLOTS, Question, ask_for
+from lama_core.probes.cloze.ask import ClozeAnswer, agreement
 from pages.ui import analogy_choice, cache, predictions, state
 from pages.ui.colours import model_colours
 from pages.ui.export import draw_export

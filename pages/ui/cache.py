@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import streamlit as st
 
-from lama_core.candidates import Candidates, Columns
-from lama_core.cloze import ModelAnswer, ask
+from lama_core.asking.blanks import parse_query
+from lama_core.asking.ranking import Ranking
+from lama_core.asking.settings import ClozeSettings, choose_candidates, load_models
+from lama_core.candidates.lists import Candidates, Columns
 from lama_core.datasets import AnalogyDataset, Dataset
-from lama_core.datasets.library import (
+from lama_core.datasets.library.installed import (
     STARTER,
     STARTER_ANALOGIES,
     installed_dir,
@@ -19,20 +21,18 @@ from lama_core.datasets.library import (
     starter_dir,
 )
 from lama_core.models.loader import Precision, load_model
-from lama_core.prompts import parse_query
-from lama_core.ranking import Ranking
-from lama_core.runs import Run, RunInfo
-from lama_core.settings import ClozeSettings, choose_candidates, load_models
+from lama_core.probes.cloze.ask import ModelAnswer, ask
+from lama_core.runs.records import Run, RunInfo
 
 if TYPE_CHECKING:  # the metrics bring scipy, which the Cloze page can do without
     import pandas as pd
 
-    from lama_core.analogy.score import ModelScores, Normalise, Pair
-    from lama_core.analogy.solve import Solution
-    from lama_core.analogy.templates import Question
     from lama_core.metrics.answers import JoinedAnswers
     from lama_core.metrics.overview import PrecisionSamples
     from lama_core.metrics.tables import By
+    from lama_core.probes.analogy.score import ModelScores, Normalise, Pair
+    from lama_core.probes.analogy.solve import Solution
+    from lama_core.probes.analogy.templates import Question
 
 T = TypeVar("T")
 
@@ -184,7 +184,7 @@ def solution(
     renormalise: bool,
 ) -> "Solution":
     """One model's answers to an analogy; `name` is one of the models that are compared."""
-    from lama_core.analogy.solve import solve
+    from lama_core.probes.analogy.solve import solve
 
     candidates, _ = candidates_of(settings)
     return solve(
@@ -210,7 +210,7 @@ def pair_scores(
     normalise: "Normalise",
 ) -> "ModelScores":
     """One model's (pseudo-)perplexities of candidate pairs."""
-    from lama_core.analogy.score import score_pairs
+    from lama_core.probes.analogy.score import score_pairs
 
     model = load_model(name, precision=precision)
     return score_pairs([model], query, pairs, template=template, normalise=normalise).models[0]

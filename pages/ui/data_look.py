@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.datasets import AnalogyDataset, Dataset, ReadReport
-from lama_core.datasets.library import Listed
+from lama_core.datasets.library.installed import Listed
 from lama_core.types import Relation
 from pages.ui import cache
 from pages.ui.messages import plain

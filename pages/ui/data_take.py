@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from lama_core.datasets import library
-from lama_core.datasets.catalog import is_published, source
-from lama_core.datasets.library import Listed
+from lama_core.datasets.library import installed
+from lama_core.datasets.library.catalog import is_published, source
+from lama_core.datasets.library.installed import Listed
 from lama_core.errors import UserError
 from pages.ui import cache, jobs, links
 from pages.ui.messages import plain, show_fault
@@ -103,7 +103,7 @@ def _draw_offer(listed: Listed) -> None:
     name = f"data {listed.name}"
     job = jobs.find(name)
     if job is not None and job.running:
-        jobs.draw_progress(name, _describe, lambda: listed.name in library.installed_names())
+        jobs.draw_progress(name, _describe, lambda: listed.name in installed.installed_names())
         return
     if job is not None and job.error:
         show_fault(job.error)
@@ -116,7 +116,7 @@ def _draw_offer(listed: Listed) -> None:
     if st.button(label, icon=":material/download:", key=f"get {listed.name}"):
         jobs.start(name, ["data", "get", listed.name])
         st.rerun()
-    if needs in library.installed_names() and st.button(
+    if needs in installed.installed_names() and st.button(
         f"Compute it from {needs}", icon=":material/function:"
     ):
         jobs.start(name, ["data", "get", listed.name, "--compute"])
@@ -182,7 +182,7 @@ def _end_import(job: jobs.Job) -> None:
         return
     st.session_state["import forms"] = st.session_state.get("import forms", 0) + 1
     newest = max(
-        library.installed_names(), key=lambda name: library.installed_dir(name).stat().st_mtime
+        installed.installed_names(), key=lambda name: installed.installed_dir(name).stat().st_mtime
     )
     st.toast(plain(_describe_import(newest)), icon=":material/check:", duration="long")
     st.session_state["source later"] = newest
@@ -191,7 +191,7 @@ def _end_import(job: jobs.Job) -> None:
 
 def _describe_import(name: str) -> str:
     """How much was read of it, and how many lines were not."""
-    record = library.read_record(name)
+    record = installed.read_record(name)
     read = cache.analogies_of if record.kind == "analogies" else cache.dataset_of
     n_dropped = len(read(name).report.dropped)
     what = {"analogies": "pairs", "facts": "facts", "prompts": "facts"}[record.kind]

@@ -11,9 +11,9 @@ from typing import Any
 import streamlit as st
 
 from lama_core import __version__
-from lama_core.cloze import ClozeAnswer
+from lama_core.asking.settings import ClozeSettings
 from lama_core.models.loader import CACHE
-from lama_core.settings import ClozeSettings
+from lama_core.probes.cloze.ask import ClozeAnswer
 from pages.ui.state import ClozeChoice
 
 

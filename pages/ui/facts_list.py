@@ -7,8 +7,8 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from lama_core.cloze import BlankAnswer, Gold, Prediction
 from lama_core.metrics.answers import JoinedAnswers, fallbacks
+from lama_core.probes.cloze.ask import BlankAnswer, Gold, Prediction
 from pages.ui import charts, links, predictions
 from pages.ui.facts_filters import SORTS, FactsChoice
 from pages.ui.messages import plain
@@ -249,7 +249,7 @@ def python_of(chosen: FactsChoice, choice: RunChoice) -> str:
     runs = ", ".join(f'load_run("{run.id}")' for run in choice.runs)
     return (
         "from lama_core.metrics.answers import AnswerFilter, fallbacks, join_answers\n"
-        "from lama_core.runs import load_run\n\n"
+        "from lama_core.runs.records import load_run\n\n"
         f'joined = join_answers([{runs}], ranking="{choice.ranking}")\n'
         f"rows = joined.select({chosen.filter!r})\n"
         "facts = joined.facts.iloc[rows]\n"

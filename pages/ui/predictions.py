@@ -8,7 +8,7 @@ from html import escape
 
 import streamlit as st
 
-from lama_core.cloze import BlankAnswer, Gold, ModelAnswer
+from lama_core.probes.cloze.ask import BlankAnswer, Gold, ModelAnswer
 
 KINDS = {"masked": "masked", "causal": "left to right"}
 CONTEXTS = {"left": "sees the left side only", "both": "sees both sides"}

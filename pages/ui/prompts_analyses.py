@@ -7,8 +7,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from lama_core.errors import UserError
-from lama_core.lpaqa.analyses import measure_divergence, prompt_pairs, transfer_weights
-from lama_core.lpaqa.study_files import list_studies, load_relation
+from lama_core.probes.prompts.analyses import measure_divergence, prompt_pairs, transfer_weights
+from lama_core.probes.prompts.study_files import list_studies, load_relation
 from pages.ui import charts
 from pages.ui.messages import plain
 from pages.ui.prompts_choice import PromptsChoice, all_relations

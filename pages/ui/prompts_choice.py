@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from lama_core.datasets.prompt_sets import TITLES
 from lama_core.errors import UserError
-from lama_core.lpaqa.prompt_sets import TITLES
-from lama_core.lpaqa.study import RelationStudy
-from lama_core.lpaqa.study_files import StudyInfo, list_studies, load_relation, read_label
+from lama_core.probes.prompts.study import RelationStudy
+from lama_core.probes.prompts.study_files import StudyInfo, list_studies, load_relation, read_label
 from pages.ui.colours import model_colours
 from pages.ui.messages import show_fault
 from pages.ui.state import BOUND, title_of

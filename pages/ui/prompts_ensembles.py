@@ -6,9 +6,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from lama_core.lpaqa.prompt_sets import TITLES
-from lama_core.lpaqa.published import LINES, Averaging, nearest_model, published
-from lama_core.lpaqa.study import Score
+from lama_core.datasets.prompt_sets import TITLES
+from lama_core.papers.jiang2020_published import LINES, Averaging, nearest_model, published
+from lama_core.probes.prompts.study import Score
 from pages.ui import charts
 from pages.ui.colours import PUBLISHED
 from pages.ui.prompts_choice import PromptsChoice, all_relations

@@ -5,8 +5,8 @@ from html import escape
 import numpy as np
 import streamlit as st
 
-from lama_core.lpaqa.study import RelationStudy
-from lama_core.prompts import fill
+from lama_core.asking.blanks import fill
+from lama_core.probes.prompts.study import RelationStudy
 from pages.ui.prompts_choice import PromptsChoice
 from pages.ui.prompts_table import to_cloze
 from pages.ui.state import BOUND

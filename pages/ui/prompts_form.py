@@ -4,10 +4,10 @@ import shlex
 
 import streamlit as st
 
-from lama_core.datasets.library import listing
+from lama_core.asking.settings import DEFAULT_MODEL
+from lama_core.datasets.library.installed import listing
 from lama_core.models.catalog import all_models
 from lama_core.models.sources import locate
-from lama_core.settings import DEFAULT_MODEL
 from pages.ui import cache, jobs
 from pages.ui.messages import show_fault
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from lama_core.prompts import fill
+from lama_core.asking.blanks import fill
 from pages.ui import links
 from pages.ui.messages import plain
 from pages.ui.prompts_choice import PromptsChoice

@@ -4,10 +4,10 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from lama_core.lpaqa.growing import Growth
-from lama_core.lpaqa.prompt_sets import check_templates
+from lama_core.datasets.prompt_sets import check_templates
 from lama_core.models.catalog import find_model
 from lama_core.models.sources import locate
+from lama_core.probes.prompts.growing import Growth
 from pages.ui import charts
 from pages.ui.fetching import draw_offer
 from pages.ui.messages import faults_shown, plain
@@ -63,10 +63,10 @@ def _set_running(running: bool) -> None:
 
 
 def _grown(choice: PromptsChoice, growth: Growth) -> Growth:
-    from lama_core.lpaqa.asking import make_asked
-    from lama_core.lpaqa.growing import grow
-    from lama_core.lpaqa.study_files import read_candidates
     from lama_core.models.loader import load_model
+    from lama_core.probes.prompts.asking import make_asked
+    from lama_core.probes.prompts.growing import grow
+    from lama_core.probes.prompts.study_files import read_candidates
 
     study, info = choice.study, choice.info
     context = "left" if info.context == "left" else "both"

@@ -5,8 +5,8 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from lama_core.ensemble import top_k_weights
-from lama_core.lpaqa.shortlist import judge
+from lama_core.probes.prompts.ensemble import top_k_weights
+from lama_core.probes.prompts.shortlist import judge
 from pages.ui.messages import plain
 from pages.ui.prompts_choice import PromptsChoice
 from pages.ui.state import BOUND

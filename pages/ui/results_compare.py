@@ -8,7 +8,7 @@ import streamlit as st
 from lama_core import metrics
 from lama_core.errors import UserError
 from lama_core.metrics import Comparison
-from lama_core.runs import Run, RunInfo, RunListing
+from lama_core.runs.records import Run, RunInfo, RunListing
 from pages.ui import cache, charts, links
 from pages.ui.messages import plain
 from pages.ui.run_choice import RunChoice, run_names

@@ -7,11 +7,11 @@ import streamlit as st
 
 from lama_core import metrics
 from lama_core.metrics.correlates import LABELS, corpus_mentions
+from lama_core.metrics.counts import COUNTS_FILE
 from lama_core.models.catalog import find_model
 from lama_core.models.sources import locate
-from lama_core.published import published_table
-from lama_core.runs import Run, RunListing
-from lama_core.training.counts import COUNTS_FILE
+from lama_core.papers.published import published_table
+from lama_core.runs.records import Run, RunListing
 from pages.ui import cache, charts
 from pages.ui.messages import plain
 from pages.ui.results_scores import to_facts
@@ -33,7 +33,7 @@ def python_of(choice: RunChoice, call: str) -> str:
     runs = ", ".join(f'load_run("{run.id}")' for run in choice.runs)
     relations = list(choice.relations) or None
     return (
-        "from lama_core import metrics\nfrom lama_core.runs import load_run\n\n"
+        "from lama_core import metrics\nfrom lama_core.runs.records import load_run\n\n"
         f"runs = [{runs}]\n"
         f'options = {{"ranking": "{choice.ranking}", "relations": {relations}}}\n{call}'
     )

@@ -9,7 +9,7 @@ import streamlit as st
 
 from lama_core.metrics import METRICS, MetricInfo
 from lama_core.metrics.tables import By
-from lama_core.published import published_scores, published_table
+from lama_core.papers.published import published_scores, published_table
 from pages.ui import cache, charts, links
 from pages.ui.run_choice import PRECISION_HELP, RunChoice
 from pages.ui.state import BOUND

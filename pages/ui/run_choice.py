@@ -9,8 +9,8 @@ from typing import cast
 
 import streamlit as st
 
-from lama_core.ranking import Ranking
-from lama_core.runs import RunInfo, RunListing, list_runs
+from lama_core.asking.ranking import Ranking
+from lama_core.runs.records import RunInfo, RunListing, list_runs
 from pages.ui import links
 from pages.ui.colours import model_colours
 from pages.ui.messages import plain, show_fault

@@ -4,13 +4,13 @@ import shlex
 
 import streamlit as st
 
-from lama_core.datasets.library import listing
+from lama_core.asking.questions import PROMPT_SETS
+from lama_core.asking.settings import DEFAULT_MODEL
+from lama_core.datasets.library.installed import listing
 from lama_core.models.catalog import all_models, find_model
 from lama_core.models.sources import locate
-from lama_core.pipeline import ProbeRequest
-from lama_core.questions import PROMPT_SETS
-from lama_core.runs import RunInfo, list_runs
-from lama_core.settings import DEFAULT_MODEL
+from lama_core.runs.pipeline import ProbeRequest
+from lama_core.runs.records import RunInfo, list_runs
 from pages.ui import cache, jobs, links
 from pages.ui.messages import faults_shown, show_fault
 

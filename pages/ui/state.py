@@ -11,11 +11,11 @@ from typing import cast
 
 import streamlit as st
 
+from lama_core.asking.settings import MAX_MODELS, ClozeSettings
 from lama_core.models.base import RESCORED, Context
 from lama_core.models.catalog import added_models, find_model, known_models
 from lama_core.models.loader import Precision
 from lama_core.paths import ASSETS
-from lama_core.settings import MAX_MODELS, ClozeSettings
 from pages.ui.messages import plain
 
 DEFAULT_MODELS = ("minilm-mlm", "smollm2-135m")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from lama_core.analogy.records import list_probe_runs
+from lama_core.probes.analogy.records import list_probe_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = "minilm-mlm"

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from lama_core.lpaqa.study_files import bundled_studies_dir
+from lama_core.probes.prompts.study_files import bundled_studies_dir
 
 pytestmark = [
     pytest.mark.browser,

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from lama_core import paths
-from lama_core.bench.pages import make_runs
+from tools.bench.pages import make_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.browser

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lama_core.datasets.archive import unpack
+from lama_core.datasets.library.archive import unpack
 from lama_core.errors import UserError
 
 MB = 1 << 20

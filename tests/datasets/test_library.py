@@ -12,17 +12,10 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from lama_core.datasets import (
-    archive,
-    catalog,
-    download,
-    library,
-    load_analogies,
-    load_dataset,
-    transfer,
-)
+from lama_core.datasets import load_analogies, load_dataset
 from lama_core.datasets.base import Dataset
-from lama_core.datasets.catalog import Source, SourceFile
+from lama_core.datasets.library import archive, catalog, download, installed, transfer
+from lama_core.datasets.library.catalog import Source, SourceFile
 from lama_core.errors import UserError
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -57,15 +50,15 @@ def zip_folder(folder: Path, target: Path) -> Path:
 
 
 def leftovers() -> list[str]:
-    return [path.name for path in library.datasets_dir().iterdir() if path.name.startswith(".")]
+    return [path.name for path in installed.datasets_dir().iterdir() if path.name.startswith(".")]
 
 
 def test_an_imported_folder_is_loaded_by_its_name(tmp_path: Path) -> None:
-    installed = download.import_dataset(make_lama(tmp_path / "mine"))
-    assert installed.folder == library.installed_dir("mine")
+    found = download.import_dataset(make_lama(tmp_path / "mine"))
+    assert found.folder == installed.installed_dir("mine")
     assert len(load_dataset("mine").facts) == 2
-    assert library.dataset_names() == ("starter", "mine")
-    row = next(row for row in library.listing() if row.name == "mine")
+    assert installed.dataset_names() == ("starter", "mine")
+    row = next(row for row in installed.listing() if row.name == "mine")
     assert (row.installed, row.n_relations, row.n_facts) == (True, 1, 2)
     assert leftovers() == []
 
@@ -88,7 +81,7 @@ def test_an_archive_within_an_archive_is_unpacked(tmp_path: Path) -> None:
     shutil.make_archive(str(root / "TREx_train"), "gztar", tmp_path, "TREx_train")
     dataset = download.import_dataset(root).dataset
     assert len(dataset.relations) == 1
-    assert (library.installed_dir("lpaqa") / "TREx_train" / "P36.jsonl").is_file()
+    assert (installed.installed_dir("lpaqa") / "TREx_train" / "P36.jsonl").is_file()
 
 
 def test_a_table_is_imported_under_the_name_it_is_given(tmp_path: Path) -> None:
@@ -138,7 +131,7 @@ def test_a_name_that_no_file_system_takes_is_refused(tmp_path: Path) -> None:
 def test_a_half_made_source_is_not_listed(tmp_path: Path) -> None:
     folder = download.import_dataset(make_lama(tmp_path / "mine")).folder
     folder.rename(folder.with_name(".mine.half"))
-    assert library.installed_names() == ()
+    assert installed.installed_names() == ()
 
 
 def test_a_terminated_import_removes_what_it_was_making(tmp_path: Path) -> None:
@@ -153,7 +146,7 @@ def test_a_terminated_import_removes_what_it_was_making(tmp_path: Path) -> None:
         capture_output=True, check=False,
     )  # fmt: skip
     assert ended.returncode == 128 + signal.SIGTERM
-    assert leftovers() == [] and not any(library.datasets_dir().iterdir())
+    assert leftovers() == [] and not any(installed.datasets_dir().iterdir())
 
 
 def test_analogies_are_imported_and_loaded_as_such(tmp_path: Path) -> None:
@@ -162,7 +155,7 @@ def test_analogies_are_imported_and_loaded_as_such(tmp_path: Path) -> None:
     (folder / "I01 [noun - plural].txt").write_text("cat\tcats\n")
     download.import_dataset(tmp_path / "pairs")
     assert load_analogies("pairs").n_pairs == 1
-    assert library.analogy_names() == ("starter-analogies", "pairs")
+    assert installed.analogy_names() == ("starter-analogies", "pairs")
     with pytest.raises(UserError, match="analogies, not facts"):
         load_dataset("pairs")
 
@@ -237,10 +230,10 @@ def test_getting_a_published_source_installs_it(
 
     monkeypatch.setattr(transfer, "fetch", lambda *_, **__: path)
     source = Source("lama", "LAMA", "facts", "-", "-", "-", (SourceFile("http://x/d", "data.zip"),))
-    installed = download.get_dataset(
+    found = download.get_dataset(
         "lama", source=source, on_progress=lambda what, *_: steps.append(what)
     )
-    assert installed.folder == library.installed_dir("lama")
+    assert found.folder == installed.installed_dir("lama")
     assert load_dataset("lama").licence == catalog.source("lama").licence
     assert steps == ["unpacking data.zip"] * len(steps) and steps
 
@@ -253,15 +246,15 @@ def test_a_portals_page_in_place_of_an_archive_is_not_kept() -> None:
     with pytest.raises(UserError, match="broken or truncated"):
         download.get_dataset("lama", source=source)
     assert not (folder / "data.zip").exists()
-    assert "lama" not in library.installed_names()
+    assert "lama" not in installed.installed_names()
 
 
 def test_lama_uhn_is_computed_from_lama(tmp_path: Path) -> None:
     download.import_dataset(make_lama(tmp_path / "lama"))
-    installed = download.get_dataset("lama-uhn", compute=True)
+    found = download.get_dataset("lama-uhn", compute=True)
     # "Lima" stands in its subject; "Peru" has nothing of "Lima".
     assert [fact.subject for fact in load_dataset("lama-uhn").facts] == ["Peru"]
-    assert "stands in the subject" in (installed.folder / "excluded.json").read_text()
+    assert "stands in the subject" in (found.folder / "excluded.json").read_text()
 
 
 def test_lama_uhn_as_published_uses_the_templates_of_lama(
@@ -309,9 +302,9 @@ def test_a_published_name_that_is_not_here_says_how_to_get_it() -> None:
 
 def test_a_damaged_record_is_said(tmp_path: Path) -> None:
     folder = download.import_dataset(make_lama(tmp_path / "mine")).folder
-    (folder / library.RECORD_FILE).write_text("{")
+    (folder / installed.RECORD_FILE).write_text("{")
     with pytest.raises(UserError, match="is damaged"):
-        library.listing()
+        installed.listing()
 
 
 def test_every_published_source_states_licence_citation_and_a_https_address() -> None:
@@ -326,6 +319,6 @@ def test_importing_the_reference_copy_reports_its_facts() -> None:
     dataset = download.import_dataset(SHARED / "lama").dataset
     assert isinstance(dataset, Dataset)
     assert sum(relation.source == "TREx" for relation in dataset.relations) == 20
-    vocabulary = library.lama_vocabulary_path()
-    assert vocabulary == library.installed_dir("lama") / "common_vocab_cased.txt"
+    vocabulary = installed.lama_vocabulary_path()
+    assert vocabulary == installed.installed_dir("lama") / "common_vocab_cased.txt"
     assert len(vocabulary.read_text("utf-8").splitlines()) == 21_018

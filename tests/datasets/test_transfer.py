@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from lama_core.datasets import download, load_analogies, transfer
-from lama_core.datasets.catalog import Source, SourceFile
-from lama_core.datasets.transfer import Patience, fetch
+from lama_core.datasets import load_analogies
+from lama_core.datasets.library import download, transfer
+from lama_core.datasets.library.catalog import Source, SourceFile
+from lama_core.datasets.library.transfer import Patience, fetch
 from lama_core.errors import UserError
 
 CONTENT = bytes(range(256)) * 1200

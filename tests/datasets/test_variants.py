@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from lama_core import variants
+from lama_core.datasets import variants
 from lama_core.datasets.base import Dataset, ReadReport, make_dataset
 from lama_core.types import Fact, Prompt, Relation
 

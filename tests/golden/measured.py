@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from lama_core import metrics
-from lama_core.analogy.records import PROBE_VERSION, list_probe_runs
-from lama_core.analogy.tables import accuracies
-from lama_core.lpaqa.running import STUDY_VERSION
-from lama_core.lpaqa.shortlist import judge
-from lama_core.lpaqa.study_files import bundled_studies_dir, list_studies, load_relation
-from lama_core.runs import SCORING_VERSION, Run, bundled_dir, list_runs
+from lama_core.probes.analogy.records import PROBE_VERSION, list_probe_runs
+from lama_core.probes.analogy.tables import accuracies
+from lama_core.probes.prompts.running import STUDY_VERSION
+from lama_core.probes.prompts.shortlist import judge
+from lama_core.probes.prompts.study_files import bundled_studies_dir, list_studies, load_relation
+from lama_core.runs.records import SCORING_VERSION, Run, bundled_dir, list_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 FROZEN = Path(__file__).with_name("frozen.json")

@@ -8,11 +8,11 @@ import pytest
 from hub_server import COMMIT, Hub, Repository, serve
 from tiny_models import save_model_folder
 
+from lama_core.asking.blanks import parse_query
 from lama_core.errors import UserError
 from lama_core.models.catalog import find_model
 from lama_core.models.loader import CACHE, load_model
 from lama_core.models.sources import fetch, locate
-from lama_core.prompts import parse_query
 
 SHARDS = ("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors")
 

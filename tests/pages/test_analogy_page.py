@@ -9,14 +9,14 @@ import pytest
 from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
-from lama_core.analogy.judges import OnDone, silent
-from lama_core.analogy.probes import Instance
-from lama_core.analogy.records import ProbeOptions, ProbeRun
-from lama_core.analogy.run import Work, run_probes
-from lama_core.analogy.score import Pair
-from lama_core.analogy.tables import KINDS
 from lama_core.datasets.base import AnalogyRelation, ReadReport, make_analogies
 from lama_core.models.base import TokenScores
+from lama_core.probes.analogy.judges import OnDone, silent
+from lama_core.probes.analogy.probes import Instance
+from lama_core.probes.analogy.records import ProbeOptions, ProbeRun
+from lama_core.probes.analogy.run import Work, run_probes
+from lama_core.probes.analogy.score import Pair
+from lama_core.probes.analogy.tables import KINDS
 from pages.ui.analogy_probes import decision_rows
 from pages.ui.heat import heat_strip
 
@@ -100,7 +100,7 @@ def test_the_decisions_are_those_of_the_run(runs: tuple[ProbeRun, ...]) -> None:
 def test_without_a_run_the_page_says_how_to_make_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lama_core.analogy.records.bundled_dir", lambda: tmp_path / "none")
+    monkeypatch.setattr("lama_core.probes.analogy.records.bundled_dir", lambda: tmp_path / "none")
     app = open_probes(tmp_path, monkeypatch)
     assert "No probe has been run yet" in app.info[0].value
 

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lama_core.bench.pages import make_runs
 from lama_core.metrics import rank_histogram
-from lama_core.runs import RunInfo, RunListing
+from lama_core.runs.records import RunInfo, RunListing
 from pages.ui import charts
 from pages.ui.export import to_csv
 from pages.ui.run_choice import pick_runs, relation_label, run_names
 from pages.ui.take_away import json_of, records_of
+from tools.bench.pages import make_runs
 
 COLOURS = {"a": "#2c86c7", "b": "#e0913a"}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lama_core.lpaqa.study_files import bundled_studies_dir
+from lama_core.probes.prompts.study_files import bundled_studies_dir
 
 ROOT = Path(__file__).resolve().parents[2]
 TABS = ("Prompts", "Ensembles", "One fact", "Weights", "Analyses", "New study")

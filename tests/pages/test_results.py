@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from lama_core.bench.pages import make_runs
 from lama_core.metrics.answers import AnswerFilter, join_answers
-from lama_core.runs import Run, list_runs, runs_dir
+from lama_core.runs.records import Run, list_runs, runs_dir
 from pages.ui.run_form import arguments_of
+from tools.bench.pages import make_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 120
@@ -134,7 +134,7 @@ def test_without_runs_the_page_says_how_to_start_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LAMA_HOME", str(tmp_path))
-    monkeypatch.setattr("lama_core.runs.bundled_dir", lambda: tmp_path / "none")
+    monkeypatch.setattr("lama_core.runs.records.bundled_dir", lambda: tmp_path / "none")
     assert not runs_dir().exists()
     results, facts = open_page("results"), open_page("facts")
     assert "python -m lama_core probe" in results.info[0].value
@@ -181,7 +181,7 @@ def test_the_form_asks_the_command_line_for_the_same_runs(
     from typer.testing import CliRunner
 
     from lama_core.cli import make_app
-    from lama_core.pipeline import ProbeRequest, execute, plan
+    from lama_core.runs.pipeline import ProbeRequest, execute, plan
 
     monkeypatch.setenv("LAMA_HOME", str(tmp_path))
     monkeypatch.setattr("lama_core.models.loader.load_model", lambda name, **_: hash_model(name))

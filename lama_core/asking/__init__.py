@@ -1,0 +1,1 @@
+"""From a dataset and prompts to scores: questions, preparation, batches, ranks, executors."""

@@ -1,0 +1,168 @@
+"""`prompts analyse` and `both-ways`: what makes prompts differ, and what asking back adds."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lama_core.cli.prompts.options import Json, Relation, percent
+
+if TYPE_CHECKING:
+    from lama_core.probes.prompts.study import RelationStudy
+
+
+def analyse(
+    study: Annotated[str, typer.Argument(help="A study's name or folder.")],
+    other: Annotated[
+        str | None, typer.Option(help="Another model's study, whose weights are tried on this one.")
+    ] = None,
+    patterns: Annotated[
+        bool, typer.Option(help="Ranks by part-of-speech pattern too (needs spaCy).")
+    ] = False,
+    combination: Annotated[str, typer.Option("--set", help="Which prompts.")] = "mine",
+    as_json: Json = False,
+) -> None:
+    """Divergence against edit distance, Top-K curves, weights of another model, patterns."""
+    from lama_core.cli import show
+    from lama_core.probes.prompts import analyses
+    from lama_core.probes.prompts.study_files import find_study, load_relation
+
+    info = find_study(study)
+    studies = [load_relation(info, name) for name in info.relations()]
+    pairs = [pair for one in studies for pair in analyses.prompt_pairs(one, combination)]
+    found = analyses.measure_divergence(pairs)
+    result: dict[str, Any] = {"divergence": asdict(found), "curves": _mean_curves(studies)}
+    if other is not None:
+        there = find_study(other)
+        common = [name for name in info.relations() if name in there.relations()]
+        by_name = {one.relation.name: one for one in studies}
+        result["transfer"] = [
+            asdict(
+                analyses.transfer_weights(by_name[name], load_relation(there, name), combination)
+            )
+            for name in common
+            if by_name[name].ensemble(combination, "optimised")
+        ]
+    if patterns:
+        from lama_core.probes.prompts.parsing import SpacyParser
+
+        parser = SpacyParser()
+        result["patterns"] = [
+            asdict(row) for one in studies for row in analyses.rank_patterns(one, parser)
+        ]
+    if as_json:
+        show.print_json(_without_nan(result))
+        return
+    show.print_table(
+        ("edit distance", "pairs", "mean divergence", "quartiles"),
+        [
+            (
+                f"{one.low:.1f} to {one.high:.1f}",
+                one.n_pairs,
+                percent(one.mean),
+                " / ".join(percent(value) for value in one.quartiles),
+            )
+            for one in found.bins
+        ],
+        title=f"{info.label}: divergence of prompts, Pearson {found.correlation:.2f} "
+        "(the paper's: 0.25)",
+        right=("pairs", "mean divergence"),
+    )
+    for (name, kind), values in result["curves"].items():
+        shown = ", ".join(f"{k}: {percent(values[k - 1])}" for k in (1, 2, 3, 5, 10, 20, 29)
+                          if k <= len(values))  # fmt: skip
+        print(f"Top-K of {name}, {kind}: {shown}")
+    if result.get("transfer"):
+        own = sum(row["own"] for row in result["transfer"]) / len(result["transfer"])
+        foreign = sum(row["other"] for row in result["transfer"]) / len(result["transfer"])
+        print(f"Own weights {percent(own)}, the other model's {percent(foreign)}")
+
+
+def both_ways(
+    study: Annotated[str, typer.Argument(help="A study's name or folder.")],
+    relation: Relation = None,
+    n_prompts: Annotated[
+        int, typer.Option("--prompts", help="How many of the best prompts.", min=1)
+    ] = 3,
+    n_objects: Annotated[
+        int, typer.Option("--objects", help="How many of the likeliest objects are asked back.")
+    ] = 10,
+    n_facts: Annotated[
+        int, typer.Option("--facts", help="At most so many training and test facts.", min=1)
+    ] = 30,
+    as_json: Json = False,
+) -> None:
+    """Forward and backward: does it help that the subject follows from the object too?"""
+    from lama_core.cli import show
+    from lama_core.errors import UserError
+    from lama_core.models.loader import load_model
+    from lama_core.probes.prompts.asking import make_asked
+    from lama_core.probes.prompts.backward import measure_both_ways
+    from lama_core.probes.prompts.selection import order_of
+    from lama_core.probes.prompts.study_files import find_study, load_relation, read_candidates
+
+    info = find_study(study)
+    words = read_candidates(info)
+    rows = []
+    with show.progress() as report:
+        model = load_model(info.model, on_progress=report)
+        if model.kind != "masked":
+            raise UserError(f"{model.name} sees no right side: choose a masked model's study.")
+        for name in relation or info.relations():
+            one = load_relation(info, name)
+            best = order_of(one.pool, "all", one.train_accuracies)[:n_prompts]
+            prompts = [one.pool.prompts[number] for number in best]
+            train, test = (
+                make_asked(
+                    one.relation, facts[:n_facts], words, model, "both",
+                    template=prompts[0].template,
+                )
+                for facts in (one.train, one.test)
+            )  # fmt: skip
+            found = measure_both_ways(
+                model, train, test, prompts, n_objects=n_objects,
+                on_fact=lambda done, total, name=name: report(  # type: ignore[misc]
+                    f"{name}: asking back", done, total
+                ),
+            )  # fmt: skip
+            rows.append(asdict(found))
+    if as_json:
+        show.print_json(rows)
+        return
+    show.print_table(
+        ("relation", "forward", "forward and backward", "training", "test"),
+        [
+            (row["relation"], percent(row["forward"]), percent(row["both"]), row["n_train"],
+             row["n_test"])
+            for row in rows
+        ],
+        right=("forward", "forward and backward", "training", "test"),
+    )  # fmt: skip
+
+
+def _mean_curves(studies: list["RelationStudy"]) -> dict[tuple[str, str], list[float]]:
+    """P@1 of Top-K, the mean over the relations that have so many prompts."""
+    curves: dict[tuple[str, str], list[tuple[float, ...]]] = {}
+    for study in studies:
+        for name, kind, values in study.curves:
+            curves.setdefault((name, kind), []).append(values)
+    return {
+        key: [
+            sum(here) / len(here)
+            for k in range(max(map(len, found)))
+            if (here := [values[k] for values in found if k < len(values)])
+        ]
+        for key, found in curves.items()
+    }
+
+
+def _without_nan(value: Any) -> Any:
+    """The same with null for NaN, and text for the keys of curves."""
+    if isinstance(value, dict):
+        return {
+            " ".join(key) if isinstance(key, tuple) else key: _without_nan(one)
+            for key, one in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_without_nan(one) for one in value]
+    return None if isinstance(value, float) and value != value else value

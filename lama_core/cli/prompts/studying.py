@@ -1,0 +1,291 @@
+"""`prompts select` and `fit`: prompts asked of a model, chosen and weighted."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lama_core.cli.prompts.options import (
+    Counting,
+    Dataset,
+    Drop,
+    Json,
+    Keep,
+    Limit,
+    Model,
+    Out,
+    Own,
+    Prompts,
+    Relation,
+    Seed,
+    Seen,
+    Training,
+    TrainLimit,
+    Words,
+    percent,
+    say,
+)
+
+if TYPE_CHECKING:
+    from lama_core.asking.ranking import Ranking
+    from lama_core.probes.prompts.running import StudyRequest
+    from lama_core.probes.prompts.study import OnStage, RelationStudy
+
+
+def select(
+    dataset: Dataset = "starter",
+    model: Model = "minilm-mlm",
+    relation: Relation = None,
+    prompts: Prompts = None,
+    template: Own = None,
+    training: Training = None,
+    candidates: Words = None,
+    context: Seen = None,
+    ranking: Counting = "raw",
+    precision: Annotated[str, typer.Option(help="auto, fp32 or bf16.")] = "fp32",
+    limit: Limit = None,
+    train_limit: TrainLimit = None,
+    seed: Seed = None,
+    drop_overlap: Drop = False,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Each prompt's accuracy on training and test facts, the best on the training facts first."""
+    from lama_core.asking import settings
+    from lama_core.cli import show
+    from lama_core.probes.prompts.running import StudyRequest
+
+    request = StudyRequest(
+        dataset=dataset,
+        model=model,
+        relations=tuple(relation or ()),
+        prompts=prompts,
+        own=tuple(template or ()),
+        training=training,
+        candidates=candidates,
+        context=settings.parse_context(context),
+        ranking=_parse_ranking(ranking),
+        precision=settings.parse_precision(precision),
+        combinations=("all",),
+        recipes=(),
+        limit=limit,
+        train_limit=train_limit,
+        seed=seed,
+        drop_overlap=drop_overlap,
+        curves=False,
+    )
+    studies, _ = _study(request, out, save=False)
+    rows = [row for study in studies for row in _prompt_rows(study)]
+    if as_json:
+        show.print_json(rows)
+        return
+    for study in studies:
+        show.print_table(
+            ("prompt", "from", "training", "test", "only it is right"),
+            [
+                (
+                    row["template"],
+                    row["origin"],
+                    percent(row["train"]),
+                    percent(row["test"]),
+                    row["only_right"],
+                )
+                for row in rows
+                if row["relation"] == study.relation.name
+            ],
+            title=f"{study.relation.name} {study.relation.label}: {study.model}, "
+            f"{len(study.train):,} training and {len(study.test):,} test facts",
+            right=("training", "test", "only it is right"),
+        )
+        print()
+
+
+def fit(
+    dataset: Dataset = "starter",
+    model: Model = "minilm-mlm",
+    relation: Relation = None,
+    prompts: Prompts = None,
+    template: Own = None,
+    training: Training = None,
+    combination: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="manual, mine, mine+man, mine+para, man+para, user or all; repeat it for "
+            "several. Without it: all of the paper's that there are.",
+        ),
+    ] = None,
+    recipe: Annotated[
+        list[str] | None,
+        typer.Option(help="Of the optimiser: released, paper or exact; repeat it for several."),
+    ] = None,
+    candidates: Words = None,
+    context: Seen = None,
+    ranking: Counting = "raw",
+    precision: Annotated[str, typer.Option(help="auto, fp32 or bf16.")] = "fp32",
+    limit: Limit = None,
+    train_limit: TrainLimit = None,
+    seed: Seed = None,
+    drop_overlap: Drop = False,
+    out: Out = None,
+    keep: Keep = False,
+    curves: Annotated[
+        bool, typer.Option(help="Accuracy of Top-K for every K, log-linear and linear.")
+    ] = True,
+    save_runs: Annotated[
+        bool, typer.Option(help="Save Top-1 and the optimised ensembles as runs.")
+    ] = True,
+    as_json: Json = False,
+) -> None:
+    """Top-K and optimised ensembles: micro and macro accuracy beside the published values."""
+    from lama_core.asking import settings
+    from lama_core.probes.prompts.running import StudyRequest
+
+    chosen = tuple(combination or ("manual", "mine", "mine+man", "mine+para", "man+para"))
+    request = StudyRequest(
+        dataset=dataset,
+        model=model,
+        relations=tuple(relation or ()),
+        prompts=prompts,
+        own=tuple(template or ()),
+        training=training,
+        candidates=candidates,
+        context=settings.parse_context(context),
+        ranking=_parse_ranking(ranking),
+        precision=settings.parse_precision(precision),
+        combinations=(*chosen, "user") if template and not combination else chosen,
+        recipes=tuple(recipe or ("released",)),
+        limit=limit,
+        train_limit=train_limit,
+        seed=seed,
+        drop_overlap=drop_overlap,
+        keep=keep,
+        curves=curves,
+    )
+    studies, runs = _study(request, out, save=save_runs)
+    _print_scores(studies, runs, as_json=as_json)
+
+
+def _study(
+    request: "StudyRequest", out: Path | None, *, save: bool
+) -> tuple[tuple["RelationStudy", ...], tuple[str, ...]]:
+    """The studies of a request, with bars on standard error; and the runs that were saved."""
+    from lama_core.cli import show
+    from lama_core.models.loader import load_model
+    from lama_core.probes.prompts import running
+
+    with show.progress() as on_progress:
+        planned = running.plan_study(
+            request,
+            load=lambda name, precision: load_model(
+                name, precision=precision, on_progress=on_progress
+            ),
+            out=out,
+        )
+    try:
+        with _stages() as on_stage:
+            studies = running.execute_study(planned, on_stage=on_stage, on_note=say)
+    except KeyboardInterrupt:
+        say("Stopped. What was scored is kept; the same command goes on from there.")
+        raise typer.Exit(130) from None
+    runs = running.save_runs(planned, studies) if save else ()
+    say(f"The study is in {planned.info.folder}")
+    return studies, runs
+
+
+def _print_scores(
+    studies: tuple["RelationStudy", ...], runs: tuple[str, ...], *, as_json: bool
+) -> None:
+    from lama_core.cli import show
+    from lama_core.papers.jiang2020 import make_table
+
+    rows = make_table(studies, studies[0].model)
+    if as_json:
+        weights = [
+            {
+                "relation": study.relation.name,
+                "set": one.combination,
+                "method": one.method,
+                "objective": one.objective,
+                "n_epochs": one.n_epochs,
+                "weights": {
+                    template: round(float(weight), 6)
+                    for template, weight in zip(study.pool.templates, one.weights, strict=True)
+                    if weight > 0
+                },
+            }
+            for study in studies
+            for one in study.ensembles
+        ]
+        relations = [asdict(score) for study in studies for score in study.scores()]
+        show.print_json(
+            {
+                "table": [asdict(row) for row in rows],
+                "relations": relations,
+                "ensembles": weights,
+                "runs": list(runs),
+            }
+        )
+        return
+    show.print_table(
+        ("set", "method", "micro", "macro", "paper micro", "paper macro", "log P(gold)", "n"),
+        [
+            (
+                row.combination,
+                row.method,
+                percent(row.micro),
+                percent(row.macro),
+                "" if row.published_micro is None else f"{row.published_micro:.1f}",
+                "" if row.published_macro is None else f"{row.published_macro:.1f}",
+                "" if row.objective is None else f"{row.objective:.4f}",
+                f"{row.n_relations} / {row.n_facts:,}",
+            )
+            for row in rows
+        ],
+        title=f"{rows[0].model}: P@1 in percent; n: relations / test facts; "
+        f"paper: {rows[0].published_model}, 41 relations",
+        right=("micro", "macro", "paper micro", "paper macro", "log P(gold)", "n"),
+    )
+    for run in runs:
+        say(f"run {run}")
+
+
+def _prompt_rows(study: "RelationStudy") -> list[dict[str, object]]:
+    order = sorted(
+        range(len(study.pool.entries)), key=lambda number: -study.train_accuracies[number]
+    )
+    only = study.only_right.sum(axis=1)
+    return [
+        {
+            "relation": study.relation.name,
+            "template": study.pool.prompts[number].template,
+            "origin": study.pool.prompts[number].origin,
+            "train": float(study.train_accuracies[number]),
+            "test": float(study.test_accuracies[number]),
+            "only_right": int(only[number]),
+        }
+        for number in order
+    ]
+
+
+def _parse_ranking(text: str) -> "Ranking":
+    from lama_core.asking.ranking import RANKINGS
+    from lama_core.errors import UserError, did_you_mean
+
+    for ranking in RANKINGS:
+        if text == ranking:
+            return ranking
+    hint = did_you_mean(text, RANKINGS)
+    raise UserError(f"Unknown ranking {text!r}: choose filtered or raw{hint}.")
+
+
+@contextmanager
+def _stages() -> Iterator["OnStage"]:
+    """A bar of the stage at hand, on standard error."""
+    from lama_core.cli import show
+
+    with show.progress() as report:
+        yield report

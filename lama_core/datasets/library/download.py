@@ -1,0 +1,302 @@
+"""`data get` and `data import`: put a source into the library, whole or not at all."""
+
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from lama_core import paths
+from lama_core.datasets import formats, variants
+from lama_core.datasets.base import AnalogyDataset, Dataset
+from lama_core.datasets.library import archive, catalog, derived, installed, transfer
+from lama_core.errors import UserError
+
+# What a dataset consists of; anything else in an imported folder is left behind.
+KEPT_SUFFIXES = {".jsonl", ".json", ".txt", ".csv", ".tsv", ".md", ".gz", ".tgz", ""}
+MAX_IMPORTED_BYTES = 4 << 30
+MAX_NAME = 60  # characters; a file system takes 255 bytes
+
+# Called with (what is going on, bytes so far, bytes in all or None).
+OnProgress = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """What was installed, and where."""
+
+    dataset: Dataset | AnalogyDataset
+    folder: Path
+
+
+def downloads_dir(name: str) -> Path:
+    """Where the fetched files of the source `name` are kept."""
+    return paths.cache_dir() / "downloads" / name
+
+
+def get_dataset(
+    name: str,
+    *,
+    on_progress: OnProgress | None = None,
+    patience: transfer.Patience | None = None,
+    repin: bool = False,
+    compute: bool = False,
+    guess: variants.Guess | None = None,
+    source: catalog.Source | None = None,
+) -> Installed:
+    """Fetch the published source `name`, unpack it, read it and put it into the library.
+
+    A source that needs another (LAMA-UHN needs LAMA's templates) fetches that one first. What was
+    installed under the name before stays until the new one has been read whole.
+    compute: compute LAMA-UHN from LAMA instead of fetching it. guess: its name guesser; without
+    one only the substring filter is applied.
+    Raises UserError; what was fetched so far is kept for the next try.
+    """
+    source = source or catalog.source(name)
+    if source.needs and source.needs not in installed.installed_names():
+        get_dataset(source.needs, on_progress=on_progress, patience=patience, repin=repin)
+    if compute:
+        return _compute(source, guess, on_progress)
+    with _alone(name):
+        return _fetch_and_settle(source, on_progress, patience, repin)
+
+
+def _fetch_and_settle(
+    source: catalog.Source,
+    on_progress: OnProgress | None,
+    patience: transfer.Patience | None,
+    repin: bool,
+) -> Installed:
+    fetched = []
+    for file in source.files:
+
+        def on_bytes(done: int, total: int | None, file_name: str = file.name) -> None:
+            if on_progress:
+                on_progress(f"fetching {file_name}", done, total)
+
+        fetched.append(
+            transfer.fetch(
+                file,
+                downloads_dir(source.name),
+                on_progress=on_bytes,
+                patience=patience,
+                repin=repin,
+            )
+        )
+    try:
+        return _unpack_and_settle(source, fetched, on_progress)
+    except UserError:
+        # A page of an error or of a portal may come with status 200: it must not stay.
+        for file in source.files:
+            transfer.forget(file, downloads_dir(source.name))
+        raise
+
+
+def _unpack_and_settle(
+    source: catalog.Source, fetched: list[Path], on_progress: OnProgress | None
+) -> Installed:
+    limit = source.max_unpacked_bytes
+    with _beside(source.name) as folder:
+        for path in fetched:
+            if archive.is_archive(path):
+                _unpack(path, folder / path.name.split(".")[0], limit, on_progress)
+            else:
+                shutil.copyfile(path, folder / path.name)
+        _unpack_nested(folder, limit)
+        _flatten(folder)
+        return _settle(folder, source.name)
+
+
+def import_dataset(
+    path: Path, *, name: str | None = None, on_progress: OnProgress | None = None
+) -> Installed:
+    """Take a folder, an archive or a table that the user has into the library.
+
+    name: what it is called there; without one, the folder's or file's name.
+    Raises UserError if it is in no known format, holds nothing usable, or is too large.
+    """
+    path = path.expanduser()
+    if not path.exists():
+        raise UserError(f"there is no file or folder {path}")
+    name = _safe_name(name or _stem(path.resolve()))
+    if name in (installed.STARTER, installed.STARTER_ANALOGIES):
+        raise UserError(f"{name!r} is the project's own: give the import another name")
+    with _beside(name) as folder:
+        if path.is_dir():
+            _copy_folder(path, folder, on_progress)
+        elif archive.is_archive(path):
+            _unpack(path, folder / _stem(path), MAX_IMPORTED_BYTES, on_progress)
+        else:
+            formats.detect(path)
+            _check_total(path.stat().st_size)
+            shutil.copyfile(path, folder / path.name)
+        try:
+            if on_progress:
+                on_progress(f"reading {name}", 0, None)
+            _unpack_nested(folder, MAX_IMPORTED_BYTES)
+            _flatten(folder)
+            return _settle(folder, name)
+        except UserError as error:
+            # The user knows the path that was given, not the folder that it was copied to.
+            inside = folder if path.is_dir() else folder / path.name
+            said = str(error).replace(str(inside), str(path)).replace(str(folder), str(path))
+            raise UserError(said) from error
+
+
+def _compute(
+    source: catalog.Source, guess: variants.Guess | None, on_progress: OnProgress | None
+) -> Installed:
+    """LAMA-UHN computed from LAMA. Raises UserError for any other source."""
+    if not source.needs:
+        raise UserError(f"{source.name} is not computed from another source: leave compute out")
+    counted = _counted(guess, on_progress) if guess else None
+    with _beside(source.name) as folder:
+        derived.write_uhn(installed.load_dataset(source.needs), folder, guess=counted)
+        return _settle(folder, source.name)
+
+
+def _counted(guess: variants.Guess, on_progress: OnProgress | None) -> variants.Guess:
+    """`guess`, reporting how many names it was asked about."""
+    asked = 0
+
+    def counted(text: str, k: int) -> Sequence[str]:
+        nonlocal asked
+        asked += 1
+        if on_progress:
+            on_progress("guessing from names", asked, None)
+        return guess(text, k)
+
+    return counted
+
+
+def _settle(folder: Path, name: str) -> Installed:
+    """Read what lies in `folder` and, if that works, move it to its place in the library."""
+    dataset = formats.load_anything(
+        folder, name=name, relations_file=installed.relations_file_for(folder)
+    )
+    kind: catalog.SourceKind = "facts"
+    if isinstance(dataset, AnalogyDataset):
+        kind = "analogies"
+    elif formats.detect(folder) == "lpaqa":
+        kind = "prompts"
+    installed.write_record(folder, dataset, kind)
+    place = installed.installed_dir(name)
+    installed.replace_folder(folder, place)
+    return Installed(dataset, place)
+
+
+@contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """Keep another process or page from fetching the same source at the same time."""
+    folder = downloads_dir(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(folder / ".lock", timeout=0):
+            yield
+    except Timeout:
+        raise UserError(
+            f"{name} is being fetched already, by another command or page: wait for it"
+        ) from None
+
+
+@contextmanager
+def _beside(name: str) -> Iterator[Path]:
+    """An empty folder beside the place of `name`, removed again unless it was moved away."""
+    installed.datasets_dir().mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=installed.datasets_dir()))
+    try:
+        yield folder
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise UserError(
+                f"the disk is full: {name} was not installed; what was there before is untouched"
+            ) from error
+        raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unpack(path: Path, folder: Path, max_bytes: int, on_progress: OnProgress | None) -> None:
+    done = 0
+
+    def on_bytes(n_bytes: int) -> None:
+        nonlocal done
+        done += n_bytes
+        if on_progress:
+            on_progress(f"unpacking {path.name}", done, None)
+
+    archive.unpack(path, folder, max_bytes=max_bytes, on_bytes=on_bytes)
+
+
+def _unpack_nested(folder: Path, max_bytes: int) -> None:
+    """Unpack archives within an archive, one level deep (LPAQA's TREx_train.tar.gz)."""
+    for inner in sorted(path for path in folder.rglob("*") if path.is_file()):
+        if archive.is_archive(inner):
+            beside = inner.with_name(f"{inner.name}.unpacked")
+            archive.unpack(inner, beside, max_bytes=max_bytes)
+            for child in sorted(beside.iterdir()):
+                if not (inner.parent / child.name).exists():
+                    child.rename(inner.parent / child.name)
+            shutil.rmtree(beside, ignore_errors=True)
+            inner.unlink()
+
+
+def _flatten(folder: Path) -> None:
+    """Lift the dataset out of the folders that its archive wraps it in."""
+    root = formats.root_of(folder)
+    if root == folder:
+        return
+    wrapper = folder / root.relative_to(folder).parts[0]
+    beside = wrapper.rename(folder / f".{wrapper.name}.wrapped")
+    inner = beside / root.relative_to(wrapper)
+    for child in (*sorted(inner.iterdir()), *sorted(inner.parent.glob("relations.jsonl"))):
+        if not (folder / child.name).exists():
+            child.rename(folder / child.name)
+    shutil.rmtree(beside)
+
+
+def _copy_folder(source: Path, folder: Path, on_progress: OnProgress | None) -> None:
+    """Copy the data files of `source`; links are not followed."""
+    done = 0
+    for parent, folders, files in os.walk(source):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            path = Path(parent) / name
+            if path.is_symlink() or path.suffix not in KEPT_SUFFIXES or name.startswith("."):
+                continue
+            done += path.stat().st_size
+            _check_total(done)
+            target = folder / path.relative_to(source)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+            if on_progress:
+                on_progress(f"copying {name}", done, None)
+
+
+def _check_total(n_bytes: int) -> None:
+    if n_bytes > MAX_IMPORTED_BYTES:
+        raise UserError(f"it is larger than the {MAX_IMPORTED_BYTES:,} bytes that fit an import")
+
+
+def _stem(path: Path) -> str:
+    for suffix in (*archive.SUFFIXES, *(".csv", ".tsv", ".jsonl", ".txt")):
+        if path.name.lower().endswith(suffix):
+            return path.name[: -len(suffix)]
+    return path.name
+
+
+def _safe_name(name: str) -> str:
+    """`name` as a folder's name: no separators, no leading dot."""
+    safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip(".-")
+    if not safe:
+        raise UserError(f"{name!r} can't name a dataset: use letters and digits")
+    if len(safe) > MAX_NAME:
+        raise UserError(
+            f"{safe[:20]!r}… is too long for a name: give one of at most {MAX_NAME} characters"
+        )
+    return safe

@@ -1,0 +1,256 @@
+"""What is here: the starter sets, what was fetched or imported, and what could be fetched.
+
+Each installed set is a folder in `data_dir()/datasets` with a `source.json` that names its format,
+licence, citation and counts, so that a list costs no reading. A folder is filled beside its place
+and moved in when it has been read whole.
+"""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from lama_core import paths
+from lama_core.datasets import bats, formats, lama
+from lama_core.datasets.base import SQUAD_RELATION, AnalogyDataset, Dataset
+from lama_core.datasets.library import catalog
+from lama_core.errors import UserError, did_you_mean
+
+STARTER = "starter"
+STARTER_ANALOGIES = "starter-analogies"
+RECORD_FILE = "source.json"
+
+_STARTER_LICENCE = "CC0 1.0, CC BY 4.0 (GeoNames), WordNet licence; see assets/datasets/starter"
+_STARTER_CITATION = "the project's own collection; origins stand beside each fact"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A row of the list of sources. n_relations, n_facts (or pairs): None until it is installed.
+
+    size: bytes to fetch, None where it isn't known or nothing is to be fetched.
+    """
+
+    name: str
+    title: str
+    kind: catalog.SourceKind
+    installed: bool
+    n_relations: int | None
+    n_facts: int | None
+    licence: str
+    citation: str
+    homepage: str
+    size: int | None
+    path: str
+
+
+def starter_dir() -> Path:
+    """Folder of the facts that come with the project, in LAMA's layout."""
+    return paths.ASSETS / "datasets" / STARTER
+
+
+def starter_analogies_dir() -> Path:
+    """Folder of the analogies that come with the project, in BATS's layout."""
+    return paths.ASSETS / "datasets" / STARTER_ANALOGIES
+
+
+def datasets_dir() -> Path:
+    """Folder of everything that was fetched or imported."""
+    return paths.data_dir() / "datasets"
+
+
+def installed_dir(name: str) -> Path:
+    """Folder where the source `name` lies once it was fetched or imported."""
+    return datasets_dir() / name
+
+
+def installed_names() -> tuple[str, ...]:
+    """Names of what was fetched or imported, sorted."""
+    folder = datasets_dir()
+    children = sorted(folder.iterdir()) if folder.is_dir() else []
+    # A hidden one is half-made: it lies there until it is whole, or since a power cut.
+    return tuple(
+        child.name
+        for child in children
+        if not child.name.startswith(".") and (child / RECORD_FILE).is_file()
+    )
+
+
+def dataset_names() -> tuple[str, ...]:
+    """Names that `load_dataset` takes now: the starter facts, then what is installed."""
+    return (STARTER, *(n for n in installed_names() if read_record(n).kind != "analogies"))
+
+
+def analogy_names() -> tuple[str, ...]:
+    """Names that `load_analogies` takes now: the starter analogies, then what is installed."""
+    installed = (n for n in installed_names() if read_record(n).kind == "analogies")
+    return (STARTER_ANALOGIES, *installed)
+
+
+def lama_vocabulary_path() -> Path | None:
+    """LAMA's published list of 21,018 candidates, once LAMA was fetched or imported, else None."""
+    folder = installed_dir("lama")
+    found = sorted(folder.rglob(catalog.LAMA_VOCABULARY)) if folder.is_dir() else []
+    return found[0] if found else None
+
+
+def load_dataset(name_or_path: str | Path, *, max_sentences: int = lama.MAX_SENTENCES) -> Dataset:
+    """The facts of that name (starter or installed), or those at that path, in any known format.
+
+    Raises UserError, with the nearest name, if there are none.
+    """
+    name = str(name_or_path)
+    if name == STARTER:
+        return formats.load_facts(
+            starter_dir(),
+            name=STARTER,
+            max_sentences=max_sentences,
+            licence=_STARTER_LICENCE,
+            citation=_STARTER_CITATION,
+        )
+    if name in installed_names():
+        record = read_record(name)
+        return formats.load_facts(
+            installed_dir(name),
+            name=name,
+            relations_file=relations_file_for(installed_dir(name)),
+            max_sentences=max_sentences,
+            licence=record.licence,
+            citation=record.citation,
+        )
+    path = Path(name_or_path).expanduser()
+    if path.exists():
+        return formats.load_facts(
+            path, relations_file=relations_file_for(path), max_sentences=max_sentences
+        )
+    raise UserError(_not_here("dataset", name, dataset_names()))
+
+
+def load_analogies(name_or_path: str | Path) -> AnalogyDataset:
+    """The analogies of that name (starter-analogies or installed), or those at that path.
+
+    Raises UserError, with the nearest name, if there are none.
+    """
+    name = str(name_or_path)
+    if name == STARTER_ANALOGIES:
+        return bats.load(starter_analogies_dir(), name=name, licence="CC0 1.0")
+    if name in installed_names():
+        record = read_record(name)
+        return bats.load(
+            installed_dir(name), name=name, licence=record.licence, citation=record.citation
+        )
+    path = Path(name_or_path).expanduser()
+    if path.exists():
+        return bats.load(path)
+    raise UserError(_not_here("set of analogies", name, analogy_names()))
+
+
+def relations_file_for(path: Path) -> Path | None:
+    """LAMA's relations.jsonl for a set in LAMA's layout that brings none, or None."""
+    root = lama.find_root(path)
+    if root is None or (root / "relations.jsonl").is_file():
+        return None
+    of_lama = installed_dir("lama")
+    found = sorted(of_lama.rglob("relations.jsonl")) if of_lama.is_dir() else []
+    return found[0] if found and not (root.parent / "relations.jsonl").is_file() else None
+
+
+def listing() -> list[Listed]:
+    """The starter sets, then the published sources, then what else was imported."""
+    rows = [
+        _starter_row(STARTER, "Starter facts", "facts", starter_dir()),
+        _starter_row(STARTER_ANALOGIES, "Starter analogies", "analogies", starter_analogies_dir()),
+    ]
+    installed = installed_names()
+    for source in catalog.SOURCES:
+        here = source.name in installed
+        if here:
+            rows.append(read_record(source.name))
+        else:
+            rows.append(
+                Listed(
+                    source.name,
+                    source.title,
+                    source.kind,
+                    False,
+                    None,
+                    None,
+                    source.licence,
+                    source.citation,
+                    source.homepage,
+                    source.size if source.files else None,
+                    "",
+                )
+            )
+    rows += [read_record(name) for name in installed if not catalog.is_published(name)]
+    return rows
+
+
+def read_record(name: str) -> Listed:
+    """What `source.json` says of the installed set `name`. Raises UserError if it is damaged."""
+    path = installed_dir(name) / RECORD_FILE
+    try:
+        fields: dict[str, Any] = orjson.loads(path.read_bytes())
+        return Listed(**{**fields, "installed": True, "path": str(installed_dir(name))})
+    except (orjson.JSONDecodeError, TypeError) as error:
+        raise UserError(
+            f"{path} is damaged ({error}): remove {installed_dir(name)} and get it again"
+        ) from error
+
+
+def write_record(folder: Path, dataset: Dataset | AnalogyDataset, kind: catalog.SourceKind) -> None:
+    """Write `source.json` into `folder` for the set that was read from it."""
+    published = catalog.source(dataset.name) if catalog.is_published(dataset.name) else None
+    n_facts = len(dataset.facts) if isinstance(dataset, Dataset) else dataset.n_pairs
+    fields = {
+        "name": dataset.name,
+        "title": published.title if published else dataset.name,
+        "kind": kind,
+        "n_relations": len(dataset.relations),
+        "n_facts": n_facts,
+        "licence": published.licence if published else "not stated",
+        "citation": published.citation if published else "",
+        "homepage": published.homepage if published else "",
+        "size": None,
+    }
+    (folder / RECORD_FILE).write_bytes(orjson.dumps(fields, option=orjson.OPT_INDENT_2))
+
+
+def replace_folder(new: Path, place: Path) -> None:
+    """Put the folder `new` at `place`; what was there is removed only after that."""
+    old = place.with_name(f".{place.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if place.exists():
+        place.rename(old)
+    new.rename(place)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _starter_row(name: str, title: str, kind: catalog.SourceKind, folder: Path) -> Listed:
+    here = folder.is_dir()
+    n_relations, n_facts = _count_lines(folder, kind) if here else (None, None)
+    licence = _STARTER_LICENCE if kind == "facts" else "CC0 1.0"
+    return Listed(
+        name, title, kind, here, n_relations, n_facts, licence, _STARTER_CITATION, "", None,
+        str(folder),
+    )  # fmt: skip
+
+
+def _count_lines(folder: Path, kind: catalog.SourceKind) -> tuple[int, int]:
+    """(relations, facts) of a starter set, whose lines are all valid (a test sees to that)."""
+    if kind == "analogies":
+        files = sorted(folder.rglob("*.txt"))
+        return len(files), sum(file.read_bytes().count(b"\n") for file in files)
+    files = [f for f in sorted(folder.rglob("*.jsonl")) if f.name != "relations.jsonl"]
+    n_relations = (folder / "relations.jsonl").read_bytes().count(b"\n")
+    has_questions = (folder / SQUAD_RELATION / "test.jsonl").is_file()
+    return n_relations + has_questions, sum(file.read_bytes().count(b"\n") for file in files)
+
+
+def _not_here(what: str, name: str, known: tuple[str, ...]) -> str:
+    if catalog.is_published(name):
+        return f"{name!r} is not installed: fetch it with `data get {name}`, or `data import PATH`"
+    hint = did_you_mean(name, [*known, *(source.name for source in catalog.SOURCES)])
+    return f"there is no {what} and no folder {name!r}{hint or '; known: ' + ', '.join(known)}"

@@ -1,1 +1,0 @@
-"""The commands of `prompts`, by what they do: make prompts, study them, analyse studies."""

@@ -1,0 +1,1 @@
+"""The papers: their published numbers, and their tables done again."""

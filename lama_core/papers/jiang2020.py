@@ -1,0 +1,246 @@
+"""Jiang et al. 2020, tables 2 and 3, measured here: `reproduce jiang2020`.
+
+Micro: the mean over a relation's facts, then over relations. Macro: over a relation's unique
+objects, then over relations. Ours and the paper's stand side by side; they are comparable only
+where model, relations and facts are the same, and the table says how many of them were measured.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from lama_core.datasets.library.installed import installed_dir
+from lama_core.datasets.prompt_sets import TITLES
+from lama_core.errors import UserError
+from lama_core.models.base import BlankFiller
+from lama_core.papers.jiang2020_published import nearest_model, published
+from lama_core.papers.petroni2019 import OnFetch, ReproducedRow, ReproduceOptions, Reproduction
+from lama_core.papers.published import published_table
+from lama_core.probes.prompts.running import (
+    OnNote,
+    StudyRequest,
+    execute_study,
+    plan_study,
+    save_runs,
+)
+from lama_core.probes.prompts.study import OnStage, RelationStudy
+from lama_core.runs.pipeline import Progress
+
+PAPER = "jiang2020"
+DEFAULT_MODEL = "minilm-mlm"
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """One line of the table; P@1 between 0 and 1, averaged over `n_relations`.
+
+    published_micro, published_macro: the paper's values of `published_model`, None where it has
+    none. objective: mean over relations of the mean log-probability of the training golds under
+    the fitted weights, None where nothing was fitted.
+    """
+
+    model: str
+    combination: str
+    method: str
+    micro: float
+    macro: float
+    n_relations: int
+    n_facts: int
+    published_model: str
+    published_micro: float | None
+    published_macro: float | None
+    objective: float | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The table, the relations behind it, and the runs that were saved."""
+
+    rows: tuple[TableRow, ...]
+    studies: tuple[RelationStudy, ...]
+    runs: tuple[str, ...]
+    folder: Path
+
+
+def reproduce_jiang2020(
+    model: str,
+    *,
+    data: Path | None = None,
+    relations: Sequence[str] = (),
+    combinations: Sequence[str] = ("manual", "mine", "mine+man", "mine+para", "man+para"),
+    recipes: Sequence[str] = ("released", "paper"),
+    limit: int | None = None,
+    train_limit: int | None = None,
+    seed: int | None = None,
+    candidates: str | None = None,
+    precision: str = "fp32",
+    curves: bool = False,
+    out: Path | None = None,
+    save: bool = True,
+    load: Callable[..., BlankFiller] | None = None,
+    on_stage: OnStage | None = None,
+    on_relation: Callable[[RelationStudy], None] | None = None,
+    on_note: OnNote | None = None,
+    stopped: Callable[[], bool] | None = None,
+) -> Measured:
+    """Measure one model by the paper's methods; the same call again goes on where it stopped.
+
+    data: a folder with LAMA and LPAQA in it (`lama` and `lpaqa`); None takes the fetched ones.
+    limit, train_limit: test and training facts of each relation; with a seed drawn at random.
+    Training pairs that are test facts are left out by name. save: keep ensembles as runs.
+    Raises UserError if the data are not there.
+    """
+    lama, lpaqa = find_data(data)
+    request = StudyRequest(
+        dataset=lama,
+        model=model,
+        relations=tuple(relations),
+        prompts=lpaqa,
+        training=lpaqa / "TREx_train",
+        candidates=candidates,
+        precision=precision,
+        combinations=tuple(combinations),
+        recipes=tuple(recipes),
+        limit=limit,
+        train_limit=limit if train_limit is None else train_limit,
+        seed=seed,
+        drop_overlap=True,
+        curves=curves,
+    )
+    planned = plan_study(request, load=load, out=out)
+    studies = execute_study(
+        planned, on_stage=on_stage, on_relation=on_relation, on_note=on_note, stopped=stopped
+    )
+    runs = save_runs(planned, studies) if save else ()
+    rows = make_table(studies, planned.model.name)
+    return Measured(rows, studies, runs, planned.info.folder)
+
+
+def find_data(data: Path | None) -> tuple[str, Path]:
+    """Where LAMA (a name or a folder) and LPAQA (a folder) are.
+
+    Raises UserError if either is missing.
+    """
+    if data is None:
+        lpaqa = installed_dir("lpaqa")
+        if not installed_dir("lama").is_dir() or not lpaqa.is_dir():
+            raise UserError(
+                "LAMA and LPAQA are not here yet: `python -m lama_core data get lama` and "
+                "`... data get lpaqa` fetch them, or --data names a folder that holds both."
+            )
+        return "lama", lpaqa
+    lama, lpaqa = data / "lama", data / "lpaqa"
+    for folder in (lama, lpaqa):
+        if not folder.is_dir():
+            raise UserError(f"{data} has no folder {folder.name!r}: --data needs lama and lpaqa.")
+    return str(lama), lpaqa
+
+
+def make_table(studies: Sequence[RelationStudy], model: str) -> tuple[TableRow, ...]:
+    """Means over relations of every ensemble and oracle, in the paper's order.
+
+    A line averages the relations that have it; `n_relations` says how many.
+    """
+    near = nearest_model(model)
+    scores = [score for study in studies for score in study.scores()]
+    fits = {
+        (one.combination, one.method, study.relation.name): one.objective
+        for study in studies
+        for one in study.ensembles
+    }
+    rows = []
+    for combination, method in dict.fromkeys((s.combination, s.method) for s in scores):
+        if combination == "manual" and method == "oracle":
+            continue  # one prompt: its oracle is itself
+        here = [s for s in scores if (s.combination, s.method) == (combination, method)]
+        objectives = [fits.get((combination, method, s.relation)) for s in here]
+        known = [value for value in objectives if value is not None]
+        rows.append(
+            TableRow(
+                model,
+                combination,
+                method,
+                float(np.mean([score.micro for score in here])),
+                float(np.mean([score.macro for score in here])),
+                len(here),
+                sum(score.n for score in here),
+                near,
+                published(near, "micro", combination, method),
+                published(near, "macro", combination, method),
+                float(np.mean(known)) if known else None,
+            )
+        )
+    return tuple(rows)
+
+
+def reproduce(
+    options: ReproduceOptions,
+    *,
+    on_progress: Callable[[Progress], None] | None = None,
+    on_fetch: OnFetch | None = None,
+    on_note: OnNote | None = None,
+) -> Reproduction:
+    """Tables 2 and 3 for each of the user's models (the embedded one if none is named).
+
+    options.dataset: a folder with `lama` and `lpaqa` in it. A model that can't be run stays a
+    line with the reason.
+    """
+    from lama_core.models.loader import load_model
+    from lama_core.models.sources import silent
+
+    def load(name: str, *, precision: str) -> BlankFiller:
+        return load_model(name, precision=precision, on_progress=on_fetch or silent)  # type: ignore[arg-type]
+
+    data = Path(options.dataset).expanduser() if options.dataset else None
+    find_data(data)
+    lines: list[ReproducedRow] = []
+    for model in options.models or (DEFAULT_MODEL,):
+        try:
+            found = reproduce_jiang2020(
+                model,
+                data=data,
+                limit=options.limit,
+                load=load,
+                on_stage=_as_progress(on_progress),
+                on_note=on_note,
+            )
+        except UserError as error:
+            lines.append(ReproducedRow("Tables 2, 3", model, "", 0, None, None, str(error)))
+            continue
+        lines += [line for row in found.rows for line in _reproduced(row)]
+    some = "" if options.limit is None else f", the first {options.limit:,} facts of each"
+    notes = (
+        f"P@1 in percent, raw ranking, relations that LPAQA's files here cover{some}; the paper's "
+        "values are of BERT on all 41 relations: a neighbour, not a target.",
+    )
+    return Reproduction(PAPER, published_table(PAPER, "table2").citation, tuple(lines), notes)
+
+
+def _reproduced(row: TableRow) -> list[ReproducedRow]:
+    what = f"{TITLES[row.combination]} {row.method}"
+    pairs = (
+        ("Table 2 (micro)", row.micro, row.published_micro),
+        ("Table 3 (macro)", row.macro, row.published_macro),
+    )
+    return [
+        ReproducedRow(table, row.model, what, row.n_facts, 100 * ours, theirs)
+        for table, ours, theirs in pairs
+    ]
+
+
+def _as_progress(on_progress: Callable[[Progress], None] | None) -> OnStage | None:
+    """Stages as the progress of a run, with the pace within each stage."""
+    if on_progress is None:
+        return None
+    began: dict[str, float] = {}
+
+    def report(stage: str, done: int, total: int) -> None:
+        seconds = time.perf_counter() - began.setdefault(stage, time.perf_counter())
+        rate = done / seconds if seconds > 0.5 else 0.0
+        left = (total - done) / rate if rate else None
+        on_progress(Progress(stage, done, total, rate, left, 0))
+
+    return report

@@ -1,0 +1,1 @@
+"""The kinds of probe: what is special to each, and only that."""

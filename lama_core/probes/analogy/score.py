@@ -1,0 +1,198 @@
+"""Which of several pairs completes an analogy best: the sentence that the model finds likeliest.
+
+    PPPL(S) = exp(-sum_i log P(w_i | S without w_i))      masked models, one word piece at a time
+    PPL(S)  = exp(-sum_i log P(w_i | w_1 .. w_(i-1)))     causal models
+
+Source: Rezaee and Camacho-Collados, equation 1, which has no 1/|S|: `sum`, the default. With `mean`
+the sum is divided by the number of scored tokens, as in the code that the paper builds on. Special
+tokens are not scored; nor is the first token of a causal model that has no start token.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from lama_core.errors import UserError, did_you_mean
+from lama_core.models.base import Kind, SentenceScorer, TokenScores
+from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, check_word, fill, resolve_template
+
+Pair = tuple[str, str]
+Normalise = Literal["sum", "mean"]
+NORMALISATIONS: tuple[Normalise, ...] = ("sum", "mean")
+MAX_PAIRS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class PairScore:
+    """One candidate pair, as one model sees it.
+
+    rank: 1 = lowest perplexity; ties in the order given. total: the sum of the log-probabilities
+    of the `n_scored` tokens. log_perplexity: natural log, by the chosen normalisation.
+    """
+
+    rank: int
+    pair: Pair
+    sentence: str
+    total: float
+    n_scored: int
+    log_perplexity: float
+    tokens: TokenScores
+
+    @property
+    def perplexity(self) -> float:
+        """exp(log_perplexity); infinite where that is too large for a float."""
+        return float(np.exp(np.float64(min(self.log_perplexity, 1000.0))))
+
+
+@dataclass(frozen=True, slots=True)
+class ModelScores:
+    """All pairs as one model sees them, in the order given."""
+
+    name: str
+    kind: Kind
+    pairs: tuple[PairScore, ...]
+
+    @property
+    def ranked(self) -> tuple[PairScore, ...]:
+        """The pairs, best first."""
+        return tuple(sorted(self.pairs, key=lambda pair: pair.rank))
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreAnswer:
+    """What `analogy score` and the page show."""
+
+    query: Pair
+    template: str
+    normalise: Normalise
+    models: tuple[ModelScores, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The answer as JSON; what is not a finite number is null."""
+        return {
+            "query": list(self.query),
+            "template": self.template,
+            "normalise": self.normalise,
+            "models": [
+                {
+                    "name": model.name,
+                    "kind": model.kind,
+                    "measure": measure_name(model.kind),
+                    "pairs": [_pair_json(pair) for pair in model.ranked],
+                }
+                for model in self.models
+            ],
+        }
+
+
+def measure_name(kind: Kind) -> str:
+    """`pseudo-perplexity` for masked models, `perplexity` for causal ones."""
+    return "pseudo-perplexity" if kind == "masked" else "perplexity"
+
+
+def _pair_json(pair: PairScore) -> dict[str, Any]:
+    values = [float(value) for value in pair.tokens.log_probs]
+    return {
+        "rank": pair.rank,
+        "pair": list(pair.pair),
+        "sentence": pair.sentence,
+        "perplexity": pair.perplexity if np.isfinite(pair.perplexity) else None,
+        "log_perplexity": pair.log_perplexity,
+        "log_prob": pair.total,
+        "n_tokens": pair.n_scored,
+        "tokens": [
+            {"token": token, "log_prob": value if np.isfinite(value) else None}
+            for token, value in zip(pair.tokens.tokens, values, strict=True)
+        ],
+    }
+
+
+def parse_pair(text: str) -> Pair:
+    """`Paris:France` as a pair. Raises UserError unless it has two words with a colon between."""
+    head, colon, tail = text.partition(":")
+    if not colon or not head.strip() or not tail.strip():
+        raise UserError(f"{text[:60]!r} is no pair: write two words with a colon, as Paris:France.")
+    return check_word(head), check_word(tail)
+
+
+def parse_normalise(text: str) -> Normalise:
+    """`sum` or `mean`. Raises UserError for anything else."""
+    for known in NORMALISATIONS:
+        if text == known:
+            return known
+    raise UserError(
+        f"Unknown normalisation {text!r}{did_you_mean(text, NORMALISATIONS)}: choose sum or mean."
+    )
+
+
+def score_pairs(
+    models: Sequence[SentenceScorer],
+    query: Pair,
+    pairs: Sequence[Pair],
+    *,
+    template: str = DEFAULT_TEMPLATE,
+    normalise: Normalise = "sum",
+) -> ScoreAnswer:
+    """Every model's (pseudo-)perplexity of the template with the query pair and each other pair.
+
+    Raises UserError for fewer than two pairs, too many, the same one twice, or an overlong word.
+    """
+    text = resolve_template(template)
+    query = (check_word(query[0]), check_word(query[1]))
+    pairs = [(check_word(head), check_word(tail)) for head, tail in pairs]
+    if not 2 <= len(pairs) <= MAX_PAIRS:
+        raise UserError(
+            f"{len(pairs)} candidate {'pair is' if len(pairs) == 1 else 'pairs are'} given: give "
+            f"from 2 to {MAX_PAIRS}, to compare them."
+        )
+    doubles = [pair for number, pair in enumerate(pairs) if pair in pairs[:number]]
+    if doubles:
+        raise UserError(f"The pair {doubles[0][0]}:{doubles[0][1]} is given twice: leave one out.")
+    sentences = [fill(text, (*query, *pair)).text for pair in pairs]
+    scored = tuple(
+        ModelScores(
+            model.name,
+            model.kind,
+            rank_pairs(pairs, sentences, model.token_log_probs(sentences), normalise),
+        )
+        for model in models
+    )
+    return ScoreAnswer(query, template, normalise, scored)
+
+
+def rank_pairs(
+    pairs: Sequence[Pair],
+    sentences: Sequence[str],
+    tokens: Sequence[TokenScores],
+    normalise: Normalise,
+) -> tuple[PairScore, ...]:
+    """The pairs with their perplexities and ranks, in the order given."""
+    totals, counts = zip(*(total_log_prob(scores) for scores in tokens), strict=True)
+    values = [log_perplexity(*both, normalise) for both in zip(totals, counts, strict=True)]
+    order = sorted(range(len(pairs)), key=lambda number: values[number])
+    ranks = {number: rank for rank, number in enumerate(order, start=1)}
+    return tuple(
+        PairScore(
+            ranks[number],
+            pair,
+            sentences[number],
+            totals[number],
+            counts[number],
+            values[number],
+            tokens[number],
+        )
+        for number, pair in enumerate(pairs)
+    )
+
+
+def total_log_prob(scores: TokenScores) -> tuple[float, int]:
+    """The sum of the log-probabilities of a text's tokens, and how many were scored."""
+    scored = scores.log_probs[~np.isnan(scores.log_probs)].astype(np.float64)
+    return float(scored.sum()), len(scored)
+
+
+def log_perplexity(total: float, n_scored: int, normalise: Normalise) -> float:
+    """Log of the (pseudo-)perplexity: minus the sum, or the mean, of the log-probabilities."""
+    return -total if normalise == "sum" else -total / max(n_scored, 1)

@@ -1,0 +1,229 @@
+"""One analogy with a missing word, put to several models side by side.
+
+Beside each model stands vector arithmetic on its own input embeddings, all vectors of length 1.
+For the blank at D:
+
+    3CosAdd   argmax  cos(x, B - A + C)
+    3CosMul   argmax  cos(x, B) cos(x, C) / (cos(x, A) + 0.001)     cosines moved to [0, 1]
+
+and for a blank at A, B or C what follows from B - A = D - C.
+Source: Mikolov et al. 2013; Levy and Goldberg 2014. A word of several pieces is the mean of
+theirs, which is ours.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lama_core.candidates.lists import Candidates, Columns, Vocabulary
+from lama_core.errors import UserError
+from lama_core.models.base import RESCORED, BlankFiller, Context
+from lama_core.probes.analogy.templates import Question
+from lama_core.probes.cloze.ask import ClozeAnswer, ModelAnswer, ask
+
+Method = Literal["3CosAdd", "3CosMul"]
+METHODS: tuple[Method, ...] = ("3CosAdd", "3CosMul")
+EPSILON = 0.001
+# By the place of the blank: the two words that are added, and the one that is taken away.
+SUMS = {0: (1, 2, 3), 1: (0, 3, 2), 2: (3, 0, 1), 3: (1, 2, 0)}
+
+
+@runtime_checkable
+class WordEmbedder(Protocol):
+    """A model whose input embeddings can be read."""
+
+    name: str
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The model's tokens as words."""
+        ...
+
+    def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Input embeddings, float32 [word, dim]; the mean over a word's pieces."""
+        ...
+
+    def word_matrix(self, columns: Columns) -> NDArray[np.float32]:
+        """Input embeddings of the candidates, float32 [candidate, dim]."""
+        ...
+
+
+@dataclass(frozen=True)
+class WithoutWords(Candidates):
+    """Candidates less some words, in whatever case they are written."""
+
+    left_out: frozenset[str] = frozenset()
+
+    def columns(self, vocabulary: Vocabulary) -> Columns:
+        """The candidates' columns without those of the words that are left out."""
+        columns = super().columns(vocabulary)
+        keep = np.array([word.lower() not in self.left_out for word in columns.words], dtype=bool)
+        if not keep.any():
+            raise UserError(
+                f"The candidates '{self.name}' hold nothing but the query's own words: keep them, "
+                "or choose other candidates."
+            )
+        return Columns(
+            tuple(word for word, kept in zip(columns.words, keep, strict=True) if kept),
+            {place: ids[keep] for place, ids in columns.token_ids.items()},
+            columns.missing,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class VectorPrediction:
+    """One answer of vector arithmetic. score: a cosine, or a ratio of cosines; higher is better."""
+
+    rank: int
+    token: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class VectorAnswer:
+    """What vector arithmetic on one model's input embeddings gives, best first.
+
+    gold_rank: 1 = best; None where no gold was given or it is not among the candidates.
+    """
+
+    name: str
+    method: Method
+    predictions: tuple[VectorPrediction, ...]
+    gold_rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """All models' answers to one analogy, and vector arithmetic beside them.
+
+    note: why there is no vector arithmetic, where there is none.
+    """
+
+    question: Question
+    cloze: ClozeAnswer
+    baselines: tuple[VectorAnswer, ...]
+    note: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """What `cloze --json` prints, with `analogy` and `baselines` besides."""
+        return self.cloze.to_json() | {
+            "analogy": {"words": self.question.words, "template": self.question.template},
+            "baselines": [asdict(answer) for answer in self.baselines],
+            "note": self.note,
+        }
+
+
+def solve(
+    models: Sequence[BlankFiller],
+    question: Question,
+    candidates: Candidates,
+    *,
+    keep_query_words: bool = False,
+    top_k: int = 5,
+    gold: str | None = None,
+    context: Context | None = None,
+    n_rescored: int = RESCORED,
+    renormalise: bool = False,
+    methods: Sequence[Method] = METHODS,
+    on_model: Callable[[ModelAnswer], None] | None = None,
+) -> Solution:
+    """Every model's best `top_k` words for the blank, in the models' order.
+
+    keep_query_words: let A, B and C themselves be answers. They are removed by default, as in
+    vector arithmetic since Mikolov et al. 2013. renormalise: see `cloze.ask`. methods: of vector
+    arithmetic; () for none.
+    Raises UserError if the text doesn't fit a model or no candidate is left.
+    """
+    words = frozenset(word.lower() for word in question.given)
+    if words and not keep_query_words:
+        candidates = WithoutWords(candidates.name, candidates.words, candidates.fold_case, words)
+    answers: list[ModelAnswer] = []
+    baselines: list[VectorAnswer] = []
+    for model in models:
+        columns = candidates.columns(model.vocabulary)
+        answer = ask(
+            model,
+            question.query,
+            candidates,
+            top_k=top_k,
+            gold=gold,
+            context=context,
+            n_rescored=n_rescored,
+            renormalise=renormalise,
+            columns=columns,
+        )
+        answers.append(answer)
+        if question.words and isinstance(model, WordEmbedder):
+            key = candidates.key(gold.strip()) if gold else None
+            baselines += [
+                do_arithmetic(model, question, columns, method, top_k=top_k, gold=key)
+                for method in methods
+            ]
+        if on_model:
+            on_model(answer)
+    note = ""
+    if question.words is None and methods:
+        note = (
+            "The sentence follows none of the six templates, so the four words are not known: "
+            "there is no vector arithmetic, and the words of the sentence stay among the answers."
+        )
+    answer_to_all = ClozeAnswer(question.query.text(), candidates, tuple(answers))
+    return Solution(question, answer_to_all, tuple(baselines), note)
+
+
+def do_arithmetic(
+    model: WordEmbedder,
+    question: Question,
+    columns: Columns,
+    method: Method,
+    *,
+    top_k: int = 5,
+    gold: str | None = None,
+) -> VectorAnswer:
+    """The candidates nearest to what the three given words add up to. Ties: the earlier one wins.
+
+    Raises ValueError for a question whose words are not known.
+    """
+    if question.words is None or question.blank is None:
+        raise ValueError("the question's words are not known")
+    given = [word or "" for word in question.words]
+    plus_1, plus_2, minus = (given[number] for number in SUMS[question.blank])
+    vectors = _unit(model.word_vectors([plus_1, plus_2, minus]))
+    scores = arithmetic_scores(_unit(model.word_matrix(columns)), vectors, method)
+    order = np.argsort(-scores, kind="stable")
+    predictions = tuple(
+        VectorPrediction(rank, columns.words[column], float(scores[column]))
+        for rank, column in enumerate(order[:top_k].tolist(), start=1)
+    )
+    gold_rank = None
+    if gold is not None:
+        key = gold if model.vocabulary.cased else gold.lower()
+        if key in columns.words:
+            column = columns.words.index(key)
+            gold_rank = 1 + int(np.flatnonzero(order == column)[0])
+    return VectorAnswer(model.name, method, predictions, gold_rank)
+
+
+def arithmetic_scores(
+    candidates: NDArray[np.float32], vectors: NDArray[np.float32], method: Method
+) -> NDArray[np.float32]:
+    """Score of each candidate, float32 [candidate], higher is better.
+
+    candidates: unit vectors, float32 [candidate, dim]. vectors: unit vectors of the two words that
+    are added and the one that is taken away, float32 [3, dim].
+    """
+    cosines = candidates @ vectors.T
+    if method == "3CosAdd":
+        aim = vectors[0] + vectors[1] - vectors[2]
+        length = float(np.linalg.norm(aim)) or 1.0
+        return ((candidates @ aim) / length).astype(np.float32)
+    shifted = (cosines + 1) / 2
+    return (shifted[:, 0] * shifted[:, 1] / (shifted[:, 2] + EPSILON)).astype(np.float32)
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)

@@ -1,0 +1,241 @@
+"""Accuracies of probe runs as tables: by relation and by kind, ours and the paper's.
+
+The accuracy of a kind is the unweighted mean over its relations, and `all` the mean over all
+relations (the paper's Table 1). `random` is the mean of random-head and random-tail: the paper
+prints one figure for both. The spread is the standard deviation over the classifiers' seeds of the
+same mean (n - 1 in the denominator).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from lama_core.papers.published import published_table
+from lama_core.probes.analogy.probes import PROBES, Probe
+from lama_core.probes.analogy.records import (
+    SETTINGS,
+    ProbeDetails,
+    ProbeRun,
+    RelationResult,
+    Setting,
+)
+
+By = Literal["relation", "kind"]
+KINDS = ("encyclopedic", "lexicographic", "derivational", "inflectional")
+ALL = "all"
+# The columns of the paper's tables.
+SHOWN = ("random", "reverse", "type")
+PAPER = "rezaee2022"
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """One accuracy. name: of the relation or kind. probe: also `random`, the mean of both.
+
+    accuracy, spread: between 0 and 1; spread None with less than two seeds, or for a published
+    value. n: decisions. mark: `*` one-to-many, `†` bidirectional, where the paper marks them.
+    p_value: of the frequency test. made_with: the options, as a person reads them.
+    """
+
+    run: str
+    model: str
+    dataset: str
+    setting: Setting
+    probe: str
+    name: str
+    kind: str
+    accuracy: float
+    spread: float | None
+    n: int
+    n_excluded: int
+    mark: str = ""
+    published: bool = False
+    p_value: float | None = None
+    made_with: str = ""
+
+
+def accuracies(runs: Iterable[ProbeRun], *, by: By) -> list[Accuracy]:
+    """Every run's accuracies, by relation in the dataset's order, or by kind with `all` last.
+
+    Where a model has both random probes on the same data and options, `random` is added.
+    """
+    lines: list[Accuracy] = []
+    for run in runs:
+        lines += _by_relation(run) if by == "relation" else _by_kind(run)
+    return [*lines, *_random(lines)]
+
+
+def mark_of(result: RelationResult, probe: str) -> str:
+    """The paper's mark: `*` for one-to-many on random, `†` for bidirectional on reverse."""
+    if probe in ("random", "random-head", "random-tail") and result.one_to_many:
+        return "*"
+    return "†" if probe == "reverse" and result.bidirectional else ""
+
+
+def describe(details: ProbeDetails) -> str:
+    """The options that a run's numbers depend on, in one line."""
+    options = details.options
+    parts = [] if options.limit is None else [f"{options.limit:,} instances a relation"]
+    parts += [f"seed {options.seed}"] if options.seed else []
+    parts += ["no true negatives"] if options.strict else []
+    if details.method == "model":
+        parts.append(f"template {options.template}")
+    if details.setting == "supervised":
+        layer = "last layer" if options.layer == -1 else f"layer {options.layer}"
+        where = [layer, f"{options.pooling} of pieces"] if details.method == "model" else []
+        parts += [*where, f"{options.hidden} hidden units", f"{options.n_seeds} seeds"]
+    elif details.method == "model":
+        parts.append(f"{options.normalise} of log-probabilities")
+    return ", ".join(parts)
+
+
+def _spread(values: Sequence[float]) -> float | None:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def _by_relation(run: ProbeRun) -> list[Accuracy]:
+    return [
+        Accuracy(
+            run=run.info.id,
+            model=run.info.model,
+            dataset=run.info.dataset,
+            setting=run.details.setting,
+            probe=run.details.probe,
+            name=result.name,
+            kind=result.kind,
+            accuracy=result.accuracy,
+            spread=_spread(result.seeds),
+            n=result.n,
+            n_excluded=result.n_excluded,
+            mark=mark_of(result, run.details.probe),
+            p_value=result.frequency.p_value,
+            made_with=describe(run.details),
+        )
+        for result in run.details.relations
+        if result.accuracy is not None
+    ]
+
+
+def _by_kind(run: ProbeRun) -> list[Accuracy]:
+    lines = []
+    known = [result for result in run.details.relations if result.accuracy is not None]
+    for kind in (*KINDS, ALL):
+        chosen = [result for result in known if kind in (ALL, result.kind)]
+        if not chosen:
+            continue
+        n_seeds = min(len(result.seeds) for result in chosen)
+        by_seed = [
+            float(np.mean([result.seeds[seed] for result in chosen])) for seed in range(n_seeds)
+        ]
+        lines.append(
+            Accuracy(
+                run=run.info.id,
+                model=run.info.model,
+                dataset=run.info.dataset,
+                setting=run.details.setting,
+                probe=run.details.probe,
+                name=kind,
+                kind=kind,
+                accuracy=float(np.mean([result.accuracy for result in chosen])),
+                spread=_spread(by_seed),
+                n=sum(result.n for result in chosen),
+                n_excluded=sum(result.n_excluded for result in chosen),
+                made_with=describe(run.details),
+            )
+        )
+    return lines
+
+
+def _random(lines: Sequence[Accuracy]) -> list[Accuracy]:
+    """`random` of each model, setting and name that has both halves."""
+    found: dict[tuple[str, ...], dict[str, Accuracy]] = {}
+    for line in lines:
+        if line.probe.startswith("random-"):
+            key = (line.model, line.dataset, line.setting, line.name, line.made_with)
+            found.setdefault(key, {}).setdefault(line.probe, line)
+    return [
+        Accuracy(
+            run=f"{head.run}, {tail.run}",
+            model=head.model,
+            dataset=head.dataset,
+            setting=head.setting,
+            probe="random",
+            name=head.name,
+            kind=head.kind,
+            accuracy=(head.accuracy + tail.accuracy) / 2,
+            spread=_mean_spread(head, tail),
+            n=head.n + tail.n,
+            n_excluded=head.n_excluded + tail.n_excluded,
+            mark=head.mark,
+            made_with=head.made_with,
+        )
+        for both in found.values()
+        if (head := both.get("random-head")) and (tail := both.get("random-tail"))
+    ]
+
+
+def _mean_spread(head: Accuracy, tail: Accuracy) -> float | None:
+    """The standard deviation of the mean of two independent figures."""
+    if head.spread is None or tail.spread is None:
+        return None
+    return float(np.hypot(head.spread, tail.spread)) / 2
+
+
+def published_by_kind() -> list[Accuracy]:
+    """The paper's Table 1."""
+    table = published_table(PAPER, "table1")
+    lines = []
+    for row in table.rows:
+        kind, model = (str(label) for label in row.labels)
+        for setting in SETTINGS:
+            for probe in SHOWN:
+                value = table.value(f"{setting} {probe}", kind=kind, model=model)
+                if value is not None:
+                    lines.append(_published(model, setting, probe, kind, kind, value))
+    return lines
+
+
+def published_by_relation() -> list[Accuracy]:
+    """The paper's Table 2: RoBERTa-large, supervised."""
+    lines = []
+    for row in published_table(PAPER, "table2").rows:
+        kind, relation = (str(label) for label in row.labels)
+        marks = {"random": "one-to-many" in row.marks, "reverse": "bidirectional" in row.marks}
+        for probe, value in zip(SHOWN, row.values, strict=True):
+            mark = "" if not marks.get(probe) else "*" if probe == "random" else "†"
+            if value is not None:
+                lines.append(
+                    _published(
+                        "RoBERTa-large", "supervised", probe, relation, kind, float(value), mark
+                    )
+                )
+    return lines
+
+
+def _published(
+    model: str, setting: Setting, probe: str, name: str, kind: str, percent: float, mark: str = ""
+) -> Accuracy:
+    return Accuracy(
+        run="",
+        model=model,
+        dataset="BATS 3.0",
+        setting=setting,
+        probe=probe,
+        name=name,
+        kind=kind,
+        accuracy=percent / 100,
+        spread=None,
+        n=0,
+        n_excluded=0,
+        mark=mark,
+        published=True,
+    )
+
+
+def probes_in(lines: Iterable[Accuracy]) -> tuple[str, ...]:
+    """The probes that the lines have, in the order in which they are shown."""
+    order: tuple[Probe | str, ...] = ("random", *PROBES)
+    present = {line.probe for line in lines}
+    return tuple(probe for probe in order if probe in present)

@@ -1,0 +1,214 @@
+"""The analogy templates: texts with the four slots [A], [B], [C] and [D], each once.
+
+Source: Ushio et al. 2021, worded as in their released code (asahi417/analogy-language-model). Two
+departures: `what-to` is written as Rezaee and Camacho-Collados print it ("What A is to B, C is to
+D."), with a capital and a full stop; and a text in which a word is asked for gets a full stop if
+it has none, because a masked model that sees no end of the sentence puts the full stop in the
+blank.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lama_core.asking.blanks import BLANK, parse_query
+from lama_core.errors import UserError, did_you_mean
+from lama_core.types import Query
+
+SLOT = re.compile(r"\[([ABCD])\]")
+SLOTS = ("A", "B", "C", "D")
+TEMPLATES: dict[str, str] = {
+    "to-what": "[A] is to [B] what [C] is to [D]",
+    "to-as": "[A] is to [B] as [C] is to [D]",
+    "rel-same": (
+        "The relation between [A] and [B] is the same as the relation between [C] and [D]"
+    ),
+    "what-to": "What [A] is to [B], [C] is to [D].",
+    "she-as": "She explained to him that [A] is to [B] as [C] is to [D].",
+    "as-what": (
+        "As I explained earlier, what [A] is to [B] is essentially the same as what [C] is to [D]."
+    ),
+}
+DEFAULT_TEMPLATE = "what-to"  # the paper's
+MAX_WORD = 100
+MAX_TEMPLATE = 500
+# A longer stretch in a slot is no word: the sentence is then taken as it is.
+MAX_PARTS = 3
+# Longer texts are not looked at for a template: the match would take too long.
+MAX_MATCHED = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A template with four words in it. spans: where A, B, C and D stand, [start, end)."""
+
+    text: str
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An analogy with one word missing.
+
+    query: the text with its blank. words: A, B, C, D, None at the blank; None as a whole for a
+    text that follows no known template. template: its name, or its text if it is the user's own.
+    """
+
+    query: Query
+    words: tuple[str | None, ...] | None
+    template: str | None
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The words that are there, in the order A to D; empty where the text is free."""
+        return tuple(word for word in self.words or () if word is not None)
+
+    @property
+    def blank(self) -> int | None:
+        """Which of the four is missing, 0 to 3; None where the text is free."""
+        return self.words.index(None) if self.words else None
+
+
+def resolve_template(name_or_text: str) -> str:
+    """The template of that name, or the user's own text with [A], [B], [C] and [D].
+
+    Raises UserError unless it has each slot exactly once.
+    """
+    if name_or_text in TEMPLATES:
+        return TEMPLATES[name_or_text]
+    text = " ".join(name_or_text.split())
+    if "[" not in text:
+        near = did_you_mean(name_or_text, TEMPLATES)
+        raise UserError(
+            f"Unknown template {name_or_text[:60]!r}{near or ':'} choose {', '.join(TEMPLATES)}, "
+            "or write your own with [A], [B], [C] and [D]."
+        )
+    if len(text) > MAX_TEMPLATE:
+        raise UserError(
+            f"The template has {len(text):,} characters; at most {MAX_TEMPLATE} are taken."
+        )
+    found = SLOT.findall(text)
+    for slot in SLOTS:
+        if found.count(slot) != 1:
+            count = "no" if slot not in found else "more than one"
+            raise UserError(
+                f"The template {text[:60]!r} has {count} [{slot}]: write each of [A], [B], [C] and "
+                "[D] once."
+            )
+    return text
+
+
+def template_name(name_or_text: str) -> str:
+    """The name of a known template, or the text itself."""
+    text = resolve_template(name_or_text)
+    return next((name for name, known in TEMPLATES.items() if known == text), text)
+
+
+def check_word(word: str) -> str:
+    """The word without the spaces around it. Raises UserError if it is empty or overlong."""
+    cleaned = " ".join(word.split())
+    if not cleaned:
+        raise UserError("A word is empty: an analogy needs three words and a blank.")
+    if len(cleaned) > MAX_WORD:
+        raise UserError(
+            f"The word {cleaned[:20] + '…'!r} has {len(cleaned):,} characters; at most {MAX_WORD} "
+            "are taken."
+        )
+    return cleaned
+
+
+def fill(template: str, words: Sequence[str]) -> Sentence:
+    """The template with A, B, C and D filled in, as they are, whatever they hold."""
+    text = ""
+    spans = [(0, 0)] * 4
+    end = 0
+    for match in SLOT.finditer(template):
+        text += template[end : match.start()]
+        number = SLOTS.index(match[1])
+        spans[number] = (len(text), len(text) + len(words[number]))
+        text += words[number]
+        end = match.end()
+    return Sentence(text + template[end:], tuple(spans))
+
+
+def ask_for(words: Sequence[str | None], template: str = DEFAULT_TEMPLATE) -> Question:
+    """The question in which the one word that is None or a blank is asked for.
+
+    words: A, B, C and D. Raises UserError for fewer than three words, or no or several blanks.
+    """
+    cleaned = tuple(
+        None if word is None or BLANK.fullmatch(word.strip()) else check_word(word)
+        for word in words
+    )
+    n_given = sum(word is not None for word in cleaned)
+    if len(cleaned) != 4 or n_given < 3:
+        raise UserError(
+            f"An analogy needs three words and a blank; there are {min(n_given, len(cleaned))} "
+            "words: write them as A B C ___, with the blank in any of the four places."
+        )
+    if n_given == 4:
+        raise UserError("All four words are there: leave one of them blank (___).")
+    text = resolve_template(template)
+    parts = [""]
+    end = 0
+    for match in SLOT.finditer(text):
+        parts[-1] += text[end : match.start()]
+        word = cleaned[SLOTS.index(match[1])]
+        if word is None:
+            parts.append("")
+        else:
+            parts[-1] += word
+        end = match.end()
+    parts[-1] += text[end:]
+    return Question(Query(_ended(parts)), cleaned, template_name(template))
+
+
+def read_question(text: str) -> Question:
+    """The analogy that a user typed as a sentence with one blank.
+
+    The four words are found if the sentence follows one of the six templates; any other sentence
+    with one blank is taken as it is. Raises UserError for no blank or several, or fewer than three
+    words beside it.
+    """
+    query = parse_query(text)
+    if query.n_blanks != 1:
+        raise UserError(
+            f"The analogy has {query.n_blanks} blanks: leave one of the four words blank."
+        )
+    n_words = sum(len(re.findall(r"\w+", part)) for part in query.parts)
+    if n_words < 3:
+        raise UserError(
+            f"An analogy needs three words and a blank; there are {n_words} words: write it as "
+            "'Paris is to France as Rome is to ___'."
+        )
+    plain = query.text("___")
+    if len(plain) <= MAX_MATCHED:
+        # The longest first: she-as holds to-as.
+        for name in sorted(TEMPLATES, key=lambda name: -len(TEMPLATES[name])):
+            found = _match(TEMPLATES[name], plain)
+            if found:
+                words = tuple(None if word == "___" else check_word(word) for word in found)
+                return Question(Query(_ended(query.parts)), words, name)
+    return Question(query, None, None)
+
+
+def _match(template: str, text: str) -> tuple[str, ...] | None:
+    """A, B, C and D where the text follows the template, else None."""
+    pattern = ""
+    end = 0
+    for match in SLOT.finditer(template):
+        pattern += re.escape(template[end : match.start()]) + f"(?P<{match[1]}>[^,]+?)"
+        end = match.end()
+    rest = template[end:].rstrip(" .")
+    found = re.fullmatch(pattern + re.escape(rest) + r"\s*[.?!]?", text, re.IGNORECASE)
+    if not found:
+        return None
+    words = tuple(found[slot].strip() for slot in SLOTS)
+    if words.count("___") != 1 or any(len(word.split()) > MAX_PARTS for word in words):
+        return None
+    return words
+
+
+def _ended(parts: Sequence[str]) -> tuple[str, ...]:
+    last = parts[-1].rstrip()
+    return (*parts[:-1], last if last.endswith((".", "!", "?")) else last + ".")

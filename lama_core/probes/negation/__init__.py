@@ -1,0 +1,1 @@
+"""Whether a model hears a "not" (Kassner and Schütze 2020)."""

@@ -1,0 +1,220 @@
+"""What makes prompts differ, and which are good (Jiang et al. 2020, section 5.3).
+
+divergence    Div(a, b) = share of facts on which a and b differ in being right; against the
+              edit distance of their words, divided by the longer one's length, in five bins
+patterns      rank by accuracy of prompts whose parts of speech match ReVerb's three patterns
+transfer      weights learnt on one model used on another
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lama_core.errors import UserError
+from lama_core.probes.prompts.ensemble import rank_prompts
+from lama_core.probes.prompts.mining import WORD
+from lama_core.probes.prompts.parsing import Parser
+from lama_core.probes.prompts.selection import Ensemble
+from lama_core.probes.prompts.shortlist import judge
+from lama_core.probes.prompts.study import RelationStudy
+
+N_BINS = 5
+STAND_INS = {"[X]": "Alice", "[Y]": "Paris"}
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPair:
+    """Two prompts of a relation. distance: normalised edit distance, 0 to 1."""
+
+    relation: str
+    first: str
+    second: str
+    distance: float
+    divergence: float
+
+
+@dataclass(frozen=True, slots=True)
+class DistanceBin:
+    """Prompt pairs whose distance is in (low, high]; the first bin holds 0 too.
+
+    quartiles: of their divergence, NaN without pairs.
+    """
+
+    low: float
+    high: float
+    n_pairs: int
+    mean: float
+    quartiles: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """Divergence against distance. correlation: Pearson's, over pairs."""
+
+    bins: tuple[DistanceBin, ...]
+    correlation: float
+    n_pairs: int
+
+
+def edit_distance(first: str, second: str) -> float:
+    """Levenshtein's distance of two templates' words, divided by the longer one's length."""
+    left, right = first.split(), second.split()
+    row = list(range(len(right) + 1))
+    for i, word in enumerate(left, start=1):
+        previous, row[0] = row[0], i
+        for j, other in enumerate(right, start=1):
+            change = previous + (word != other)
+            previous, row[j] = row[j], min(change, row[j] + 1, row[j - 1] + 1)
+    return row[-1] / max(len(left), len(right), 1)
+
+
+def prompt_pairs(study: RelationStudy, combination: str = "all") -> list[PromptPair]:
+    """Every pair of prompts of a combination, with distance and divergence on the test facts."""
+    members = study.pool.members(combination)
+    right = study.ranks == 1
+    templates = study.pool.templates
+    return [
+        PromptPair(
+            study.relation.name,
+            templates[a],
+            templates[b],
+            edit_distance(templates[a], templates[b]),
+            float((right[a] != right[b]).mean()),
+        )
+        for place, a in enumerate(members)
+        for b in members[place + 1 :]
+    ]
+
+
+def measure_divergence(pairs: Sequence[PromptPair]) -> Divergence:
+    """Divergence by distance in five bins of 0.2, and their correlation (the paper's: 0.25).
+
+    Source: Jiang et al. 2020, figure 3. The correlation is NaN when either never varies.
+    """
+    distances = np.array([pair.distance for pair in pairs])
+    values = np.array([pair.divergence for pair in pairs])
+    which = np.clip(np.ceil(distances * N_BINS - 1e-9).astype(int) - 1, 0, N_BINS - 1)
+    bins = []
+    for number in range(N_BINS):
+        here = values[which == number] if len(pairs) else values
+        low, middle, high = np.quantile(here, (0.25, 0.5, 0.75)) if len(here) else (np.nan,) * 3
+        bins.append(
+            DistanceBin(
+                number / N_BINS,
+                (number + 1) / N_BINS,
+                len(here),
+                float(here.mean()) if len(here) else float("nan"),
+                (float(low), float(middle), float(high)),
+            )
+        )
+    varies = len(pairs) > 1 and distances.std() > 0 and values.std() > 0
+    correlation = float(np.corrcoef(distances, values)[0, 1]) if varies else float("nan")
+    return Divergence(tuple(bins), correlation, len(pairs))
+
+
+# ReVerb's patterns over universal tags between the two placeholders (table 11 of the paper).
+VERB = "(?:AUX )*(?:VERB|AUX)(?: PART)?(?: ADV)?"
+END = "(?:ADP|PART)"
+MIDDLE = "(?:NOUN|PROPN|ADJ|ADV|PRON|DET)"
+PATTERNS = {
+    "V": re.compile(rf"^{VERB}$"),
+    "V P": re.compile(rf"^{VERB} {END}$"),
+    "V W* P": re.compile(rf"^{VERB}(?: {MIDDLE})* {END}$"),
+}
+OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class PatternRank:
+    """A prompt's pattern, and its place by accuracy among its relation's prompts, 1 = best."""
+
+    relation: str
+    template: str
+    pattern: str
+    rank: int
+
+
+def find_pattern(template: str, parser: Parser) -> str:
+    """The first of ReVerb's patterns that a template's parts of speech match, or `other`."""
+    words = [
+        STAND_INS.get(word, word) for word in re.findall(rf"\[X\]|\[Y\]|{WORD.pattern}", template)
+    ]
+    parsed = parser.parse(words)
+    places = [at for at, word in enumerate(words) if word in STAND_INS.values()]
+    if len(places) != 2:
+        return OTHER
+    outside = [word.pos for word in (*parsed[: places[0]], *parsed[places[1] + 1 :])]
+    if any(tag not in ("PUNCT", "SPACE") for tag in outside):
+        return OTHER
+    tags = " ".join(word.pos for word in parsed[places[0] + 1 : places[1]])
+    return next((name for name, pattern in PATTERNS.items() if pattern.match(tags)), OTHER)
+
+
+def rank_patterns(study: RelationStudy, parser: Parser) -> list[PatternRank]:
+    """Each prompt's pattern and its rank by test accuracy. Source: the paper's figure 4."""
+    order = rank_prompts(study.test_accuracies).tolist()
+    return [
+        PatternRank(
+            study.relation.name,
+            study.pool.templates[prompt],
+            find_pattern(study.pool.templates[prompt], parser),
+            rank,
+        )
+        for rank, prompt in enumerate(order, start=1)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """P@1 of one model with its own weights and with another's, and how much of it is certain.
+
+    n: test facts of the shortlist. n_uncertain: facts on which a candidate outside of the
+    shortlist might come first under the other's weights.
+    """
+
+    relation: str
+    own: float
+    other: float
+    n: int
+    n_uncertain: int
+
+
+def transfer_weights(
+    study: RelationStudy, other: RelationStudy, combination: str, method: str = "optimised"
+) -> Transfer:
+    """The weights that `other`'s model learnt, used on `study`'s. Source: tables 12 and 13.
+
+    Prompts are matched by their text; weights of prompts that `study` lacks are left out and the
+    rest scaled to 1. Raises UserError if either has no such ensemble, or they share no prompt.
+    """
+    own, foreign = study.ensemble(combination, method), other.ensemble(combination, method)
+    if own is None or foreign is None:
+        raise UserError(
+            f"{study.relation.name}: both studies need the ensemble {combination} {method}."
+        )
+    weights = carry_weights(foreign[0], other, study)
+    verdicts = [judge(study.shortlist, one) for one in (own[0].weights, weights)]
+    return Transfer(
+        study.relation.name,
+        float(verdicts[0].correct.mean()),
+        float(verdicts[1].correct.mean()),
+        len(verdicts[0].correct),
+        int((~verdicts[1].certain).sum()),
+    )
+
+
+def carry_weights(
+    ensemble: Ensemble, source: RelationStudy, target: RelationStudy
+) -> NDArray[np.float32]:
+    """The weights of one study's ensemble for another's prompts, float32 [prompt], sum 1.
+
+    Raises UserError if they share no weighted prompt.
+    """
+    known = dict(zip(source.pool.templates, ensemble.weights.tolist(), strict=True))
+    weights = np.array([known.get(text, 0.0) for text in target.pool.templates], np.float32)
+    if not weights.sum():
+        raise UserError(f"{target.relation.name}: the two studies share no prompt.")
+    return np.asarray(weights / weights.sum(), dtype=np.float32)

@@ -1,0 +1,108 @@
+"""A prompt's accuracy as it grows, fact by fact, with its interval.
+
+The interval is Wilson's, which holds for few facts and for accuracies near 0 and 1:
+
+    centre = (p + z^2 / 2n) / (1 + z^2 / n)
+    half   = z / (1 + z^2 / n) * sqrt(p (1 - p) / n + z^2 / 4 n^2)
+
+Source: Wilson 1927. A person who stops when satisfied looks many times, so the interval at the
+stop covers less than its 95 per cent; the page says so.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lama_core.asking.ranking import Ranking, best_candidates, rank_gold
+from lama_core.asking.scoring import score_cloze
+from lama_core.models.base import BlankFiller, Context
+from lama_core.probes.prompts.asking import AskedFacts
+from lama_core.types import Prompt
+
+Z_95 = 1.959964
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An accuracy with its interval, all between 0 and 1."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One fact's outcome. rank: of the gold. first: the best answer."""
+
+    subject: str
+    gold: str
+    rank: int
+    first: str
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How far a prompt was tried. total: facts that there are."""
+
+    template: str
+    total: int
+    asked: tuple[Asked, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every fact was asked."""
+        return len(self.asked) >= self.total
+
+    def curve(self) -> list[Interval]:
+        """Accuracy after 1, 2, ... facts."""
+        right = np.cumsum([one.rank == 1 for one in self.asked])
+        return [wilson(int(n_right), n) for n, n_right in enumerate(right, start=1)]
+
+
+def wilson(n_right: int, n: int, *, z: float = Z_95) -> Interval:
+    """Wilson's interval of a share. Raises ValueError without facts."""
+    if n < 1:
+        raise ValueError("an accuracy of no facts has no interval")
+    share = n_right / n
+    scale = 1 + z**2 / n
+    centre = (share + z**2 / (2 * n)) / scale
+    half = z / scale * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return Interval(share, max(0.0, centre - half), min(1.0, centre + half))
+
+
+def grow(
+    growth: Growth,
+    model: BlankFiller,
+    facts: AskedFacts,
+    context: Context,
+    ranking: Ranking,
+    *,
+    n_facts: int = 16,
+    order: Sequence[int] | None = None,
+) -> Growth:
+    """The growth with the next `n_facts` facts asked.
+
+    order: in which facts come, by position; None is theirs. Raises UserError for a template
+    without [X] or [Y].
+    """
+    start = len(growth.asked)
+    places = (order if order is not None else range(len(facts.facts)))[start : start + n_facts]
+    some = facts.take(list(places))
+    queries = some.queries(Prompt(growth.template), context)
+    found: dict[int, Asked] = {}
+    for block in score_cloze(model, queries, some.columns, context=context):
+        at = block.indices
+        ranks = rank_gold(
+            block.log_probs, some.gold[at], removed=some.removed[at], order=block.order
+        )
+        top = best_candidates(block.log_probs, 1, order=block.order)
+        for row, number in enumerate(at.tolist()):
+            fact = some.facts[number]
+            word = some.columns.words[int(top.columns[row, 0])]
+            rank = int(getattr(ranks, ranking)[row])
+            found[number] = Asked(fact.subject, fact.object, rank, word)
+    new = tuple(found[number] for number in sorted(found))
+    return replace(growth, asked=growth.asked + new)

@@ -1,0 +1,259 @@
+"""Prompts found in a text: between a subject and its object, or along the path that joins them.
+
+    middle words   "Barack Obama was born in Hawaii"   -> "[X] was born in [Y] ."
+    dependency     "The capital of France is Paris"    -> "capital of [X] is [Y] ."
+
+A sentence counts for a pair when it holds both as whole words (distant supervision). Prompts of
+only stop words or punctuation, or longer than ten words, are dropped; the most frequent T = 40 are
+kept, ties in the order in which they were found. Source: Jiang et al. 2020, sections 3.1 and 5.1.
+
+The released prompts end in " ." and so do ours. Words are counted without [X] and [Y].
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from lama_core.candidates.lists import STOP_WORDS
+from lama_core.datasets.prompt_sets import normalise_template
+from lama_core.errors import UserError
+from lama_core.probes.prompts.parsing import Parser, Word, shortest_path
+from lama_core.types import Fact, Prompt
+
+Method = Literal["middle", "dependency"]
+
+MAX_WORDS = 10
+N_KEPT = 40
+MAX_LINE = 20_000
+WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"“(])")
+BRACKETS = str.maketrans("[]", "()")  # text must never bring a placeholder of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Mined:
+    """A prompt that was found. count: in how many (sentence, pair). methods: how."""
+
+    prompt: Prompt
+    count: int
+    methods: tuple[Method, ...]
+
+
+@dataclass(frozen=True)
+class Mining:
+    """What mining gave.
+
+    kept: the most frequent prompts. n_sentences: read; n_matches: (sentence, pair) that counted.
+    n_dropped: matches that the filters took, by reason.
+    """
+
+    kept: tuple[Mined, ...]
+    n_sentences: int
+    n_matches: int
+    n_dropped: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A pair in a sentence: words [start, stop) of the subject and of the object."""
+
+    words: tuple[str, ...]
+    subject: tuple[int, int]
+    object: tuple[int, int]
+
+
+def mine(
+    sentences: Iterable[str],
+    pairs: Sequence[Fact],
+    *,
+    parser: Parser | None = None,
+    n_kept: int = N_KEPT,
+    on_sentence: Callable[[int], None] | None = None,
+) -> Mining:
+    """The most frequent prompts of these pairs in these sentences.
+
+    pairs: facts of one relation. parser: None mines middle words only.
+    Raises UserError without pairs, or when no sentence holds one of them.
+    """
+    if not pairs:
+        raise UserError("There are no pairs to look for: give facts of one relation.")
+    finder = _Finder(pairs)
+    counts: Counter[str] = Counter()
+    methods: dict[str, dict[Method, None]] = {}
+    texts: dict[str, str] = {}
+    dropped: Counter[str] = Counter()
+    n_sentences = n_matches = 0
+    for sentence in sentences:
+        n_sentences += 1
+        if on_sentence is not None:
+            on_sentence(n_sentences)
+        for match in finder.matches(sentence):
+            n_matches += 1
+            found: dict[str, Method] = {}
+            if (middle := middle_words(match)) is not None:
+                found[middle] = "middle"
+            if parser is not None and (path := dependency_span(match, parser)) is not None:
+                found.setdefault(path, "dependency")
+            for template, method in found.items():
+                reason = why_dropped(template)
+                if reason:
+                    dropped[reason] += 1
+                    continue
+                key = normalise_template(template)
+                texts.setdefault(key, template)
+                counts[key] += 1
+                methods.setdefault(key, {})[method] = None
+    if not n_matches:
+        raise UserError(
+            f"None of the {n_sentences:,} sentences holds a subject and its object: give a larger "
+            "text, or pairs that it speaks of."
+        )
+    best = counts.most_common(n_kept)
+    kept = tuple(
+        Mined(Prompt(texts[key], "mined"), count, tuple(methods[key])) for key, count in best
+    )
+    return Mining(kept, n_sentences, n_matches, tuple(sorted(dropped.items())))
+
+
+def middle_words(match: Match) -> str | None:
+    """The words between subject and object as a template; None if nothing stands between."""
+    (first, second), marks = _in_order(match)
+    between = match.words[first[1] : second[0]]
+    if not between:
+        return None
+    return _template([marks[0], *between, marks[1]])
+
+
+def dependency_span(match: Match, parser: Parser) -> str | None:
+    """The words from the leftmost to the rightmost on the shortest dependency path, as a template.
+
+    None where the parse has no path, or the span lacks subject or object.
+    """
+    parsed = parser.parse(match.words)
+    start, stop = _head_of(parsed, match.subject), _head_of(parsed, match.object)
+    path = shortest_path(parsed, start, stop)
+    if not path:
+        return None
+    (first, second), marks = _in_order(match)
+    leftmost, rightmost = min(path), max(path)
+    if first[0] <= leftmost < first[1]:
+        leftmost = first[0]
+    if second[0] <= rightmost < second[1]:
+        rightmost = second[1] - 1
+    words: list[str] = []
+    at = leftmost
+    while at <= rightmost:
+        for span, mark in ((first, marks[0]), (second, marks[1])):
+            if span[0] <= at < span[1]:
+                words.append(mark)
+                at = span[1]
+                break
+        else:
+            words.append(match.words[at])
+            at += 1
+    if words.count("[X]") != 1 or words.count("[Y]") != 1:
+        return None
+    return _template(words)
+
+
+def why_dropped(template: str) -> str | None:
+    """The paper's filters: why a prompt is dropped, None if it is kept."""
+    words = [
+        word for word in WORD.findall(template.replace("[X]", " ").replace("[Y]", " ")) if word
+    ]
+    spoken = [word for word in words if word[0].isalnum()]
+    if not [word for word in spoken if word.lower() not in STOP_WORDS]:
+        return "only stop words or punctuation"
+    if len(spoken) > MAX_WORDS:
+        return f"longer than {MAX_WORDS} words"
+    return None
+
+
+def read_sentences(path: Path) -> Iterator[str]:
+    """The sentences of a text file, line by line.
+
+    Raises UserError if the file is missing, not UTF-8 text, or holds zero bytes.
+    """
+    try:
+        with path.open("r", encoding="utf-8-sig") as file:
+            for line in file:
+                if "\0" in line:
+                    raise UserError(f"{path}: the text holds zero bytes: it is no text file.")
+                for sentence in SENTENCE_END.split(line[:MAX_LINE]):
+                    if sentence.strip():
+                        yield sentence.strip()
+    except OSError as error:
+        raise UserError(f"{path}: the text can't be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 text (byte {error.start}).") from error
+
+
+class _Finder:
+    """Finds pairs in sentences by looking each run of words up among the subjects."""
+
+    def __init__(self, pairs: Sequence[Fact]) -> None:
+        self.objects: dict[tuple[str, ...], dict[tuple[str, ...], None]] = {}
+        for fact in pairs:
+            subject, obj = _words(fact.subject), _words(fact.object)
+            if subject and obj and subject != obj:
+                self.objects.setdefault(subject, {})[obj] = None
+        self.lengths = sorted({len(subject) for subject in self.objects}, reverse=True)
+        self.firsts = {subject[0] for subject in self.objects}
+
+    def matches(self, sentence: str) -> Iterator[Match]:
+        """Each pair that the sentence holds, once; the longest subject at a place counts."""
+        words = _words(sentence)
+        seen: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
+        for start, word in enumerate(words):
+            if word not in self.firsts:
+                continue
+            for length in self.lengths:
+                subject = words[start : start + length]
+                objects = self.objects.get(subject)
+                if objects is None:
+                    continue
+                for obj in objects:
+                    at = _nearest(words, obj, start, start + length)
+                    if at is not None and (subject, obj) not in seen:
+                        seen.add((subject, obj))
+                        yield Match(words, (start, start + length), (at, at + len(obj)))
+                break
+
+
+def _nearest(words: tuple[str, ...], wanted: tuple[str, ...], start: int, stop: int) -> int | None:
+    """Where `wanted` stands nearest to the words [start, stop), outside of them."""
+    places = [
+        at
+        for at in range(len(words) - len(wanted) + 1)
+        if words[at : at + len(wanted)] == wanted and (at >= stop or at + len(wanted) <= start)
+    ]
+    if not places:
+        return None
+    return min(places, key=lambda at: at - stop if at >= stop else start - at - len(wanted))
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(WORD.findall(text.translate(BRACKETS)))
+
+
+def _in_order(match: Match) -> tuple[tuple[tuple[int, int], tuple[int, int]], tuple[str, str]]:
+    if match.subject < match.object:
+        return (match.subject, match.object), ("[X]", "[Y]")
+    return (match.object, match.subject), ("[Y]", "[X]")
+
+
+def _head_of(parsed: Sequence[Word], span: tuple[int, int]) -> int:
+    """The word of a span whose head lies outside of it: what the span hangs on."""
+    for at in range(*span):
+        head = parsed[at].head
+        if head == at or not span[0] <= head < span[1]:
+            return at
+    return span[1] - 1
+
+
+def _template(words: Sequence[str]) -> str:
+    text = " ".join(words)
+    return text if text.endswith(".") else f"{text} ."

@@ -1,0 +1,184 @@
+"""A prompt's own words, refilled by a language model: paraphrases, and LM-aware refinement.
+
+    P(w_i | prompt without word i) = mean over pairs of P(w_i | x, prompt without word i, y)
+
+refine: each word in turn, left to right, becomes the likeliest one, until nothing changes
+(Jiang et al. 2020, section 6.1). paraphrase: the same probabilities give the n best words in each
+place; one and two words changed, ranked by the mean of the log-probabilities of the new words
+relative to the old (ours: it needs no download).
+
+Words are the prompt's space-separated words that hold a letter or a digit; a new word is one token
+of the model. Placeholders and signs stay.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lama_core.asking.scoring import score_cloze
+from lama_core.candidates.lists import Candidates, Columns
+from lama_core.datasets.prompt_sets import check_templates, normalise_template
+from lama_core.errors import UserError
+from lama_core.models.base import BlankFiller
+from lama_core.probes.prompts.translation import Paraphrase, Paraphrases
+from lama_core.types import Fact, Query
+
+MAX_PAIRS = 50
+MAX_ROUNDS = 10
+N_WORDS = 7
+N_KEPT = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Refined:
+    """A refined prompt. steps: every template on the way, the first and the last included."""
+
+    template: str
+    steps: tuple[str, ...]
+    converged: bool
+
+
+class Refiller:
+    """Refills places of prompts with one model, on some pairs.
+
+    pairs: facts of the relation; the first `max_pairs` are used.
+    """
+
+    def __init__(
+        self, model: BlankFiller, pairs: Sequence[Fact], *, max_pairs: int = MAX_PAIRS
+    ) -> None:
+        """Raises UserError without pairs, or for a causal model, which sees no right side."""
+        if model.kind != "masked":
+            raise UserError(
+                f"{model.name} is a causal model and sees no words on the right: choose a masked "
+                "model to refill prompts."
+            )
+        if not pairs:
+            raise UserError("There are no pairs to fill the prompt with: give facts of a relation.")
+        self.model = model
+        self.pairs = tuple(pairs[:max_pairs])
+        words = tuple(word for word in model.vocabulary.forms("after space") if word.isalpha())
+        self.columns: Columns = Candidates("words", words).columns(model.vocabulary)
+        self._index = self.columns.index()
+
+    def places(self, template: str) -> tuple[int, ...]:
+        """Positions of the words that can be refilled."""
+        return tuple(
+            at
+            for at, word in enumerate(template.split())
+            if word not in ("[X]", "[Y]")
+            and "[X]" not in word
+            and "[Y]" not in word
+            and any(character.isalnum() for character in word)
+        )
+
+    def log_probs(self, template: str, place: int) -> NDArray[np.float32]:
+        """log of the mean probability of every word in a place, float32 [word of `columns`]."""
+        words = template.split()
+        left, right = " ".join(words[:place]), " ".join(words[place + 1 :])
+        queries = [
+            Query((_filled(left, fact, " "), _filled(right, fact, "", " "))) for fact in self.pairs
+        ]
+        total = np.full(len(self.columns.words), -np.inf, np.float64)
+        for block in score_cloze(self.model, queries, self.columns, context="both"):
+            total = np.logaddexp(total, np.logaddexp.reduce(block.log_probs.astype(float), axis=0))
+        return np.asarray(total - np.log(len(queries)), dtype=np.float32)
+
+    def log_prob_of(self, scores: NDArray[np.float32], word: str) -> float:
+        """A word's own value in `log_probs`; the lowest of all if it is no single token."""
+        key = word if self.model.vocabulary.cased else word.lower()
+        column = self._index.get(key)
+        return float(scores.min() if column is None else scores[column])
+
+    def with_word(self, template: str, place: int, column: int) -> str:
+        """The template with another word in a place; at the start it keeps the old one's case."""
+        words = template.split()
+        new = self.columns.words[column]
+        words[place] = new.capitalize() if words[place][:1].isupper() else new
+        return " ".join(words)
+
+
+def refine(
+    template: str,
+    refiller: Refiller,
+    *,
+    max_rounds: int = MAX_ROUNDS,
+    on_step: Callable[[str], None] | None = None,
+) -> Refined:
+    """The prompt that the model itself would write, word by word.
+
+    Raises UserError for a template without [X] or [Y], or without a word to refill.
+    """
+    check_templates([template])
+    steps = [template]
+    if not refiller.places(template):
+        raise UserError(f"The prompt {template!r} has no word that could be refilled.")
+    for _ in range(max_rounds):
+        before = steps[-1]
+        current = before
+        for place in refiller.places(current):
+            scores = refiller.log_probs(current, place)
+            best = int(scores.argmax())
+            old = refiller.log_prob_of(scores, current.split()[place])
+            if scores[best] > old:
+                current = refiller.with_word(current, place, best)
+                steps.append(current)
+                if on_step is not None:
+                    on_step(current)
+        if current == before:
+            return Refined(current, tuple(steps), True)
+    return Refined(steps[-1], tuple(steps), False)
+
+
+def paraphrase_by_refilling(
+    template: str, refiller: Refiller, *, n_words: int = N_WORDS, n_kept: int = N_KEPT
+) -> Paraphrases:
+    """Paraphrases with one or two words changed, best first.
+
+    Raises UserError for a template without [X] or [Y], or without a word to refill.
+    """
+    check_templates([template])
+    places = refiller.places(template)
+    if not places:
+        raise UserError(f"The prompt {template!r} has no word that could be refilled.")
+    first = [found for place in places for found in _changed(template, place, refiller, n_words)]
+    first.sort(key=lambda one: -one.log_prob)
+    best = {normalise_template(one.template): one for one in reversed(first)}
+    n_tried = len(first)
+    for one in first[:n_words]:
+        for place in places:
+            if one.template.split()[place] != template.split()[place]:
+                continue
+            for two in _changed(one.template, place, refiller, n_words):
+                n_tried += 1
+                joined = Paraphrase(two.template, one.log_prob + two.log_prob, one.template)
+                key = normalise_template(joined.template)
+                if key not in best or joined.log_prob > best[key].log_prob:
+                    best[key] = joined
+    best.pop(normalise_template(template), None)
+    ranked = sorted(best.values(), key=lambda one: -one.log_prob)
+    return Paraphrases(tuple(ranked[:n_kept]), n_tried, n_tried - len(best))
+
+
+def _changed(template: str, place: int, refiller: Refiller, n_words: int) -> list[Paraphrase]:
+    """The template with each of the best other words in a place."""
+    scores = refiller.log_probs(template, place)
+    old = template.split()[place]
+    own = refiller.log_prob_of(scores, old)
+    best = np.argsort(-scores, kind="stable")[: n_words + 1]
+    return [
+        Paraphrase(refiller.with_word(template, place, int(column)), float(scores[column]) - own,
+                   template)
+        for column in best
+        if refiller.columns.words[int(column)].lower() != old.lower()
+    ][:n_words]  # fmt: skip
+
+
+def _filled(text: str, fact: Fact, after: str = "", before: str = "") -> str:
+    """Part of a template with subject and object filled in, spaced from the blank."""
+    if not text:
+        return ""
+    filled = text.replace("[X]", "\0").replace("[Y]", fact.object).replace("\0", fact.subject)
+    return before + filled + after

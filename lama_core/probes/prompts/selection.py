@@ -1,0 +1,173 @@
+"""Prompts chosen and weighted on training facts: Top-K and the optimised ensemble.
+
+Source: Jiang et al. 2020, section 4. Selection and weights look at training facts only; `answer`
+applies them to the test facts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lama_core.asking.executors.local import rank_block
+from lama_core.asking.preparation import Segment
+from lama_core.asking.ranking import Ranking, rank_gold
+from lama_core.asking.scoring import ScoreBlock
+from lama_core.datasets.prompt_sets import PromptPool
+from lama_core.probes.prompts.ensemble import (
+    RELEASED,
+    Fit,
+    Recipe,
+    combine_linear,
+    combine_log_linear,
+    fit_weights,
+    rank_prompts,
+    top_k_weights,
+)
+from lama_core.probes.prompts.shortlist import Shortlist
+from lama_core.probes.prompts.store import DistributionStore
+from lama_core.runs.block_log import ROW
+
+Floats = NDArray[np.float32]
+Combine = Literal["log-linear", "linear"]
+TOP_KS = (1, 3, 5)
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Prompts of a pool with their weights.
+
+    combination: the sets that its prompts come from, such as `mine+man`. method: `top1`, `top3`,
+    `optimised`, `optimised (paper)`, ... weights: float32 [prompt of the pool], sum 1, 0 for those
+    that don't take part. objective: mean log-probability of the gold on the training facts, and
+    n_epochs it took, where weights were fitted.
+    """
+
+    combination: str
+    method: str
+    weights: Floats
+    combine: Combine = "log-linear"
+    objective: float | None = None
+    n_epochs: int | None = None
+
+    @property
+    def only_prompt(self) -> int | None:
+        """The one prompt with all the weight, None if there are several."""
+        used = np.flatnonzero(self.weights)
+        return int(used[0]) if len(used) == 1 else None
+
+
+def accuracies(rows: NDArray[np.void], ranking: Ranking) -> NDArray[np.float64]:
+    """P@1 of each prompt, float64 [prompt], of `block_log.ROW` [prompt, fact]."""
+    return np.asarray((rows[f"rank_{ranking}"] == 1).mean(axis=1), dtype=np.float64)
+
+
+def select_top(
+    pool: PromptPool,
+    combination: str,
+    train_accuracies: NDArray[np.float64],
+    k: int,
+    combine: Combine = "log-linear",
+) -> Ensemble:
+    """The k prompts of a combination that are best on the training facts, weighted alike.
+
+    Raises ValueError if the relation has no prompt of the combination.
+    """
+    members = _members(pool, combination)
+    weights = np.zeros(len(pool.entries), np.float32)
+    weights[members] = top_k_weights(train_accuracies[members], k)
+    suffix = "" if combine == "log-linear" else " (linear)"
+    return Ensemble(combination, f"top{k}{suffix}", weights, combine)
+
+
+def select_optimised(
+    pool: PromptPool, combination: str, shortlist: Shortlist, recipe: Recipe = RELEASED
+) -> Ensemble:
+    """The prompts of a combination with weights fitted on the training facts' shortlist."""
+    members = _members(pool, combination)
+    fit: Fit = fit_weights(
+        shortlist.log_probs[members], shortlist.gold, recipe=recipe, offsets=shortlist.offsets
+    )
+    weights = np.zeros(len(pool.entries), np.float32)
+    weights[members] = fit.weights
+    name = "optimised" if recipe.name == RELEASED.name else f"optimised ({recipe.name})"
+    return Ensemble(combination, name, weights, "log-linear", fit.objective, fit.n_epochs)
+
+
+def order_of(pool: PromptPool, combination: str, train: NDArray[np.float64]) -> list[int]:
+    """A combination's prompts from the best to the worst on the training facts."""
+    members = _members(pool, combination)
+    return [int(members[place]) for place in rank_prompts(train[members])]
+
+
+def answer(
+    store: DistributionStore, rows: NDArray[np.void], ensembles: Sequence[Ensemble]
+) -> NDArray[np.void]:
+    """What each ensemble answers to each fact: `block_log.ROW` [ensemble, fact].
+
+    rows: of the single prompts; an ensemble of one prompt is that prompt's own row, to the bit.
+    The distributions are read once, chunk by chunk.
+    """
+    asked = store.asked
+    table = np.zeros((len(ensembles), len(asked.facts)), ROW)
+    table["query"] = np.arange(len(asked.facts))
+    mixed = []
+    for number, ensemble in enumerate(ensembles):
+        if ensemble.only_prompt is None:
+            mixed.append(number)
+        else:
+            table[number] = rows[ensemble.only_prompt]
+    if not mixed:
+        return table
+    segment = Segment(asked.columns, (), (), np.arange(len(asked.facts)), asked.gold, asked.removed)
+    for at, chunk in store.chunks():
+        facts = np.arange(at.start, at.stop)
+        for number in mixed:
+            scores = _combined(chunk, ensembles[number])
+            block = ScoreBlock(0, facts, scores, None)
+            table[number, facts] = rank_block(store.model, segment, 0, block).rows
+    table["query"] = np.arange(len(asked.facts))
+    return table
+
+
+def top_k_curves(
+    store: DistributionStore, orders: Sequence[Sequence[int]], ranking: Ranking
+) -> list[dict[Combine, tuple[float, ...]]]:
+    """P@1 of Top-K for K = 1, 2, ... of each order of prompts, log-linear and linear.
+
+    orders: prompts from the best to the worst. The distributions are read once, and each K adds
+    one prompt to the running sums. Source: Jiang et al. 2020, figures 2 and 5.
+    """
+    asked = store.asked
+    n_right = [np.zeros((len(order), 2), np.int64) for order in orders]
+    for at, chunk in store.chunks():
+        gold, removed = asked.gold[at], asked.removed[at]
+        for order, counts in zip(orders, n_right, strict=True):
+            sums = np.zeros((2, *chunk.shape[1:]), np.float32)
+            for k, prompt in enumerate(order):
+                sums[0] += chunk[prompt]
+                sums[1] += np.exp(chunk[prompt])
+                for kind in range(2):
+                    ranks = rank_gold(sums[kind], gold, removed=removed)
+                    counts[k, kind] += np.count_nonzero(getattr(ranks, ranking) == 1)
+    kinds: tuple[Combine, Combine] = ("log-linear", "linear")
+    n_facts = len(asked.facts)
+    return [
+        {kind: tuple((counts[:, at] / n_facts).tolist()) for at, kind in enumerate(kinds)}
+        for counts in n_right
+    ]
+
+
+def _combined(chunk: Floats, ensemble: Ensemble) -> Floats:
+    used = np.flatnonzero(ensemble.weights)
+    combine = combine_log_linear if ensemble.combine == "log-linear" else combine_linear
+    return combine(chunk[used], ensemble.weights[used])
+
+
+def _members(pool: PromptPool, combination: str) -> list[int]:
+    members = list(pool.members(combination))
+    if not members:
+        raise ValueError(f"{pool.relation} has no prompts of {combination!r}")
+    return members

@@ -1,0 +1,234 @@
+"""Distributions of many prompts over many facts, on disk by block in half precision.
+
+A block is one prompt on up to 256 facts, two files named by a digest of everything they depend on
+(model, context, what the model sees of the prompt, subjects, golds, candidates):
+
+    <digest>.scores.npy   float16 [fact, candidate], log-probability less the fact's highest
+    <digest>.rows.npy     one row a fact (`block_log.ROW`): exact ranks, log-probabilities, ten best
+
+The rows are written last and whole, so a block counts when its rows are there: a computation that
+is killed goes on with the block it was in. Nothing but one block is ever in memory while scoring,
+and readers map the files: 40 prompts x 1,000 facts x 21,000 candidates are 1.7 GB on disk.
+
+Because the highest is taken off first, the leaders are kept to 2^-11 of their distance from it, and
+the first stays the first; what lies more than 60 below (e^-60) is kept as 60 below. Ranks of
+single prompts are taken from single precision before any of this.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lama_core.asking.executors.local import rank_block
+from lama_core.asking.preparation import Segment
+from lama_core.asking.scoring import ScoreBlock, score_cloze
+from lama_core.errors import UserError
+from lama_core.files import whole_file
+from lama_core.models.base import BlankFiller, Context
+from lama_core.probes.prompts.asking import AskedFacts
+from lama_core.runs.block_log import ROW
+from lama_core.types import Prompt
+
+BLOCK_FACTS = 256
+FLOOR = -60.0
+
+# (queries done, queries in all)
+OnProgress = Callable[[int, int], None]
+
+
+class ScoringStopped(UserError):
+    """The user stopped scoring; the finished blocks are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One prompt on the facts from `start` to `stop`."""
+
+    prompt: int
+    start: int
+    stop: int
+    scores: Path
+    rows: Path
+
+    def is_done(self, *, ranks_only: bool = False) -> bool:
+        """Whether the block was scored to its end; with its distributions unless ranks will do."""
+        return self.rows.exists() and (ranks_only or self.scores.exists())
+
+
+class DistributionStore:
+    """The distributions of one relation's prompts over its facts, for one model.
+
+    folder: where the blocks lie; several stores may share it.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        model: BlankFiller,
+        asked: AskedFacts,
+        prompts: Sequence[Prompt],
+        context: Context,
+    ) -> None:
+        self.folder = folder
+        self.model = model
+        self.asked = asked
+        self.prompts = tuple(prompts)
+        self.context = context
+        words = "\n".join(asked.columns.words)
+        self._base = [model.identity, context, hashlib.sha256(words.encode()).hexdigest()]
+        n_facts = len(asked.facts)
+        self._starts = range(0, n_facts, BLOCK_FACTS)
+        self.blocks = tuple(
+            self._block(number, start, min(start + BLOCK_FACTS, n_facts))
+            for number in range(len(self.prompts))
+            for start in self._starts
+        )
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Prompts, facts, candidates."""
+        return len(self.prompts), len(self.asked.facts), len(self.asked.columns.words)
+
+    def _block(self, number: int, start: int, stop: int) -> Block:
+        facts = self.asked.facts[start:stop]
+        content = [
+            *self._base,
+            what_is_seen(self.prompts[number].template, self.context),
+            [fact.subject for fact in facts],
+            self.asked.gold[start:stop].tolist(),
+            self.asked.removed[start:stop].tolist(),
+        ]
+        digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:40]
+        stem = self.folder / digest[:2] / digest
+        return Block(
+            number, start, stop, stem.with_suffix(".scores.npy"), stem.with_suffix(".rows.npy")
+        )
+
+    def score(
+        self,
+        *,
+        ranks_only: bool = False,
+        on_progress: OnProgress | None = None,
+        stopped: Callable[[], bool] | None = None,
+    ) -> None:
+        """Score the blocks that are not there yet.
+
+        ranks_only: keep the rows and no distributions.
+        stopped: asked after each block; when true, ScoringStopped is raised.
+        Raises UserError if the disk is full, or the model gives values that are not numbers.
+        """
+        total = sum(block.stop - block.start for block in self.blocks)
+        done = 0
+        for block in self.blocks:
+            if not block.is_done(ranks_only=ranks_only):
+                self._score_block(block, ranks_only)
+                if stopped is not None and stopped():
+                    raise ScoringStopped(
+                        "Stopped; what was scored is kept, and the same request goes on from there."
+                    )
+            done += block.stop - block.start
+            if on_progress is not None:
+                on_progress(done, total)
+
+    def _score_block(self, block: Block, ranks_only: bool) -> None:
+        asked = self.asked
+        at = slice(block.start, block.stop)
+        queries = asked.queries(self.prompts[block.prompt], self.context)[at]
+        unique = list(dict.fromkeys(queries))  # a causal model may see the same in every fact
+        which = {query: number for number, query in enumerate(unique)}
+        source = np.array([which[query] for query in queries])
+        segment = Segment(
+            asked.columns,
+            queries,
+            (),
+            np.arange(len(queries)),
+            asked.gold[at],
+            asked.removed[at],
+        )
+        scores = np.empty((len(queries), len(asked.columns.words)), np.float16)
+        rows = np.zeros(len(queries), ROW)
+        for scored in score_cloze(self.model, unique, asked.columns, context=self.context):
+            place = {int(index): row for row, index in enumerate(scored.indices)}
+            targets = np.flatnonzero(np.isin(source, scored.indices))
+            picked = np.array([place[int(source[target])] for target in targets])
+            log_probs = scored.log_probs[picked]
+            order = None if scored.order is None else scored.order[picked]
+            ranked = rank_block(
+                self.model, segment, 0, ScoreBlock(scored.number, targets, log_probs, order)
+            )
+            rows[targets] = ranked.rows
+            relative = log_probs - log_probs.max(axis=1, keepdims=True)
+            scores[targets] = np.maximum(relative, FLOOR)
+        try:
+            # The rows last: they say that the block is whole.
+            for path, values in ((block.scores, scores), (block.rows, rows)):
+                if ranks_only and path == block.scores:
+                    continue
+                with whole_file(path) as part, part.open("wb") as file:
+                    np.save(file, values, allow_pickle=False)
+        except OSError as error:
+            raise UserError(
+                f"{self.folder}: the distributions can't be written: {error.strerror}. What was "
+                "scored is kept; make room and give the same command again."
+            ) from error
+
+    def rows(self) -> NDArray[np.void]:
+        """Exact results of every prompt on every fact: `block_log.ROW` [prompt, fact]."""
+        n_prompts, n_facts, _ = self.shape
+        table = np.zeros((n_prompts, n_facts), ROW)
+        for block in self.blocks:
+            table[block.prompt, block.start : block.stop] = self._load(block.rows, None)
+        table["query"] = np.arange(n_facts)
+        return table
+
+    def chunks(self, n_facts: int = 32) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+        """(which facts, log-probabilities float32 [prompt, fact, candidate]), chunk by chunk."""
+        n_prompts, _, n_candidates = self.shape
+        per_prompt = len(self._starts)
+        for position, start in enumerate(self._starts):
+            blocks = self.blocks[position::per_prompt]
+            scores = [self._load(block.scores, "r") for block in blocks]
+            highest = [self._load(block.rows, None)["top_log_probs"][:, :1] for block in blocks]
+            for first in range(0, blocks[0].stop - start, n_facts):
+                last = min(first + n_facts, blocks[0].stop - start)
+                chunk = np.empty((n_prompts, last - first, n_candidates), np.float32)
+                for number in range(n_prompts):
+                    chunk[number] = scores[number][first:last]
+                    chunk[number] += highest[number][first:last]
+                yield slice(start + first, start + last), chunk
+
+    def _load(self, path: Path, mode: str | None) -> NDArray[Any]:
+        try:
+            return np.load(path, mmap_mode=mode, allow_pickle=False)  # type: ignore[arg-type]
+        except (OSError, ValueError, EOFError) as error:
+            raise UserError(
+                f"{path} can't be read ({error}): delete it and give the same command again."
+            ) from error
+
+    def discard(self) -> None:
+        """Delete the distributions; the rows stay, a few bytes a fact."""
+        for block in self.blocks:
+            block.scores.unlink(missing_ok=True)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all blocks on disk, done or not."""
+        n_prompts, n_facts, n_candidates = self.shape
+        return n_prompts * n_facts * (2 * n_candidates + ROW.itemsize)
+
+
+def what_is_seen(template: str, context: Context) -> str:
+    """What a model sees of a template: all of it, or what stands left of the blank.
+
+    Prompts that look the same to a model share their blocks.
+    """
+    if context == "both":
+        return template
+    left = template.split("[Y]")[0]
+    return left.rstrip() + " " if left[-1:].isspace() else left

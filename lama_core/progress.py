@@ -1,0 +1,94 @@
+"""How long work says how far it is, from the library to a terminal's bar and a page's job.
+
+A callback gets a `Progress` for each step. Between processes the same travels as lines of JSON on
+standard error, one key each: `{"progress": {...}}`, `{"note": "..."}`, `{"result": {...}}` and
+`{"error": "..."}` (see `cli.show` for who writes them, and the pages' jobs for who reads them).
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+Unit = Literal["bytes", "steps", "queries", "decisions", "rows", "sentences", "passages"]
+What = Literal["run", "model", "data"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One step of some work.
+
+    stage: what is being done, for people. done, total: in `unit`; total is None where it isn't
+    known. resumed: how much of `done` an earlier sitting had done.
+    """
+
+    stage: str
+    done: int = 0
+    total: int | None = None
+    unit: Unit = "steps"
+    resumed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Something whole that came out of the work, by the name under which it is found again."""
+
+    what: What
+    name: str
+
+
+OnProgress = Callable[[Progress], None]
+OnNote = Callable[[str], None]
+
+
+def silent(_: object) -> None:
+    """Progress, or a note, that nobody watches."""
+
+
+class Pace:
+    """How fast a stage goes, from the steps that were seen of it."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._stage = ""
+        self._began = (0.0, 0)
+        self._last = (0.0, 0)
+
+    def see(self, step: Progress) -> None:
+        """Take note of a step; another stage begins anew."""
+        now = (self._clock(), step.done)
+        if step.stage != self._stage or step.done < self._last[1]:
+            self._stage, self._began = step.stage, now
+        self._last = now
+
+    @property
+    def per_second(self) -> float:
+        """Units a second in this stage; 0 before its second step."""
+        seconds = self._last[0] - self._began[0]
+        return (self._last[1] - self._began[1]) / seconds if seconds > 0 else 0.0
+
+    def seconds_left(self, step: Progress) -> float | None:
+        """Seconds to the end of the stage at this pace; None where it isn't known."""
+        if step.total is None or not self.per_second:
+            return None
+        return (step.total - step.done) / self.per_second
+
+
+def describe(step: Progress, pace: Pace | None = None) -> str:
+    """A step as people read it: the stage, how much is done, at what pace, and the time left."""
+    if step.unit == "bytes":
+        if step.total:
+            return f"{step.stage}: {step.done / 1e6:.0f} of {step.total / 1e6:.0f} MB"
+        return f"{step.stage}: {step.done / 1e6:.1f} MB" if step.done else step.stage
+    if step.unit == "steps":
+        return f"{step.stage}: step {step.done} of {step.total}" if step.total else step.stage
+    if not step.total:
+        return f"{step.stage}: {step.done:,} {step.unit}" if step.done else step.stage
+    text = f"{step.stage}: {step.done:,} of {step.total:,} {step.unit}"
+    left = pace.seconds_left(step) if pace else None
+    if pace is None or left is None:
+        return f"{text}, {step.resumed:,} from before" if step.resumed else text
+    minutes, seconds = divmod(round(left), 60)
+    hours, minutes = divmod(minutes, 60)
+    clock = f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+    return f"{text}, {pace.per_second:,.0f} a second, {clock} left"

@@ -1,0 +1,178 @@
+"""The scored batches of a run as its table of rows (see `facts_table`)."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from lama_core.asking.preparation import Prepared, count_pieces
+from lama_core.asking.questions import BLANK, Knowledge
+from lama_core.asking.ranking import NO_COLUMN
+from lama_core.candidates.lists import Vocabulary
+from lama_core.runs.block_log import TOP_K, Block
+from lama_core.runs.table import SCHEMA
+
+# A standard tokenisation, for Figure 3's ST: words and single punctuation signs.
+TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass
+class _Scored:
+    """The scored values by row of the run; `done` says which rows have any."""
+
+    done: NDArray[np.bool_]
+    rank_raw: NDArray[np.int32]
+    rank_filtered: NDArray[np.int32]
+    log_prob: NDArray[np.float32]
+    first_filtered_log_prob: NDArray[np.float32]
+    top_log_probs: NDArray[np.float32]
+    first_filtered: NDArray[np.int32]
+    top: NDArray[np.int32]
+
+
+def make_rows(
+    prepared: Prepared, blocks: Sequence[Block], knowledge: Knowledge, vocabulary: Vocabulary
+) -> pa.Table:
+    """One row a question, in their order.
+
+    Raises RuntimeError if a query was never scored: a fault of ours, not to be saved.
+    """
+    questions = prepared.questions
+    words, scored = _gather(prepared, blocks)
+    facts = [question.fact for question in questions]
+    subjects = [fact.subject for fact in facts]
+    first = scored.top[:, 0]
+    first_words = [words[column] if column >= 0 else None for column in first]
+    fold = _folder(vocabulary, words)
+    is_valid: list[bool | None] = []
+    is_object: list[bool | None] = []
+    for number, (question, word) in enumerate(zip(questions, first_words, strict=True)):
+        if not scored.done[number] or word is None:
+            is_valid.append(None)
+            is_object.append(None)
+            continue
+        gold = fold(question.fact.object)
+        valid = {fold(other) for other in knowledge.valid(question.fact)}
+        is_valid.append(word != gold and word in valid)
+        is_object.append(word in _objects(knowledge, question.relation.name, fold))
+    columns: dict[str, object] = {
+        "fact_id": [fact.id for fact in facts],
+        "relation": [question.relation.name for question in questions],
+        "source": [question.relation.source for question in questions],
+        "type": [question.relation.type for question in questions],
+        "subject": subjects,
+        "object": [fact.object for fact in facts],
+        "prompt": [question.prompt for question in questions],
+        "query": [question.query.text(BLANK) if question.query else "" for question in questions],
+        "excluded": [question.excluded for question in questions],
+        "rank_raw": _masked(scored.rank_raw, scored.done),
+        "rank_filtered": _masked(scored.rank_filtered, scored.done),
+        "log_prob": _masked(scored.log_prob, scored.done),
+        "first": first_words,
+        "first_log_prob": _masked(scored.top_log_probs[:, 0], scored.done),
+        "first_filtered": [
+            words[column] if column >= 0 else None for column in scored.first_filtered
+        ],
+        "first_filtered_log_prob": _masked(scored.first_filtered_log_prob, scored.done),
+        "first_is_valid": is_valid,
+        "first_is_object": is_object,
+        "n_valid": [len(knowledge.valid(fact)) for fact in facts],
+        "object_count": [knowledge.counts[fact.relation][fact.object] for fact in facts],
+        "subject_tokens": [len(TOKEN.findall(subject)) for subject in subjects],
+        "subject_pieces": count_pieces(subjects, vocabulary),
+        "top_words": _top_words(words, scored),
+        "top_log_probs": _fixed(pa.array(scored.top_log_probs.ravel()), scored.done),
+    }
+    arrays = []
+    for name in SCHEMA.names:
+        column = columns[name]
+        kind = SCHEMA.field(name).type
+        if isinstance(column, pa.Array):
+            arrays.append(column if column.type == kind else column.cast(kind))
+        elif pa.types.is_dictionary(kind):
+            arrays.append(pa.array(column, pa.string()).dictionary_encode().cast(kind))
+        else:
+            arrays.append(pa.array(column, kind))
+    return pa.Table.from_arrays(arrays, schema=SCHEMA)
+
+
+def _gather(prepared: Prepared, blocks: Sequence[Block]) -> tuple[list[str], _Scored]:
+    """All candidate words, and the scored values with columns of that list."""
+    n_rows = len(prepared.questions)
+    words: list[str] = []
+    offsets = []
+    for segment in prepared.segments:
+        offsets.append(len(words))
+        words += segment.columns.words
+    scored = _Scored(
+        np.zeros(n_rows, dtype=bool),
+        np.zeros(n_rows, dtype=np.int32),
+        np.zeros(n_rows, dtype=np.int32),
+        np.zeros(n_rows, dtype=np.float32),
+        np.zeros(n_rows, dtype=np.float32),
+        np.full((n_rows, TOP_K), -np.inf, dtype=np.float32),
+        np.full(n_rows, NO_COLUMN, dtype=np.int32),
+        np.full((n_rows, TOP_K), NO_COLUMN, dtype=np.int32),
+    )
+    for block in blocks:
+        at = prepared.segments[block.segment].rows[block.rows["query"]]
+        offset = offsets[block.segment]
+        scored.done[at] = True
+        for name in ("rank_raw", "rank_filtered", "log_prob", "first_filtered_log_prob"):
+            getattr(scored, name)[at] = block.rows[name]
+        scored.top_log_probs[at] = block.rows["top_log_probs"]
+        for name in ("top", "first_filtered"):
+            columns = block.rows[name]
+            getattr(scored, name)[at] = np.where(columns >= 0, columns + offset, NO_COLUMN)
+    counts = np.array([question.excluded is None for question in prepared.questions])
+    if (scored.done != counts).any():
+        raise RuntimeError(f"{(scored.done != counts).sum()} rows were scored twice or not at all")
+    return words, scored
+
+
+class _Folder:
+    """Writes an object as the candidates are written: lower-cased where they are."""
+
+    def __init__(self, lower: bool) -> None:
+        self.lower = lower
+        self.objects: dict[str, frozenset[str]] = {}
+
+    def __call__(self, word: str) -> str:
+        return word.lower() if self.lower else word
+
+
+def _folder(vocabulary: Vocabulary, words: Sequence[str]) -> _Folder:
+    return _Folder(not vocabulary.cased or all(word == word.lower() for word in words))
+
+
+def _objects(knowledge: Knowledge, relation: str, fold: _Folder) -> frozenset[str]:
+    if relation not in fold.objects:
+        fold.objects[relation] = frozenset(fold(word) for word in knowledge.counts[relation])
+    return fold.objects[relation]
+
+
+def _masked(values: NDArray[np.generic], done: NDArray[np.bool_]) -> pa.Array:
+    return pa.array(values, mask=~done)
+
+
+def _top_words(words: Sequence[str], scored: _Scored) -> pa.Array:
+    used, codes = np.unique(scored.top[scored.top >= 0], return_inverse=True)
+    flat = np.full(scored.top.size, -1, dtype=np.int32)
+    flat[scored.top.ravel() >= 0] = codes
+    dictionary = pa.array([words[column] for column in used], pa.string())
+    # The same word may stand in several segments: the dictionary must hold it once.
+    unique = dictionary.dictionary_encode()
+    indices = unique.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+    flat = np.where(flat >= 0, indices[flat], 0) if len(indices) else np.zeros_like(flat)
+    values = pa.DictionaryArray.from_arrays(
+        pa.array(flat, mask=scored.top.ravel() < 0), unique.dictionary
+    )
+    return _fixed(values, scored.done)
+
+
+def _fixed(values: pa.Array, done: NDArray[np.bool_]) -> pa.Array:
+    """Flat values as lists of ten, null where a row was not scored."""
+    return pa.FixedSizeListArray.from_arrays(values, TOP_K, mask=pa.array(~done))

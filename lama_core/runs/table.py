@@ -1,0 +1,124 @@
+"""The rows of a run as a Parquet table: one row a query, excluded ones with their reason.
+
+    fact_id, relation, source, type     which fact
+    subject, object                     as the data writes them
+    prompt                              which of the relation's templates or the fact's sentences
+    query                               the text that was asked, with [MASK]
+    excluded                            the reason why the row doesn't count; null if it does
+    rank_raw, rank_filtered             of the gold, 1 = best
+    log_prob                            of the gold, natural log
+    first, first_log_prob               the best prediction of all candidates
+    first_filtered, first_filtered_log_prob   the best without the other valid objects
+    first_is_valid                      `first` is another valid object of this subject and relation
+    first_is_object                     `first` is an object of the relation in the data
+    n_valid                             valid objects of this subject and relation in the data
+    object_count                        facts of the relation with this object in the data
+    subject_tokens, subject_pieces      words of the subject, and pieces of the model's tokenizer
+    top_words, top_log_probs            the ten best predictions, raw ranking
+
+Everything from rank_raw to first_is_object and the last two is null in an excluded row.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from lama_core.errors import UserError
+from lama_core.runs.block_log import TOP_K
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TOP_COLUMNS = ("top_words", "top_log_probs")
+
+
+def _words(width: pa.DataType) -> pa.DataType:
+    return pa.dictionary(width, pa.string())
+
+
+SCHEMA = pa.schema(
+    [
+        ("fact_id", pa.string()),
+        ("relation", _words(pa.int16())),
+        ("source", _words(pa.int16())),
+        ("type", _words(pa.int16())),
+        ("subject", _words(pa.int32())),
+        ("object", _words(pa.int32())),
+        ("prompt", pa.int16()),
+        ("query", pa.string()),
+        ("excluded", _words(pa.int16())),
+        ("rank_raw", pa.int32()),
+        ("rank_filtered", pa.int32()),
+        ("log_prob", pa.float32()),
+        ("first", _words(pa.int32())),
+        ("first_log_prob", pa.float32()),
+        ("first_filtered", _words(pa.int32())),
+        ("first_filtered_log_prob", pa.float32()),
+        ("first_is_valid", pa.bool_()),
+        ("first_is_object", pa.bool_()),
+        ("n_valid", pa.int16()),
+        ("object_count", pa.int32()),
+        ("subject_tokens", pa.int16()),
+        ("subject_pieces", pa.int16()),
+        ("top_words", pa.list_(_words(pa.int32()), TOP_K)),
+        ("top_log_probs", pa.list_(pa.float32(), TOP_K)),
+    ]
+)
+
+
+def write_facts(table: pa.Table, path: Path) -> None:
+    """Write the rows, compressed; the same rows always give the same bytes."""
+    pq.write_table(table, path, compression="zstd", compression_level=9, version="2.6")
+
+
+def read_facts(path: Path) -> "pd.DataFrame":
+    """The rows without the ten best, as a DataFrame.
+
+    Words that repeat are categories; ranks and log-probabilities are floats, NaN where excluded.
+    Raises UserError if the file is missing or damaged.
+    """
+    names = [name for name in SCHEMA.names if name not in TOP_COLUMNS]
+    table = _read(path, names)
+    frame = table.to_pandas(self_destruct=True, split_blocks=True)
+    for name in ("first_is_valid", "first_is_object"):
+        frame[name] = frame[name].eq(True)
+    return frame
+
+
+def read_top(path: Path) -> tuple[NDArray[np.object_], NDArray[np.float32]]:
+    """The ten best words, object [row, 10], and their log-probabilities, float32 [row, 10].
+
+    Raises UserError if the file is missing or damaged.
+    """
+    table = _read(path, list(TOP_COLUMNS)).combine_chunks()
+    n_rows = table.num_rows
+    words = np.full((n_rows, TOP_K), None, dtype=object)
+    log_probs = np.full((n_rows, TOP_K), np.nan, dtype=np.float32)
+    if not n_rows:
+        return words, log_probs
+    scored = np.asarray(table["top_words"].chunk(0).is_valid())
+    flat = table["top_words"].chunk(0).flatten()
+    if not isinstance(flat, pa.DictionaryArray):
+        flat = flat.dictionary_encode()
+    # One Python string a word, not one a cell; None stands at -1, the last.
+    known = np.array([*flat.dictionary.to_pylist(), None], dtype=object)
+    codes = flat.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    words[scored] = known[codes].reshape(-1, TOP_K)
+    values = table["top_log_probs"].chunk(0).flatten().to_numpy(zero_copy_only=False)
+    log_probs[scored] = values.reshape(-1, TOP_K)
+    return words, log_probs
+
+
+def _read(path: Path, names: list[str]) -> pa.Table:
+    try:
+        return pq.read_table(path, columns=names, use_threads=True)
+    except FileNotFoundError as error:
+        raise UserError(f"{path}: the run's rows are missing: make the run again.") from error
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise UserError(
+            f"{path}: the run's rows are damaged ({error}): make the run again."
+        ) from error

@@ -1,0 +1,221 @@
+"""Candidates: words, whatever the tokens that write them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lama_core.candidates.lists import (
+    STOP_WORDS,
+    Candidates,
+    Place,
+    common_vocabulary,
+    is_content_word,
+    read_candidate_file,
+    resolve_candidates,
+)
+from lama_core.errors import UserError
+
+
+class Words:
+    """A vocabulary of whole words: the id of each is its place in the list."""
+
+    def __init__(self, words: Sequence[str], *, cased: bool = True) -> None:
+        self.cased = cased
+        self._words = tuple(words)
+
+    @property
+    def size(self) -> int:
+        return len(self._words)
+
+    def forms(self, place: Place) -> dict[str, tuple[int, ...]]:
+        return {word: (number,) for number, word in enumerate(self._words)}
+
+    def pieces(self, word: str, place: Place = "after space") -> tuple[int, ...]:
+        return self.forms(place)[word]
+
+    def show_text(self, token_ids: Sequence[int]) -> tuple[str, ...]:
+        return tuple(self._words[token] for token in token_ids)
+
+    def tokens(self) -> dict[int, str]:
+        return dict(enumerate(self._words))
+
+
+CASED = Words(["Paris", "paris", "the", "PARIS", "London", "a", "!", "x1"])
+UNCASED = Words(["paris", "london", "of", "rome"], cased=False)
+word_lists = st.lists(st.text(st.characters(categories=("L",)), min_size=1, max_size=4), max_size=9)
+
+
+def test_words_that_a_model_lacks_are_named_and_the_order_is_kept() -> None:
+    columns = Candidates("file:x", ("London", "Oslo", "Paris")).columns(CASED)
+    assert columns.words == ("London", "Paris")
+    assert columns.missing == ("Oslo",)
+    assert columns.token_ids["after space"].tolist() == [[4], [0]]
+    assert columns.index() == {"London": 0, "Paris": 1}
+
+
+def test_case_variants_of_a_folded_word_share_its_column() -> None:
+    columns = Candidates("x", ("Paris", "PARIS", "London")).folded().columns(CASED)
+    assert columns.words == ("paris", "london")
+    assert columns.token_ids["after space"].tolist() == [[0, 1, 3], [4, -1, -1]]
+
+
+def test_an_uncased_model_is_asked_for_lower_cased_words() -> None:
+    columns = Candidates("x", ("Paris", "PARIS", "Rome")).columns(UNCASED)
+    assert columns.words == ("paris", "rome")
+
+
+def test_full_is_every_token_once() -> None:
+    columns = Candidates("full", None).columns(CASED)
+    assert columns.token_ids["open"][:, 0].tolist() == list(range(CASED.size))
+
+
+def test_a_list_that_has_no_word_of_the_model_is_refused() -> None:
+    with pytest.raises(UserError, match="None of the 1 words"):
+        Candidates("x", ("Oslo",)).columns(CASED)
+
+
+def test_common_words_of_cased_models_keep_their_case() -> None:
+    common = common_vocabulary([CASED, Words(["London", "Paris", "the"])])
+    assert common.words == ("London", "Paris")
+    assert not common.fold_case
+
+
+def test_common_words_are_lower_cased_as_soon_as_one_model_is_uncased() -> None:
+    common = common_vocabulary([CASED, UNCASED])
+    assert common.words == ("london", "paris")
+    assert common.fold_case
+
+
+def test_models_without_a_common_word_are_refused() -> None:
+    with pytest.raises(UserError, match="no word in common"):
+        common_vocabulary([CASED, Words(["Oslo"])])
+
+
+@given(word_lists, word_lists)
+def test_common_words_do_not_depend_on_the_order_of_the_models(
+    one: list[str], other: list[str]
+) -> None:
+    shared = Words([*dict.fromkeys([*one, "Paris"])])
+    another = Words([*dict.fromkeys([*other, "Paris"])])
+    common = common_vocabulary([shared, another])
+    assert common == common_vocabulary([another, shared])
+    assert common.words is not None
+    assert set(common.words) <= set(shared.forms("open")) & set(another.forms("open"))
+
+
+@given(word_lists)
+def test_every_variant_of_a_word_is_in_exactly_one_column(words: list[str]) -> None:
+    vocabulary = Words([*dict.fromkeys([*words, "Paris"])])
+    names = tuple(vocabulary.forms("open"))
+    columns = Candidates("x", names).folded().columns(vocabulary)
+    used = columns.token_ids["after space"]
+    assert sorted(used[used >= 0].tolist()) == list(range(vocabulary.size))
+
+
+@given(word_lists)
+def test_folding_twice_changes_nothing(words: list[str]) -> None:
+    once = Candidates("x", tuple(words)).folded()
+    assert once.folded() == once
+    assert once.digest == once.folded().digest
+
+
+def test_the_digest_knows_words_order_and_case_but_not_the_name() -> None:
+    digests = [
+        Candidates("x", ("a", "b")).digest,
+        Candidates("x", ("b", "a")).digest,
+        Candidates("x", ("ab",)).digest,
+        Candidates("x", ("a", "b"), fold_case=True).digest,
+        Candidates("x", None).digest,
+    ]
+    assert len(set(digests)) == len(digests)
+    assert Candidates("y", ("a", "b")).digest == digests[0]
+
+
+@pytest.mark.parametrize("word", ("the", "The", "a", "!", "don't", "x", "", "e-mail"))
+def test_stop_words_letters_and_symbols_are_no_content_words(word: str) -> None:
+    assert not is_content_word(word)
+
+
+def test_names_and_numbers_are_content_words() -> None:
+    assert all(is_content_word(word) for word in ("Paris", "1912", "Zürich", "may2"))
+    assert all(word == word.lower() for word in STOP_WORDS)
+
+
+def test_a_candidate_file_is_read_in_its_order_without_doubles(tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_bytes("\ufeffRome\r\n\n Paris \nRome\nZürich".encode())
+    assert read_candidate_file(path) == ("Rome", "Paris", "Zürich")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    ((b"", "is empty"), (b" \n\n", "is empty"), (b"a\0b", "not text"), (b"\xff\xfe", "not UTF-8")),
+)
+def test_a_candidate_file_that_is_no_list_of_words_is_refused(
+    tmp_path: Path, data: bytes, message: str
+) -> None:
+    path = tmp_path / "words.txt"
+    path.write_bytes(data)
+    with pytest.raises(UserError, match=message):
+        read_candidate_file(path)
+
+
+def test_a_candidate_file_that_is_missing_or_a_folder_is_refused(tmp_path: Path) -> None:
+    for path in (tmp_path / "none", tmp_path):
+        with pytest.raises(UserError, match="can't be read"):
+            read_candidate_file(path)
+
+
+def test_candidates_are_resolved_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_text("Paris\nLondon\n", encoding="utf-8")
+    both = [CASED, UNCASED]
+    assert resolve_candidates("full", both).words is None
+    assert resolve_candidates("common", both).words == ("london", "paris")
+    assert resolve_candidates(f"file:{path}", [CASED]).words == ("Paris", "London")
+    assert resolve_candidates(f"file:{path}", both).words == ("paris", "london")
+    assert resolve_candidates("lama", [CASED], lama=path).words == ("Paris", "London")
+    relation = resolve_candidates("relation", [CASED], relation_objects=["b", "a", "b"])
+    assert relation.words == ("b", "a")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    (("comon", "did you mean 'common'"), ("lama", "not here yet"), ("relation", "need a relation")),
+)
+def test_candidates_that_cannot_be_had_say_why(name: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        resolve_candidates(name, [CASED])
+
+
+def test_a_word_with_fewer_forms_than_the_widest_is_padded_with_minus_one() -> None:
+    table = Candidates("x", ("paris", "london"), fold_case=True).columns(CASED)
+    assert table.token_ids["open"].dtype == np.int64
+    assert (table.token_ids["open"][1] == [4, -1, -1]).all()
+
+
+def test_columns_are_found_once_and_forgotten_with_their_vocabulary() -> None:
+    import gc
+    import weakref
+
+    vocabulary = Words(["Paris", "London"])
+    chosen = Candidates("x", ("Paris",))
+    assert chosen.columns(vocabulary) is Candidates("y", ("Paris",)).columns(vocabulary)
+    assert chosen.columns(Words(["London", "Paris"])).token_ids["open"].tolist() == [[1]]
+    gone = weakref.ref(vocabulary)
+    del vocabulary
+    gc.collect()
+    assert gone() is None
+
+
+def test_only_the_latest_columns_are_kept() -> None:
+    from lama_core.candidates.lists import _KEPT, MAX_KEPT
+
+    vocabulary = Words([str(number) for number in range(MAX_KEPT + 9)])
+    for number in range(MAX_KEPT + 9):
+        Candidates("x", (str(number),)).columns(vocabulary)
+    assert len(_KEPT[vocabulary]) == MAX_KEPT

@@ -1,0 +1,202 @@
+"""`probe`, `results`, `compare` and `reproduce` keep their contract and the library's numbers."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from probe_fakes import CITIES, HashFiller, write_dataset
+
+from lama_core import cli, metrics
+from lama_core.runs.records import list_runs, load_run, runs_dir
+
+KEYS = [
+    "run",
+    "model",
+    "dataset",
+    "relation",
+    "type",
+    "n",
+    "n_excluded",
+    "p_at_1",
+    "p_at_10",
+    "mrr",
+    "macro_p_at_1",
+    "mean_rank",
+]
+
+
+def fake_load(reference: str, *, precision: str = "fp32", on_progress: object = None) -> HashFiller:
+    return HashFiller(CITIES, name=reference, broken="" if reference != "broken" else "Question")
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("lama_core.models.loader.load_model", fake_load)
+    return write_dataset(tmp_path / "toy", n_facts=30)
+
+
+def call(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str
+) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "argv", ["lama_core", *arguments])
+    try:
+        cli.main()
+        status = 0
+    except SystemExit as end:
+        status = int(end.code or 0)
+    out, error = capsys.readouterr()
+    return status, out, error
+
+
+def probe(data: Path, *more: str) -> tuple[str, ...]:
+    return ("probe", "--dataset", str(data), "--candidates", "full", "--json", *more)
+
+
+def test_probe_and_results_print_the_same_numbers_as_the_library(
+    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, out, _ = call(capsys, monkeypatch, *probe(data, "--model", "one", "--model", "two"))
+    assert status == 0
+    lines = json.loads(out)
+    assert list(lines[0]) == KEYS
+    assert [line["model"] for line in lines] == ["one"] * 3 + ["two"] * 3
+    assert lines[2]["type"] is None  # SQuAD has none
+    _, again, _ = call(capsys, monkeypatch, "results", "--json")
+    mine = {line["run"] for line in lines}
+    assert [line for line in json.loads(again) if line["run"] in mine] == lines
+    run = load_run(lines[0]["run"])
+    table = metrics.score_table([run])
+    assert [line["p_at_1"] for line in lines[:3]] == table["p_at_1"].tolist()
+    assert [line["mean_rank"] for line in lines[:3]] == table["mean_rank"].tolist()
+
+
+def test_a_relation_and_a_source_without_a_counted_fact_have_no_interval(
+    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (data / "ConceptNet").mkdir()
+    fact = {"uuid": "c", "sub": "a", "obj": "two words", "obj_label": "two words", "pred": "IsA",
+            "masked_sentences": ["An a is a [MASK] ."]}  # fmt: skip
+    (data / "ConceptNet" / "test.jsonl").write_text(json.dumps(fact) + "\n")
+    assert call(capsys, monkeypatch, *probe(data, "--model", "one"))[0] == 0
+    _, out, _ = call(capsys, monkeypatch, "results", "toy")
+    line = next(line for line in out.splitlines() if line.startswith("IsA"))
+    assert line.split()[-3:] == ["one", "0", "1"]
+    assert "one, ConceptNet: no mean, all its facts were left out" in out
+
+
+def test_results_by_source_name_the_source(
+    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, out, _ = call(capsys, monkeypatch, *probe(data, "--model", "one"))
+    run = json.loads(out)[0]["run"]
+    _, out, _ = call(capsys, monkeypatch, "results", run[:-2], "--by", "source", "--json")
+    lines = json.loads(out)
+    assert [line["source"] for line in lines] == ["TREx", "Squad"]
+    assert "relation" not in lines[0]
+    assert lines[0]["n"] == 60
+    _, text, _ = call(capsys, monkeypatch, "results", run, "--published")
+    assert "Published: Petroni et al. 2019, Table 2" in text and "mean P@1 over 2 relations" in text
+
+
+def test_the_ranking_that_is_shown_is_the_one_that_was_asked_for(
+    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, raw, _ = call(capsys, monkeypatch, *probe(data, "--model", "one", "--ranking", "raw"))
+    _, filtered, _ = call(capsys, monkeypatch, *probe(data, "--model", "one"))
+    first, second = json.loads(raw), json.loads(filtered)
+    assert first[0]["run"] == second[0]["run"], "both ranks are kept in one run"
+    assert first[1]["mean_rank"] > second[1]["mean_rank"]
+
+
+def test_out_keeps_the_runs_in_another_folder(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "there"
+    call(capsys, monkeypatch, *probe(data, "--model", "one", "--out", str(out)))
+    assert len(list_runs([out])) == 1 and not runs_dir().exists()
+
+
+def test_compare_gives_differences_mcnemar_and_flips(
+    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, out, _ = call(
+        capsys, monkeypatch, *probe(data, "--model", "one", "--prompts", "paraphrases")
+    )
+    first = json.loads(out)[0]["run"]
+    _, out, _ = call(capsys, monkeypatch, *probe(data, "--model", "one"))
+    second = json.loads(out)[0]["run"]
+    status, out, _ = call(capsys, monkeypatch, "compare", first, second, "--json", "--k", "5")
+    found = json.loads(out)
+    assert status == 0
+    assert found["n_unpaired"] == 30 * 2  # the two paraphrases of the first run
+    assert [line["relation"] for line in found["relations"]] == ["P19", "P47", "Squad"]
+    assert found["total"]["difference"] == 0 and found["mcnemar"]["p"] == 1
+    assert not found["flips"]
+    _, text, _ = call(capsys, monkeypatch, "compare", first, second)
+    assert "McNemar's exact test: 0 facts only A gets right, 0 only B, p = 1" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("results", "no-such-run"), "There is no run 'no-such-run'"),
+        (("results", "--by", "sorce"), "did you mean 'source'"),
+        (("compare", "a", "b"), "There is no run 'a'"),
+        (("reproduce", "petroni2091"), "did you mean 'petroni2019'"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_status_two(
+    data: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    message: str,
+) -> None:
+    status, out, error = call(capsys, monkeypatch, *arguments)
+    assert status == 2 and not out
+    assert message in error and len(error.strip().splitlines()) == 1
+
+
+def test_a_probe_that_fails_says_what_was_kept(
+    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, _, error = call(capsys, monkeypatch, *probe(data, "--model", "broken"))
+    assert status == 2 and "is kept" in error and "Traceback" not in error
+
+
+def test_reproduce_lists_what_cannot_be_run_with_the_reason(
+    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lama_core.errors import UserError
+
+    (data / "common_vocab_cased.txt").write_text("\n".join(CITIES), encoding="utf-8")
+
+    def some_load(
+        reference: str, *, precision: str = "fp32", on_progress: object = None
+    ) -> HashFiller:
+        if reference != "bert-base-cased":
+            raise UserError(f"{reference} is not here.")
+        return fake_load(reference)
+
+    monkeypatch.setattr("lama_core.models.loader.load_model", some_load)
+    status, out, _ = call(
+        capsys, monkeypatch, "reproduce", "petroni2019", "--dataset", str(data), "--json"
+    )
+    rows = json.loads(out)["rows"]
+    assert status == 0
+    ours = {(row["model"], row["what"]): row for row in rows if row["ours"] is not None}
+    total = ours["BERT-base", "TREx total"]
+    assert (total["n"], total["published"]) == (60, 31.1)
+    assert total["difference"] == pytest.approx(total["ours"] - 31.1)
+    assert ("Freq", "TREx total") in ours
+    reasons = {row["model"]: row["reason"] for row in rows if row["what"] == "TREx total"}
+    assert reasons["BERT-large"] == "bert-large-cased is not here."
+    assert "not part of it" in reasons["RE_n"]
+    # Every published number of Table 2 is a line, whether it was run or not.
+    assert sum(row["published"] is not None for row in rows) == 9 + 1 + 2 * 8 + 6 * 10
+    _, text, _ = call(capsys, monkeypatch, "reproduce", "petroni2019", "--dataset", str(data))
+    assert text.count("bert-large-cased is not here.") == 1, "a reason is printed once, by number"
+    missing = next(r for r in rows if (r["model"], r["what"]) == ("BERT-base", "ConceptNet total"))
+    assert missing["reason"] == "not in the data that is here"

@@ -1,0 +1,110 @@
+"""Answers side by side, on the eight facts worked by hand in test_hand_worked."""
+
+import numpy as np
+import pytest
+from test_hand_worked import ANSWERS, OTHER, make_run
+
+from lama_core.metrics.answers import (
+    AnswerFilter,
+    JoinedAnswers,
+    fallbacks,
+    join_answers,
+    wrong_kinds,
+)
+from lama_core.runs.records import Run
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Run]:
+    folder = tmp_path_factory.mktemp("runs")
+    return make_run(folder, "a", ANSWERS), make_run(folder, "b", OTHER)
+
+
+@pytest.fixture(scope="module")
+def joined(runs: tuple[Run, Run]) -> JoinedAnswers:
+    return join_answers(runs)
+
+
+def subjects(joined: JoinedAnswers, chosen: AnswerFilter) -> list[str]:
+    return [str(name) for name in joined.facts["subject"].iloc[joined.select(chosen)]]
+
+
+def test_without_a_filter_every_fact_that_counts_is_there(joined: JoinedAnswers) -> None:
+    assert subjects(joined, AnswerFilter()) == (
+        ["Anna", "Ben", "Cleo", "Dan", "Land", "Land", "Land", "Isle"]
+    )
+    assert subjects(joined, AnswerFilter(counting="excluded")) == []
+
+
+def test_right_in_one_and_wrong_in_the_other(joined: JoinedAnswers) -> None:
+    assert subjects(joined, AnswerFilter(right=(0,), wrong=(1,))) == ["Anna"]
+    assert subjects(joined, AnswerFilter(right=(1,), wrong=(0,))) == ["Ben", "Dan"]
+    assert subjects(joined, AnswerFilter(right=(0,), wrong=(1,), k=2)) == []
+
+
+def test_ranks_are_those_of_the_run_in_focus(joined: JoinedAnswers) -> None:
+    assert subjects(joined, AnswerFilter(rank_min=4, rank_max=5)) == ["Dan", "Isle"]
+    assert subjects(joined, AnswerFilter(of=1, rank_min=4, rank_max=5)) == ["Isle"]
+
+
+def test_a_confidence_on_the_lower_end_is_left_out(joined: JoinedAnswers) -> None:
+    confidence = float(joined.runs[0].confidence[0])  # Anna's: exp(-0.1)
+    assert confidence == pytest.approx(np.exp(-0.1))
+    assert "Anna" in subjects(joined, AnswerFilter(confidence_max=confidence))
+    assert "Anna" not in subjects(joined, AnswerFilter(confidence_min=confidence))
+
+
+def test_relations_types_words_and_texts_narrow_the_facts(joined: JoinedAnswers) -> None:
+    assert subjects(joined, AnswerFilter(relations=("P47",), right=(0,))) == ["Land"]
+    assert subjects(joined, AnswerFilter(types=("N-1",), wrong=(0,))) == ["Ben", "Dan"]
+    assert subjects(joined, AnswerFilter(sources=("Squad",))) == []
+    assert subjects(joined, AnswerFilter(answer="rome", wrong=(0,))) == (
+        ["Ben", "Dan", "Land", "Land", "Isle"]
+    )
+    assert subjects(joined, AnswerFilter(text="OSLO")) == ["Dan", "Isle"]
+    assert subjects(joined, AnswerFilter(count_min=2)) == ["Anna", "Cleo"]
+
+
+def test_a_gold_inside_its_subject_is_found_without_case(joined: JoinedAnswers) -> None:
+    assert subjects(joined, AnswerFilter(contained=True)) == []
+    assert len(subjects(joined, AnswerFilter(contained=False))) == 8
+
+
+def test_a_wrong_answer_of_the_relation_is_right_type_wrong_fact(joined: JoinedAnswers) -> None:
+    # Ben and Dan get Rome, which is where others were born; Land and Isle get Rome, which is no
+    # neighbour of anyone.
+    assert subjects(joined, AnswerFilter(wrong_kind="right type")) == ["Ben", "Dan"]
+    assert subjects(joined, AnswerFilter(wrong_kind="neither")) == ["Land", "Land", "Isle"]
+
+
+def test_raw_ranking_shows_answers_that_are_right_otherwise(runs: tuple[Run, Run]) -> None:
+    raw = join_answers(runs, ranking="raw")
+    # Paris and Madrid are asked for, Berlin is said, which is a neighbour of Land too.
+    assert wrong_kinds(raw.runs[0])["another valid"].tolist() == [False] * 5 + [True, True, False]
+
+
+def test_fallbacks_count_the_wrong_words(joined: JoinedAnswers) -> None:
+    table = fallbacks(joined, joined.select(AnswerFilter()))
+    first = table[table["number"] == 0].iloc[0]
+    # A is wrong on Ben, Dan, Land twice and Isle, and says Rome each time.
+    assert (first["answer"], first["n"], first["share"]) == ("Rome", 5, 1.0)
+    assert first["n_relations"] == 2
+    assert first["right_type"] == 2 / 5
+
+
+def test_joining_in_another_order_gives_the_same_answers(runs: tuple[Run, Run]) -> None:
+    ab, ba = join_answers(runs), join_answers(runs[::-1])
+    assert ab.runs[0].rank.tolist() == ba.runs[1].rank.tolist()
+
+
+def test_a_run_on_fewer_facts_has_gaps_and_loses_none(runs: tuple[Run, Run]) -> None:
+    class Shorter(Run):
+        facts = runs[1].facts.iloc[2:].reset_index(drop=True)
+
+    both = join_answers([Shorter(runs[1].info), runs[0]])
+    assert len(both.facts) == 8
+    ranks = dict(zip(both.facts["fact_id"], both.runs[0].rank, strict=True))
+    assert np.isnan(ranks["P19:0"]) and ranks["P19:3"] == 1
+    whole = dict(zip(both.facts["fact_id"], both.runs[1].rank, strict=True))
+    assert whole["P19:0"] == 1
+    assert both.runs[0].at[list(both.facts["fact_id"]).index("P19:0")] == -1

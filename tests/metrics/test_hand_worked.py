@@ -1,0 +1,230 @@
+"""Eight facts, worked by hand: every figure of a run as arithmetic.
+
+Candidates in order: Rome, Paris, Berlin, Oslo, Madrid. P19 asks four people, P47 one land with
+three neighbours and one with one.
+
+    fact                    scores, best first                           raw  filtered
+    Anna  born  Rome        Rome -0.1                                      1     1
+    Ben   born  Paris       Rome -0.2, Paris -1.0                          2     2
+    Cleo  born  Rome        Rome -1.0, Paris -1.0 (tie)                    1     1
+    Dan   born  Oslo        Rome -0.5, Paris -0.6, Berlin -0.7, Oslo -0.8  4     4
+    Land  next  Berlin      Berlin -0.3, Rome -0.9, Paris -1.2, Madrid -2  1     1
+    Land  next  Paris       the same                                       3     2
+    Land  next  Madrid      the same                                       4     2
+    Isle  next  Oslo        Rome -1, Paris -2, Berlin -3, Madrid -4, Oslo  5     5
+"""
+
+import json
+from math import exp, isnan, sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+from probe_fakes import TableFiller
+from scipy.stats import binom
+
+from lama_core import metrics
+from lama_core.runs.pipeline import ProbeRequest, execute, plan
+from lama_core.runs.records import Run
+
+WORDS = ("Rome", "Paris", "Berlin", "Oslo", "Madrid")
+LAND = {"Berlin": -0.3, "Rome": -0.9, "Paris": -1.2, "Madrid": -2.0, "Oslo": -5.0}
+ANSWERS = {
+    "Anna was born in [MASK] .": {"Rome": -0.1, "Paris": -3.0},
+    "Ben was born in [MASK] .": {"Rome": -0.2, "Paris": -1.0},
+    "Cleo was born in [MASK] .": {"Rome": -1.0, "Paris": -1.0},
+    "Dan was born in [MASK] .": {"Rome": -0.5, "Paris": -0.6, "Berlin": -0.7, "Oslo": -0.8},
+    "Land borders on [MASK] .": LAND,
+    "Isle borders on [MASK] .": {
+        "Rome": -1.0,
+        "Paris": -2.0,
+        "Berlin": -3.0,
+        "Madrid": -4.0,
+        "Oslo": -6.0,
+    },
+}
+# A second model: right about Ben and Dan, wrong about Anna; the rest as the first.
+OTHER = ANSWERS | {
+    "Anna was born in [MASK] .": {"Paris": -0.1, "Rome": -3.0},
+    "Ben was born in [MASK] .": {"Paris": -0.2, "Rome": -1.0},
+    "Dan was born in [MASK] .": {"Oslo": -0.5},
+}
+FACTS = {
+    "P19": [("Anna", "Rome"), ("Ben", "Paris"), ("Cleo", "Rome"), ("Dan", "Oslo")],
+    "P47": [("Land", "Berlin"), ("Land", "Paris"), ("Land", "Madrid"), ("Isle", "Oslo")],
+}
+RELATIONS = [
+    {"relation": "P19", "template": "[X] was born in [Y] .", "type": "N-1"},
+    {"relation": "P47", "template": "[X] borders on [Y] .", "type": "N-M"},
+]
+
+
+def make_run(folder: Path, name: str, answers: dict[str, dict[str, float]]) -> Run:
+    data = folder / "eight"
+    (data / "TREx").mkdir(parents=True, exist_ok=True)
+    (data / "relations.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in RELATIONS), encoding="utf-8"
+    )
+    for relation, pairs in FACTS.items():
+        rows = [
+            {"uuid": str(n), "sub_label": subject, "obj_label": word, "predicate_id": relation}
+            for n, (subject, word) in enumerate(pairs)
+        ]
+        (data / "TREx" / f"{relation}.jsonl").write_text(
+            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+        )
+
+    def load(reference: str, *, precision: str) -> TableFiller:
+        return TableFiller(answers, WORDS, reference)
+
+    planned = plan(ProbeRequest(str(data), (name,), candidates="full"), load=load)
+    return execute(planned.specs[0], folder=folder / "runs", load=load)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return make_run(tmp_path_factory.mktemp("first"), "first", ANSWERS)
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return make_run(tmp_path_factory.mktemp("other"), "other", OTHER)
+
+
+def test_ranks_are_as_worked_by_hand(run: Run) -> None:
+    assert run.facts["rank_raw"].tolist() == [1, 2, 1, 4, 1, 3, 4, 5]
+    assert run.facts["rank_filtered"].tolist() == [1, 2, 1, 4, 1, 2, 2, 5]
+
+
+def test_first_answers_and_what_they_are(run: Run) -> None:
+    facts = run.facts
+    assert facts["first"].tolist() == ["Rome"] * 4 + ["Berlin"] * 3 + ["Rome"]
+    assert facts["first_filtered"].tolist() == ["Rome"] * 4 + ["Berlin", "Rome", "Rome", "Rome"]
+    # Berlin is a right neighbour of Land, but not the one that two of its facts name.
+    assert facts["first_is_valid"].tolist() == [False] * 5 + [True, True, False]
+    assert facts["first_is_object"].tolist() == [True] * 7 + [False]
+    assert facts["object_count"].tolist() == [2, 1, 2, 1, 1, 1, 1, 1]
+    assert facts["n_valid"].tolist() == [1, 1, 1, 1, 3, 3, 3, 1]
+    assert run.top.words[4].tolist()[:5] == ["Berlin", "Rome", "Paris", "Madrid", "Oslo"]
+    assert run.top.words[4].tolist()[5:] == [None] * 5
+
+
+def test_the_table_by_relation(run: Run) -> None:
+    table = metrics.score_table([run], k=2).set_index("relation")
+    assert table["p_at_1"].to_dict() == {"P19": 2 / 4, "P47": 1 / 4}
+    assert table["p_at_10"].to_dict() == {"P19": 4 / 4, "P47": 4 / 4}
+    assert table["p_at_k"].to_dict() == {"P19": 3 / 4, "P47": 3 / 4}
+    assert table["mrr"].to_dict() == pytest.approx(
+        {"P19": (1 + 1 / 2 + 1 + 1 / 4) / 4, "P47": (1 + 1 / 2 + 1 / 2 + 1 / 5) / 4}
+    )
+    # Rome is right both times, Paris and Oslo never; of P47's four objects Berlin alone.
+    assert table["macro_p_at_1"].to_dict() == pytest.approx(
+        {"P19": (2 / 2 + 0 + 0) / 3, "P47": (1 + 0 + 0 + 0) / 4}
+    )
+    assert table["mean_rank"].to_dict() == {"P19": (1 + 2 + 1 + 4) / 4, "P47": (1 + 2 + 2 + 5) / 4}
+    assert table["median_rank"].to_dict() == {"P19": (1 + 2) / 2, "P47": (2 + 2) / 2}
+    assert table["n"].to_dict() == {"P19": 4, "P47": 4}
+
+
+def test_the_freq_baseline(run: Run) -> None:
+    # P19: Rome twice of four. P47: Berlin, Paris, Madrid, Oslo once each, in that order; filtered,
+    # each of Land's three is first once the others are removed.
+    filtered = metrics.score_table([run]).set_index("relation")["freq"].to_dict()
+    raw = metrics.score_table([run], ranking="raw").set_index("relation")["freq"].to_dict()
+    assert filtered == {"P19": 2 / 4, "P47": 3 / 4}
+    assert raw == {"P19": 2 / 4, "P47": 1 / 4}
+
+
+def test_a_source_is_the_unweighted_mean_over_its_relations(run: Run) -> None:
+    row = metrics.score_table([run], by="source").iloc[0]
+    assert row["p_at_1"] == (2 / 4 + 1 / 4) / 2
+    assert row["mean_rank"] == (8 / 4 + 10 / 4) / 2
+    assert (row["n"], row["n_relations"], row["source"]) == (8, 2, "TREx")
+    raw = metrics.score_table([run], by="source", ranking="raw").iloc[0]
+    assert raw["mean_rank"] == (8 / 4 + 13 / 4) / 2
+
+
+def test_types_stand_apart(run: Run) -> None:
+    table = metrics.score_table([run], by="type").set_index("type")
+    assert table["p_at_1"].to_dict() == {"N-1": 2 / 4, "N-M": 1 / 4}
+
+
+def test_intervals_are_quantiles_of_the_binomial(run: Run) -> None:
+    row = metrics.score_table([run]).iloc[0]
+    low, high = binom.ppf([0.025, 0.975], 4, 2 / 4) / 4
+    assert (row["low"], row["high"]) == (low, high)
+
+
+def test_the_curve_is_the_mean_over_relations(run: Run) -> None:
+    curve = metrics.precision_curves([run], k_max=5)["p_at_k"]
+    first = np.array([2, 3, 3, 4, 4]) / 4
+    second = np.array([1, 3, 3, 3, 4]) / 4
+    assert curve.tolist() == ((first + second) / 2).tolist()
+
+
+def test_the_histogram_counts_every_fact_once(run: Run) -> None:
+    bins = metrics.rank_histogram([run], bins_per_decade=3)
+    # Edges 1, 2.15 -> 2, 4.64 -> 5: bins 1, 2, 3 to 5.
+    assert bins[["low", "high", "n"]].to_numpy().tolist() == [[1, 1, 3], [2, 2, 3], [3, 5, 2]]
+
+
+def test_box_plots_by_model(run: Run) -> None:
+    row = metrics.rank_quartiles([run]).iloc[0]
+    assert (row["median"], row["mean"], row["n"]) == (2, (1 + 2 + 1 + 4 + 1 + 2 + 2 + 5) / 8, 8)
+
+
+def test_calibration(run: Run) -> None:
+    calibration = metrics.calibrate(run)
+    gaps = [
+        2 * abs(1 / 2 - exp(-1.0)),  # 0.3 to 0.4: Cleo right, Isle wrong
+        2 * exp(-0.9),  # 0.4 to 0.5: Land for Paris and for Madrid, both answered Rome
+        exp(-0.5),  # 0.6 to 0.7: Dan
+        1 - exp(-0.3),  # 0.7 to 0.8: Land for Berlin
+        exp(-0.2),  # 0.8 to 0.9: Ben
+        1 - exp(-0.1),  # above 0.9: Anna
+    ]
+    assert calibration.ece == pytest.approx(sum(gaps) / 8, rel=1e-6)
+    assert [bin_.n for bin_ in calibration.bins] == [0, 0, 0, 2, 2, 0, 1, 1, 1, 1]
+
+
+def test_two_runs_compared(run: Run, other: Run) -> None:
+    result = metrics.compare(run, other)
+    birth, border = result.relations
+    # Of P19 Ben and Dan are won and Anna is lost; of P47 nothing changes.
+    assert (birth.a, birth.b, birth.difference) == (2 / 4, 3 / 4, 1 / 4)
+    assert (birth.only_a, birth.only_b, border.difference) == (1, 2, 0)
+    assert result.total.difference == (1 / 4 + 0) / 2
+    assert (border.interval.low, border.interval.high) == (0, 0)
+    # Two-sided: P(X <= 1 or X >= 2) of Binomial(3, 1/2) is 1.
+    assert (result.mcnemar.only_a, result.mcnemar.only_b, result.mcnemar.p) == (1, 2, 1.0)
+    assert sorted(result.flips["subject"]) == ["Anna", "Ben", "Dan"]
+    assert result.n_unpaired == 0
+
+
+def test_agreement_of_two_runs(run: Run, other: Run) -> None:
+    agreed = metrics.compare(run, other).agreement
+    assert agreed.same_first == 5 / 8
+    assert (agreed.both_right, agreed.both_wrong) == (2 / 8, 3 / 8)
+    assert (agreed.only_a, agreed.only_b) == (1 / 8, 2 / 8)
+    expected = 3 / 8 * 4 / 8 + 5 / 8 * 4 / 8
+    assert agreed.kappa == pytest.approx((5 / 8 - expected) / (1 - expected))
+
+
+def test_figure_3_correlations(run: Run) -> None:
+    counts = {"Anna": 1.0, "Ben": 0.0, "Cleo": 1.0, "Dan": 0.0, "Land": 0.0, "Isle": 0.0}
+    mentions = metrics.Mentions(
+        "a toy text", lambda names: np.array([counts.get(name, 3.0) for name in names])
+    )
+
+    def vectors(names: object) -> np.ndarray:
+        return np.array([[1.0, 0.0] if name in counts else [1.0, 1.0] for name in names])  # type: ignore[attr-defined]
+
+    result = metrics.correlate(run, mentions, vectors)
+    # SM is 1 for Anna and Cleo, P@1 for Anna, Cleo and Land-Berlin: phi of that 2 x 2 table.
+    assert result.with_precision["SM"] == pytest.approx((2 * 5 - 0 * 1) / sqrt((2 * 6) * (3 * 5)))
+    assert isnan(result.with_precision["OM"])  # every object is mentioned three times
+    assert isnan(result.with_precision["SOCS"])  # the cosine is 1 / sqrt(2) throughout
+    assert (result.n, result.mentions) == (8, "a toy text")
+    first = np.array([-0.1, -0.2, -1.0, -0.5, -0.3, -0.3, -0.3, -1.0])
+    right = np.array([1, 0, 1, 0, 1, 0, 0, 0])
+    assert result.with_precision["LPFP"] == pytest.approx(np.corrcoef(first, right)[0, 1], rel=1e-5)

@@ -1,0 +1,102 @@
+"""The papers' numbers: as the papers print them, and consistent with one another."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lama_core.errors import UserError
+from lama_core.papers.published import (
+    PAPERS,
+    load_published,
+    published_scores,
+    published_table,
+)
+
+PAPER_TEXTS = Path(__file__).resolve().parents[3] / "shared" / "papers"
+TEXTS = {"petroni2019": "000", "jiang2020": "002", "rezaee2022": "003"}
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_number_stands_in_the_papers_text(paper: str) -> None:
+    found = sorted(PAPER_TEXTS.glob(f"{TEXTS[paper]}_*.txt"))
+    if not found:
+        pytest.skip(f"the paper's text is not here ({PAPER_TEXTS})")
+    text = found[0].read_text(encoding="utf-8")
+    printed = {float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", text)}
+    for table in load_published(paper):
+        for row in table.rows:
+            missing = [v for v in row.values if isinstance(v, float | int) and v not in printed]
+            assert not missing, (table.id, row.labels)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_line_has_a_value_for_every_column(paper: str) -> None:
+    for table in load_published(paper):
+        for row in table.rows:
+            assert len(row.values) == len(table.columns), (table.id, row.labels)
+            assert len(row.labels) == len(table.label_names), (table.id, row.labels)
+
+
+def test_lamas_totals_are_the_unweighted_means_of_its_relations() -> None:
+    table = published_table("petroni2019", "table2")
+    for column in ("fairseq-fconv", "Transformer-XL", "ELMo", "BERT-base", "BERT-large"):
+        by_type = [table.value(column, source="TREx", type=kind) for kind in ("1-1", "N-1", "N-M")]
+        mean = sum(n * value for n, value in zip((2, 23, 16), by_type, strict=True) if value) / 41
+        assert mean == pytest.approx(table.value(column, source="TREx", type=None), abs=0.06)
+        births = ("place_of_birth", "date_of_birth", "place_of_death")
+        google = [table.value(column, source="Google_RE", relation=name) for name in births]
+        total = table.value(column, source="Google_RE", relation=None)
+        assert sum(value for value in google if value) / 3 == pytest.approx(total, abs=0.06)
+
+
+def test_the_papers_agree_where_one_cites_the_other() -> None:
+    lama = published_table("petroni2019", "table2")
+    lpaqa = published_table("jiang2020", "table2")
+    for model in ("BERT-base", "BERT-large"):
+        manual = lpaqa.value("Top1", model=model, prompts="Man")
+        assert manual == lama.value(model, source="TREx", type=None)
+    optimised = published_table("jiang2020", "table8")
+    for prompts in ("Mine", "Mine+Man", "Mine+Para", "Man+Para"):
+        assert optimised.value(prompts, model="BERT") == lpaqa.value(
+            "Opti.", model="BERT-base", prompts=prompts
+        )
+
+
+def test_the_kinds_of_analogy_are_near_the_means_of_their_relations() -> None:
+    by_kind = published_table("rezaee2022", "table1")
+    by_relation = published_table("rezaee2022", "table2")
+    far = []
+    for kind in ("encyclopedic", "lexicographic", "derivational", "inflectional"):
+        rows = [row for row in by_relation.rows if row.labels[0] == kind]
+        assert len(rows) == 10
+        for number, probe in enumerate(("random", "reverse", "type")):
+            mean = sum(float(row.values[number] or 0) for row in rows) / 10
+            published = by_kind.value(f"supervised {probe}", kind=kind, model="RoBERTa-large")
+            assert published is not None
+            if abs(mean - published) > 1:
+                far.append((kind, probe, round(mean, 2), published))
+    # The paper's two tables differ on the random probe; the table's note names it.
+    assert far == [
+        ("lexicographic", "random", 63.91, 68.91),
+        ("derivational", "random", 94.71, 92.75),
+        ("inflectional", "random", 94.83, 90.11),
+    ]
+    for _, _, mean, published in far:
+        assert str(mean) in by_relation.note and str(published) in by_relation.note
+
+
+def test_published_scores_stand_beside_ours_as_fractions() -> None:
+    scores = published_scores()
+    total = scores[(scores["source"] == "TREx") & scores["type"].isna()]
+    values = total.set_index("model")["p_at_1"].to_dict()
+    assert values["BERT-base"] == pytest.approx(0.311)
+    assert values["Freq"] == pytest.approx(0.2203)
+    assert scores["published"].all()
+
+
+def test_an_unknown_paper_or_table_is_refused() -> None:
+    with pytest.raises(UserError, match="did you mean 'petroni2019'"):
+        load_published("petroni2018")
+    with pytest.raises(UserError, match="choose table1, table2"):
+        published_table("petroni2019", "table9")

@@ -1,0 +1,369 @@
+"""Probe runs: right decisions, saved and found again, taken up where they stopped."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from analogy_fakes import CAPITALS, PLURALS, dataset, relation, write_vectors
+from numpy.typing import NDArray
+
+from lama_core.errors import UserError
+from lama_core.models.base import TokenScores
+from lama_core.models.hidden import hidden_states
+from lama_core.probes.analogy.decisions import split
+from lama_core.probes.analogy.judges import ModelJudge, VectorJudge
+from lama_core.probes.analogy.opening import open_vectors
+from lama_core.probes.analogy.probes import PROBES, make_probe
+from lama_core.probes.analogy.records import ProbeOptions, list_probe_runs, read_probe_run
+from lama_core.probes.analogy.run import Work, run_probes
+from lama_core.probes.analogy.score import Pair
+from lama_core.probes.analogy.tables import accuracies, published_by_kind, published_by_relation
+from lama_core.probes.analogy.templates import TEMPLATES
+from lama_core.runs.pipeline import RunStopped
+from lama_core.runs.records import load_run
+
+Models = Callable[..., Any]
+RIGHT = set(CAPITALS) | set(PLURALS)
+UNSUPERVISED = ("unsupervised",)
+
+
+class Knowing:
+    """A model that finds a sentence likelier for every pair in it that is a true one."""
+
+    name = "knowing"
+    identity = "knowing-1"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
+        self.asked += texts
+        found = []
+        for text in texts:
+            words = text.removesuffix(".").replace(",", "").split()
+            a, b, c, d = words[1], words[4], words[5], words[8]
+            value = -9.0 + ((a, b) in RIGHT) + ((c, d) in RIGHT)
+            found.append(TokenScores((text,), np.array([value], np.float32)))
+        return found
+
+
+def embed(texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> NDArray[np.float32]:
+    """Two numbers a word: whether it is a head, and whether a tail."""
+    heads, tails = zip(*CAPITALS, *PLURALS, strict=True)
+    rows = np.zeros((len(texts), 4, 2), np.float32)
+    for number, (text, places) in enumerate(zip(texts, spans, strict=True)):
+        for slot, (start, end) in enumerate(places):
+            word = text[start:end]
+            rows[number, slot] = [word in heads, word in tails]
+    return rows
+
+
+def knowing() -> tuple[Knowing, ModelJudge]:
+    model = Knowing()
+    return model, ModelJudge(model, embed, template=TEMPLATES["what-to"], normalise="sum")
+
+
+def test_a_model_that_knows_the_pairs_is_always_right(tmp_path: Path) -> None:
+    _, judge = knowing()
+    runs = run_probes(judge, Work(dataset(), settings=UNSUPERVISED, kind="causal"), folder=tmp_path)
+    assert [run.details.probe for run in runs] == list(PROBES)
+    for run in runs:
+        assert [one.accuracy for one in run.details.relations] == [1.0, 1.0]
+        assert [one.n for one in run.details.relations] == [8 * 7, 6 * 5]
+
+
+def test_no_sentence_is_scored_twice(tmp_path: Path) -> None:
+    model, judge = knowing()
+    run_probes(judge, Work(dataset(), settings=UNSUPERVISED), folder=tmp_path)
+    assert len(model.asked) == len(set(model.asked))
+
+
+def test_a_tie_counts_as_wrong(tmp_path: Path) -> None:
+    class Indifferent(Knowing):
+        def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
+            return [TokenScores((text,), np.array([-1.0], np.float32)) for text in texts]
+
+    judge = ModelJudge(Indifferent(), embed, template=TEMPLATES["what-to"], normalise="sum")
+    (run,) = run_probes(
+        judge, Work(dataset(), probes=("reverse",), settings=UNSUPERVISED), folder=tmp_path
+    )
+    assert [one.accuracy for one in run.details.relations] == [0.0, 0.0]
+
+
+def test_the_rows_say_what_was_decided(tmp_path: Path) -> None:
+    _, judge = knowing()
+    (run,) = run_probes(
+        judge, Work(dataset(), probes=("random-tail",), settings=UNSUPERVISED), folder=tmp_path
+    )
+    rows = run.rows().to_pylist()
+    made = [one for each in dataset().relations for one in make_probe(each, "random-tail")]
+    assert len(rows) == len(made)
+    for row, one in zip(rows, made, strict=True):
+        assert row["fact_id"] == one.id
+        assert (split(row["subject"]), split(row["object"])) == (one.query, one.positive)
+        assert split(row["negative"]) == one.negative
+        assert (row["score"], row["negative_score"]) == (-7.0 * -1 * -1, -8.0)
+        assert row["rank_raw"] == 1
+        assert row["first"] == row["object"]
+        head, tail = one.query
+        assert row["query"] == f"What {head} is to {tail}, {one.positive[0]} is to " + (
+            f"{one.positive[1]}."
+        )
+
+
+def test_a_probe_run_is_read_like_any_run(tmp_path: Path) -> None:
+    _, judge = knowing()
+    (run,) = run_probes(
+        judge, Work(dataset(), probes=("type",), settings=UNSUPERVISED), folder=tmp_path
+    )
+    common = load_run(run.info.folder)
+    assert common.info == run.info
+    assert (common.facts["rank_raw"] == 1).mean() == 1.0
+    assert set(common.facts["source"]) == {"encyclopedic", "inflectional"}
+    (listed,) = list_probe_runs([tmp_path]).runs
+    assert listed == run == read_probe_run(run.info.folder)
+
+
+def test_a_finished_run_is_given_back_without_asking(tmp_path: Path) -> None:
+    work = Work(dataset(), settings=UNSUPERVISED)
+    first = run_probes(knowing()[1], work, folder=tmp_path)
+    model, judge = knowing()
+    assert run_probes(judge, work, folder=tmp_path) == first
+    assert model.asked == []
+
+
+def test_other_options_are_other_runs(tmp_path: Path) -> None:
+    base = ProbeOptions()
+    others = [
+        base,
+        ProbeOptions(seed=1),
+        ProbeOptions(limit=5),
+        ProbeOptions(normalise="mean"),
+        ProbeOptions(strict=True),
+    ]
+    ids = set()
+    for options in others:
+        work = Work(dataset(), probes=("type",), settings=UNSUPERVISED, options=options)
+        ids |= {run.info.id for run in run_probes(knowing()[1], work, folder=tmp_path)}
+    assert len(ids) == len(others)
+    hidden = Work(
+        dataset(), probes=("type",), settings=UNSUPERVISED, options=ProbeOptions(hidden=7)
+    )
+    assert run_probes(knowing()[1], hidden, folder=tmp_path)[0].info.id in ids
+
+
+def test_a_stopped_probe_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    work = Work(dataset(), settings=UNSUPERVISED)
+    whole = run_probes(knowing()[1], work, folder=tmp_path / "whole")
+    model, judge = knowing()
+
+    def second_begun() -> bool:
+        return any("painter" in text for text in model.asked)
+
+    with pytest.raises(RunStopped):
+        run_probes(judge, work, folder=tmp_path / "cut", stopped=second_begun)
+    assert list_probe_runs([tmp_path / "cut"]).runs == ()
+    model, judge = knowing()
+    taken_up = run_probes(judge, work, folder=tmp_path / "cut")
+    assert model.asked
+    assert not [text for text in model.asked if "Paris" in text]
+    for ours, theirs in zip(taken_up, whole, strict=True):
+        assert ours.details == theirs.details
+        assert ours.rows().equals(theirs.rows())
+    assert not list((tmp_path / "cut").glob("*.part"))
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_the_supervised_probe_learns_what_the_features_tell(tmp_path: Path, probe: Any) -> None:
+    options = ProbeOptions(n_seeds=3, hidden=20)
+    work = Work(dataset(), probes=(probe,), settings=("supervised",), options=options)
+    (run,) = run_probes(knowing()[1], work, folder=tmp_path)
+    for one in run.details.relations:
+        n_half = one.n_pairs // 2
+        assert one.n == 3 * 2 * n_half * (n_half - 1)  # seeds x (positives and negatives)
+        assert len(one.seeds) == 3
+        assert one.accuracy == pytest.approx(np.mean(one.seeds))
+        if probe in ("reverse", "type"):  # heads and tails look different
+            assert one.accuracy > 0.9
+    rows = run.rows().to_pandas()
+    assert rows.groupby("seed")["label"].mean().tolist() == [0.5] * 3
+
+
+def test_the_same_seeds_classify_the_same(tmp_path: Path) -> None:
+    options = ProbeOptions(n_seeds=2, hidden=8)
+    work = Work(dataset(), probes=("random-tail",), settings=("supervised",), options=options)
+    first, second = (
+        run_probes(knowing()[1], work, folder=tmp_path / name)[0] for name in ("a", "b")
+    )
+    assert first.details == second.details
+
+
+def test_relations_with_too_few_pairs_are_left_out_with_the_reason(tmp_path: Path) -> None:
+    small = dataset(relation(), relation("tiny", CAPITALS[:2]))
+    (run,) = run_probes(
+        knowing()[1], Work(small, probes=("type",), settings=UNSUPERVISED), folder=tmp_path
+    )
+    assert [one.name for one in run.details.relations] == ["capital"]
+    (left_out,) = run.details.left_out
+    assert left_out.relation == "tiny"
+    assert "no probe is possible with 2 pairs" in left_out.reason
+    with pytest.raises(UserError, match=r"No relation can be probed\. tiny"):
+        run_probes(knowing()[1], Work(small, relations=("tiny",)), folder=tmp_path)
+    five = dataset(relation("five", CAPITALS[:5]))
+    with pytest.raises(UserError, match="each half needs three"):
+        run_probes(knowing()[1], Work(five, settings=("supervised",)), folder=tmp_path)
+
+
+def test_vectors_are_compared_by_the_cosine_of_differences(tmp_path: Path) -> None:
+    words = tuple(word for pair in CAPITALS for word in pair)
+    path = write_vectors(tmp_path / "v.txt", words)
+    judge = open_vectors(str(path), words)
+    runs = run_probes(judge, Work(dataset(relation()), settings=UNSUPERVISED), folder=tmp_path)
+    for run in runs:
+        (one,) = run.details.relations
+        if run.details.probe in ("reverse", "type"):
+            assert one.accuracy == 1.0  # every capital differs from its country by one step
+    vectors = {word: judge.embedder.pair_vectors([("Paris", word)])[0] for word in ("Lima",)}
+    assert vectors["Lima"].shape == (4,)
+
+
+def test_words_without_a_vector_are_named_and_left_out_of_that_run_only(tmp_path: Path) -> None:
+    words = tuple(word for pair in CAPITALS for word in pair if word != "Cairo")
+    path = write_vectors(tmp_path / "v.txt", words)
+    work = Work(dataset(relation()), probes=("reverse",), settings=UNSUPERVISED)
+    (run,) = run_probes(open_vectors(str(path), work.words()), work, folder=tmp_path)
+    assert run.details.missing == ("Cairo",)
+    (one,) = run.details.relations
+    assert one.n_excluded == 2 * 7  # Cairo's pair as the query and as the positive
+    assert one.n == 8 * 7 - 2 * 7
+    excluded = [row for row in run.rows().to_pylist() if row["excluded"]]
+    assert {row["excluded"] for row in excluded} == {"a word has no vector"}
+    assert all("Cairo" in row["subject"] + row["object"] for row in excluded)
+
+
+def test_accuracies_by_kind_are_unweighted_means_and_random_is_the_mean_of_both() -> None:
+    _, judge = knowing()
+    runs = []
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        runs = list(run_probes(judge, Work(dataset(), settings=UNSUPERVISED), folder=Path(folder)))
+    lines = {(line.probe, line.name): line for line in accuracies(runs, by="kind")}
+    assert lines["random", "all"].accuracy == 1.0
+    assert lines["random", "all"].n == 2 * (8 * 7 + 6 * 5)
+    assert lines["type", "encyclopedic"].n == 8 * 7
+    marked = {line.name: line.mark for line in accuracies(runs, by="relation")
+              if line.probe == "reverse"}  # fmt: skip
+    assert marked == {"capital": "", "plural": "†"}
+
+
+def test_the_papers_tables_stand_beside_ours() -> None:
+    kinds = {(x.model, x.setting, x.probe, x.name): x.accuracy for x in published_by_kind()}
+    assert kinds["RoBERTa-large", "unsupervised", "random", "all"] == pytest.approx(0.8647)
+    assert kinds["fastText", "supervised", "type", "lexicographic"] == pytest.approx(0.8144)
+    lines = {(x.name, x.probe): x for x in published_by_relation()}
+    assert lines["male : female", "reverse"].accuracy == pytest.approx(0.959)
+    assert {x.mark for x in lines.values()} == {"", "*", "†"}
+
+
+def test_a_damaged_run_is_named_and_the_others_listed(tmp_path: Path) -> None:
+    runs = run_probes(
+        knowing()[1], Work(dataset(), probes=PROBES[:2], settings=UNSUPERVISED), folder=tmp_path
+    )
+    (runs[0].info.folder / "probe.json").write_text("{", encoding="utf-8")
+    listing = list_probe_runs([tmp_path])
+    assert [run.info.id for run in listing.runs] == [runs[1].info.id]
+    assert "damaged" in listing.problems[0]
+
+
+def test_probe_files_are_plain_json(tmp_path: Path) -> None:
+    (run,) = run_probes(
+        knowing()[1], Work(dataset(), probes=("type",), settings=UNSUPERVISED), folder=tmp_path
+    )
+    raw = json.loads((run.info.folder / "probe.json").read_text(encoding="utf-8"))
+    assert raw["setting"] == "unsupervised"
+    assert raw["options"]["template"] == "what-to"
+
+
+@pytest.mark.parametrize("family", ["bert-cased", "roberta", "deberta-v3", "llama", "gpt2"])
+@pytest.mark.parametrize("layer", [0, 1, -1])
+def test_hidden_states_are_those_of_a_plain_pass(
+    family: str, layer: int, tiny_model: Models, plain_model: Models
+) -> None:
+    import torch
+
+    model, (plain, tokenizer) = tiny_model(family), plain_model(family)
+    texts = ["What Paris is to France, Rome is to Italy.", "tokenization of Kraków"]
+    spans = [((5, 10), (17, 23)), ((0, 12), (16, 22))]
+    found = hidden_states(model, texts, spans, layer=layer)
+    for text, places, rows in zip(texts, spans, found, strict=True):
+        encoded = tokenizer(text, return_offsets_mapping=True)
+        with torch.no_grad():
+            states = plain(
+                torch.tensor([encoded["input_ids"]]), output_hidden_states=True
+            ).hidden_states[layer][0]
+        for (start, end), row in zip(places, rows, strict=True):
+            at = [
+                number
+                for number, (left, right) in enumerate(encoded["offset_mapping"])
+                if left < end and right > start and right > left
+            ]
+            np.testing.assert_allclose(row, states[at].mean(0), atol=1e-4)
+
+
+def test_pooling_takes_the_first_or_last_piece(tiny_model: Models) -> None:
+    model = tiny_model("bert-cased")
+    spans = [((0, 9),)]
+    assert len(model.vocabulary.pieces("unhappily")) > 1
+    mean, first, last = (
+        hidden_states(model, ["unhappily hard"], spans, pooling=pooling)[0, 0]
+        for pooling in ("mean", "first", "last")
+    )
+    assert not np.allclose(first, last)
+    assert not np.allclose(mean, first)
+
+
+def test_a_layer_that_is_not_there_is_refused(tiny_model: Models) -> None:
+    with pytest.raises(UserError, match="no layer 9: choose 0"):
+        hidden_states(tiny_model("bert-cased"), ["Paris"], [((0, 5),)], layer=9)
+
+
+@pytest.mark.parametrize("family", ["bert-uncased", "smollm2"])
+def test_a_real_models_scores_are_its_log_perplexities(
+    family: str, tiny_model: Models, tmp_path: Path
+) -> None:
+    model = tiny_model(family)
+
+    def states(
+        texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]
+    ) -> NDArray[np.float32]:
+        return hidden_states(model, texts, spans)
+
+    judge = ModelJudge(model, states, template=TEMPLATES["what-to"], normalise="mean")
+    work = Work(dataset(relation()), options=ProbeOptions(n_seeds=1, limit=6, hidden=4))
+    runs = run_probes(judge, work, folder=tmp_path)
+    assert len(runs) == 8
+    rows = runs[0].rows().to_pylist()
+    (scores,) = model.token_log_probs([rows[0]["query"]])
+    assert rows[0]["score"] == pytest.approx(float(np.nanmean(scores.log_probs)), abs=1e-4)
+
+
+def test_a_pair_judge_counts_no_pair_twice() -> None:
+    class Counting:
+        name, identity = "counting", "1"
+
+        def __init__(self) -> None:
+            self.asked: list[Pair] = []
+
+        def pair_vectors(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+            self.asked += pairs
+            return np.array([[len(a), len(b)] for a, b in pairs], np.float32)
+
+    embedder = Counting()
+    judge = VectorJudge(embedder, "relbert")
+    for probe in PROBES:
+        judge.prefer(make_probe(relation(), probe))
+    assert len(embedder.asked) == len(set(embedder.asked))

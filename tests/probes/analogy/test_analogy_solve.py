@@ -1,0 +1,141 @@
+"""Solving gives what the Cloze page gives, less the query's own words, beside vector arithmetic."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lama_core.candidates.lists import Candidates, common_vocabulary
+from lama_core.errors import UserError
+from lama_core.probes.analogy.solve import arithmetic_scores, do_arithmetic, solve
+from lama_core.probes.analogy.templates import ask_for, read_question
+from lama_core.probes.cloze.ask import ask_all
+
+Models = Callable[..., Any]
+QUESTION = ask_for(("Paris", "France", "Rome", "___"), "to-as")
+FAMILIES = ("bert-cased", "bert-uncased", "roberta", "gpt2", "llama")
+
+
+def words_of(answer: Any) -> list[str]:
+    return [item.token for item in answer.blanks[0].predictions]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_kept_query_words_give_the_cloze_answer(family: str, tiny_model: Models) -> None:
+    model = tiny_model(family)
+    candidates = common_vocabulary([model.vocabulary])
+    solution = solve([model], QUESTION, candidates, keep_query_words=True, gold="Italy")
+    assert solution.cloze == ask_all([model], QUESTION.query, candidates, gold="Italy")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("name", ["common", "full"])
+def test_removed_query_words_are_gone_and_the_others_keep_their_order(
+    family: str, name: str, tiny_model: Models
+) -> None:
+    model = tiny_model(family)
+    candidates = (
+        common_vocabulary([model.vocabulary]) if name == "common" else Candidates("full", None)
+    )
+    kept, removed = (
+        words_of(
+            solve([model], QUESTION, candidates, keep_query_words=keep, top_k=50).cloze.models[0]
+        )
+        for keep in (True, False)
+    )
+    query = {"paris", "france", "rome"}
+    assert not {word.lower() for word in removed} & query
+    left = [word for word in kept if word.lower() not in query]
+    assert removed[: len(left)] == left
+
+
+def test_the_gold_moves_up_by_the_words_that_are_removed(tiny_model: Models) -> None:
+    model = tiny_model("bert-cased")
+    candidates = Candidates("list", ("Paris", "France", "Rome", "Italy", "Oslo", "Peru"))
+    ranks = {}
+    for keep in (True, False):
+        answer = solve([model], QUESTION, candidates, keep_query_words=keep, gold="Italy")
+        gold = answer.cloze.models[0].blanks[0].gold
+        assert gold is not None
+        ranks[keep] = gold.rank
+        every = words_of(answer.cloze.models[0])
+        if keep:
+            above = every[: every.index("Italy")] if "Italy" in every else every
+            n_query = len({"Paris", "France", "Rome"} & set(above))
+    assert ranks[False] == ranks[True] - n_query
+
+
+def test_candidates_of_query_words_only_are_refused(tiny_model: Models) -> None:
+    with pytest.raises(UserError, match="nothing but the query's own words"):
+        solve([tiny_model("bert-cased")], QUESTION, Candidates("list", ("Paris", "Rome")))
+
+
+@pytest.mark.parametrize("blank", range(4))
+def test_3cosadd_finds_the_word_that_closes_the_parallelogram(blank: int) -> None:
+    square = np.array([[1.0, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1]], np.float32)  # A B C D
+    rng = np.random.default_rng(0)
+    candidates = np.concatenate([square, rng.normal(size=(20, 3)).astype(np.float32) * 0.1 - 1])
+    plus = {0: (1, 2, 3), 1: (0, 3, 2), 2: (3, 0, 1), 3: (1, 2, 0)}[blank]
+    unit = candidates / np.linalg.norm(candidates, axis=1, keepdims=True)
+    # The sum is of vectors of one length, so the fourth corner is nearest but not met.
+    scores = arithmetic_scores(unit.astype(np.float32), unit[list(plus)], "3CosAdd")
+    scores[list(plus)] = -2
+    assert int(scores.argmax()) == blank
+
+
+def test_3cosmul_is_the_published_formula() -> None:
+    unit = np.eye(3, dtype=np.float32)
+    vectors = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]], np.float32)
+    # Cosines of the first candidate: 1, 0, 0, moved to [0, 1]: 1, 1/2, 1/2.
+    expected = [1 * 0.5 / 0.501, 0.5 * 1 / 0.501, 0.5 * 0.5 / 1.001]
+    np.testing.assert_allclose(arithmetic_scores(unit, vectors, "3CosMul"), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_arithmetic_equals_its_formula_on_the_models_own_embeddings(
+    family: str, tiny_model: Models
+) -> None:
+    model = tiny_model(family)
+    columns = common_vocabulary([model.vocabulary]).columns(model.vocabulary)
+    found = do_arithmetic(model, QUESTION, columns, "3CosAdd", top_k=3, gold=columns.words[0])
+    table = model.model.get_input_embeddings().weight.detach().numpy()
+
+    def unit(rows: list[int]) -> np.ndarray:
+        mean = table[rows].mean(0)
+        return mean / np.linalg.norm(mean)
+
+    a, b, c = (unit(list(model.vocabulary.pieces(word))) for word in ("Paris", "France", "Rome"))
+    aim = b - a + c
+    ids = columns.token_ids["after space"][:, 0]
+    scores = [float(unit([int(number)]) @ aim / np.linalg.norm(aim)) for number in ids]
+    order = np.argsort(-np.array(scores), kind="stable")
+    assert [item.token for item in found.predictions] == [columns.words[i] for i in order[:3]]
+    assert found.predictions[0].score == pytest.approx(max(scores), abs=1e-5)
+    assert found.gold_rank == 1 + list(order).index(0)
+
+
+def test_a_free_sentence_is_answered_without_arithmetic(tiny_model: Models) -> None:
+    model = tiny_model("bert-cased")
+    question = read_question("Paris belongs to France just like Rome belongs to ___.")
+    solution = solve([model], question, common_vocabulary([model.vocabulary]))
+    assert len(solution.cloze.models[0].blanks[0].predictions) == 5
+    assert solution.baselines == ()
+    assert "none of the six templates" in solution.note
+
+
+def test_the_json_is_that_of_cloze_with_the_baselines_besides(tiny_model: Models) -> None:
+    models = [tiny_model("bert-cased"), tiny_model("gpt2")]
+    candidates = common_vocabulary([model.vocabulary for model in models])
+    solution = solve(models, QUESTION, candidates, gold="Italy")
+    printed = json.loads(json.dumps(solution.to_json(), allow_nan=False))
+    cloze = ask_all(models, QUESTION.query, candidates, gold="Italy").to_json()
+    assert list(printed)[:3] == list(cloze) == ["text", "candidates", "models"]
+    for ours, theirs in zip(printed["models"], cloze["models"], strict=True):
+        assert ours.keys() == theirs.keys()
+        assert ours["blanks"][0].keys() == theirs["blanks"][0].keys()
+        assert ours["blanks"][0]["predictions"][0].keys() == {"rank", "token", "log_prob", "prob"}
+    assert [(one["name"], one["method"]) for one in printed["baselines"]] == [
+        (model.name, method) for model in models for method in ("3CosAdd", "3CosMul")
+    ]

@@ -1,0 +1,121 @@
+"""Templates are filled as they are worded, and typed analogies are understood."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lama_core.errors import UserError
+from lama_core.probes.analogy.templates import (
+    TEMPLATES,
+    ask_for,
+    fill,
+    read_question,
+    resolve_template,
+)
+
+WORDS = ("Paris", "France", "Rome", "Italy")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("to-what", "Paris is to France what Rome is to Italy"),
+        ("to-as", "Paris is to France as Rome is to Italy"),
+        (
+            "rel-same",
+            "The relation between Paris and France is the same as the relation between Rome and "
+            "Italy",
+        ),
+        ("what-to", "What Paris is to France, Rome is to Italy."),
+        ("she-as", "She explained to him that Paris is to France as Rome is to Italy."),
+        (
+            "as-what",
+            "As I explained earlier, what Paris is to France is essentially the same as what Rome "
+            "is to Italy.",
+        ),
+    ],
+)
+def test_the_six_templates_read_as_published(name: str, text: str) -> None:
+    assert fill(TEMPLATES[name], WORDS).text == text
+
+
+@given(st.tuples(*[st.text(min_size=1, max_size=8)] * 4), st.sampled_from(sorted(TEMPLATES)))
+def test_spans_hold_the_words_whatever_they_are(words: tuple[str, ...], name: str) -> None:
+    sentence = fill(TEMPLATES[name], words)
+    assert tuple(sentence.text[start:end] for start, end in sentence.spans) == words
+
+
+def test_a_word_that_looks_like_a_slot_is_text() -> None:
+    sentence = fill("[D]: [A] [B] [C]", ("[B]", "x", "[D]", "y"))
+    assert sentence.text == "y: [B] x [D]"
+    assert sentence.spans[0] == (3, 6)
+
+
+@pytest.mark.parametrize("blank", range(4))
+@pytest.mark.parametrize("name", sorted(TEMPLATES))
+def test_a_typed_sentence_gives_back_its_words_wherever_the_blank_is(name: str, blank: int) -> None:
+    words = [*WORDS]
+    words[blank] = "___"
+    question = read_question(fill(TEMPLATES[name], words).text)
+    assert question.template == name
+    assert question.blank == blank
+    assert question.given == tuple(word for word in words if word != "___")
+    assert question == ask_for(words, name)
+
+
+def test_a_sentence_that_follows_no_template_is_taken_as_it_is() -> None:
+    question = read_question("Just as Paris belongs to France, Rome belongs to [MASK], he said.")
+    assert question.words is None
+    assert question.given == ()
+    assert question.query.text("___").endswith("belongs to ___, he said.")
+
+
+def test_a_sentence_without_full_stop_gets_one() -> None:
+    assert read_question("Paris is to France as Rome is to ___").query.parts[-1] == "."
+    assert ask_for(("Paris", "France", "Rome", None), "to-as").query.parts[-1] == "."
+
+
+def test_a_word_holding_a_blank_sign_is_a_word() -> None:
+    question = ask_for(("a[MASK]b", "France", "Rome", "___"))
+    assert question.query.n_blanks == 1
+    assert question.given[0] == "a[MASK]b"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("Paris", "France", "___"), "three words and a blank; there are 2"),
+        (("Paris", "", "Rome", "___"), "A word is empty"),
+        (("Paris", "___", "Rome", "___"), "three words and a blank; there are 2"),
+        (("Paris", "France", "Rome", "Italy"), "All four words are there"),
+        (("x" * 1000, "France", "Rome", "___"), "has 1,000 characters; at most 100"),
+    ],
+)
+def test_bad_words_are_refused_in_one_sentence(words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        ask_for(words)
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("[A] is to [B]", r"has no \[C\]"),
+        ("[A] [A] [B] [C] [D]", r"more than one \[A\]"),
+        ("to-whit", "Unknown template 'to-whit'; did you mean 'to-what'"),
+        ("[A] [B] [C] [D]" + "x" * 600, "at most 500"),
+    ],
+)
+def test_bad_templates_are_refused_in_one_sentence(template: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        resolve_template(template)
+
+
+@pytest.mark.parametrize("text", ["Paris ___", "a b ___ c ___", "", "no blank at all here"])
+def test_bad_sentences_are_refused(text: str) -> None:
+    with pytest.raises(UserError):
+        read_question(text)
+
+
+def test_a_long_repetitive_sentence_is_read_at_once() -> None:
+    assert read_question("is to " * 3000 + "___").words is None
+    assert read_question("is to as " * 60 + "___").words is None

@@ -1,0 +1,131 @@
+"""Divergence, patterns, transfer, and the backward probability."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lama_core.candidates.lists import Candidates
+from lama_core.probes.prompts.analyses import (
+    PromptPair,
+    edit_distance,
+    find_pattern,
+    measure_divergence,
+)
+from lama_core.probes.prompts.asking import make_asked
+from lama_core.probes.prompts.backward import (
+    BothWays,
+    ask_backward,
+    fit_both_ways,
+    measure_both_ways,
+    right_both_ways,
+    score_both_ways,
+)
+from lama_core.probes.prompts.parsing import Word
+from lama_core.types import Fact, Prompt, Relation
+
+
+def test_the_edit_distance_is_of_words_and_normalised_by_the_longer() -> None:
+    assert edit_distance("[X] is in [Y] .", "[X] is in [Y] .") == 0
+    assert edit_distance("[X] is in [Y] .", "[X] was in [Y] .") == 1 / 5
+    assert edit_distance("[X] in [Y]", "[X] is born in [Y]") == 2 / 5
+
+
+def test_divergence_is_binned_by_distance_and_correlated() -> None:
+    pairs = [
+        PromptPair("P1", "a", "b", distance, divergence)
+        for distance, divergence in ((0.0, 0.1), (0.2, 0.1), (0.3, 0.2), (1.0, 0.5))
+    ]
+    found = measure_divergence(pairs)
+    assert [one.n_pairs for one in found.bins] == [2, 1, 0, 0, 1]
+    assert found.bins[0].mean == pytest.approx(0.1)
+    expected = np.corrcoef([0, 0.2, 0.3, 1], [0.1, 0.1, 0.2, 0.5])[0, 1]
+    assert found.correlation == pytest.approx(expected)
+
+
+def test_divergence_of_no_pairs_has_no_value() -> None:
+    assert np.isnan(measure_divergence([]).correlation)
+
+
+class TagParser:
+    """Parts of speech from a list."""
+
+    tags = dict(
+        was="AUX", born="VERB", capital="NOUN", the="DET", of="ADP", is_="AUX", loves="VERB"
+    ) | {"is": "AUX", "in": "ADP", ".": "PUNCT"}
+
+    def parse(self, words: Sequence[str]) -> tuple[Word, ...]:
+        return tuple(Word(word, 0, self.tags.get(word, "PROPN")) for word in words)
+
+
+@pytest.mark.parametrize(
+    ("template", "pattern"),
+    [
+        ("[X] loves [Y] .", "V"),
+        ("[X] was born in [Y] .", "V P"),
+        ("[X] is the capital of [Y] .", "V W* P"),
+        ("capital of [X] is [Y] .", "other"),
+        ("[X] , [Y] .", "other"),
+    ],
+)
+def test_prompts_fall_into_reverbs_patterns(template: str, pattern: str) -> None:
+    assert find_pattern(template, TagParser()) == pattern
+
+
+def test_the_backward_query_fills_the_object_and_asks_for_the_subject() -> None:
+    query = ask_backward(Prompt("[X] was born in [Y] ."), "Rome")
+    assert query.parts == ("", " was born in Rome .")
+
+
+def test_the_backward_half_mends_what_the_forward_half_gets_wrong() -> None:
+    """Forward the wrong object leads by 1; backward the right one leads by 3."""
+    forward = np.array([[[0.0, -1.0]] * 4], np.float32)
+    backward = np.array([[[-3.0, 0.0]] * 4], np.float32)
+    features = BothWays(
+        np.tile([7, 9], (4, 1)), np.concatenate([forward, backward]), np.ones(4, np.int64)
+    )
+    alone = fit_both_ways(features, backward=False)
+    both = fit_both_ways(features)
+    assert not right_both_ways(features, alone.weights).any()
+    assert right_both_ways(features, both.weights).all()
+
+
+def test_a_gold_that_is_not_among_the_objects_is_wrong_and_is_not_fitted_on() -> None:
+    log_probs = np.zeros((2, 2, 2), np.float32)
+    log_probs[:, :, 0] = 1
+    features = BothWays(np.tile([7, 9], (2, 1)), log_probs, np.array([0, -1]))
+    fit = fit_both_ways(features)
+    assert right_both_ways(features, fit.weights).tolist() == [True, False]
+
+
+def test_backward_scores_are_the_models_own_of_the_subject(
+    tiny_model: Callable[..., Any],
+) -> None:
+    model = tiny_model("bert-uncased")
+    prompts = (Prompt("The capital of [X] is [Y]."),)
+    relation = Relation("P36", "TREx", prompts=prompts)
+    facts = [Fact("1", "France", "P36", "Paris", "TREx")]
+    words = Candidates("file:x", ("paris", "rome"), fold_case=True)
+    asked = make_asked(relation, facts, words, model, "both", template=prompts[0].template)
+    best = np.array([[0, 1]])
+    found = score_both_ways(model, asked, prompts, best, np.zeros((1, 1, 2), np.float32))
+    expected = model.word_log_prob(ask_backward(prompts[0], "rome"), 0, "France", "both").log_prob
+    assert found.log_probs[1, 0, 1] == pytest.approx(expected)
+    assert found.gold.tolist() == [0]
+
+
+def test_both_ways_are_measured_on_a_model(tiny_model: Callable[..., Any]) -> None:
+    model = tiny_model("bert-uncased")
+    prompts = (Prompt("The capital of [X] is [Y]."), Prompt("[Y] is in [X]."))
+    relation = Relation("P36", "TREx", prompts=prompts[:1])
+    facts = [
+        Fact("1", "France", "P36", "Paris", "TREx"),
+        Fact("2", "Italy", "P36", "Rome", "TREx"),
+    ]
+    words = Candidates("file:x", ("paris", "rome", "london"), fold_case=True)
+    asked = make_asked(relation, facts, words, model, "both", template=prompts[0].template)
+    found = measure_both_ways(model, asked, asked, prompts, n_objects=3)
+    assert found.n_train == found.n_test == 2
+    assert 0 <= found.forward <= 1
+    assert 0 <= found.both <= 1

@@ -1,0 +1,159 @@
+"""The ensembles on examples that can be checked by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lama_core.probes.prompts.ensemble import (
+    EXACT,
+    PAPER,
+    RELEASED,
+    Recipe,
+    combine_linear,
+    combine_log_linear,
+    fit_weights,
+    oracle_ranks,
+    rank_prompts,
+    top_k_weights,
+)
+
+# Two candidates, three prompts, two facts. In log-odds of candidate 0 over 1, prompt A says +2 to
+# both facts, B says -2 to both, C says +6, +6. The golds are 0 and 1 for a share of facts.
+
+
+def _from_odds(odds: list[list[float]]) -> np.ndarray:
+    """Log-probabilities [prompt, query, 2] of log-odds [prompt, query]."""
+    values = np.array(odds)
+    return np.stack([-np.logaddexp(0, -values), -np.logaddexp(0, values)], axis=2).astype(
+        np.float32
+    )
+
+
+def _hand_made() -> tuple[np.ndarray, np.ndarray]:
+    """Four facts, three of them with gold 0: log P is greatest where the mixed odds are 3 to 1."""
+    log_probs = _from_odds([[2.0] * 4, [-2.0] * 4, [0.0] * 4])
+    return log_probs, np.array([0, 0, 0, 1])
+
+
+@pytest.mark.parametrize("recipe", [PAPER, RELEASED, EXACT], ids=lambda recipe: recipe.name)
+def test_three_prompts_converge_to_the_known_optimum(recipe: Recipe) -> None:
+    """The mixed log-odds are 2 (w_A - w_B): the optimum has them at ln 3."""
+    log_probs, gold = _hand_made()
+    patient = Recipe(
+        recipe.name, recipe.method, recipe.learning_rate, recipe.batch_size, 5000, 5000
+    )
+    fit = fit_weights(log_probs, gold, recipe=patient)
+    mixed = 2 * fit.weights[0] - 2 * fit.weights[1]
+    assert mixed == pytest.approx(np.log(3), abs=0.01)
+    assert fit.objective == pytest.approx(0.75 * np.log(0.75) + 0.25 * np.log(0.25), abs=1e-4)
+    assert fit.weights.sum() == pytest.approx(1)
+
+
+def test_the_optimum_is_the_one_good_prompt_where_another_only_harms() -> None:
+    log_probs = _from_odds([[4.0, -4.0], [-1.0, 1.0], [0.0, 0.0]])
+    fit = fit_weights(log_probs, np.array([0, 1]), recipe=EXACT)
+    assert fit.weights[0] == pytest.approx(1, abs=1e-3)
+    assert fit.objective == pytest.approx(-np.log1p(np.exp(-4)), abs=1e-3)
+
+
+def test_the_papers_recipe_stops_further_from_the_optimum_than_the_released_one() -> None:
+    log_probs = _from_odds([[4.0, -4.0], [-1.0, 1.0], [0.0, 0.0]])
+    golds = np.array([0, 1])
+    paper, released, exact = (
+        fit_weights(log_probs, golds, recipe=recipe).objective
+        for recipe in (PAPER, RELEASED, EXACT)
+    )
+    assert paper <= released + 1e-6 <= exact + 1e-3
+
+
+def test_one_prompt_is_that_prompt() -> None:
+    log_probs = _from_odds([[2.0, -1.0, 0.5]])
+    fit = fit_weights(log_probs, np.array([0, 0, 1]))
+    assert fit.weights.tolist() == [1.0]
+    combined = combine_log_linear(log_probs, fit.weights)
+    np.testing.assert_allclose(combined, log_probs[0], atol=1e-6)
+    np.testing.assert_allclose(combine_linear(log_probs, fit.weights), log_probs[0], atol=1e-6)
+
+
+def test_log_linear_is_the_normalised_weighted_product() -> None:
+    log_probs = np.log(np.array([[[0.8, 0.2]], [[0.5, 0.5]]], np.float32))
+    combined = np.exp(combine_log_linear(log_probs, np.array([0.5, 0.5], np.float32)))
+    product = np.sqrt(np.array([0.8 * 0.5, 0.2 * 0.5]))
+    np.testing.assert_allclose(combined[0], product / product.sum(), rtol=1e-6)
+
+
+def test_linear_is_the_weighted_sum() -> None:
+    log_probs = np.log(np.array([[[0.8, 0.1]], [[0.4, 0.5]]], np.float32))
+    combined = np.exp(combine_linear(log_probs, np.array([0.25, 0.75], np.float32)))
+    np.testing.assert_allclose(combined[0], [0.25 * 0.8 + 0.75 * 0.4, 0.25 * 0.1 + 0.75 * 0.5])
+
+
+def test_a_candidate_that_one_prompt_rules_out_loses_only_log_linearly() -> None:
+    log_probs = np.log(np.array([[[0.6, 0.4]], [[1e-9, 1 - 1e-9]]], np.float32))
+    even = np.array([0.9, 0.1], np.float32)
+    assert combine_linear(log_probs, even).argmax() == 0
+    assert combine_log_linear(log_probs, even).argmax() == 1
+
+
+def test_equally_accurate_prompts_keep_their_order() -> None:
+    assert rank_prompts([0.5, 0.7, 0.5, 0.7]).tolist() == [1, 3, 0, 2]
+    assert top_k_weights([0.5, 0.7, 0.5, 0.7], 3).tolist() == pytest.approx(
+        [1 / 3, 1 / 3, 0, 1 / 3]
+    )
+
+
+def test_top_k_of_fewer_prompts_takes_all_of_them() -> None:
+    assert top_k_weights([0.1, 0.2], 5).tolist() == [0.5, 0.5]
+
+
+def test_a_fact_is_right_for_the_oracle_when_any_prompt_is_right() -> None:
+    assert oracle_ranks(np.array([[1, 7, 3], [4, 2, 1]])).tolist() == [1, 2, 1]
+
+
+def test_columns_that_stand_for_many_candidates_count_as_many() -> None:
+    """Ten equal candidates give the same weights as one column that stands for ten."""
+    odds = [[2.0, -1.0, 0.5], [-0.5, 1.0, 1.5]]
+    whole = np.repeat(_from_odds(odds)[:, :, 1:], 10, axis=2)
+    whole = np.concatenate([_from_odds(odds)[:, :, :1], whole], axis=2)
+    offsets = np.tile(np.array([0, np.log(10)], np.float32), (3, 1))
+    gold = np.zeros(3, np.int64)
+    all_of_them = fit_weights(whole, gold, recipe=EXACT)
+    in_short = fit_weights(_from_odds(odds), gold, recipe=EXACT, offsets=offsets)
+    np.testing.assert_allclose(in_short.weights, all_of_them.weights, atol=5e-3)
+
+
+def test_no_training_facts_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no training facts"):
+        fit_weights(np.zeros((2, 0, 3), np.float32), np.zeros(0, np.int64))
+
+
+def test_a_value_that_is_not_finite_is_an_error_that_names_the_prompt() -> None:
+    log_probs = np.zeros((2, 1, 3), np.float32)
+    log_probs[1, 0, 2] = -np.inf
+    with pytest.raises(ValueError, match="prompt 1"):
+        combine_log_linear(log_probs, np.array([0.5, 0.5], np.float32))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_fitting_never_does_worse_than_equal_weights(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    logits = random.normal(0, 3, (4, 6, 5))
+    log_probs = (logits - np.log(np.exp(logits).sum(2, keepdims=True))).astype(np.float32)
+    gold = random.integers(0, 5, 6)
+    even = combine_log_linear(log_probs, np.full(4, 0.25, np.float32))
+    at_first = even[np.arange(6), gold].mean()
+    for recipe in (EXACT, RELEASED):
+        assert fit_weights(log_probs, gold, recipe=recipe).objective >= at_first - 1e-5
+
+
+def test_no_weights_beat_those_of_the_exact_recipe_by_more_than_its_bound() -> None:
+    random = np.random.default_rng(7)
+    logits = random.normal(0, 4, (12, 30, 40))
+    log_probs = (logits - np.log(np.exp(logits).sum(2, keepdims=True))).astype(np.float32)
+    gold = random.integers(0, 40, 30)
+    exact = fit_weights(log_probs, gold, recipe=EXACT)
+    for weights in (*np.eye(12), *random.dirichlet(np.full(12, 0.5), 50)):
+        combined = combine_log_linear(log_probs, weights.astype(np.float32))
+        assert combined[np.arange(30), gold].mean() <= exact.objective + 1e-4

@@ -1,0 +1,41 @@
+"""An accuracy that grows fact by fact."""
+
+import numpy as np
+import pytest
+from probe_fakes import CITIES, HashFiller
+
+from lama_core.candidates.lists import Candidates
+from lama_core.errors import UserError
+from lama_core.probes.prompts.asking import make_asked
+from lama_core.probes.prompts.growing import Growth, grow, wilson
+from lama_core.types import Fact, Prompt, Relation
+
+RELATION = Relation("P19", "TREx", prompts=(Prompt("[X] in [Y] ."),))
+
+
+def test_wilsons_interval_of_one_in_ten_is_that_of_the_textbook() -> None:
+    found = wilson(1, 10)
+    assert (round(found.low, 3), round(found.high, 3)) == (0.018, 0.404)
+
+
+def test_no_right_answer_still_has_an_interval() -> None:
+    found = wilson(0, 10)
+    assert found.low == 0
+    assert 0.2 < found.high < 0.35
+
+
+def test_growing_in_steps_gives_what_growing_at_once_gives() -> None:
+    model = HashFiller(CITIES)
+    facts = [Fact(f"{n}", f"Person {n}", "P19", CITIES[n], "TREx") for n in range(30)]
+    words = Candidates("file:cities", CITIES)
+    asked = make_asked(RELATION, facts, words, model, "both", template="[X] in [Y] .")
+    at_once = grow(Growth("[X] of [Y] .", 30), model, asked, "both", "raw", n_facts=30)
+    stepwise = Growth("[X] of [Y] .", 30)
+    while not stepwise.is_whole:
+        stepwise = grow(stepwise, model, asked, "both", "raw", n_facts=7)
+    assert stepwise == at_once
+    assert stepwise.curve()[-1].value == pytest.approx(
+        np.mean([one.rank == 1 for one in at_once.asked])
+    )
+    with pytest.raises(UserError, match=r"no \[Y\]"):
+        grow(Growth("[X] is.", 30), model, asked, "both", "raw")

@@ -1,0 +1,154 @@
+"""Mining on sentences small enough to check by eye."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from lama_core.errors import UserError
+from lama_core.probes.prompts.mining import mine, read_sentences, why_dropped
+from lama_core.probes.prompts.parsing import SpacyParser, Word, shortest_path
+from lama_core.types import Fact
+
+
+def _pairs(*pairs: tuple[str, str]) -> list[Fact]:
+    return [Fact(f"{n}", subject, "P1", obj, "TREx") for n, (subject, obj) in enumerate(pairs)]
+
+
+BORN = _pairs(("Barack Obama", "Hawaii"), ("Dante", "Florence"))
+CAPITAL = _pairs(
+    ("France", "Paris"),
+)
+
+
+class HandParser:
+    """The paper's example, parsed by hand: France <- of <- capital <- is -> Paris."""
+
+    heads: ClassVar = {"The": 1, "capital": 4, "of": 1, "France": 2, "is": 4, "Paris": 4, ".": 4}
+
+    def parse(self, words: Sequence[str]) -> tuple[Word, ...]:
+        return tuple(Word(word, self.heads[word], "X") for word in words)
+
+
+def _templates(sentences: list[str], pairs: list[Fact], **options: object) -> list[str]:
+    return [one.prompt.template for one in mine(sentences, pairs, **options).kept]  # type: ignore[arg-type]
+
+
+def test_the_words_in_the_middle_are_the_prompt() -> None:
+    assert _templates(["Barack Obama was born in Hawaii."], BORN) == ["[X] was born in [Y] ."]
+
+
+def test_an_object_that_comes_first_gives_a_prompt_that_begins_with_it() -> None:
+    assert _templates(["Florence, hometown of Dante, is old."], BORN) == ["[Y] , hometown of [X] ."]
+
+
+def test_the_papers_dependency_example_gives_the_papers_prompt() -> None:
+    found = mine(["The capital of France is Paris."], CAPITAL, parser=HandParser())
+    assert [one.prompt.template for one in found.kept] == ["capital of [X] is [Y] ."]
+    assert found.kept[0].methods == ("dependency",)
+    assert found.n_dropped == (("only stop words or punctuation", 1),)  # "[X] is [Y] ."
+
+
+def test_the_most_frequent_prompts_are_kept_in_order() -> None:
+    sentences = ["Dante lived in Florence.", "Barack Obama was born in Hawaii."]
+    sentences += ["Dante was born in Florence."]
+    found = mine(sentences, BORN, n_kept=1)
+    assert [(one.prompt.template, one.count) for one in found.kept] == [
+        ("[X] was born in [Y] .", 2)
+    ]
+    assert found.n_sentences == found.n_matches == 3
+
+
+def test_names_match_as_whole_words_only() -> None:
+    with pytest.raises(UserError, match="None of the 1 sentences"):
+        mine(["Dantes painted Florenceville."], BORN)
+
+
+def test_a_prompt_of_stop_words_or_of_more_than_ten_words_is_dropped() -> None:
+    assert why_dropped("[X] is in the [Y] .") == "only stop words or punctuation"
+    assert why_dropped("[X] , [Y] .") == "only stop words or punctuation"
+    assert why_dropped(f"[X] {'word ' * 10}[Y] .") is None
+    assert why_dropped(f"[X] {'word ' * 11}[Y] .") == "longer than 10 words"
+
+
+def test_placeholders_in_the_text_are_text() -> None:
+    found = _templates(["Dante wrote [Y] and [X] near Florence."], BORN)
+    assert found == ["[X] wrote ( Y ) and ( X ) near [Y] ."]
+
+
+def test_of_two_mentions_the_nearest_counts() -> None:
+    sentence = "Florence is old, and Dante left Florence."
+    assert _templates([sentence], BORN) == ["[X] left [Y] ."]
+
+
+def test_no_pairs_is_refused() -> None:
+    with pytest.raises(UserError, match="no pairs"):
+        mine(["Dante left Florence."], [])
+
+
+def test_without_a_path_the_dependency_method_gives_nothing() -> None:
+    words = (Word("a", 0, "X"), Word("b", 1, "X"))
+    assert shortest_path(words, 0, 1) == ()
+
+
+def test_spacy_itself_finds_the_papers_dependency_prompt(tmp_path: Path) -> None:
+    """By a parser that was trained, in two seconds, on nothing but the example and another."""
+    spacy = pytest.importorskip("spacy")
+    from spacy.training import Example
+    from spacy.util import fix_random_seed
+
+    fix_random_seed(0)
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("morphologizer")
+    pipeline.add_pipe("parser", config={"min_action_freq": 1})
+    lessons = [
+        ("The capital of France is Paris .", [1, 4, 1, 2, 4, 4, 4],
+         "det nsubj prep pobj ROOT attr punct", "DET NOUN ADP PROPN AUX PROPN PUNCT"),
+        ("Dante was born in Florence .", [2, 2, 2, 2, 3, 2],
+         "nsubj aux ROOT prep pobj punct", "PROPN AUX VERB ADP PROPN PUNCT"),
+    ]  # fmt: skip
+    examples = [
+        Example.from_dict(
+            pipeline.make_doc(text),
+            {"heads": heads, "deps": deps.split(), "pos": parts.split()},
+        )
+        for text, heads, deps, parts in lessons
+    ]
+    pipeline.initialize(lambda: examples)
+    for _ in range(30):
+        pipeline.update(examples)
+    pipeline.to_disk(tmp_path / "trained")
+    parser = SpacyParser(str(tmp_path / "trained"))
+    assert [word.pos for word in parser.parse(["Dante", "was", "born"])][:2] == ["PROPN", "AUX"]
+    found = mine(["The capital of France is Paris."], CAPITAL, parser=parser)
+    assert [one.prompt.template for one in found.kept] == ["capital of [X] is [Y] ."]
+    with pytest.raises(UserError, match="not its pipeline 'no_such_pipeline'"):
+        SpacyParser("no_such_pipeline")
+
+
+def test_without_spacy_the_dependency_method_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    with pytest.raises(UserError, match="need spaCy, which is not installed"):
+        SpacyParser()
+
+
+def test_a_text_is_cut_into_sentences(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("Dante was born. He left Florence!\n\nParis is big.\n", encoding="utf-8")
+    assert list(read_sentences(path)) == ["Dante was born.", "He left Florence!", "Paris is big."]
+
+
+@pytest.mark.parametrize("content", [b"a\xff\xfe", b"a\0b"])
+def test_what_is_no_text_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "text.txt"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=r"text\.txt"):
+        list(read_sentences(path))
+
+
+def test_a_text_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="can't be read"):
+        list(read_sentences(tmp_path / "none.txt"))

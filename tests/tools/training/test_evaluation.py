@@ -1,0 +1,110 @@
+"""Evaluation: what counts as right."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from tools.training.evaluate import evaluate_held_out
+from tools.training.facts import (
+    FactRank,
+    RelationScore,
+    evaluate_facts,
+    facts_in_text,
+    mean_score,
+)
+from tools.training.modelling import hidden_logits, load_encoder, load_tokenizer
+from tools.training.tokens import Reading, tokenise_file
+
+
+def test_hidden_logits_are_those_of_the_whole_model(tiny_encoder: Path) -> None:
+    tokenizer, model = load_tokenizer(tiny_encoder), load_encoder(tiny_encoder).eval()
+    encoded = tokenizer(["The city of [MASK] is old.", "[MASK] is great."], padding=True,
+                        return_tensors="pt")  # fmt: skip
+    hidden = encoded["input_ids"] == tokenizer.mask_token_id
+    ours = hidden_logits(model, encoded["input_ids"], encoded["attention_mask"], hidden)
+    whole = model(input_ids=encoded["input_ids"], attention_mask=encoded["attention_mask"]).logits
+    assert torch.allclose(ours, whole[hidden], atol=1e-5)
+
+
+def test_the_same_seed_measures_the_same(tiny_encoder: Path) -> None:
+    tokenizer, model = load_tokenizer(tiny_encoder), load_encoder(tiny_encoder)
+    texts = ["The great city of Paris is the capital of France."] * 8
+    first, second = (evaluate_held_out(model, tokenizer, texts, max_length=24) for _ in range(2))
+    assert first == second
+    assert first.n_hidden == 8 * 2  # 11 tokens each, 15 % of them rounded
+
+
+def test_facts_are_scored_once_each_and_by_their_rank(tiny_encoder: Path, tmp_path: Path) -> None:
+    facts = [("Paris", "France"), ("Paris", "France"), ("Rome", "Italy"), ("Bonn", "Atlantis")]
+    (tmp_path / "TREx").mkdir()
+    (tmp_path / "TREx" / "P36.jsonl").write_text(
+        "".join(json.dumps({"sub_label": s, "obj_label": o}) + "\n" for s, o in facts)
+    )
+    (tmp_path / "relations.jsonl").write_text(
+        json.dumps({"relation": "P36", "template": "[X] is the capital of [Y] ."}) + "\n"
+    )
+    (tmp_path / "common_vocab_cased.txt").write_text("France\nItaly\n")
+    tokenizer, model = load_tokenizer(tiny_encoder), load_encoder(tiny_encoder)
+    found = evaluate_facts(model, tokenizer, tmp_path)
+    (score,) = found.relations
+    assert [(f.subject, f.object) for f in found.facts] == [("Paris", "france"), ("Rome", "italy")]
+    assert (score.relation, score.n_facts, score.n_excluded) == ("P36", 2, 1)
+    assert score.p_at_10 == 1.0  # there are only two candidates
+    assert score.p_at_1 in (0.0, 0.5, 1.0)
+
+
+def test_a_fact_is_stated_where_its_subject_and_object_stand_together() -> None:
+    paris, rome, york = (
+        FactRank("P36", "Paris", "france", 1),
+        FactRank("P36", "Rome", "italy", 1),
+        FactRank("P131", "New York County", "york", 1),
+    )
+    texts = ["PARIS, a city of France.", "Rome.", "Italy.", "New York County is a county."]
+    assert facts_in_text([paris, rome, york], texts) == {paris}
+
+
+def test_the_mean_is_over_relations_not_facts() -> None:
+    scores = [
+        RelationScore("P1", 1000, 0, 0.0, 0.5, 0.2),
+        RelationScore("P2", 10, 0, 1.0, 1.0, 1.0),
+    ]
+    assert mean_score(scores).p_at_1 == 1 / 2
+    assert mean_score(scores).p_at_10 == pytest.approx((0.5 + 1.0) / 2)
+
+
+def test_reading_from_a_later_step_gives_the_batches_of_that_step(
+    tiny_encoder: Path, text_file: Path
+) -> None:
+    tokenizer = load_tokenizer(tiny_encoder)
+    lines = text_file.with_name("lines.txt")
+    lines.write_text(text_file.read_text().replace("\n\n", "\n"))
+    file = tokenise_file(
+        lines, name="text", share=1.0, tokenizer=tokenizer, max_length=24, cache=None
+    )
+    reading = Reading((file,), 128, seed=3, pad_id=tokenizer.pad_token_id, batches_per_chunk=4)
+    whole, later = reading.batches(0), reading.batches(6)
+    for _ in range(6):
+        next(whole)
+    for _ in range(5):
+        assert (next(whole).ids == next(later).ids).all()
+
+
+def test_every_passage_is_read_once_before_any_is_read_twice(
+    tiny_encoder: Path, text_file: Path
+) -> None:
+    tokenizer = load_tokenizer(tiny_encoder)
+    lines = text_file.with_name("lines.txt")
+    lines.write_text(text_file.read_text().replace("\n\n", "\n"))
+    file = tokenise_file(
+        lines, name="text", share=1.0, tokenizer=tokenizer, max_length=24, cache=None
+    )
+    reading = Reading((file,), 128, seed=3, pad_id=tokenizer.pad_token_id, batches_per_chunk=4)
+    batches = reading.batches(0)
+    seen: list[tuple[int, ...]] = []
+    while len(seen) < 120:
+        batch = next(batches)
+        seen += [tuple(r[:n]) for r, n in zip(batch.ids.tolist(), batch.lengths, strict=True)]
+    chunk = reading.passages_per_chunk()[0]
+    assert len(set(seen[: 120 // chunk * chunk])) == 120 // chunk * chunk

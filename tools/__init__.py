@@ -1,0 +1,1 @@
+"""What makes the project's own assets and measures it; the library knows nothing of it."""

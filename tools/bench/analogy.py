@@ -1,0 +1,176 @@
+"""`bench analogy`: the speed of the unsupervised probes beside the bare forward passes.
+
+The workload is what a probe run asks: the four probes of one relation, drawn with one seed, so the
+right pairs' sentences come back in every probe. The limit is the forward passes of the distinct
+sentences alone, on tensors made before, with only the scored positions sent through the vocabulary
+projection. The peer is the usual script: one sentence after the other as the instances come, all of
+its positions projected. All ways are measured in turn, and the median is taken.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lama_core.datasets.base import AnalogyRelation
+from lama_core.probes.analogy.judges import ModelJudge
+from lama_core.probes.analogy.probes import PROBES, Instance, make_probe
+from lama_core.probes.analogy.templates import TEMPLATES, fill
+from tools.bench import BenchRow
+from tools.bench.cloze import CAUSAL, MASKED, medians
+
+REPETITIONS = 3
+N_EACH = 10
+LIMIT = "bare forward passes, scored positions only"
+PEER = "sentence by sentence"
+PAIRS = (
+    ("Paris", "France"), ("Rome", "Italy"), ("Tokyo", "Japan"), ("Kuala Lumpur", "Malaysia"),
+    ("Addis Ababa", "Ethiopia"), ("Ottawa", "Canada"), ("Reykjavik", "Iceland"),
+    ("Tegucigalpa", "Honduras"), ("bird", "flock"), ("unhappy", "unhappily"), ("go", "went"),
+    ("achieve", "achievement"),
+)  # fmt: skip
+
+
+def probe_instances(n_each: int) -> list[Instance]:
+    """Instances of the four probes of one relation, `n_each` of every probe."""
+    relation = AnalogyRelation("bench", "encyclopedic", tuple((a, (b,)) for a, b in PAIRS))
+    return [one for probe in PROBES for one in make_probe(relation, probe, limit=n_each)]
+
+
+def sentences_of(instances: Sequence[Instance]) -> list[str]:
+    """Each instance's two sentences, in their order, repeated ones as often as they come."""
+    template = TEMPLATES["what-to"]
+    return [
+        fill(template, (*one.query, *pair)).text
+        for one in instances
+        for pair in (one.positive, one.negative or one.positive)
+    ]
+
+
+def run(*, repetitions: int = REPETITIONS) -> list[BenchRow]:
+    """The unsupervised probes on the embedded masked model and on a causal one."""
+    from lama_core.models.loader import load_model
+
+    instances = probe_instances(N_EACH)
+    return [
+        _measure("pseudo-perplexity", load_model(MASKED), instances, repetitions),
+        _measure("perplexity", load_model(CAUSAL), instances, repetitions),
+    ]
+
+
+def _measure(what: str, model: Any, instances: Sequence[Instance], repetitions: int) -> BenchRow:
+    masked = model.kind == "masked"
+    every = sentences_of(instances)
+    distinct = list(dict.fromkeys(every))
+
+    def ours() -> None:
+        # A new judge each time: it remembers what it has scored.
+        judge = ModelJudge(model, _no_features, template=TEMPLATES["what-to"], normalise="sum")
+        judge.prefer(instances)
+
+    plain = (plain_masked if masked else plain_causal)(model, every)
+    bare = (bare_masked if masked else bare_causal)(model, distinct)
+    rates = [len(instances) / seconds for seconds in medians((ours, plain, bare), repetitions)]
+    name = f"analogy probes, {what}, {model.name}"
+    return BenchRow(name, "instances/s", rates[0], rates[1], PEER, rates[2], LIMIT)
+
+
+def _no_features(*_: object) -> Any:
+    raise RuntimeError("the benchmark is of the unsupervised probes")
+
+
+def bare_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
+    """A call that sends all masked copies through the model, those of one length together."""
+    import torch
+
+    rows: dict[int, list[tuple[list[int], int]]] = {}
+    for text in texts:
+        body = model.text_ids(text)
+        ids = model.tokenizer(text)["input_ids"]
+        start = (len(ids) - len(body)) // 2
+        for at in range(start, start + len(body)):
+            copy = [*ids[:at], model.tokenizer.mask_token_id, *ids[at + 1 :]]
+            rows.setdefault(len(ids), []).append((copy, at))
+    batches = []
+    for width, copies in rows.items():
+        size = max(1, 2048 // width)
+        for first in range(0, len(copies), size):
+            chunk = copies[first : first + size]
+            where = (torch.arange(len(chunk)), torch.tensor([at for _, at in chunk]))
+            batches.append((where, torch.tensor([ids for ids, _ in chunk])))
+
+    def passes() -> None:
+        for where, ids in batches:
+            model.forward(where, input_ids=ids, attention_mask=torch.ones_like(ids))
+
+    return passes
+
+
+def plain_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
+    """The usual script: one sentence's masked copies at a time, every position projected."""
+    import torch
+
+    def scores() -> None:
+        for text in texts:
+            ids = torch.tensor(model.tokenizer(text)["input_ids"])
+            at = torch.arange(1, len(ids) - 1)
+            copies = ids.repeat(len(at), 1)
+            copies[torch.arange(len(at)), at] = model.tokenizer.mask_token_id
+            with torch.inference_mode():
+                log_probs = model.model(input_ids=copies).logits.log_softmax(-1)
+            log_probs[torch.arange(len(at)), at, ids[at]].sum().item()
+
+    return scores
+
+
+def bare_causal(model: Any, texts: Sequence[str]) -> Callable[[], None]:
+    """A call that sends every shared beginning through once, and then the rests.
+
+    The beginnings of one length go together, as do the sentences that share none.
+    """
+    import torch
+
+    from lama_core.models.sharing import plan_shared
+
+    rows = [model.text_ids(text) for text in texts]
+    by_length: dict[int, list[tuple[int, ...]]] = {}
+    for group in plan_shared(rows):
+        by_length.setdefault(group.n_shared, []).append(group.members)
+    batches = []
+    for shared, groups in by_length.items():
+        members = [number for group in groups for number in group]
+        rest = [rows[number][shared:] for number in members]
+        width = max(map(len, rest))
+        ids = torch.tensor([row + [0] * (width - len(row)) for row in rest])
+        where = (
+            torch.tensor([n for n, row in enumerate(rest) for _ in row[1:]]),
+            torch.tensor([at for row in rest for at in range(len(row) - 1)]),
+        )
+        beginnings = torch.tensor([rows[group[0]][:shared] for group in groups])
+        at = torch.arange(shared)
+        first = (torch.arange(len(groups)).repeat_interleave(shared), at.repeat(len(groups)))
+        owner = torch.tensor([n for n, group in enumerate(groups) for _ in group])
+        batches.append((shared, first, beginnings, owner, where, ids))
+
+    def passes() -> None:
+        for shared, first, beginnings, owner, where, ids in batches:
+            inputs: dict[str, Any] = {}
+            if shared:
+                _, output = model.forward(first, input_ids=beginnings, use_cache=True)
+                output.past_key_values.batch_select_indices(owner)
+                inputs = {"past_key_values": output.past_key_values, "use_cache": True}
+            model.forward(where, input_ids=ids, **inputs)
+
+    return passes
+
+
+def plain_causal(model: Any, texts: Sequence[str]) -> Callable[[], None]:
+    """The usual script: one sentence at a time."""
+    import torch
+
+    def scores() -> None:
+        for text in texts:
+            ids = torch.tensor([model.text_ids(text)])
+            with torch.inference_mode():
+                log_probs = model.model(input_ids=ids).logits[0, :-1].log_softmax(-1)
+            log_probs.gather(1, ids[0, 1:, None]).sum().item()
+
+    return scores

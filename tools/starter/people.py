@@ -1,0 +1,210 @@
+"""Facts about people: from the hand-written list and from WordNet's entries of people.
+
+A WordNet gloss reads "French novelist who ... (1804-1876)" or "United States physicist (born in
+Germany) (1879-1955)": nationality, profession, country of birth and years are taken from there,
+under rules that leave out what the gloss doesn't settle.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tools.starter import hand, wordnet
+from tools.starter.model import Stated, order_key
+from tools.starter.wordnet import INSTANCE_OF, Nouns, Synset
+
+PEOPLE = "18"
+
+COUNTRY_OF_ADJECTIVE = {
+    "French": "France", "German": "Germany", "Italian": "Italy", "Russian": "Russia",
+    "Spanish": "Spain", "Swedish": "Sweden", "Danish": "Denmark", "Norwegian": "Norway",
+    "Swiss": "Switzerland", "Canadian": "Canada", "Japanese": "Japan", "Australian": "Australia",
+    "Chinese": "China", "Belgian": "Belgium", "Hungarian": "Hungary", "Israeli": "Israel",
+    "Mexican": "Mexico", "Finnish": "Finland", "Cuban": "Cuba", "Portuguese": "Portugal",
+    "Dutch": "Netherlands", "Egyptian": "Egypt", "Brazilian": "Brazil",
+    "Chilean": "Chile", "Austrian": "Austria", "Indonesian": "Indonesia",
+}  # fmt: skip
+# A citizen in today's sense: earlier states differ too much from those of the same name.
+FIRST_YEAR_OF_CITIZENS = 1830
+# Who outlived it was a citizen of the Soviet Union, or of the country of exile.
+LAST_YEAR_OF_RUSSIA = 1922
+
+LANGUAGE_OF_ADJECTIVE = {
+    "English": "English", "British": "English", "Scottish": "English",
+    "United States": "English", "American": "English", "French": "French", "German": "German",
+    "Italian": "Italian", "Russian": "Russian", "Spanish": "Spanish", "Roman": "Latin",
+    "Greek": "Greek", "Athenian": "Greek", "Japanese": "Japanese", "Polish": "Polish",
+    "Danish": "Danish", "Norwegian": "Norwegian", "Swedish": "Swedish", "Portuguese": "Portuguese",
+    "Mexican": "Spanish", "Chilean": "Spanish", "Cuban": "Spanish", "Brazilian": "Portuguese",
+    "Chinese": "Chinese", "Austrian": "German", "Hungarian": "Hungarian", "Dutch": "Dutch",
+}  # fmt: skip
+WRITERS = {"writer", "poet", "dramatist", "novelist", "journalist", "essayist", "historian"}
+# Scholars of these lands wrote in Latin before; writers of the Middle Ages often did.
+FIRST_YEAR_OF_WRITERS = 1550
+ANCIENT_ADJECTIVES = {"Roman", "Greek", "Athenian"}
+
+FIELD_OF_PROFESSION = {
+    "physicist": "physics", "nuclear physicist": "physics", "chemist": "chemistry",
+    "mathematician": "mathematics", "astronomer": "astronomy", "botanist": "botany",
+    "economist": "economics", "philosopher": "philosophy", "psychologist": "psychology",
+    "anthropologist": "anthropology", "linguist": "linguistics", "biologist": "biology",
+    "geologist": "geology", "sociologist": "sociology", "theologian": "theology",
+    "archaeologist": "archaeology", "architect": "architecture", "sculptor": "sculpture",
+    "geneticist": "genetics", "physiologist": "physiology", "surgeon": "surgery",
+    "historian": "history", "biochemist": "biochemistry",
+}  # fmt: skip
+
+PROFESSIONS = {
+    "writer", "poet", "composer", "statesman", "philosopher", "painter", "physicist", "chemist",
+    "actor", "architect", "mathematician", "actress", "theologian", "inventor", "astronomer",
+    "historian", "explorer", "singer", "sculptor", "economist", "dancer", "industrialist",
+    "politician", "educator", "choreographer", "navigator", "psychologist", "diplomat", "pianist",
+    "comedian", "engineer", "anthropologist", "conductor", "journalist", "naturalist",
+    "publisher", "philanthropist", "businessman", "novelist", "songwriter", "botanist",
+    "violinist", "linguist", "missionary", "sociologist", "cartoonist", "biologist", "aviator",
+    "lawyer", "surgeon", "golfer", "organist", "photographer", "astronaut", "archaeologist",
+    "psychiatrist", "geologist", "jurist", "illustrator", "lyricist", "general", "guitarist",
+    "soprano", "tenor", "swimmer", "librarian", "banker", "critic", "physician", "physiologist",
+}  # fmt: skip
+PROFESSION_OF_LEMMA = {
+    "film maker": "director", "dramatist": "playwright", "doctor": "physician",
+    "tennis player": "", "nuclear physicist": "physicist", "ballplayer": "",
+}  # fmt: skip
+POSITION_OF_LEMMA = {
+    "President of the United States": "president", "pope": "pope", "King of England": "king",
+    "King of France": "king", "king": "king", "queen": "queen", "Roman Emperor": "emperor",
+    "Holy Roman Emperor": "emperor", "emperor": "emperor", "bishop": "bishop", "tsar": "tsar",
+    "czar": "tsar", "archbishop": "archbishop", "pharaoh": "pharaoh", "sultan": "sultan",
+    "cardinal": "cardinal", "senator": "senator", "ambassador": "ambassador",
+    "Pharaoh": "pharaoh", "Prime Minister": "", "dictator": "dictator", "King of Great Britain":
+    "king", "general": "general", "admiral": "admiral", "saint": "",
+    "chief justice": "judge",
+}  # fmt: skip
+
+TITLES = {
+    "Sir",
+    "Lord",
+    "Saint",
+    "St.",
+    "Count",
+    "Baron",
+    "Baroness",
+    "Dr.",
+    "President",
+    "Dame",
+    "Mother",
+}
+# Half names and slips of WordNet's.
+NICKNAMES = {"Din Land", "Jaun Gris", "Citizen Genet", "Marshal Saxe", "Herb Simon", "Ray Cattell"}
+
+_YEARS = re.compile(r"\((\d{4})-(\d{4})\)$|\(born in (\d{4})\)$")
+_BORN_IN = re.compile(r"\(born in ([A-Z][a-z]+)\)")
+_ADJECTIVE = re.compile(r"^(United States|[A-Z][a-z]+) [a-z]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A person of WordNet: the full name and what the gloss settles."""
+
+    name: str
+    synset: Synset
+    adjective: str
+    born: int | None
+    died: int | None
+    country_of_birth: str
+
+    @property
+    def alone(self) -> bool:
+        """Whether the gloss names no second country."""
+        return "born in" not in re.sub(r"\(born in \d{4}\)", "", self.synset.gloss)
+
+
+def facts(nouns: Nouns) -> Iterator[Stated]:
+    """Facts about people, of every relation they give; not yet limited in number."""
+    yield from _from_hand()
+    entries = [entry for synset in nouns.synsets.values() if (entry := _entry(nouns, synset))]
+    names = [entry.name for entry in entries]
+    # WordNet's country beside the city would be a second answer, at times a state gone since.
+    listed = {person.name for person in hand.people() if person.birthplace}
+    # Two people of one name can't be told apart in a query.
+    for entry in entries:
+        if names.count(entry.name) == 1:
+            for relation, obj in _relations(nouns, entry):
+                if relation != "P19" or entry.name not in listed:
+                    yield Stated(relation, entry.name, obj, wordnet.ORIGIN)
+
+
+def _from_hand() -> Iterator[Stated]:
+    for person in hand.people():
+        # Half of the people go to each of the two sources that ask for places of birth and death.
+        of_google = int(order_key("person", person.name)[:8], 16) % 2 == 0
+        if person.born:
+            yield Stated("date_of_birth", person.name, person.born, hand.ORIGIN)
+        if person.birthplace:
+            relation = "place_of_birth" if of_google else "P19"
+            yield Stated(relation, person.name, person.birthplace, hand.ORIGIN)
+        if person.deathplace:
+            relation = "place_of_death" if of_google else "P20"
+            yield Stated(relation, person.name, person.deathplace, hand.ORIGIN)
+
+
+def _entry(nouns: Nouns, synset: Synset) -> _Entry | None:
+    if synset.category != PEOPLE or not nouns.targets(synset, INSTANCE_OF):
+        return None
+    surname, *others = synset.words
+    full = [name for name in others if _is_full_name(name, surname)]
+    if full:
+        name = min(full, key=lambda name: name.count(" "))
+    elif " " in surname or nouns.is_first_sense(surname, synset):
+        name = surname
+    else:
+        return None
+    years = _YEARS.search(synset.gloss)
+    born = int(years[1] or years[3]) if years else None
+    died = int(years[2]) if years and years[2] else None
+    adjective = _ADJECTIVE.match(synset.gloss)
+    country = _BORN_IN.search(synset.gloss)
+    return _Entry(
+        name,
+        synset,
+        adjective[1] if adjective else "",
+        born,
+        died,
+        country[1] if country else "",
+    )
+
+
+def _is_full_name(name: str, surname: str) -> bool:
+    """Whether `name` is first names and surname, no title and no half of one ("van Beethoven")."""
+    first = name.split(" ")[0]
+    usable = first[0].isupper() and first not in TITLES and name not in NICKNAMES
+    return usable and name.endswith(" " + surname) and name.count(" ") <= 3
+
+
+def _relations(nouns: Nouns, entry: _Entry) -> Iterator[tuple[str, str]]:
+    lemmas = {kind.words[0] for kind in nouns.targets(entry.synset, INSTANCE_OF)}
+    for lemma in sorted(lemmas):
+        profession = PROFESSION_OF_LEMMA.get(lemma, lemma if lemma in PROFESSIONS else "")
+        if profession:
+            yield "P106", profession
+        if lemma in FIELD_OF_PROFESSION:
+            yield "P101", FIELD_OF_PROFESSION[lemma]
+        position = POSITION_OF_LEMMA.get(lemma, "")
+        if position and position not in entry.name.lower():
+            yield "P39", position
+    if " " not in entry.name:
+        return
+    if entry.born:
+        yield "date_of_birth", str(entry.born)
+    if entry.country_of_birth and entry.country_of_birth not in ("America", "Britain"):
+        yield "P19", entry.country_of_birth
+    if entry.alone and entry.born and entry.born >= FIRST_YEAR_OF_CITIZENS:
+        country = COUNTRY_OF_ADJECTIVE.get(entry.adjective)
+        soviet = country == "Russia" and not (entry.died and entry.died <= LAST_YEAR_OF_RUSSIA)
+        if country and not soviet:
+            yield "P27", country
+    recent = entry.born is not None and entry.born >= FIRST_YEAR_OF_WRITERS
+    if lemmas & WRITERS and entry.alone and (recent or entry.adjective in ANCIENT_ADJECTIVES):
+        language = LANGUAGE_OF_ADJECTIVE.get(entry.adjective)
+        if language:
+            yield "P1412", language

@@ -1,0 +1,97 @@
+"""The model card: what a model was made from, how, and what was measured, as Markdown."""
+
+from collections.abc import Mapping, Sequence
+
+from tools.training.corpus import Corpus
+from tools.training.evaluate import HeldOut
+from tools.training.facts import RelationScore
+from tools.training.train import Settings
+
+_STATED = {True: "may be stated in the training text", False: "aren't stated there"}
+
+
+def make_card(
+    *,
+    name: str,
+    base: str,
+    settings: Settings,
+    corpus: Corpus,
+    held_out: Mapping[str, HeldOut],
+    relations: Sequence[RelationScore],
+    by_corpus: Sequence[tuple[bool, int, float]],
+    answers: Mapping[str, Sequence[str]],
+) -> str:
+    """The card's text; sections without figures are left out."""
+    parts = [
+        f"# {name}",
+        f"A masked language model: the encoder {base} with a new masked-LM head, both trained "
+        "with the masked-LM loss. It loads with `AutoModelForMaskedLM.from_pretrained`.",
+        "## Recipe",
+        _recipe(settings),
+        "## Corpus",
+        _table(
+            ["source", "licence", "share", "passages", "words", "held out"],
+            [
+                [s.title, s.licence, f"{100 * s.share:.1f} %", f"{s.n_passages:,}",
+                 f"{s.n_words:,}", f"{s.n_held_out:,}"]
+                for s in corpus.summary
+            ],
+        ),
+        f"SHA-256 of the training text: `{corpus.digest}`.",
+    ]  # fmt: skip
+    if held_out:
+        parts += [
+            "## Held-out text",
+            "15 % of the tokens, all alike, replaced by [MASK]; loss is the mean cross-entropy in "
+            "natural logarithms.",
+            _table(
+                ["text", "loss", "accuracy", "hidden tokens"],
+                [
+                    [text, f"{s.loss:.3f}", f"{s.accuracy:.3f}", f"{s.n_hidden:,}"]
+                    for text, s in held_out.items()
+                ],
+            ),
+        ]
+    if relations:
+        parts += [
+            "## Facts",
+            "P@k in percent with LAMA's templates on its T-REx facts; candidates are the common "
+            "vocabulary in lower case, other valid objects are not removed.",
+            _table(
+                ["relation", "facts", "excluded", "P@1", "P@10"],
+                [
+                    [s.relation, f"{s.n_facts:,}", f"{s.n_excluded:,}",
+                     f"{100 * s.p_at_1:.1f}", f"{100 * s.p_at_10:.1f}"]
+                    for s in relations
+                ],
+            ),
+        ]  # fmt: skip
+        parts += [
+            f"Of these facts, {n:,} {_STATED[stated]} (subject and object in one passage); P@1 on "
+            f"them is {100 * p_at_1:.1f}."
+            for stated, n, p_at_1 in by_corpus
+        ]
+    parts += [
+        "## Answers",
+        _table(["text", "best five"], [[text, ", ".join(best)] for text, best in answers.items()]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _recipe(s: Settings) -> str:
+    m = s.masking
+    return (
+        f"{s.steps:,} steps of about {s.tokens_per_batch:,} tokens, passages of at most "
+        f"{s.max_length} tokens, seed {s.seed}, {s.precision}. AdamW (betas 0.9 and 0.98, weight "
+        f"decay {s.weight_decay:g}, gradient norm at most {s.clip_norm:g}), peak rate "
+        f"{s.learning_rate:g} for the encoder and {s.head_learning_rate:g} for the head, rising "
+        f"over {s.warmup_steps:,} steps, falling linearly to 0 over the last {s.decay_steps:,}; "
+        f"dropout {s.dropout:g}. {100 * m.rate:.0f} % of the tokens hidden, by whole words in "
+        f"{100 * m.whole_word_share:.0f} % of the passages; weights of function words, content "
+        f"words and names {m.weights[0]:g}, {m.weights[1]:g} and {m.weights[2]:g}."
+    )
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(str(c).replace('|', '/') for c in line)} |" for line in lines)

@@ -1,0 +1,129 @@
+"""What the trained model makes of text: held-out masked accuracy, and fixed questions.
+
+15 % of the tokens of the held-out text, all alike, are replaced by [MASK] and predicted from the
+rest.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tools.training.corpus import read_lines
+from tools.training.masking import draw_uniform_mask
+from tools.training.modelling import hidden_logits
+
+EVALUATION_RATE = 0.15
+EVALUATION_SEED = 20_000
+QUESTIONS = (
+    "Tokyo is the capital of [MASK].",
+    "The Nile is a river in [MASK].",
+    "Einstein was a [MASK] who developed the theory of relativity.",
+    "Paris is the capital of [MASK].",
+    "Dante was born in [MASK].",
+    "The native language of Victor Hugo is [MASK].",
+    "The Beatles play [MASK] music.",
+    "A dog is a kind of [MASK].",
+    "The opposite of hot is [MASK].",
+    "The theory of relativity was developed by [MASK].",
+)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """loss: mean cross-entropy, natural log. accuracy: part of the hidden tokens found."""
+
+    n_hidden: int
+    loss: float
+    accuracy: float
+
+
+def evaluate_held_out(
+    model: Any,
+    tokenizer: Any,
+    passages: list[str],
+    *,
+    max_length: int,
+    batch_size: int = 64,
+    seed: int = EVALUATION_SEED,
+) -> HeldOut:
+    """Loss and accuracy on hidden tokens of the passages. The same seed hides the same tokens.
+
+    Passages of fewer than three tokens are left out.
+    """
+    encoded = tokenizer(passages, truncation=True, max_length=max_length)["input_ids"]
+    rows = sorted((ids for ids in encoded if len(ids) >= 5), key=len)
+    total_loss, n_right, n_hidden = 0.0, 0, 0
+    model.eval()
+    with torch.inference_mode():
+        for start in range(0, len(rows), batch_size):
+            ids, lengths = padded(rows[start : start + batch_size], tokenizer.pad_token_id)
+            rng = np.random.default_rng([seed, start])
+            hidden = torch.from_numpy(
+                draw_uniform_mask(lengths, ids.shape[1], EVALUATION_RATE, rng)
+            )
+            targets = torch.from_numpy(ids)
+            mask = torch.from_numpy(np.arange(ids.shape[1])[None] < lengths[:, None]).long()
+            inputs = targets.masked_fill(hidden, tokenizer.mask_token_id)
+            logits = hidden_logits(model, inputs, mask, hidden).float()
+            gold = targets[hidden]
+            loss = torch.nn.functional.cross_entropy(logits, gold, reduction="sum")
+            total_loss += float(loss)
+            n_right += int((logits.argmax(-1) == gold).sum())
+            n_hidden += len(gold)
+    return HeldOut(n_hidden, total_loss / n_hidden, n_right / n_hidden)
+
+
+def evaluate_files(
+    model: Any,
+    tokenizer: Any,
+    files: Iterable[tuple[str, Path]],
+    *,
+    max_length: int,
+    limit: int | None = None,
+) -> dict[str, HeldOut]:
+    """Held-out scores of each file, and of all together under `all`.
+
+    limit: take at most so many passages of each, evenly spread.
+    """
+    found: dict[str, list[str]] = {}
+    for name, path in files:
+        lines = read_lines(path)
+        step = 1 if limit is None else max(1, len(lines) // limit)
+        found[name] = lines[::step]
+    scores = {
+        name: evaluate_held_out(model, tokenizer, lines, max_length=max_length)
+        for name, lines in found.items()
+    }
+    n = sum(score.n_hidden for score in scores.values())
+    scores["all"] = HeldOut(
+        n,
+        sum(s.loss * s.n_hidden for s in scores.values()) / n,
+        sum(s.accuracy * s.n_hidden for s in scores.values()) / n,
+    )
+    return scores
+
+
+def answer(model: Any, tokenizer: Any, text: str, *, top_k: int = 5) -> list[str]:
+    """The best tokens for the text's one blank, best first."""
+    encoded = tokenizer(text, return_tensors="pt")
+    hidden = encoded["input_ids"] == tokenizer.mask_token_id
+    model.eval()
+    with torch.inference_mode():
+        logits = hidden_logits(model, encoded["input_ids"], encoded["attention_mask"], hidden)
+    return tokenizer.convert_ids_to_tokens(logits[0].topk(top_k).indices.tolist())
+
+
+def padded(
+    rows: list[list[int]], pad_id: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The rows as one array, int64 [row, position], filled up with `pad_id`; and their lengths."""
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    ids = np.full((len(rows), int(lengths.max())), pad_id, dtype=np.int64)
+    for number, row in enumerate(rows):
+        ids[number, : len(row)] = row
+    return ids, lengths

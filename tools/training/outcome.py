@@ -1,0 +1,156 @@
+"""The recipe from end to end: prepare, train, measure, export, write the model's card."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from lama_core.errors import UserError
+from lama_core.metrics.counts import COUNTS_FILE
+from tools.training.card import make_card
+from tools.training.corpus import Corpus, read_lines
+from tools.training.evaluate import QUESTIONS, HeldOut, answer, evaluate_files
+from tools.training.export import export_model, round_to_stored
+from tools.training.facts import (
+    FactRank,
+    RelationScore,
+    evaluate_facts,
+    facts_in_text,
+    mean_score,
+)
+from tools.training.recipe import prepare
+from tools.training.train import Progress, Settings, train
+
+OUTCOME_FILE = "evaluation.json"
+CARD_FILE = "README.md"
+
+
+@dataclass(frozen=True)
+class SharedFacts:
+    """P@1 over all facts of a kind: those that the corpus states, or those that it doesn't."""
+
+    stated: bool
+    n_facts: int
+    p_at_1: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a finished run gave.
+
+    held_out: by corpus file, and `all`; empty when nothing was held out. relations: P@k by
+    relation, their mean last; empty without facts. by_corpus: P@1 over the facts that the corpus
+    states (subject and object in one passage), and over the others. answers: to the fixed
+    questions.
+    """
+
+    folder: Path
+    settings: Settings
+    held_out: dict[str, HeldOut]
+    relations: tuple[RelationScore, ...]
+    by_corpus: tuple[SharedFacts, ...]
+    answers: dict[str, list[str]]
+
+    def to_json(self) -> dict[str, Any]:
+        """The outcome as plain values; P@ values are between 0 and 1."""
+        return asdict(self) | {"folder": str(self.folder)}
+
+
+def run_recipe(
+    settings: Settings,
+    *,
+    encoder: Path | None,
+    corpus_files: list[Path],
+    run_folder: Path,
+    out: Path,
+    facts: Path | None,
+    checkpoint_seconds: float = 240.0,
+    report: Callable[[str], None] = lambda line: None,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> Outcome:
+    """Train as the settings say, resuming what `run_folder` holds, and export to `out`.
+
+    Raises UserError for an input that can't be used, before anything is trained.
+    """
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out} is a file: name a folder for the model")
+    if facts is not None and not (facts / "relations.jsonl").exists():
+        raise UserError(f"{facts} holds no relations.jsonl: name a folder in LAMA's layout")
+    ready = prepare(
+        settings, encoder=encoder, corpus_files=corpus_files, folder=run_folder, report=report
+    )
+    train(
+        ready.model,
+        ready.reading,
+        settings,
+        mask_id=ready.tokenizer.mask_token_id,
+        folder=run_folder,
+        corpus_digest=ready.corpus.digest,
+        checkpoint_seconds=checkpoint_seconds,
+        on_progress=on_progress,
+    )
+    round_to_stored(ready.model)
+    report("measuring")
+    outcome = measure(ready.model, ready.tokenizer, ready.corpus, settings, out=out, facts=facts)
+    report("exporting")
+    export_model(ready.model, ready.tokenizer, out, counts=run_folder / "corpus" / COUNTS_FILE)
+    write_outcome(outcome, ready.corpus, encoder)
+    return outcome
+
+
+def measure(
+    model: Any,
+    tokenizer: Any,
+    corpus: Corpus,
+    settings: Settings,
+    *,
+    out: Path,
+    facts: Path | None,
+) -> Outcome:
+    """Held-out scores, P@k on the facts, and answers to the fixed questions."""
+    held_out = {}
+    if corpus.held_out:
+        held_out = evaluate_files(model, tokenizer, corpus.held_out, max_length=settings.max_length)
+    scores = evaluate_facts(model, tokenizer, facts) if facts else None
+    return Outcome(
+        folder=out,
+        settings=settings,
+        held_out=held_out,
+        relations=(*scores.relations, mean_score(scores.relations)) if scores else (),
+        by_corpus=_by_corpus(scores.facts, corpus) if scores else (),
+        answers={
+            text: answer(model, tokenizer, text.replace("[MASK]", tokenizer.mask_token))
+            for text in QUESTIONS
+        },
+    )
+
+
+def _by_corpus(facts: tuple[FactRank, ...], corpus: Corpus) -> tuple[SharedFacts, ...]:
+    texts = (line for _, _, path in corpus.train for line in read_lines(path))
+    stated = facts_in_text(facts, texts)
+    groups = [(True, list(stated)), (False, [fact for fact in facts if fact not in stated])]
+    return tuple(
+        SharedFacts(flag, len(group), sum(f.rank == 1 for f in group) / len(group))
+        for flag, group in groups
+        if group
+    )
+
+
+def write_outcome(outcome: Outcome, corpus: Corpus, encoder: Path | None) -> None:
+    """The figures and the card, beside the model."""
+    figures = outcome.to_json() | {"corpus": [asdict(source) for source in corpus.summary]}
+    figures.pop("folder")
+    text = json.dumps(figures, ensure_ascii=False, indent=1)
+    (outcome.folder / OUTCOME_FILE).write_text(text + "\n", encoding="utf-8")
+    card = make_card(
+        name=outcome.folder.name,
+        base=str(encoder) if encoder else "all-MiniLM-L6-v2 (Apache-2.0)",
+        settings=outcome.settings,
+        corpus=corpus,
+        held_out=outcome.held_out,
+        relations=outcome.relations,
+        by_corpus=[(s.stated, s.n_facts, s.p_at_1) for s in outcome.by_corpus],
+        answers=outcome.answers,
+    )
+    (outcome.folder / CARD_FILE).write_text(card, encoding="utf-8")

@@ -1,0 +1,75 @@
+"""The whole way from names of sources to a trained model: corpus, tokens, training."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tools.training.catalog import ENCODER, ENCODER_FOLDER
+from tools.training.corpus import Corpus, build_corpus, corpus_from_files
+from tools.training.fetch import member_file
+from tools.training.modelling import load_encoder, load_tokenizer
+from tools.training.tokens import Reading, tokenise_file
+from tools.training.train import Settings
+
+ENCODER_FILES = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Everything that training needs."""
+
+    model: torch.nn.Module
+    tokenizer: Any
+    corpus: Corpus
+    reading: Reading
+
+
+def default_encoder() -> Path:
+    """Folder with the encoder that the embedded model starts from, fetched when it isn't here."""
+    files = [member_file(ENCODER, f"{ENCODER_FOLDER}/{name}") for name in ENCODER_FILES]
+    return files[0].parent
+
+
+def prepare(
+    settings: Settings,
+    *,
+    encoder: Path | None,
+    corpus_files: list[Path],
+    folder: Path,
+    report: Report = lambda line: None,
+) -> Ready:
+    """Build the corpus, tokenise it, and load the encoder with a head drawn by the seed.
+
+    folder: of the run; the corpus goes to `corpus` under it and its tokens to `tokens`.
+    Raises UserError for an encoder or a corpus file that can't be used.
+    """
+    source = encoder or default_encoder()
+    tokenizer = load_tokenizer(source)
+    torch.manual_seed(settings.seed)
+    model = load_encoder(source)
+    if corpus_files:
+        corpus = corpus_from_files(corpus_files, folder / "corpus")
+    else:
+        corpus = build_corpus(folder / "corpus", report=report)
+    files = []
+    for name, share, path in corpus.train:
+        report(f"tokens: {name}")
+        files.append(
+            tokenise_file(
+                path,
+                name=name,
+                share=share,
+                tokenizer=tokenizer,
+                max_length=settings.max_length,
+                cache=folder / "tokens",
+            )
+        )
+    reading = Reading(
+        tuple(files), settings.tokens_per_batch, settings.seed, tokenizer.pad_token_id
+    )
+    return Ready(model, tokenizer, corpus, reading)

@@ -1,0 +1,259 @@
+"""Training with the masked-LM loss: the mean cross-entropy at the hidden positions.
+
+Everything random is a function of the seed and the step (order, masks, dropout), so a run that is
+stopped and resumed goes on exactly as if it had not been.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from lama_core.errors import UserError
+from tools.training.checkpoints import (
+    Checkpoint,
+    find_checkpoints,
+    load_checkpoint,
+    save_checkpoint,
+)
+from tools.training.masking import MaskingPlan, draw_mask
+from tools.training.modelling import HEADS, hidden_logits
+from tools.training.tokens import Batch, Reading
+
+LOG_EVERY = 50
+LOG_FILE = "log.jsonl"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What defines a run: with the same corpus, encoder and settings it gives the same weights.
+
+    learning_rate: of the encoder, at its peak. head_learning_rate: of the new head, tied
+    embeddings excepted. The rate rises from 0 in `warmup_steps`, stays, and in the last
+    `decay_steps` falls linearly to 0; so a run can be made shorter or longer as long as its decay
+    hasn't begun. precision: bf16 (autocast, weights stay float32) or fp32.
+    """
+
+    steps: int
+    seed: int = 0
+    tokens_per_batch: int = 2048
+    max_length: int = 64
+    learning_rate: float = 5e-4
+    head_learning_rate: float = 1e-3
+    warmup_steps: int = 200
+    decay_steps: int = 2500
+    weight_decay: float = 0.01
+    clip_norm: float = 1.0
+    dropout: float = 0.0
+    masking: MaskingPlan = field(default_factory=MaskingPlan)
+    precision: str = "bf16"
+    threads: int = 2
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One report of a run. loss: mean over the steps since the last one. seconds_left: estimate."""
+
+    step: int
+    steps: int
+    loss: float
+    tokens_per_second: float
+    seconds_left: float
+
+
+@dataclass(frozen=True)
+class Trained:
+    """losses: loss of every step of this call. first_step: where it began, 0 unless resumed."""
+
+    first_step: int
+    losses: tuple[float, ...]
+
+
+def train(
+    model: torch.nn.Module,
+    reading: Reading,
+    settings: Settings,
+    *,
+    mask_id: int,
+    folder: Path,
+    corpus_digest: str,
+    checkpoint_seconds: float = 240.0,
+    stop_after: int | None = None,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+    on_checkpoint: Callable[[Path, int], None] = lambda path, step: None,
+) -> Trained:
+    """Train the model in place, resuming from the newest checkpoint in `folder`.
+
+    stop_after: end this call after so many steps and write a checkpoint, as a kill would after
+    one. Raises UserError when the checkpoint is of other settings, or the disk is full.
+    """
+    torch.set_num_threads(settings.threads)
+    _set_dropout(model, settings.dropout)
+    optimizer = _make_optimizer(model, settings)
+    signature = _signature(settings, corpus_digest)
+    start = _resume(folder, model, optimizer, signature, settings)
+    last = settings.steps if stop_after is None else min(settings.steps, start + stop_after)
+    batches = reading.batches(start)
+    losses: list[float] = []
+    clock = _Clock(folder / LOG_FILE, settings.steps, on_progress)
+    written = time.monotonic()
+    model.train()
+    for step in range(start, last):
+        batch = next(batches)
+        losses.append(_step(model, optimizer, batch, settings, step, mask_id))
+        clock.tick(step + 1, losses[-1], int(batch.lengths.sum()), is_last=step + 1 == last)
+        due = time.monotonic() - written > checkpoint_seconds
+        if due or step + 1 == last:
+            path = save_checkpoint(folder, Checkpoint(step + 1, signature), model, optimizer)
+            on_checkpoint(path, step + 1)
+            written = time.monotonic()
+    return Trained(start, tuple(losses))
+
+
+def learning_rate_factor(step: int, settings: Settings) -> float:
+    """Factor on the peak rate: rises over the warm-up, stays, falls linearly to 0 at the end.
+
+    Where a run is too short for both, they are shortened alike.
+    """
+    scale = min(1.0, settings.steps / (settings.warmup_steps + settings.decay_steps))
+    rising = (step + 1) / max(1.0, settings.warmup_steps * scale)
+    falling = (settings.steps - step) / max(1.0, settings.decay_steps * scale)
+    return max(0.0, min(1.0, rising, falling))
+
+
+def _step(
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    batch: Batch,
+    settings: Settings,
+    step: int,
+    mask_id: int,
+) -> float:
+    rng = np.random.default_rng([settings.seed, 3, step])
+    torch.manual_seed(settings.seed * 1_000_003 + step)  # dropout
+    hidden = torch.from_numpy(draw_mask(batch.flags, batch.lengths, settings.masking, rng))
+    ids = torch.from_numpy(batch.ids)
+    factor = learning_rate_factor(step, settings)
+    for group in optimizer.param_groups:
+        group["lr"] = group["peak"] * factor
+    with autocast(settings.precision):
+        logits = hidden_logits(
+            model, ids.masked_fill(hidden, mask_id), attention_mask(batch), hidden
+        )
+        loss = torch.nn.functional.cross_entropy(logits.float(), ids[hidden])
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm, foreach=True)
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return float(loss.detach())
+
+
+def attention_mask(batch: Batch) -> torch.Tensor | None:
+    """int64 [passage, position], 1 where there is a token; None when nothing is padded."""
+    width = batch.ids.shape[1]
+    if int(batch.lengths.min()) == width:
+        return None
+    return torch.from_numpy((np.arange(width)[None, :] < batch.lengths[:, None]).astype(np.int64))
+
+
+def autocast(precision: str) -> AbstractContextManager[Any]:
+    """The context in which the model computes, for `bf16` or `fp32`."""
+    return torch.autocast("cpu", dtype=torch.bfloat16) if precision == "bf16" else nullcontext()
+
+
+def _set_dropout(model: torch.nn.Module, rate: float) -> None:
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = rate
+        elif hasattr(module, "dropout_prob"):  # attention keeps its own rate as a number
+            module.dropout_prob = rate  # type: ignore[assignment]
+
+
+def _make_optimizer(model: torch.nn.Module, settings: Settings) -> torch.optim.Optimizer:
+    groups: dict[tuple[bool, bool], list[torch.nn.Parameter]] = {}
+    for name, value in model.named_parameters():
+        in_head = name.split(".")[0] in HEADS
+        groups.setdefault((in_head, value.ndim > 1), []).append(value)
+    return torch.optim.AdamW(
+        [
+            {
+                "params": values,
+                "peak": settings.head_learning_rate if in_head else settings.learning_rate,
+                "weight_decay": settings.weight_decay if decays else 0.0,
+            }
+            for (in_head, decays), values in groups.items()
+        ],
+        lr=settings.learning_rate,
+        betas=(0.9, 0.98),
+        eps=1e-6,
+        fused=True,
+    )
+
+
+def _signature(settings: Settings, corpus_digest: str) -> dict[str, object]:
+    stored: dict[str, object] = json.loads(json.dumps(asdict(settings)))
+    stored.pop("threads")
+    return stored | {"corpus": corpus_digest}
+
+
+def _resume(
+    folder: Path,
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    signature: dict[str, object],
+    settings: Settings,
+) -> int:
+    found = find_checkpoints(folder)
+    if not found:
+        return 0
+    checkpoint = load_checkpoint(found[-1], model, optimizer)
+    changed = [k for k, v in signature.items() if checkpoint.settings.get(k) != v]
+    planned = checkpoint.settings.get("steps")
+    # Until either plan's decay begins, both plans take the very same steps.
+    if (
+        changed == ["steps"]
+        and isinstance(planned, int)
+        and checkpoint.step <= min(planned, settings.steps) - settings.decay_steps
+    ):
+        changed = []
+    if changed:
+        raise UserError(
+            f"the checkpoint {found[-1]} was made with other settings ({', '.join(changed)}): name "
+            "another output folder, or remove it"
+        )
+    return checkpoint.step
+
+
+class _Clock:
+    """Reports and logs every LOG_EVERY steps."""
+
+    def __init__(self, log: Path, steps: int, on_progress: Callable[[Progress], None]) -> None:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        self._log, self._steps, self._report = log, steps, on_progress
+        self._losses: list[float] = []
+        self._tokens = 0
+        self._since = time.monotonic()
+
+    def tick(self, step: int, loss: float, n_tokens: int, *, is_last: bool) -> None:
+        self._losses.append(loss)
+        self._tokens += n_tokens
+        if step % LOG_EVERY and not is_last:
+            return
+        seconds = max(1e-9, time.monotonic() - self._since)
+        progress = Progress(
+            step=step,
+            steps=self._steps,
+            loss=sum(self._losses) / len(self._losses),
+            tokens_per_second=self._tokens / seconds,
+            seconds_left=(self._steps - step) * seconds / len(self._losses),
+        )
+        with self._log.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(asdict(progress)) + "\n")
+        self._report(progress)
+        self._losses, self._tokens, self._since = [], 0, time.monotonic()
