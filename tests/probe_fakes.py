@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lama_core.candidates.lists import Columns, Place
+from lama_core.candidates.columns import Columns
+from lama_core.candidates.spelling import Place
 from lama_core.models.base import Context, Encoded, Kind, Scores, WordScore
 from lama_core.types import Query
 

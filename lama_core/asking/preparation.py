@@ -13,17 +13,20 @@ from numpy.typing import NDArray
 
 from lama_core.asking.questions import (
     NO_FIT,
-    NOT_A_CANDIDATE,
-    NOT_ONE_TOKEN,
     Knowledge,
     Question,
 )
 from lama_core.asking.ranking import Ints, pad_columns
 from lama_core.asking.scoring import encode_queries
-from lama_core.candidates.lists import Candidates, Columns, Place, Vocabulary
+from lama_core.candidates.columns import NOT_ONE_TOKEN, Candidates, Columns
+from lama_core.candidates.spelling import Vocabulary, place_of
 from lama_core.errors import UserError
 from lama_core.models.base import BlankFiller, Context, Encoded
 from lama_core.types import Query
+
+
+class NothingCounts(UserError):
+    """Not one fact can be asked of a model."""
 
 
 @dataclass(frozen=True)
@@ -59,32 +62,6 @@ class Prepared:
         return sum(len(segment.queries) for segment in self.segments)
 
 
-class GoldFinder:
-    """Finds an object's column among a model's candidates, or says why it has none."""
-
-    def __init__(self, candidates: Candidates, columns: Columns, vocabulary: Vocabulary) -> None:
-        self._lower = candidates.fold_case or not vocabulary.cased
-        self._forms = {
-            place: self._keyed(vocabulary.forms(place)) for place in ("after space", "open")
-        }
-        self._full = candidates.words is None
-        self._columns = columns.index()
-        ids = columns.token_ids["after space"][:, 0]
-        self._by_token = {int(token): column for column, token in enumerate(ids)}
-
-    def _keyed(self, forms: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-        return {word.lower(): ids for word, ids in forms.items()} if self._lower else forms
-
-    def column(self, word: str, place: Place = "after space") -> int | str:
-        """The word's column, or the reason why it can't be ranked."""
-        key = word.lower() if self._lower else word
-        ids = self._forms[place].get(key) or self._forms["after space"].get(key)
-        if not ids:
-            return NOT_ONE_TOKEN
-        column = self._by_token.get(ids[0]) if self._full else self._columns.get(key)
-        return NOT_A_CANDIDATE if column is None else column
-
-
 def prepare(
     questions: Sequence[Question],
     knowledge: Knowledge,
@@ -94,25 +71,33 @@ def prepare(
 ) -> Prepared:
     """The questions as segments for one model; those that it can't be asked get their reason.
 
-    candidates: named `relation` and without words, for each relation's own objects.
-    Raises UserError when no fact at all is left.
+    candidates: per relation, for each relation's own objects.
+    Raises NothingCounts when no fact at all is left.
     """
-    by_relation = candidates.name == "relation"
     groups: dict[str, list[int]] = {}
     for row, question in enumerate(questions):
-        groups.setdefault(question.relation.name if by_relation else "", []).append(row)
+        name = question.relation.name if candidates.per_relation else ""
+        groups.setdefault(name, []).append(row)
     kept = list(questions)
     segments = []
     for name, rows in groups.items():
         words = candidates
-        if by_relation:
-            words = Candidates("relation", tuple(knowledge.counts[name]))
-            words = words.folded() if candidates.fold_case else words
-        segments.append(_segment(kept, rows, knowledge, words, model, context))
-    full = tuple(segment for segment in segments if segment is not None and segment.queries)
+        if candidates.per_relation:
+            words = candidates.of_relation(tuple(knowledge.counts[name]))
+        try:
+            columns = words.columns(model.vocabulary)
+        except UserError:
+            if not candidates.per_relation:
+                raise
+            # No object of this relation is one token: its facts are out, the other relations stay.
+            for row in rows:
+                kept[row] = _excluded(kept[row], NOT_ONE_TOKEN)
+            continue
+        segments.append(_segment(kept, rows, knowledge, columns, model, context))
+    full = tuple(segment for segment in segments if segment.queries)
     if not full:
         reasons = sorted({question.excluded or "" for question in kept})
-        raise UserError(
+        raise NothingCounts(
             f"None of the {len(questions):,} facts can be asked of {model.name}: "
             f"{'; '.join(reason for reason in reasons if reason)}."
         )
@@ -123,28 +108,18 @@ def _segment(
     questions: list[Question],
     rows: Iterable[int],
     knowledge: Knowledge,
-    candidates: Candidates,
+    columns: Columns,
     model: BlankFiller,
     context: Context,
-) -> Segment | None:
+) -> Segment:
     """The segment of some rows; writes the reasons of rows that fall out into `questions`."""
-    try:
-        columns = candidates.columns(model.vocabulary)
-    except UserError:
-        if candidates.name != "relation":
-            raise
-        # No object of this relation is one token: its facts are out, the other relations stay.
-        for row in rows:
-            questions[row] = _excluded(questions[row], NOT_ONE_TOKEN)
-        return None
-    finder = GoldFinder(candidates, columns, model.vocabulary)
     asked: list[tuple[int, Query, int]] = []
     for row in rows:
         question = questions[row]
         query = question.query
         if question.excluded is not None or query is None:
             continue
-        column = finder.column(question.fact.object, _place(query))
+        column = columns.find(question.fact.object, place_of(query.parts[0]))
         if isinstance(column, str):
             questions[row] = _excluded(question, column)
         else:
@@ -159,7 +134,8 @@ def _segment(
     removed = []
     for row, query, gold, _ in kept:
         words = knowledge.valid(questions[row].fact)
-        others = [finder.column(word, _place(query)) for word in words] if len(words) > 1 else []
+        place = place_of(query.parts[0])
+        others = [columns.find(word, place) for word in words] if len(words) > 1 else []
         removed.append(sorted({o for o in others if isinstance(o, int) and o != gold}))
     return Segment(
         columns,
@@ -169,10 +145,6 @@ def _segment(
         np.array([gold for _, _, gold, _ in kept], dtype=np.int64),
         pad_columns(removed),
     )
-
-
-def _place(query: Query) -> Place:
-    return "after space" if query.parts[0][-1:] == " " else "open"
 
 
 def _excluded(question: Question, reason: str) -> Question:

@@ -29,8 +29,6 @@ SPREAD_FACTS = 100
 SPREAD_SENTENCES = 10
 SPREAD_SEED = 2019
 
-NOT_ONE_TOKEN = "object is not one token of the model"
-NOT_A_CANDIDATE = "object is not among the candidates"
 TOO_LONG = f"text is longer than {MAX_WORDS} words"
 JUDGED_NO = "judges say no"
 DUPLICATE = "duplicate of an earlier fact"

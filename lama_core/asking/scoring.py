@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.asking.blanks import follows_only_punctuation
-from lama_core.candidates.lists import Columns
+from lama_core.candidates.columns import Columns
 from lama_core.models.base import BlankFiller, Context, Encoded
 from lama_core.types import Query
 

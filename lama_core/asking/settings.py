@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast, get_args
 
-from lama_core.candidates.lists import Candidates, resolve_candidates
-from lama_core.datasets.library.installed import lama_vocabulary_path
+from lama_core.candidates.columns import Candidates
+from lama_core.candidates.lists import named_candidates
 from lama_core.errors import UserError, did_you_mean
-from lama_core.models.base import RESCORED, BlankFiller, Context
+from lama_core.models.base import RESCORED, Context
 from lama_core.models.loader import Precision, load_model
 from lama_core.models.sources import OnProgress, silent
 
@@ -77,13 +77,4 @@ def load_models(settings: ClozeSettings, on_progress: OnProgress = silent) -> tu
 
 def choose_candidates(settings: ClozeSettings, models: Sequence["Model"]) -> Candidates:
     """The candidates that fit all the models."""
-    return named_candidates(settings.candidates, models)
-
-
-def named_candidates(name: str, models: Sequence[BlankFiller]) -> Candidates:
-    """The candidates of that name that fit all the models; `lama` is the list that was fetched.
-
-    Raises UserError for an unknown name, or a list that isn't there.
-    """
-    published = lama_vocabulary_path() if name == "lama" else None
-    return resolve_candidates(name, [model.vocabulary for model in models], lama=published)
+    return named_candidates(settings.candidates, [model.vocabulary for model in models])

@@ -144,14 +144,14 @@ def show_licence(title: str, licence: str, citation: str, note: str) -> None:
 def _guess_with(model_name: str) -> Guess:
     """The most probable words of the model's whole vocabulary at a blank."""
     from lama_core.asking.blanks import parse_query
-    from lama_core.candidates.lists import resolve_candidates
+    from lama_core.candidates.lists import named_candidates
     from lama_core.models.loader import load_model
     from lama_core.probes.cloze.ask import ask
 
     model = load_model(model_name)
     if model.kind != "masked":
         raise UserError(f"{model_name} is a {model.kind} model: the name guesser must be masked")
-    candidates = resolve_candidates("full", [model.vocabulary])
+    candidates = named_candidates("full", [model.vocabulary])
     columns = candidates.columns(model.vocabulary)
 
     def guess(text: str, k: int) -> list[str]:

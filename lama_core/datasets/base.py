@@ -20,6 +20,7 @@ BLANK = "[MASK]"
 # SQuAD has no relations; its questions count as one.
 SQUAD_RELATION = "Squad"
 
+Content = Literal["facts", "analogies", "prompts"]
 AnalogyKind = Literal["inflectional", "derivational", "lexicographic", "encyclopedic"]
 
 

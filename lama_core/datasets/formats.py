@@ -1,108 +1,122 @@
-"""Which of the formats a folder or file is in, and reading it whatever it is."""
+"""The forms in which the field publishes knowledge, and reading it whatever form it is in.
+
+A new form is a reader of its own in this folder and a row in `FORMATS`.
+"""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from lama_core.datasets import bats, lama, lpaqa, pararel, table
-from lama_core.datasets.base import AnalogyDataset, Dataset
+from lama_core.datasets.base import AnalogyDataset, Content, Dataset
 from lama_core.errors import UserError
 
-Format = Literal["lama", "lpaqa", "pararel", "table", "analogies"]
+# Takes the path and, by name, what `load` takes.
+Load = Callable[..., Dataset | AnalogyDataset]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One form.
+
+    title: as a list of the known forms names it. find_root: the folder at or under a folder in
+    which the form's own layout begins, None if it is in another form. reads_file: whether a file
+    alone is in it. is_special: another form could take its folders for its own, so it is tried
+    before.
+    """
+
+    name: str
+    title: str
+    content: Content
+    find_root: Callable[[Path], Path | None]
+    load: Load
+    reads_file: Callable[[Path], bool] = lambda _: False
+    is_special: bool = False
+
+
+def _tables(folder: Path) -> list[Path]:
+    """The tables in `folder` and the folders under it, without macOS's leftovers (`._x.csv`)."""
+    return [path for path in sorted(folder.rglob("*")) if _is_table(path)]
+
+
+def _is_table(path: Path) -> bool:
+    return path.suffix.lower() in table.SUFFIXES and not path.name.startswith(".")
+
+
+def _table_root(folder: Path) -> Path | None:
+    tables = _tables(folder)
+    return tables[0].parent if len(tables) == 1 else None
+
+
+def _load_table(path: Path, **names: str) -> Dataset:
+    return table.load(_tables(path)[0] if path.is_dir() else path, **names)
+
+
+FORMATS: tuple[Format, ...] = (
+    Format("lama", "LAMA's folders", "facts", lama.find_root, lama.load),
+    Format("lpaqa", "LPAQA's folders", "prompts", lpaqa.find_root, lpaqa.load, is_special=True),
+    Format(
+        "pararel", "ParaRel's folders", "facts", pararel.find_root, pararel.load, is_special=True
+    ),
+    Format(
+        "analogies",
+        "BATS's folders or the Google analogies",
+        "analogies",
+        bats.find_root,
+        bats.load,
+        reads_file=bats.is_analogies,
+        is_special=True,
+    ),
+    Format(
+        "table",
+        "a CSV, TSV or JSONL table with subject and object",
+        "facts",
+        _table_root,
+        _load_table,
+        reads_file=_is_table,
+    ),
+)
 
 
 def detect(path: Path) -> Format:
-    """The format of what lies at `path`. Raises UserError if it is none that is known."""
-    if path.is_file():
-        if bats.is_analogies(path):
-            return "analogies"
-        if path.suffix.lower() in table.SUFFIXES:
-            return "table"
-    elif path.is_dir():
-        known: tuple[tuple[Format, Callable[[Path], object]], ...] = (
-            ("analogies", bats.is_analogies),
-            ("lpaqa", lpaqa.find_root),
-            ("pararel", pararel.find_root),
-            ("lama", lama.find_root),
-            ("table", only_table),
-        )
-        for name, recognise in known:
-            if recognise(path):
-                return name
-    else:
+    """The form of what lies at `path`. Raises UserError if it is none that is known."""
+    if not path.exists():
         raise UserError(f"there is no file or folder {path}")
+    for form in sorted(FORMATS, key=lambda form: not form.is_special):
+        if form.reads_file(path) if path.is_file() else form.find_root(path):
+            return form
     tables = _tables(path) if path.is_dir() else []
     raise UserError(
-        f"{path} is in no known format: expected LAMA's, LPAQA's, ParaRel's or BATS's folders, the "
-        "Google analogies, or a CSV, TSV or JSONL table with subject and object"
+        f"{path} is in no known format: expected {', '.join(form.title for form in FORMATS)}"
         + (f"; it holds {len(tables)} tables: give them one at a time" if tables else "")
     )
 
 
 def root_of(folder: Path) -> Path:
     """The folder at or under `folder` in which the dataset's own layout begins."""
-    finders: dict[Format, Callable[[Path], Path | None]] = {
-        "lama": lama.find_root,
-        "lpaqa": lpaqa.find_root,
-        "pararel": pararel.find_root,
-        "analogies": bats.find_root,
-        "table": _table_folder,
-    }
-    return finders[detect(folder)](folder) or folder
+    return detect(folder).find_root(folder) or folder
 
 
-def only_table(folder: Path) -> Path | None:
-    """The one table in `folder` or the folders under it, or None if there are none or several."""
-    tables = _tables(folder)
-    return tables[0] if len(tables) == 1 else None
-
-
-def _tables(folder: Path) -> list[Path]:
-    """The tables in `folder` and the folders under it, without macOS's leftovers (`._x.csv`)."""
-    return [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.suffix.lower() in table.SUFFIXES and not path.name.startswith(".")
-    ]
-
-
-def _table_folder(folder: Path) -> Path | None:
-    found = only_table(folder)
-    return found.parent if found else None
-
-
-def load_facts(
+def load(
     path: Path,
     *,
     name: str | None = None,
-    relations_file: Path | None = None,
-    max_sentences: int = lama.MAX_SENTENCES,
     licence: str = "",
     citation: str = "",
-) -> Dataset:
-    """The facts at `path`, in whichever format. Raises UserError; analogies are no facts."""
-    kind = detect(path)
-    name = name or (path.name if path.is_dir() else path.stem)
-    if kind == "lama":
-        return lama.load(
-            path,
-            name=name,
-            relations_file=relations_file,
-            max_sentences=max_sentences,
-            licence=licence,
-            citation=citation,
-        )
-    if kind == "analogies":
-        raise UserError(f"{path} holds analogies, not facts: use it where analogies are asked for")
-    file = only_table(path) if path.is_dir() and kind == "table" else path
-    readers = {"lpaqa": lpaqa.load, "pararel": pararel.load, "table": table.load}
-    return readers[kind](file or path, name=name, licence=licence, citation=citation)
-
-
-def load_anything(
-    path: Path, *, name: str, relations_file: Path | None = None
+    relations_file: Path | None = None,
 ) -> Dataset | AnalogyDataset:
-    """The facts or analogies at `path`. Raises UserError if it is neither."""
-    if detect(path) == "analogies":
-        return bats.load(path, name=name)
-    return load_facts(path, name=name, relations_file=relations_file)
+    """The facts or analogies at `path`, in whichever form. Raises UserError if it is in none.
+
+    relations_file: of LAMA's templates, for a folder in LAMA's layout that brings none.
+    """
+    name = name or (path.name if path.is_dir() else path.stem)
+    more = {"relations_file": relations_file} if relations_file else {}
+    return detect(path).load(path, name=name, licence=licence, citation=citation, **more)
+
+
+def load_facts(path: Path, **names: str | Path | None) -> Dataset:
+    """The facts at `path`, in whichever form, as `load`. Raises UserError for analogies."""
+    found = load(path, **names)  # type: ignore[arg-type]
+    if isinstance(found, AnalogyDataset):
+        raise UserError(f"{path} holds analogies, not facts: use it where analogies are asked for")
+    return found

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from lama_core.datasets.lpaqa_files import read_prompts
+from lama_core.datasets.lpaqa import read_prompts
 from lama_core.datasets.templates import template_fault
 from lama_core.errors import UserError, did_you_mean
 from lama_core.types import Prompt, Relation

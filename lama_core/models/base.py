@@ -10,7 +10,8 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.candidates.lists import Columns, Place, Vocabulary
+from lama_core.candidates.columns import Columns
+from lama_core.candidates.spelling import Place, Vocabulary
 from lama_core.types import Query
 
 Kind = Literal["masked", "causal"]

@@ -14,10 +14,11 @@ import numpy as np
 import torch
 from transformers.cache_utils import DynamicCache, DynamicLayer
 
-from lama_core.candidates.lists import Columns, Place
+from lama_core.candidates.columns import Columns
+from lama_core.candidates.spelling import Place, place_of
 from lama_core.models.base import Context, Encoded, Kind, Scores, TokenScores, WordScore
 from lama_core.models.sharing import Group, plan_shared
-from lama_core.models.transformer import Positions, Transformer, pack, place_of
+from lama_core.models.transformer import Positions, Transformer, pack
 from lama_core.types import Query
 
 ROWS_PER_PASS = 25

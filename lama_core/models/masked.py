@@ -6,10 +6,11 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from lama_core.candidates.lists import Columns, Place
+from lama_core.candidates.columns import Columns
+from lama_core.candidates.spelling import Place, place_of
 from lama_core.errors import UserError
 from lama_core.models.base import Context, Encoded, Kind, Scores, TokenScores, WordScore
-from lama_core.models.transformer import Transformer, pack, place_of
+from lama_core.models.transformer import Transformer, pack
 from lama_core.types import Query
 
 # Masked copies of sentences that go through the model together, in tokens with padding.

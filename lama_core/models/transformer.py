@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lama_core.candidates.lists import Columns, Place
+from lama_core.candidates.columns import Columns
+from lama_core.candidates.spelling import Place
 from lama_core.errors import UserError
 from lama_core.models.base import Encoded
 from lama_core.models.vocabulary import TokenVocabulary
 
-OPENING = frozenset("([{<\"'“‘«-–—/")
 Positions = tuple[torch.Tensor, torch.Tensor]  # row and column of each position, int64 [position]
 
 
@@ -175,11 +175,6 @@ def _cutting_places(model: Any) -> list[Any]:
     if layers and all(hasattr(layers[-1], part) for part in parts):
         places.insert(0, layers[-1].attention)
     return [place for place in places if place is not None]
-
-
-def place_of(left: str) -> Place:
-    """Where a blank stands, by the text on its left."""
-    return "open" if not left.strip() or left[-1] in OPENING else "after space"
 
 
 def window(config: Any, tokenizer: Any) -> int:

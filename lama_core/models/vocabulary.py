@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from lama_core.candidates.lists import Place
+from lama_core.candidates.spelling import Place
 
 CONTINUATION = "‑"  # a non-breaking hyphen, as dictionaries mark a suffix
 METASPACE = "▁"

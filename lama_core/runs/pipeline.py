@@ -21,8 +21,7 @@ from lama_core.asking.executors import Executor, Job, Span, make_executor
 from lama_core.asking.preparation import Prepared, prepare
 from lama_core.asking.questions import gather_knowledge, make_prompt_set, make_questions
 from lama_core.asking.ranking import RANKINGS, Ranking
-from lama_core.asking.settings import named_candidates
-from lama_core.candidates.lists import Candidates
+from lama_core.candidates.lists import named_candidates
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.library.installed import dataset_names
 from lama_core.errors import UserError, did_you_mean
@@ -54,7 +53,7 @@ class ProbeRequest:
     """What a user asks for: the choices of the `probe` command and of the page.
 
     dataset: a name or a folder. relations: () is all that have facts. prompts: see
-    `questions.PROMPT_SETS`. candidates: as in `resolve_candidates`. context: None is the paper's
+    `questions.PROMPT_SETS`. candidates: see `candidates.lists`. context: None is the paper's
     choice, `left` for causal models and `both` for masked ones. limit: the first so many facts of
     each relation.
     """
@@ -120,7 +119,8 @@ def plan(request: ProbeRequest, *, load: LoadModel | None = None) -> Planned:
         raise UserError(f"{dataset.name} has no facts of {', '.join(empty)}: leave it out.")
     prompts = make_prompt_set(request.prompts, chosen)
     models = [load(name, precision=request.precision) for name in dict.fromkeys(request.models)]
-    candidates = choose_candidates(request.candidates, models)
+    vocabularies = [model.vocabulary for model in models]
+    candidates = named_candidates(request.candidates, vocabularies, of_relations=True)
     specs = []
     for reference, model in zip(dict.fromkeys(request.models), models, strict=True):
         spec = RunSpec(
@@ -358,17 +358,6 @@ def missing_spans(done: Sequence[Block], n_queries: Sequence[int]) -> list[Span]
             first = number + 1
         spans.append(Span(segment, first, None))
     return spans
-
-
-def choose_candidates(name: str, models: Sequence[BlankFiller]) -> Candidates:
-    """The candidates that fit all the models; for `relation`, without words yet.
-
-    Raises UserError for an unknown name, or a list that isn't there.
-    """
-    if name == "relation":
-        plain = Candidates("relation", ())
-        return plain if all(model.vocabulary.cased for model in models) else plain.folded()
-    return named_candidates(name, models)
 
 
 def _context(wanted: Context | None, model: BlankFiller) -> Context:

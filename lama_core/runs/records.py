@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from lama_core.asking.ranking import Ranking
 from lama_core.asking.scoring import MAX_ROWS, MAX_TOKENS
-from lama_core.candidates.lists import Candidates
+from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError, did_you_mean
 from lama_core.models.base import Context, Kind
 from lama_core.paths import ASSETS, data_dir
@@ -99,7 +99,7 @@ class RunSpec:
             "prompts": [self.prompts.kind, self.prompts.templates],
             "model": self.model_identity,
             "kind": self.model_kind,
-            "candidates": [self.candidates.name == "relation", self.candidates.digest],
+            "candidates": [self.candidates.per_relation, self.candidates.digest],
             "context": self.context,
             "precision": self.precision,
             "limit": self.limit,

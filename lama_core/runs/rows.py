@@ -1,7 +1,7 @@
 """The scored batches of a run as its table of rows (see `facts_table`)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lama_core.asking.preparation import Prepared, count_pieces
 from lama_core.asking.questions import BLANK, Knowledge
 from lama_core.asking.ranking import NO_COLUMN
-from lama_core.candidates.lists import Vocabulary
+from lama_core.candidates.spelling import Vocabulary
 from lama_core.runs.block_log import TOP_K, Block
 from lama_core.runs.table import SCHEMA
 
@@ -46,7 +46,12 @@ def make_rows(
     subjects = [fact.subject for fact in facts]
     first = scored.top[:, 0]
     first_words = [words[column] if column >= 0 else None for column in first]
-    fold = _folder(vocabulary, words)
+    keys = {
+        questions[row].relation.name: segment.columns.spelling.key
+        for segment in prepared.segments
+        for row in segment.rows.tolist()
+    }
+    objects = _relation_objects(knowledge, keys)
     is_valid: list[bool | None] = []
     is_object: list[bool | None] = []
     for number, (question, word) in enumerate(zip(questions, first_words, strict=True)):
@@ -54,10 +59,11 @@ def make_rows(
             is_valid.append(None)
             is_object.append(None)
             continue
-        gold = fold(question.fact.object)
-        valid = {fold(other) for other in knowledge.valid(question.fact)}
+        relation = question.relation.name
+        gold = keys[relation](question.fact.object)
+        valid = set(map(keys[relation], knowledge.valid(question.fact)))
         is_valid.append(word != gold and word in valid)
-        is_object.append(word in _objects(knowledge, question.relation.name, fold))
+        is_object.append(word in objects[relation])
     columns: dict[str, object] = {
         "fact_id": [fact.id for fact in facts],
         "relation": [question.relation.name for question in questions],
@@ -133,25 +139,11 @@ def _gather(prepared: Prepared, blocks: Sequence[Block]) -> tuple[list[str], _Sc
     return words, scored
 
 
-class _Folder:
-    """Writes an object as the candidates are written: lower-cased where they are."""
-
-    def __init__(self, lower: bool) -> None:
-        self.lower = lower
-        self.objects: dict[str, frozenset[str]] = {}
-
-    def __call__(self, word: str) -> str:
-        return word.lower() if self.lower else word
-
-
-def _folder(vocabulary: Vocabulary, words: Sequence[str]) -> _Folder:
-    return _Folder(not vocabulary.cased or all(word == word.lower() for word in words))
-
-
-def _objects(knowledge: Knowledge, relation: str, fold: _Folder) -> frozenset[str]:
-    if relation not in fold.objects:
-        fold.objects[relation] = frozenset(fold(word) for word in knowledge.counts[relation])
-    return fold.objects[relation]
+def _relation_objects(
+    knowledge: Knowledge, keys: Mapping[str, Callable[[str], str]]
+) -> dict[str, frozenset[str]]:
+    """Relation -> its objects as the candidates write them."""
+    return {name: frozenset(map(key, knowledge.counts[name])) for name, key in keys.items()}
 
 
 def _masked(values: NDArray[np.generic], done: NDArray[np.bool_]) -> pa.Array:

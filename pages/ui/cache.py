@@ -9,7 +9,7 @@ import streamlit as st
 from lama_core.asking.blanks import parse_query
 from lama_core.asking.ranking import Ranking
 from lama_core.asking.settings import ClozeSettings, choose_candidates, load_models
-from lama_core.candidates.lists import Candidates, Columns
+from lama_core.candidates.columns import Candidates, Columns
 from lama_core.datasets import AnalogyDataset, Dataset
 from lama_core.datasets.library.installed import (
     STARTER,

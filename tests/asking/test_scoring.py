@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lama_core.asking.blanks import parse_query
 from lama_core.asking.scoring import choose_context, encode_queries, plan_batches, score_cloze
-from lama_core.candidates.lists import Candidates
+from lama_core.candidates.columns import Candidates
 from lama_core.models.base import Context, Encoded
 from lama_core.types import Query
 

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import (
     STOP_WORDS,
-    Candidates,
-    Place,
     common_vocabulary,
     is_content_word,
+    named_candidates,
     read_candidate_file,
-    resolve_candidates,
 )
+from lama_core.candidates.spelling import Place
 from lama_core.errors import UserError
 
 
@@ -54,7 +54,7 @@ def test_words_that_a_model_lacks_are_named_and_the_order_is_kept() -> None:
     assert columns.words == ("London", "Paris")
     assert columns.missing == ("Oslo",)
     assert columns.token_ids["after space"].tolist() == [[4], [0]]
-    assert columns.index() == {"London": 0, "Paris": 1}
+    assert columns.index == {"London": 0, "Paris": 1}
 
 
 def test_case_variants_of_a_folded_word_share_its_column() -> None:
@@ -170,17 +170,18 @@ def test_a_candidate_file_that_is_missing_or_a_folder_is_refused(tmp_path: Path)
             read_candidate_file(path)
 
 
-def test_candidates_are_resolved_by_name(tmp_path: Path) -> None:
+def test_candidates_are_resolved_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "words.txt"
     path.write_text("Paris\nLondon\n", encoding="utf-8")
     both = [CASED, UNCASED]
-    assert resolve_candidates("full", both).words is None
-    assert resolve_candidates("common", both).words == ("london", "paris")
-    assert resolve_candidates(f"file:{path}", [CASED]).words == ("Paris", "London")
-    assert resolve_candidates(f"file:{path}", both).words == ("paris", "london")
-    assert resolve_candidates("lama", [CASED], lama=path).words == ("Paris", "London")
-    relation = resolve_candidates("relation", [CASED], relation_objects=["b", "a", "b"])
-    assert relation.words == ("b", "a")
+    assert named_candidates("full", both).words is None
+    assert named_candidates("common", both).words == ("london", "paris")
+    assert named_candidates(f"file:{path}", [CASED]).words == ("Paris", "London")
+    assert named_candidates(f"file:{path}", both).words == ("paris", "london")
+    monkeypatch.setattr("lama_core.candidates.lists.lama_vocabulary_path", lambda: path)
+    assert named_candidates("lama", [CASED]).words == ("Paris", "London")
+    relation = named_candidates("relation", [CASED], of_relations=True)
+    assert relation.of_relation(["b", "a", "b"]).words == ("b", "a")
 
 
 @pytest.mark.parametrize(
@@ -189,7 +190,7 @@ def test_candidates_are_resolved_by_name(tmp_path: Path) -> None:
 )
 def test_candidates_that_cannot_be_had_say_why(name: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        resolve_candidates(name, [CASED])
+        named_candidates(name, [CASED])
 
 
 def test_a_word_with_fewer_forms_than_the_widest_is_padded_with_minus_one() -> None:
@@ -213,7 +214,7 @@ def test_columns_are_found_once_and_forgotten_with_their_vocabulary() -> None:
 
 
 def test_only_the_latest_columns_are_kept() -> None:
-    from lama_core.candidates.lists import _KEPT, MAX_KEPT
+    from lama_core.candidates.columns import _KEPT, MAX_KEPT
 
     vocabulary = Words([str(number) for number in range(MAX_KEPT + 9)])
     for number in range(MAX_KEPT + 9):

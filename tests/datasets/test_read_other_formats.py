@@ -32,7 +32,7 @@ def test_a_weight_that_is_no_number_costs_its_line(tmp_path: Path) -> None:
         ("[X] at [Y]", None, "mined"),
     ]
     assert str(report.dropped[0]) == (
-        "prompt/mine/P1.jsonl, line 2: the weight 'half' is not a number"
+        "prompt/mine/P1.jsonl, line 2: 'weight' is a str, not a number"
     )
 
 

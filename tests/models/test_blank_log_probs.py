@@ -9,7 +9,7 @@ import torch
 from tiny_models import CAUSAL, FAMILIES, MASKED
 
 from lama_core.asking.blanks import parse_query
-from lama_core.candidates.lists import Candidates, Columns
+from lama_core.candidates.columns import Candidates, Columns
 from lama_core.errors import UserError
 from lama_core.types import Query
 

@@ -9,7 +9,7 @@ import torch
 from tiny_models import CAUSAL, FAMILIES, MASKED
 
 from lama_core.asking.blanks import parse_query
-from lama_core.candidates.lists import Candidates
+from lama_core.candidates.columns import Candidates
 from lama_core.models.vocabulary import CONTINUATION
 
 Models = Callable[..., Any]

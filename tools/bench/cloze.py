@@ -19,7 +19,8 @@ import numpy as np
 
 from lama_core.asking.blanks import fill
 from lama_core.asking.ranking import best_candidates
-from lama_core.candidates.lists import Candidates, common_vocabulary
+from lama_core.candidates.columns import Candidates
+from lama_core.candidates.lists import common_vocabulary
 from lama_core.models.catalog import find_model
 from lama_core.models.sources import Located, fetch, locate
 from lama_core.types import Query

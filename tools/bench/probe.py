@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from lama_core.candidates.lists import Columns
+from lama_core.candidates.columns import Columns
 from lama_core.models.base import Encoded, Scores
 from lama_core.runs.pipeline import ProbeRequest, execute, plan
 from lama_core.runs.records import RunSpec

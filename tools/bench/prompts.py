@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.candidates.lists import Candidates, Columns, Place
+from lama_core.candidates.columns import Candidates, Columns
+from lama_core.candidates.spelling import Place
 from lama_core.models.base import Context, Encoded, Kind, Scores, WordScore
 from lama_core.probes.prompts.asking import make_asked
 from lama_core.probes.prompts.ensemble import RELEASED, combine_log_linear, fit_weights

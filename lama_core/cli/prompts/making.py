@@ -204,7 +204,7 @@ def paraphrase(
 def _pairs(relation: str, pairs: Path | None, dataset: str) -> "tuple[Fact, ...]":
     """The pairs of a file or folder, or the half of the dataset's facts that trains."""
     from lama_core.datasets import load_dataset
-    from lama_core.datasets.lpaqa_files import read_pairs
+    from lama_core.datasets.lpaqa import read_pairs
     from lama_core.probes.prompts.training_pairs import halve
 
     if pairs is None:

@@ -5,11 +5,9 @@ the first complete fetch is then kept and later fetches must match it (see `tran
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
+from lama_core.datasets.base import Content
 from lama_core.errors import UserError, did_you_mean
-
-SourceKind = Literal["facts", "analogies", "prompts"]
 
 _GB = 1 << 30
 
@@ -40,7 +38,7 @@ class Source:
 
     name: str
     title: str
-    kind: SourceKind
+    kind: Content
     licence: str
     citation: str
     homepage: str

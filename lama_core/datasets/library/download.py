@@ -176,15 +176,9 @@ def _counted(guess: variants.Guess, on_progress: OnProgress | None) -> variants.
 
 def _settle(folder: Path, name: str) -> Installed:
     """Read what lies in `folder` and, if that works, move it to its place in the library."""
-    dataset = formats.load_anything(
-        folder, name=name, relations_file=installed.relations_file_for(folder)
-    )
-    kind: catalog.SourceKind = "facts"
-    if isinstance(dataset, AnalogyDataset):
-        kind = "analogies"
-    elif formats.detect(folder) == "lpaqa":
-        kind = "prompts"
-    installed.write_record(folder, dataset, kind)
+    relations_file = installed.relations_file_for(folder)
+    dataset = formats.load(folder, name=name, relations_file=relations_file)
+    installed.write_record(folder, dataset, formats.detect(folder).content)
     place = installed.installed_dir(name)
     installed.replace_folder(folder, place)
     return Installed(dataset, place)

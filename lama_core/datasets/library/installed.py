@@ -14,7 +14,7 @@ import orjson
 
 from lama_core import paths
 from lama_core.datasets import bats, formats, lama
-from lama_core.datasets.base import SQUAD_RELATION, AnalogyDataset, Dataset
+from lama_core.datasets.base import SQUAD_RELATION, AnalogyDataset, Content, Dataset
 from lama_core.datasets.library import catalog
 from lama_core.errors import UserError, did_you_mean
 
@@ -35,7 +35,7 @@ class Listed:
 
     name: str
     title: str
-    kind: catalog.SourceKind
+    kind: Content
     installed: bool
     n_relations: int | None
     n_facts: int | None
@@ -96,7 +96,7 @@ def lama_vocabulary_path() -> Path | None:
     return found[0] if found else None
 
 
-def load_dataset(name_or_path: str | Path, *, max_sentences: int = lama.MAX_SENTENCES) -> Dataset:
+def load_dataset(name_or_path: str | Path) -> Dataset:
     """The facts of that name (starter or installed), or those at that path, in any known format.
 
     Raises UserError, with the nearest name, if there are none.
@@ -106,7 +106,6 @@ def load_dataset(name_or_path: str | Path, *, max_sentences: int = lama.MAX_SENT
         return formats.load_facts(
             starter_dir(),
             name=STARTER,
-            max_sentences=max_sentences,
             licence=_STARTER_LICENCE,
             citation=_STARTER_CITATION,
         )
@@ -116,15 +115,12 @@ def load_dataset(name_or_path: str | Path, *, max_sentences: int = lama.MAX_SENT
             installed_dir(name),
             name=name,
             relations_file=relations_file_for(installed_dir(name)),
-            max_sentences=max_sentences,
             licence=record.licence,
             citation=record.citation,
         )
     path = Path(name_or_path).expanduser()
     if path.exists():
-        return formats.load_facts(
-            path, relations_file=relations_file_for(path), max_sentences=max_sentences
-        )
+        return formats.load_facts(path, relations_file=relations_file_for(path))
     raise UserError(_not_here("dataset", name, dataset_names()))
 
 
@@ -200,7 +196,7 @@ def read_record(name: str) -> Listed:
         ) from error
 
 
-def write_record(folder: Path, dataset: Dataset | AnalogyDataset, kind: catalog.SourceKind) -> None:
+def write_record(folder: Path, dataset: Dataset | AnalogyDataset, kind: Content) -> None:
     """Write `source.json` into `folder` for the set that was read from it."""
     published = catalog.source(dataset.name) if catalog.is_published(dataset.name) else None
     n_facts = len(dataset.facts) if isinstance(dataset, Dataset) else dataset.n_pairs
@@ -228,7 +224,7 @@ def replace_folder(new: Path, place: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _starter_row(name: str, title: str, kind: catalog.SourceKind, folder: Path) -> Listed:
+def _starter_row(name: str, title: str, kind: Content, folder: Path) -> Listed:
     here = folder.is_dir()
     n_relations, n_facts = _count_lines(folder, kind) if here else (None, None)
     licence = _STARTER_LICENCE if kind == "facts" else "CC0 1.0"
@@ -238,7 +234,7 @@ def _starter_row(name: str, title: str, kind: catalog.SourceKind, folder: Path) 
     )  # fmt: skip
 
 
-def _count_lines(folder: Path, kind: catalog.SourceKind) -> tuple[int, int]:
+def _count_lines(folder: Path, kind: Content) -> tuple[int, int]:
     """(relations, facts) of a starter set, whose lines are all valid (a test sees to that)."""
     if kind == "analogies":
         files = sorted(folder.rglob("*.txt"))

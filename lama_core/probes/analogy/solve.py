@@ -12,13 +12,14 @@ theirs, which is ours.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.candidates.lists import Candidates, Columns, Vocabulary
+from lama_core.candidates.columns import Candidates, Columns
+from lama_core.candidates.spelling import Vocabulary
 from lama_core.errors import UserError
 from lama_core.models.base import RESCORED, BlankFiller, Context
 from lama_core.probes.analogy.templates import Question
@@ -66,10 +67,10 @@ class WithoutWords(Candidates):
                 f"The candidates '{self.name}' hold nothing but the query's own words: keep them, "
                 "or choose other candidates."
             )
-        return Columns(
-            tuple(word for word, kept in zip(columns.words, keep, strict=True) if kept),
-            {place: ids[keep] for place, ids in columns.token_ids.items()},
-            columns.missing,
+        return replace(
+            columns,
+            words=tuple(word for word, kept in zip(columns.words, keep, strict=True) if kept),
+            token_ids={place: ids[keep] for place, ids in columns.token_ids.items()},
         )
 
 
@@ -139,7 +140,9 @@ def solve(
     """
     words = frozenset(word.lower() for word in question.given)
     if words and not keep_query_words:
-        candidates = WithoutWords(candidates.name, candidates.words, candidates.fold_case, words)
+        candidates = WithoutWords(
+            candidates.name, candidates.words, candidates.fold_case, left_out=words
+        )
     answers: list[ModelAnswer] = []
     baselines: list[VectorAnswer] = []
     for model in models:
@@ -157,9 +160,8 @@ def solve(
         )
         answers.append(answer)
         if question.words and isinstance(model, WordEmbedder):
-            key = candidates.key(gold.strip()) if gold else None
             baselines += [
-                do_arithmetic(model, question, columns, method, top_k=top_k, gold=key)
+                do_arithmetic(model, question, columns, method, top_k=top_k, gold=gold)
                 for method in methods
             ]
         if on_model:
@@ -199,11 +201,9 @@ def do_arithmetic(
         for rank, column in enumerate(order[:top_k].tolist(), start=1)
     )
     gold_rank = None
-    if gold is not None:
-        key = gold if model.vocabulary.cased else gold.lower()
-        if key in columns.words:
-            column = columns.words.index(key)
-            gold_rank = 1 + int(np.flatnonzero(order == column)[0])
+    column = columns.index.get(columns.spelling.key(gold.strip())) if gold else None
+    if column is not None:
+        gold_rank = 1 + int(np.flatnonzero(order == column)[0])
     return VectorAnswer(model.name, method, predictions, gold_rank)
 
 

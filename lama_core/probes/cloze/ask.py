@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from lama_core.asking.ranking import best_candidates, rank_gold
 from lama_core.asking.scoring import choose_context
-from lama_core.candidates.lists import Candidates, Columns, Place
+from lama_core.candidates.columns import Candidates, Columns
+from lama_core.candidates.spelling import Place
 from lama_core.errors import UserError
 from lama_core.models.base import RESCORED, BlankFiller, Context, Encoded, Kind, Scores
 from lama_core.types import Query
@@ -202,17 +203,15 @@ class _Asked:
     ) -> Gold | None:
         if self.gold is None:
             return None
-        key = self.candidates.key(self.gold)
-        key = key if self.model.vocabulary.cased else key.lower()
-        if key in self.columns.words:
-            column = self.columns.words.index(key)
+        column = self.columns.find(self.gold, place)
+        if isinstance(column, int):
             ids = self.columns.token_ids[place][column]
             forms = [self.model.vocabulary.show_text([form]) for form in ids.tolist() if form >= 0]
             pieces = next((form for form in forms if form == (self.gold,)), forms[0])
             rank = int(rank_gold(row, np.array([column]), order=order).raw[0])
             value = float(row[0, column])
             return Gold(self.gold, rank, value if np.isfinite(value) else None, pieces, True)
-        word = self.gold if self.model.vocabulary.cased else self.gold.lower()
+        word = self.columns.spelling.written(self.gold)
         score = self.model.word_log_prob(query, blank, word, self.context, normaliser)
         if not np.isfinite(score.log_prob):
             return Gold(self.gold, row.shape[1] + 1, None, score.pieces, False)

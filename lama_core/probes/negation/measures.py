@@ -15,11 +15,11 @@ import pandas as pd
 from lama_core.asking.preparation import Prepared, prepare
 from lama_core.asking.questions import gather_knowledge, make_prompt_set, make_questions
 from lama_core.asking.ranking import best_candidates
+from lama_core.candidates.lists import named_candidates
 from lama_core.datasets import Dataset
 from lama_core.errors import UserError
 from lama_core.metrics.consistency import spearman_rows
 from lama_core.models.base import BlankFiller, Context, Encoded
-from lama_core.runs.pipeline import choose_candidates
 
 PAIRS_PER_BATCH = 16
 
@@ -66,7 +66,7 @@ def compare_negated(
     names = tuple(relations or (relation.name for relation in dataset.relations))
     chosen = [dataset.relation(name) for name in names]
     knowledge = gather_knowledge(dataset, names)
-    words = choose_candidates(candidates, [model])
+    words = named_candidates(candidates, [model.vocabulary])
     seen: Context = "both" if model.kind == "masked" else context or "left"
     asked = [
         _by_fact(

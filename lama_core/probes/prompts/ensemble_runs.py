@@ -16,7 +16,7 @@ from lama_core.asking.blanks import fill
 from lama_core.asking.preparation import Prepared, Segment
 from lama_core.asking.questions import Question, gather_knowledge
 from lama_core.asking.ranking import pad_columns
-from lama_core.candidates.lists import Candidates, Columns
+from lama_core.candidates.columns import Candidates, Columns
 from lama_core.datasets import Dataset
 from lama_core.errors import UserError
 from lama_core.files import whole_file
@@ -123,7 +123,7 @@ def _questions(study: RelationStudy, ensemble: Ensemble) -> list[Question]:
 
 def _segment(study: RelationStudy, columns: Columns, first: int) -> Segment:
     n_facts = len(study.test)
-    gold = np.array([columns.index()[word] for word in study.objects], dtype=np.int64)
+    gold = np.array([columns.index[word] for word in study.objects], dtype=np.int64)
     rows = np.arange(first, first + n_facts)
     return Segment(columns, (), (), rows, gold, pad_columns([()] * n_facts))
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.asking.scoring import score_cloze
-from lama_core.candidates.lists import Candidates, Columns
+from lama_core.candidates.columns import Candidates, Columns
 from lama_core.datasets.prompt_sets import check_templates, normalise_template
 from lama_core.errors import UserError
 from lama_core.models.base import BlankFiller
@@ -61,7 +61,6 @@ class Refiller:
         self.pairs = tuple(pairs[:max_pairs])
         words = tuple(word for word in model.vocabulary.forms("after space") if word.isalpha())
         self.columns: Columns = Candidates("words", words).columns(model.vocabulary)
-        self._index = self.columns.index()
 
     def places(self, template: str) -> tuple[int, ...]:
         """Positions of the words that can be refilled."""
@@ -88,8 +87,7 @@ class Refiller:
 
     def log_prob_of(self, scores: NDArray[np.float32], word: str) -> float:
         """A word's own value in `log_probs`; the lowest of all if it is no single token."""
-        key = word if self.model.vocabulary.cased else word.lower()
-        column = self._index.get(key)
+        column = self.columns.index.get(self.columns.spelling.key(word))
         return float(scores.min() if column is None else scores[column])
 
     def with_word(self, template: str, place: int, column: int) -> str:

@@ -12,11 +12,13 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from lama_core.asking.preparation import NothingCounts
 from lama_core.asking.ranking import RANKINGS, Ranking
-from lama_core.candidates.lists import Candidates, resolve_candidates
+from lama_core.candidates.columns import Candidates
+from lama_core.candidates.lists import named_candidates, read_candidate_file
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.library.installed import installed_dir
-from lama_core.datasets.lpaqa_files import read_pairs
+from lama_core.datasets.lpaqa import read_pairs
 from lama_core.datasets.prompt_sets import PromptPool, load_pool, parse_combination
 from lama_core.errors import UserError, did_you_mean
 from lama_core.models.base import BlankFiller, Context
@@ -190,9 +192,7 @@ def execute_study(
                     on_stage=on_stage,
                     stopped=stopped,
                 )
-            except UserError as error:
-                if not str(error).startswith("None of the"):
-                    raise
+            except NothingCounts as error:
                 faults.append(f"{relation.name} is left out: {error}")
                 tell(faults[-1])
                 continue
@@ -309,9 +309,9 @@ def _candidates(request: StudyRequest, model: BlankFiller) -> Candidates:
         (place / VOCABULARY_FILE for place in places if (place / VOCABULARY_FILE).is_file()), None
     )
     name = request.candidates or ("lama" if published else "common")
-    if name == "relation":
-        raise UserError("Prompts are compared on one candidate list: choose common, lama or full.")
-    return resolve_candidates(name, [model.vocabulary], lama=published)
+    if name == "lama" and published is not None:
+        return Candidates(name, read_candidate_file(published)).fitting([model.vocabulary])
+    return named_candidates(name, [model.vocabulary])
 
 
 def _context(wanted: Context | None, model: BlankFiller) -> Context:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.asking.ranking import Ranking
-from lama_core.candidates.lists import Candidates
+from lama_core.candidates.columns import Candidates
 from lama_core.datasets.prompt_sets import PromptPool
 from lama_core.metrics.precision import macro_precision_at, precision_at
 from lama_core.models.base import BlankFiller, Context

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from lama_core.candidates.lists import Candidates
+from lama_core.candidates.columns import Candidates
 from lama_core.datasets.prompt_sets import Entry, PromptPool
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import whole_file, write_text_whole

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lama_core.candidates.lists import Candidates, common_vocabulary
+from lama_core.candidates.columns import Candidates
+from lama_core.candidates.lists import common_vocabulary
 from lama_core.errors import UserError
 from lama_core.probes.analogy.solve import arithmetic_scores, do_arithmetic, solve
 from lama_core.probes.analogy.templates import ask_for, read_question

@@ -8,7 +8,8 @@ import pytest
 
 from lama_core.asking.blanks import parse_query
 from lama_core.asking.scoring import score_cloze
-from lama_core.candidates.lists import Candidates, common_vocabulary
+from lama_core.candidates.columns import Candidates
+from lama_core.candidates.lists import common_vocabulary
 from lama_core.errors import UserError
 from lama_core.probes.cloze.ask import (
     MAX_TOP_K,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lama_core.candidates.lists import Candidates
+from lama_core.candidates.columns import Candidates
 from lama_core.probes.prompts.analyses import (
     PromptPair,
     edit_distance,

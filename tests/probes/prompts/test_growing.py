@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from probe_fakes import CITIES, HashFiller
 
-from lama_core.candidates.lists import Candidates
+from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
 from lama_core.probes.prompts.asking import make_asked
 from lama_core.probes.prompts.growing import Growth, grow, wilson

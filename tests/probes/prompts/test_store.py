@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from probe_fakes import CITIES, HashFiller
 
-from lama_core.candidates.lists import Candidates
+from lama_core.candidates.columns import Candidates
 from lama_core.probes.prompts import store as store_module
 from lama_core.probes.prompts.asking import AskedFacts, make_asked
 from lama_core.probes.prompts.ensemble import combine_log_linear

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lama_core.datasets.lpaqa_files import read_pairs, read_prompts
+from lama_core.datasets.lpaqa import read_pairs, read_prompts
 from lama_core.errors import UserError
 from lama_core.probes.prompts.training_pairs import draw, halve, make_split, overlap
 from lama_core.types import Fact
