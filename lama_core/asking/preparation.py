@@ -11,11 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.asking.questions import (
-    NO_FIT,
-    Knowledge,
-    Question,
-)
+from lama_core.asking.questions import NO_FIT, Knowledge, Question
 from lama_core.asking.ranking import Ints, pad_columns
 from lama_core.asking.scoring import encode_queries
 from lama_core.candidates.columns import NOT_ONE_TOKEN, Candidates, Columns

@@ -10,14 +10,14 @@ A fact that doesn't count stays a row, with the reason.
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from lama_core.asking.blanks import fill
+from lama_core.asking.prompts import PromptKind, PromptSet
 from lama_core.datasets import Dataset
-from lama_core.errors import UserError, did_you_mean
-from lama_core.runs.records import PromptKind, PromptSet
+from lama_core.datasets.variants import misprime, wrong_word
+from lama_core.errors import UserError
 from lama_core.types import Fact, Query, Relation
 
 MAX_WORDS = 100
@@ -33,17 +33,9 @@ TOO_LONG = f"text is longer than {MAX_WORDS} words"
 JUDGED_NO = "judges say no"
 DUPLICATE = "duplicate of an earlier fact"
 NO_TEXT = "no template and no sentence to ask"
+NO_PRIME = "no other object of the relation to mislead with"
 SEVERAL_BLANKS = "text has more than one blank"
 NO_FIT = "text does not fit the model's window"
-
-PROMPT_SETS: dict[str, tuple[PromptKind, str]] = {
-    "manual": ("template", "each relation's own template, or the fact's sentence if it has none"),
-    "paraphrases": ("template", "the own template and every paraphrase of it"),
-    "sentences": ("sentences", "the first sentence that states the fact"),
-    "ten-sentences": ("ten sentences", "ten sentences a fact, at most 100 facts a relation"),
-    "negated": ("negated", "the negated template or sentence"),
-    "misprimed": ("misprimed", "the sentence after a misleading word"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,59 +91,6 @@ def gather_knowledge(dataset: Dataset, relations: Iterable[str]) -> Knowledge:
     return Knowledge({key: tuple(words) for key, words in objects.items()}, counts)
 
 
-def make_prompt_set(name: str, relations: Sequence[Relation]) -> PromptSet:
-    """The prompts that a user means by `name`, for these relations.
-
-    name: one of `PROMPT_SETS`; one of LPAQA's sets (`mine`, `mine+man`, `mine+para`, `man+para`),
-    once its prompts are here; or a folder that holds such prompts, all of which are asked.
-    Raises UserError for an unknown name, or prompts for none of the relations.
-    """
-    if name in PROMPT_SETS:
-        kind = PROMPT_SETS[name][0]
-        n_prompts = {"paraphrases": None, "manual": 1}.get(name, 0)
-        if kind == "negated":
-            chosen = [
-                (relation.name, (relation.negated_template,))
-                for relation in relations
-                if relation.negated_template
-            ]
-            return PromptSet(name, kind, tuple(chosen))
-        templates = [
-            (relation.name, tuple(prompt.template for prompt in relation.prompts[:n_prompts]))
-            for relation in relations
-        ]
-        return PromptSet(name, kind, tuple((key, found) for key, found in templates if found))
-    return _lpaqa_prompts(name, relations)
-
-
-def _lpaqa_prompts(name: str, relations: Sequence[Relation]) -> PromptSet:
-    from lama_core.datasets.library.installed import installed_dir
-    from lama_core.datasets.prompt_sets import COMBINATIONS, load_pool
-
-    sets = [key for key in COMBINATIONS if key not in ("manual", "user", "all")]
-    is_folder = Path(name).expanduser().is_dir()
-    if not is_folder and name not in sets:
-        known = (*PROMPT_SETS, *sets)
-        raise UserError(
-            f"Unknown prompts {name!r}{did_you_mean(name, known)}: choose {', '.join(known)}, or a "
-            "folder of LPAQA's prompts."
-        )
-    folder = Path(name).expanduser() if is_folder else installed_dir("lpaqa")
-    if not folder.is_dir():
-        raise UserError(
-            f"LPAQA's prompts {name!r} are not here yet: run `python -m lama_core data get lpaqa`."
-        )
-    chosen = []
-    for relation in relations:
-        pool = load_pool(relation, folder=folder)
-        templates = tuple(pool.templates[at] for at in pool.members("all" if is_folder else name))
-        if templates:
-            chosen.append((relation.name, templates))
-    if not chosen:
-        raise UserError(f"{folder} has no prompts {name!r} for any of the chosen relations.")
-    return PromptSet(folder.name if is_folder else name, "template", tuple(chosen))
-
-
 def make_questions(
     dataset: Dataset, relations: Sequence[str], prompts: PromptSet, limit: int | None
 ) -> list[Question]:
@@ -163,16 +102,8 @@ def make_questions(
     questions: list[Question] = []
     for name in relations:
         relation = dataset.relation(name)
-        facts = dataset.facts_of(name)[:limit]
-        if prompts.kind == "ten sentences":
-            questions += _spread_questions(relation, facts)
-            continue
-        templates = prompts.of(name)
-        if templates:
-            for number, template in enumerate(templates):
-                questions += _template_questions(relation, facts, number, template)
-        else:
-            questions += [_sentence_question(relation, fact, prompts.kind) for fact in facts]
+        asked = Asked(relation, dataset.facts_of(name), limit, prompts.of(name))
+        questions += ASKING[prompts.kind](asked)
     if not any(question.query for question in questions):
         raise UserError(
             f"The prompts {prompts.name!r} give nothing to ask for the chosen relations of "
@@ -181,43 +112,87 @@ def make_questions(
     return questions
 
 
-def _template_questions(
-    relation: Relation, facts: Sequence[Fact], number: int, template: str
-) -> list[Question]:
-    seen: set[tuple[str, str]] = set()
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of one relation. known: all its facts, of which `facts` are the first."""
+
+    relation: Relation
+    known: tuple[Fact, ...]
+    limit: int | None
+    templates: tuple[str, ...]
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts to ask."""
+        return self.known[: self.limit]
+
+
+def _by_templates(asked: Asked, own: Callable[[Fact], tuple[str, ...]]) -> list[Question]:
+    """A row a template and fact; without a template the first of the fact's `own` sentences."""
+    if not asked.templates:
+        return [_by_sentence(asked.relation, fact, own(fact)) for fact in asked.facts]
     rows = []
-    for fact in facts:
-        excluded = _judged(fact)
-        if excluded is None:
-            if (fact.subject, fact.object) in seen:
-                excluded = DUPLICATE
-            seen.add((fact.subject, fact.object))
-        rows.append(Question(fact, relation, number, fill(template, fact.subject), excluded))
+    for number, template in enumerate(asked.templates):
+        seen: set[tuple[str, str]] = set()
+        for fact in asked.facts:
+            excluded = _judged(fact)
+            if excluded is None:
+                if (fact.subject, fact.object) in seen:
+                    excluded = DUPLICATE
+                seen.add((fact.subject, fact.object))
+            query = fill(template, fact.subject)
+            rows.append(Question(fact, asked.relation, number, query, excluded))
     return rows
 
 
-def _sentence_question(relation: Relation, fact: Fact, kind: PromptKind) -> Question:
-    sentences = {
-        "negated": fact.negated_sentences,
-        "misprimed": fact.misprimed_sentences,
-    }.get(kind, fact.sentences)
+def _by_sentence(relation: Relation, fact: Fact, sentences: Sequence[str]) -> Question:
     if not sentences:
         return Question(fact, relation, 0, None, NO_TEXT)
     return _asked(relation, fact, 0, sentences[0])
 
 
-def _spread_questions(relation: Relation, facts: Sequence[Fact]) -> list[Question]:
+def _spread(asked: Asked) -> list[Question]:
     """Ten sentences of at most 100 facts that have as many, drawn by the relation's name."""
-    enough = [fact for fact in facts if len(fact.sentences) >= SPREAD_SENTENCES]
-    draw = random.Random(f"{SPREAD_SEED}:{relation.name}")
+    enough = [fact for fact in asked.facts if len(fact.sentences) >= SPREAD_SENTENCES]
+    draw = random.Random(f"{SPREAD_SEED}:{asked.relation.name}")
     if len(enough) > SPREAD_FACTS:
         picks = sorted(draw.sample(range(len(enough)), SPREAD_FACTS))
         enough = [enough[pick] for pick in picks]
     rows = []
     for fact in enough:
         picks = sorted(draw.sample(range(len(fact.sentences)), SPREAD_SENTENCES))
-        rows += [_asked(relation, fact, pick, fact.sentences[pick]) for pick in picks]
+        rows += [_asked(asked.relation, fact, pick, fact.sentences[pick]) for pick in picks]
     return rows
+
+
+def _misprimed(asked: Asked) -> list[Question]:
+    """Each fact's misprimed sentence, or its query behind a wrong object of the relation."""
+    objects = sorted({fact.object for fact in asked.known})
+    right: defaultdict[str, set[str]] = defaultdict(set)
+    for fact in asked.known:
+        right[fact.subject].add(fact.object)
+    rows = []
+    for fact in asked.facts:
+        sentences = fact.misprimed_sentences
+        if not sentences:
+            word = wrong_word(objects, right[fact.subject], fact.id)
+            if word is None:
+                rows.append(Question(fact, asked.relation, 0, None, NO_PRIME))
+                continue
+            templates = [fill(one, fact.subject).text(BLANK) for one in asked.templates]
+            sentences = tuple(misprime(text, word) for text in (*templates, *fact.sentences)[:1])
+        rows.append(_by_sentence(asked.relation, fact, sentences))
+    return rows
+
+
+# Kind of prompts -> the rows of one relation.
+ASKING: dict[PromptKind, Callable[[Asked], list[Question]]] = {
+    "template": lambda asked: _by_templates(asked, lambda fact: fact.sentences),
+    "sentences": lambda asked: _by_templates(asked, lambda fact: fact.sentences),
+    "negated": lambda asked: _by_templates(asked, lambda fact: fact.negated_sentences),
+    "misprimed": _misprimed,
+    "ten sentences": _spread,
+}
 
 
 def _asked(relation: Relation, fact: Fact, number: int, sentence: str) -> Question:

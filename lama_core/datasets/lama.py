@@ -2,7 +2,7 @@
 
 Layout (Petroni et al. 2019, data.zip): `relations.jsonl`, `TREx/P*.jsonl`,
 `Google_RE/*_test.jsonl`, `ConceptNet/test.jsonl`, `Squad/test.jsonl`. Any of the folders may be
-missing, may end in `_UHN` (Poerner et al. 2019), and the whole may sit in a folder of its own.
+missing, may end in `_UHN` (Poerner et al. 2020), and the whole may sit in a folder of its own.
 
 Tolerated: no `evidences`, no `judgments`, `sub`/`obj` for `sub_label`/`obj_label`, numbers as ids,
 the fields `masked_negations` and `masked_misprimed` (Kassner & Schütze 2020), extra fields.

@@ -1,16 +1,18 @@
-"""LAMA's variants as functions: a dataset in, a dataset and the excluded facts out.
+"""LAMA's variants: without facts that names give away, negated, misprimed.
 
-UHN: Poerner et al. 2020, section 2. Negated and misprimed: Kassner and Schütze 2020. Facts keep
+UHN (Poerner et al. 2020, section 2): a dataset in, a dataset and the excluded facts out. Facts keep
 their ids, so that runs on a dataset and on its variant can be paired fact by fact.
+Negated and misprimed (Kassner and Schütze 2020): a query's text in, the changed one out; a run asks
+them by its prompt set.
 """
 
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from lama_core.datasets.base import BLANK, Dataset, make_dataset
-from lama_core.types import Fact, Prompt, Relation
+from lama_core.datasets.base import Dataset, make_dataset
+from lama_core.types import Fact, Relation
 
 # Called with a cloze text (blank written [MASK]) and k: the k most probable words, best first.
 Guess = Callable[[str, int], Sequence[str]]
@@ -97,24 +99,6 @@ def uhn_names(dataset: Dataset, guess: Guess, *, top_k: int = NAME_TOP_K) -> Var
     return _without(dataset, reason, "uhn-names")
 
 
-def negated(dataset: Dataset) -> Variant:
-    """Each template and sentence replaced by its negation; the gold stays the same.
-
-    A relation uses its `negated_template`, else the negation that `negate_template` makes of its
-    manual template; a fact uses its `negated_sentences`. Facts with neither are excluded.
-    """
-    relations = [_negated_relation(relation) for relation in dataset.relations]
-    has_template = {relation.name for relation in relations if relation.prompts}
-    facts, excluded = [], []
-    for fact in dataset.facts:
-        if fact.negated_sentences or fact.relation in has_template:
-            facts.append(replace(fact, sentences=fact.negated_sentences, negated_sentences=()))
-        else:
-            reason = f"{fact.relation} has no negated template and the fact no negated sentence"
-            excluded.append(Excluded(fact, reason))
-    return _named(dataset, relations, facts, "negated"), tuple(excluded)
-
-
 def negate_template(template: str) -> str | None:
     """The template with its verb negated, or None where the rules don't reach.
 
@@ -141,87 +125,19 @@ def negate_template(template: str) -> str | None:
     return None
 
 
-def misprimed(dataset: Dataset, *, words: Sequence[str] = (), seed: int = 0) -> Variant:
-    """ "WORD? " before every query, with a word that is wrong.
-
-    words: where to draw from; without them, the other objects of the relation that aren't right
-    for the subject. The draw depends on the fact's id and `seed` only. Each fact's query becomes a
-    sentence of its own, because the word differs by fact; a fact that brings misprimed sentences
-    keeps those. Facts without a query or without a wrong word are excluded.
-    """
-    right: dict[tuple[str, str], set[str]] = {}
-    for fact in dataset.facts:
-        right.setdefault((fact.relation, fact.subject), set()).add(fact.object)
-    objects = {
-        relation.name: sorted({fact.object for fact in dataset.facts_of(relation.name)})
-        for relation in dataset.relations
-    }
-    facts, excluded = [], []
-    by_name = {relation.name: relation for relation in dataset.relations}
-    for fact in dataset.facts:
-        sentences = fact.misprimed_sentences
-        if not sentences:
-            queries = _queries(by_name[fact.relation], fact)
-            pool = words or objects[fact.relation]
-            word = _wrong_word(pool, right[fact.relation, fact.subject], f"{seed}:{fact.id}")
-            if not queries:
-                excluded.append(Excluded(fact, "it has neither template nor sentence"))
-                continue
-            if word is None:
-                reason = f"{fact.relation} has no other object to mislead with"
-                excluded.append(Excluded(fact, reason))
-                continue
-            prime = word[0].upper() + word[1:]
-            sentences = tuple(f"{prime}? {query}" for query in queries)
-        facts.append(replace(fact, sentences=sentences, misprimed_sentences=()))
-    relations = [replace(relation, prompts=()) for relation in dataset.relations]
-    return _named(dataset, relations, facts, "misprimed"), tuple(excluded)
+def misprime(query: str, word: str) -> str:
+    """ "WORD? " before a query. Source: Kassner and Schütze 2020, section 2."""
+    return f"{word[:1].upper()}{word[1:]}? {query}"
 
 
-def statements(dataset: Dataset) -> Variant:
-    """Facts asked by their own sentences instead of templates; those without any are excluded."""
-    facts, excluded = [], []
-    for fact in dataset.facts:
-        if fact.sentences:
-            facts.append(fact)
-        else:
-            excluded.append(Excluded(fact, "it has no sentence of its own"))
-    relations = [replace(relation, prompts=()) for relation in dataset.relations]
-    return _named(dataset, relations, facts, "statements"), tuple(excluded)
-
-
-VARIANTS: dict[str, Callable[[Dataset], Variant]] = {
-    "uhn-substring": uhn_substring,
-    "negated": negated,
-    "misprimed": misprimed,
-    "statements": statements,
-}
-
-
-def _wrong_word(pool: Sequence[str], right: set[str], seed: str) -> str | None:
-    """A word of `pool` that isn't right, drawn by `seed`; None if there is none."""
+def wrong_word(pool: Sequence[str], right: set[str], fact_id: str) -> str | None:
+    """A word of `pool` that isn't right, drawn by the fact's id; None if there is none."""
     if right.issuperset(pool):
         return None
-    draw = random.Random(seed)
+    draw = random.Random(f"0:{fact_id}")
     while (word := draw.choice(pool)) in right:
         pass
     return word
-
-
-def _queries(relation: Relation, fact: Fact) -> tuple[str, ...]:
-    """The fact's manual query, else its sentences."""
-    if relation.prompts:
-        template = relation.prompts[0].template
-        return (template.replace("[X]", fact.subject).replace("[Y]", BLANK),)
-    return fact.sentences
-
-
-def _negated_relation(relation: Relation) -> Relation:
-    template = relation.negated_template
-    if template is None and relation.prompts:
-        template = negate_template(relation.prompts[0].template)
-    prompts = (Prompt(template, "negated"),) if template else ()
-    return replace(relation, prompts=prompts, negated_template=None)
 
 
 def _without(

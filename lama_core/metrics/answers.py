@@ -4,7 +4,7 @@
     right type        the answer is wrong, but an object of the relation in the data
     another valid     the answer is another object that the data gives for this very subject
     gold in subject   the lower-cased object is part of the lower-cased subject (UHN's first rule,
-                      Poerner et al. 2019)
+                      Poerner et al. 2020)
 
 Rows are facts; with prompts of several kinds, a fact and a prompt. The answer is the first
 prediction of the chosen ranking: under `filtered`, without the other valid objects.

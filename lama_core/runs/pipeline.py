@@ -19,7 +19,8 @@ from filelock import FileLock, Timeout
 
 from lama_core.asking.executors import Executor, Job, Span, make_executor
 from lama_core.asking.preparation import Prepared, prepare
-from lama_core.asking.questions import gather_knowledge, make_prompt_set, make_questions
+from lama_core.asking.prompts import make_prompt_set
+from lama_core.asking.questions import gather_knowledge, make_questions
 from lama_core.asking.ranking import RANKINGS, Ranking
 from lama_core.candidates.lists import named_candidates
 from lama_core.datasets import Dataset, load_dataset

@@ -18,11 +18,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lama_core.asking.prompts import PromptKind, PromptSet
 from lama_core.asking.ranking import Ranking
 from lama_core.asking.scoring import MAX_ROWS, MAX_TOKENS
 from lama_core.candidates.columns import Candidates
@@ -40,25 +41,6 @@ SCORING_VERSION = 1
 RUN_FILE = "run.json"
 FACTS_FILE = "facts.parquet"
 PART = ".part"
-
-PromptKind = Literal["template", "sentences", "negated", "misprimed", "ten sentences"]
-
-
-@dataclass(frozen=True, slots=True)
-class PromptSet:
-    """The prompts of a run.
-
-    name: as the user chose it. kind: where a query's text comes from: the relation's templates, or
-    the fact's own sentences. templates: relation -> templates, for the relations that have any.
-    """
-
-    name: str
-    kind: PromptKind = "template"
-    templates: tuple[tuple[str, tuple[str, ...]], ...] = ()
-
-    def of(self, relation: str) -> tuple[str, ...]:
-        """The templates of one relation; empty where it has none."""
-        return dict(self.templates).get(relation, ())
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ SORTS = (
 CONTAINED_HELP = (
     "Whether the lower-cased gold is part of the lower-cased subject, as in *Apple Watch* is "
     "produced by *Apple*: the first rule by which LAMA-UHN drops facts that can be guessed "
-    "(Poerner et al. 2019)."
+    "(Poerner et al. 2020)."
 )
 KIND_HELP = (
     "**right type**: the wrong answer is an object of the relation in the data (right type, wrong "

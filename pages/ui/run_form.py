@@ -4,7 +4,7 @@ import shlex
 
 import streamlit as st
 
-from lama_core.asking.questions import PROMPT_SETS
+from lama_core.asking.prompts import PROMPT_SETS
 from lama_core.asking.settings import DEFAULT_MODEL
 from lama_core.datasets.library.installed import listing
 from lama_core.models.catalog import all_models, find_model
@@ -98,7 +98,7 @@ def _choose(names: list[str]) -> ProbeRequest:
         )  # fmt: skip
         prompts = st.selectbox(
             "Prompts", list(PROMPT_SETS), key="new prompts", persist_state=KEPT,
-            help="\n\n".join(f"**{name}**: {what}" for name, (_, what) in PROMPT_SETS.items()),
+            help="\n\n".join(f"**{name}**: {one.meaning}" for name, one in PROMPT_SETS.items()),
         )  # fmt: skip
         candidates = st.selectbox(
             "Candidates", CANDIDATES, key="new candidates", persist_state=KEPT,

@@ -91,59 +91,19 @@ def test_templates_are_negated_at_their_verb(template: str, negation: str | None
     assert variants.negate_template(template) == negation
 
 
-def test_negation_prefers_what_the_source_states() -> None:
-    stated = Relation("P19", "TREx", prompts=BIRTH.prompts, negated_template="[X] isn't from [Y] .")
-    (relation,) = variants.negated(dataset(fact("a", "b"), relations=[stated]))[0].relations
-    assert relation.prompts == (Prompt("[X] isn't from [Y] .", "negated"),)
+def test_a_wrong_word_is_drawn_by_the_fact_and_never_right() -> None:
+    pool, right = ["Lima", "Oslo", "Rome"], {"Rome", "Oslo"}
+    assert {variants.wrong_word(pool, right, f"P19:{n}") for n in range(20)} == {"Lima"}
+    drawn = [variants.wrong_word(pool, {"Lima"}, f"P19:{n}") for n in range(20)]
+    assert set(drawn) == {"Oslo", "Rome"}
+    assert drawn == [variants.wrong_word(pool, {"Lima"}, f"P19:{n}") for n in range(20)]
+    assert variants.wrong_word(["Rome"], {"Rome"}, "P19:a") is None
 
 
-def test_a_fact_without_negation_is_excluded_with_the_reason() -> None:
-    with_it = fact("a", "b", ISA, sentences=("[MASK]",), negated_sentences=("not [MASK]",))
-    without = fact("c", "d", ISA, sentences=("[MASK]",))
-    kept, excluded = variants.negated(dataset(with_it, without, relations=[ISA]))
-    assert [item.sentences for item in kept.facts] == [("not [MASK]",)]
-    assert [item.fact.subject for item in excluded] == ["c"]
-    assert "no negated sentence" in excluded[0].reason
-
-
-def test_misprimed_queries_start_with_a_wrong_object() -> None:
-    given = dataset(fact("a", "Rome"), fact("a", "Oslo"), fact("b", "Rome"), fact("c", "Lima"))
-    kept, excluded = variants.misprimed(given)
-    assert excluded == ()
-    right = {"a": {"Rome", "Oslo"}, "b": {"Rome"}, "c": {"Lima"}}
-    for item in kept.facts:
-        (sentence,) = item.sentences
-        word, query = sentence.split("? ")
-        assert word in {"Rome", "Oslo", "Lima"} - right[item.subject]
-        assert query == f"{item.subject} was born in [MASK] ."
-    assert all(relation.prompts == () for relation in kept.relations)
-    assert variants.misprimed(given)[0].digest == kept.digest
-
-
-def test_without_a_wrong_word_a_fact_is_not_misprimed() -> None:
-    kept, excluded = variants.misprimed(dataset(fact("a", "Rome")))
-    assert kept.facts == ()
-    assert excluded[0].reason == "P19 has no other object to mislead with"
-
-
-def test_the_files_own_misprimed_sentences_are_kept() -> None:
-    given = dataset(fact("a", "b", misprimed_sentences=("Vacancy? a is [MASK].",)))
-    assert variants.misprimed(given)[0].facts[0].sentences == ("Vacancy? a is [MASK].",)
-
-
-def test_statements_drop_templates_and_facts_without_sentences() -> None:
-    given = dataset(fact("a", "b", sentences=("a in [MASK].",)), fact("c", "d"))
-    kept, excluded = variants.statements(given)
-    assert [item.subject for item in kept.facts] == ["a"]
-    assert kept.relations[0].prompts == ()
-    assert [item.fact.subject for item in excluded] == ["c"]
-
-
-def test_a_variant_keeps_ids_and_every_fact_is_kept_or_excluded() -> None:
+def test_a_filter_keeps_ids_and_every_fact_is_kept_or_excluded() -> None:
     given = dataset(fact("Rome", "Rome"), fact("a", "Oslo", sentences=("[MASK]",)), fact("b", "c"))
-    for make in variants.VARIANTS.values():
-        kept, excluded = make(given)
-        ids = {item.id for item in kept.facts} | {item.fact.id for item in excluded}
-        assert ids == {item.id for item in given.facts}
-        assert len(kept.facts) + len(excluded) == len(given.facts)
-        assert kept.digest != given.digest
+    kept, excluded = variants.uhn_substring(given)
+    ids = {item.id for item in kept.facts} | {item.fact.id for item in excluded}
+    assert ids == {item.id for item in given.facts}
+    assert len(kept.facts) + len(excluded) == len(given.facts)
+    assert kept.digest != given.digest

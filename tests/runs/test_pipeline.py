@@ -407,7 +407,7 @@ def test_negation_without_negated_texts_is_said(data: Path) -> None:
     from lama_core.probes.negation.measures import compare_negated
 
     with pytest.raises(UserError, match="give nothing to ask"):
-        compare_negated(hash_model(), load_dataset(data), relations=("P47",), candidates="full")
+        compare_negated(hash_model(), load_dataset(data), relations=("Squad",), candidates="full")
 
 
 def test_lpaqa_prompts_come_from_their_folder(data: Path, tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from typing import Literal
 import pandas as pd
 
 from lama_core.asking.preparation import Prepared, prepare
-from lama_core.asking.questions import gather_knowledge, make_prompt_set, make_questions
+from lama_core.asking.prompts import make_prompt_set
+from lama_core.asking.questions import gather_knowledge, make_questions
 from lama_core.asking.ranking import best_candidates
 from lama_core.candidates.lists import named_candidates
 from lama_core.datasets import Dataset

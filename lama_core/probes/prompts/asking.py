@@ -11,12 +11,12 @@ import numpy as np
 
 from lama_core.asking.blanks import fill
 from lama_core.asking.preparation import prepare
+from lama_core.asking.prompts import PromptSet
 from lama_core.asking.questions import gather_knowledge, make_questions
 from lama_core.asking.ranking import Ints
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.datasets.base import ReadReport, make_dataset
 from lama_core.models.base import BlankFiller, Context
-from lama_core.runs.records import PromptSet
 from lama_core.types import Fact, Prompt, Query, Relation
 
 

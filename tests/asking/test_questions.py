@@ -1,0 +1,82 @@
+"""The wordings that a run asks its facts in, on datasets small enough to check by hand."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from lama_core.asking.prompts import PROMPT_SETS, make_prompt_set
+from lama_core.asking.questions import NO_PRIME, NO_TEXT, Question, make_questions
+from lama_core.datasets.base import ReadReport, make_dataset
+from lama_core.errors import UserError
+from lama_core.types import Fact, Prompt, Relation
+
+BIRTH = Relation("P19", "TREx", prompts=(Prompt("[X] was born in [Y] ."),))
+ISA = Relation("IsA", "ConceptNet")
+
+
+def fact(subject: str, obj: str, relation: Relation = BIRTH, **sentences: tuple[str, ...]) -> Fact:
+    name = f"{relation.name}:{subject}|{obj}"
+    return Fact(name, subject, relation.name, obj, relation.source, **sentences)  # type: ignore[arg-type]
+
+
+def asked(
+    prompts: str, *facts: Fact, relations: Sequence[Relation] = (BIRTH,), limit: int | None = None
+) -> list[Question]:
+    given = make_dataset("small", relations, facts, ReadReport())
+    names = [relation.name for relation in relations]
+    return make_questions(given, names, make_prompt_set(prompts, relations), limit)
+
+
+def texts(questions: Sequence[Question]) -> list[str]:
+    return [question.query.text() if question.query else "" for question in questions]
+
+
+def test_negation_prefers_what_the_source_states() -> None:
+    stated = Relation("P19", "TREx", prompts=BIRTH.prompts, negated_template="[X] isn't from [Y] .")
+    assert texts(asked("negated", fact("a", "b"), relations=[stated])) == ["a isn't from [MASK] ."]
+    assert texts(asked("negated", fact("a", "b"))) == ["a was not born in [MASK] ."]
+
+
+def test_a_fact_without_negation_is_excluded_with_the_reason() -> None:
+    with_it = fact("a", "b", ISA, sentences=("[MASK]",), negated_sentences=("not [MASK]",))
+    without = fact("c", "d", ISA, sentences=("[MASK]",))
+    rows = asked("negated", with_it, without, relations=[ISA])
+    assert texts(rows) == ["not [MASK]", ""]
+    assert [row.excluded for row in rows] == [None, NO_TEXT]
+
+
+def test_misprimed_queries_start_with_a_wrong_object() -> None:
+    given = fact("a", "Rome"), fact("a", "Oslo"), fact("b", "Rome"), fact("c", "Lima")
+    rows = asked("misprimed", *given)
+    right = {"a": {"Rome", "Oslo"}, "b": {"Rome"}, "c": {"Lima"}}
+    for row, text in zip(rows, texts(rows), strict=True):
+        word, query = text.split("? ")
+        assert word in {"Rome", "Oslo", "Lima"} - right[row.fact.subject]
+        assert query == f"{row.fact.subject} was born in [MASK] ."
+    assert texts(asked("misprimed", *given)) == texts(rows)
+    # A limit takes some facts; what is wrong is still decided by all.
+    assert texts(asked("misprimed", *given, limit=2)) == texts(rows)[:2]
+
+
+def test_without_a_wrong_word_a_fact_is_not_misprimed() -> None:
+    other = fact("b", "c", misprimed_sentences=("Vacancy? b is [MASK].",))
+    rows = asked("misprimed", fact("a", "c"), other)
+    assert [row.excluded for row in rows] == [NO_PRIME, None]
+
+
+def test_the_files_own_misprimed_sentences_are_kept() -> None:
+    given = fact("a", "b", misprimed_sentences=("Vacancy? a is [MASK].",))
+    assert texts(asked("misprimed", given)) == ["Vacancy? a is [MASK]."]
+
+
+def test_sentences_are_asked_instead_of_templates() -> None:
+    rows = asked("sentences", fact("a", "b", sentences=("a in [MASK].",)), fact("c", "d"))
+    assert texts(rows) == ["a in [MASK].", ""]
+    assert [row.excluded for row in rows] == [None, NO_TEXT]
+
+
+@pytest.mark.parametrize("name", PROMPT_SETS)
+def test_every_prompt_set_says_what_it_is(name: str) -> None:
+    assert PROMPT_SETS[name].meaning
+    with pytest.raises(UserError, match="give nothing to ask"):
+        asked(name, fact("a", "b", ISA), relations=[ISA])
