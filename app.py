@@ -4,8 +4,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui import style
-from pages.ui.router import routing
+from pages.ui.shared import style
+from pages.ui.shared.router import routing
 
 ICON = Path(__file__).parent / "assets" / "icon.png"
 st.set_page_config(page_title="LAMA Explorer", page_icon=str(ICON), layout="wide")

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from pages.ui import heat
-from pages.ui.messages import faults_shown
-from pages.ui.router import draw_page
-from pages.ui.state import BOUND
+from pages.ui.analogy import heat
+from pages.ui.shared.messages import faults_shown
+from pages.ui.shared.router import draw_page
+from pages.ui.shared.state import BOUND
 
 TABS = ("Solve", "Score", "Probes")
 
@@ -13,15 +13,15 @@ TABS = ("Solve", "Score", "Probes")
 def draw_tab(name: str) -> None:
     """One of the three tabs; what it needs is loaded when it is opened."""
     if name == "Solve":
-        from pages.ui.analogy_solve import draw_solve
+        from pages.ui.analogy.solve import draw_solve
 
         draw_solve()
     elif name == "Score":
-        from pages.ui.analogy_score import draw_score
+        from pages.ui.analogy.score import draw_score
 
         draw_score()
     else:
-        from pages.ui.analogy_probes import draw_probes
+        from pages.ui.analogy.probes import draw_probes
 
         draw_probes()
 

@@ -1,25 +1,27 @@
 """Cloze: a sentence with a blank, and what each model would put there."""
 
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 
 import streamlit as st
 
 from lama_core.asking.blanks import parse_query
-from lama_core.asking.settings import ClozeSettings, check_choice
+from lama_core.asking.settings import ClozeSettings
 from lama_core.models.catalog import find_model
+from lama_core.models.loader import CACHE
 from lama_core.models.sources import locate
-from lama_core.probes.cloze.ask import ClozeAnswer, ModelAnswer, agreement
+from lama_core.probes.cloze.ask import ClozeAnswer, ClozeRequest, ModelAnswer, agreement
 from lama_core.types import Query
-from pages.ui import cache, export, predictions, state
-from pages.ui.colours import model_colours
-from pages.ui.fetching import draw_offer
-from pages.ui.messages import faults_shown, plain
-from pages.ui.router import draw_page
+from pages.ui.shared import cache, predictions, state
+from pages.ui.shared.colours import model_colours
+from pages.ui.shared.export import draw_export
+from pages.ui.shared.fetching import draw_offer
+from pages.ui.shared.messages import faults_shown, plain
+from pages.ui.shared.router import draw_page
 
 COLUMNS_PER_ROW = 4
 
 
-def draw_question() -> tuple[str, str, state.ClozeChoice | None]:
+def draw_question() -> tuple[str, str, state.ClozeChoice]:
     """The widgets: the text, the gold, and everything that is chosen besides."""
     st.header("Cloze", anchor=False)
     st.caption(
@@ -72,7 +74,7 @@ def draw_columns(query: Query, gold: str, choice: state.ClozeChoice) -> tuple[Mo
         with box:
             head = st.empty()
             with head:
-                kind = predictions.KINDS.get(find_model(name).kind or "", "a model of your own")
+                kind = predictions.title_of_kind(find_model(name).kind)
                 detail = kind if name in here else f"{kind} · not here yet"
                 predictions.draw_head(name, state.title_of(name), colours[name], detail)
             if name not in here:
@@ -122,18 +124,52 @@ def draw_notes(settings: ClozeSettings, answers: tuple[ModelAnswer, ...]) -> Non
     st.caption(text)
 
 
+def draw_taken(
+    answer: ClozeAnswer, settings: ClozeSettings, gold: str, choice: state.ClozeChoice
+) -> None:
+    """What can be taken away: the answers, and the command that gives them."""
+    request = ClozeRequest(
+        **{field.name: getattr(settings, field.name) for field in fields(settings)},
+        text=answer.text,
+        top_k=choice.top_k,
+        gold=gold or None,
+        renormalise=choice.renormalise,
+    )
+    rows = [
+        {
+            "model": model.name,
+            "context": model.context,
+            "blank": number,
+            "rank": item.rank,
+            "word": item.token,
+            "prob": item.prob,
+            "log_prob": item.log_prob,
+            "text": answer.text,
+            "candidates": answer.candidates.name,
+        }
+        for model in answer.models
+        for number, blank in enumerate(model.blanks, start=1)
+        for item in blank.predictions
+    ]
+    identities = {
+        model.name: CACHE.identity(model.name, settings.precision) for model in answer.models
+    }
+    made = {**asdict(request), "identities": identities}
+    draw_export("cloze", lambda: rows, made, request, record=answer.to_json)
+
+
 def main() -> None:
     """Read what is asked, ask each model, draw the answers."""
     with faults_shown():
         text, gold, choice = draw_question()
         query = parse_query(text)
-        check_choice(choice.settings)
+        choice.settings.check()
         answers = draw_columns(query, gold, choice)
         if answers:
             asked = replace(choice.settings, models=tuple(answer.name for answer in answers))
             draw_notes(asked, answers)
             candidates, _ = cache.candidates_of(asked)
-            export.draw_cloze_export(ClozeAnswer(text, candidates, answers), asked, gold, choice)
+            draw_taken(ClozeAnswer(text, candidates, answers), asked, gold, choice)
 
 
 draw_page(main)

@@ -3,9 +3,10 @@
 import streamlit as st
 
 from lama_core.datasets.library import installed
-from pages.ui import data_look, data_take, links
-from pages.ui.messages import faults_shown
-from pages.ui.router import draw_page
+from pages.ui.data import look, take
+from pages.ui.shared import links
+from pages.ui.shared.messages import faults_shown
+from pages.ui.shared.router import draw_page
 
 
 def main() -> None:
@@ -19,15 +20,15 @@ def main() -> None:
     )
     with faults_shown():
         sources = installed.listing()
-        chosen = data_take.choose_source(sources)
+        chosen = take.choose_source(sources)
         left, right = st.columns([3, 2], gap="large")
         with left:
-            data_take.draw_source(chosen)
+            take.draw_source(chosen)
         with right, faults_shown():
-            data_take.draw_import()
+            take.draw_import()
         if chosen.installed:
             with faults_shown():
-                data_look.draw_content(chosen)
+                look.draw_content(chosen)
 
 
 draw_page(main)

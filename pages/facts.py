@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from pages.ui import cache, links
-from pages.ui.facts_filters import choose_filters, draw_active
-from pages.ui.facts_list import draw_fallbacks, draw_rows
-from pages.ui.messages import faults_shown
-from pages.ui.router import draw_page
-from pages.ui.run_choice import draw_runs, open_runs
-from pages.ui.state import BOUND
+from pages.ui.facts.filters import choose_filters, draw_active
+from pages.ui.facts.rows import draw_fallbacks, draw_rows
+from pages.ui.shared import cache, links
+from pages.ui.shared.choice import draw_runs, open_runs
+from pages.ui.shared.messages import faults_shown
+from pages.ui.shared.router import draw_page
+from pages.ui.shared.state import BOUND
 
 VIEWS = ("Facts", "Wrong answers")
 

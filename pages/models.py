@@ -6,9 +6,9 @@ import streamlit as st
 from lama_core.models.catalog import Entry, add_model, all_models, forget_model
 from lama_core.models.loader import CACHE
 from lama_core.models.sources import locate
-from pages.ui import fetching, state
-from pages.ui.messages import faults_shown, plain
-from pages.ui.router import draw_page
+from pages.ui.shared import fetching, state
+from pages.ui.shared.messages import faults_shown, plain
+from pages.ui.shared.router import draw_page
 
 WHERE = {"assets": "not complete", "folder": "gone", "hub": "on the hub", "wheel": "as a wheel"}
 

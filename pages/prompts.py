@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from pages.ui import links
-from pages.ui.messages import faults_shown, plain
-from pages.ui.prompts_choice import PromptsChoice, choose_study
-from pages.ui.prompts_form import draw_form
-from pages.ui.prompts_table import HERE, draw_prompts
-from pages.ui.router import draw_page
-from pages.ui.state import BOUND
+from pages.ui.prompts.choice import PromptsChoice, choose_study
+from pages.ui.prompts.form import draw_form
+from pages.ui.prompts.table import draw_prompts
+from pages.ui.shared import links
+from pages.ui.shared.messages import faults_shown, plain
+from pages.ui.shared.router import draw_page
+from pages.ui.shared.state import BOUND
 
 TABS = ("Prompts", "Ensembles", "One fact", "Weights", "Try a prompt", "Analyses", "New study")
 
@@ -18,23 +18,23 @@ def draw_tab(name: str, choice: PromptsChoice) -> None:
     if name == "Prompts":
         draw_prompts(choice)
     elif name == "Ensembles":
-        from pages.ui.prompts_ensembles import draw_ensembles
+        from pages.ui.prompts.ensembles import draw_ensembles
 
         draw_ensembles(choice)
     elif name == "One fact":
-        from pages.ui.prompts_fact import draw_fact
+        from pages.ui.prompts.fact import draw_fact
 
         draw_fact(choice)
     elif name == "Weights":
-        from pages.ui.prompts_weights import draw_weights
+        from pages.ui.prompts.weights import draw_weights
 
         draw_weights(choice)
     elif name == "Try a prompt":
-        from pages.ui.prompts_try import draw_try
+        from pages.ui.prompts.trying import draw_try
 
         draw_try(choice)
     elif name == "Analyses":
-        from pages.ui.prompts_analyses import draw_analyses
+        from pages.ui.prompts.analyses import draw_analyses
 
         draw_analyses(choice)
     else:
@@ -43,7 +43,7 @@ def draw_tab(name: str, choice: PromptsChoice) -> None:
 
 def main() -> None:
     """Choose a study and a relation; look at the prompts in one of several ways."""
-    links.restore(HERE)
+    links.restore(links.PROMPTS)
     st.header("Prompts", anchor=False)
     st.caption(
         "The same facts asked in other words: which wording brings out what a model knows, and "

@@ -2,18 +2,29 @@
 
 import streamlit as st
 
-from lama_core.runs.records import RunListing
-from pages.ui import links
-from pages.ui.messages import faults_shown
-from pages.ui.results_compare import draw_comparison
-from pages.ui.results_ranks import draw_calibration, draw_correlates, draw_curves, draw_ranks
-from pages.ui.results_scores import draw_scores, draw_types
-from pages.ui.router import draw_page
-from pages.ui.run_choice import RunChoice, draw_runs, open_runs
-from pages.ui.run_form import draw_run_form
-from pages.ui.state import BOUND
+from lama_core.runs.find import RunListing
+from pages.ui.results.compare import draw_comparison
+from pages.ui.results.form import draw_form
+from pages.ui.results.ranks import draw_calibration, draw_correlates, draw_curves, draw_ranks
+from pages.ui.results.scores import draw_scores, draw_types
+from pages.ui.results.wording import draw_wording
+from pages.ui.shared import links
+from pages.ui.shared.choice import RunChoice, draw_runs, open_runs
+from pages.ui.shared.messages import faults_shown
+from pages.ui.shared.router import draw_page
+from pages.ui.shared.state import BOUND
 
-TABS = ("P@k", "Curves", "Ranks", "Types", "Calibration", "Correlations", "Compare", "New run")
+TABS = (
+    "P@k",
+    "Curves",
+    "Ranks",
+    "Types",
+    "Calibration",
+    "Correlations",
+    "Wording",
+    "Compare",
+    "New run",
+)
 
 
 def draw_tabs(choice: RunChoice, listing: RunListing) -> None:
@@ -25,8 +36,9 @@ def draw_tabs(choice: RunChoice, listing: RunListing) -> None:
         "Types": lambda: draw_types(choice),
         "Calibration": lambda: draw_calibration(choice),
         "Correlations": lambda: draw_correlates(choice),
+        "Wording": lambda: draw_wording(choice, listing),
         "Compare": lambda: draw_comparison(choice, listing),
-        "New run": lambda: draw_run_form(links.RESULTS),
+        "New run": draw_form,
     }
     for name, tab in zip(TABS, st.tabs(TABS, key="tab", bind=BOUND), strict=True):
         if tab.open:
@@ -41,7 +53,7 @@ def draw_empty() -> None:
         "one below, or with `python -m lama_core probe --dataset starter --model minilm-mlm`.",
         icon=":material/info:",
     )
-    draw_run_form(links.RESULTS)
+    draw_form()
 
 
 def main() -> None:

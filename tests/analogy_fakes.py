@@ -1,8 +1,20 @@
 """Small analogy sets and a word-vector file for the tests in this folder."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lama_core.datasets.base import AnalogyDataset, AnalogyRelation, ReadReport, make_analogies
+from lama_core.models.base import TokenScores
+from lama_core.probes.analogy.judges import Judge, ModelJudge
+from lama_core.probes.analogy.probes import PROBES, SETTINGS, Probe, ProbeOptions, Setting
+from lama_core.probes.analogy.runs import AnalogySpec, ProbeRun
+from lama_core.probes.analogy.templates import TEMPLATES
+from lama_core.runs.execute import execute_all
 
 CAPITALS = (
     ("Paris", "France"), ("Rome", "Italy"), ("Berlin", "Germany"), ("Madrid", "Spain"),
@@ -31,6 +43,11 @@ def dataset(*relations: AnalogyRelation) -> AnalogyDataset:
     return make_analogies("small", chosen, ReadReport())
 
 
+def many_relations() -> AnalogyDataset:
+    """Thirteen relations of the same capitals."""
+    return dataset(*(relation(f"capital {number}") for number in range(13)))
+
+
 def write_vectors(path: Path, words: tuple[str, ...], *, header: bool = False) -> Path:
     """Vectors in which every capital lies at its country plus one and the same step."""
     lines = [f"{len(words)} 4"] if header else []
@@ -42,3 +59,98 @@ def write_vectors(path: Path, words: tuple[str, ...], *, header: bool = False) -
         lines.append(f"{word} {at / 7:.4f} {(at * at % 5) / 3:.4f} {step} {0.5 * step + at / 50}")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is to be probed, and how; relations: () is all."""
+
+    dataset: AnalogyDataset
+    relations: tuple[str, ...] = ()
+    probes: tuple[Probe, ...] = PROBES
+    settings: tuple[Setting, ...] = SETTINGS
+    options: ProbeOptions = field(default_factory=ProbeOptions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeUpSpec(AnalogySpec):
+    """A run on analogies and with a judge that are in memory."""
+
+    data: AnalogyDataset
+    judge: Judge
+
+    def load_data(self) -> AnalogyDataset:
+        return self.data
+
+    def open(self, load: Any) -> Judge:
+        return self.judge
+
+
+def made_up_specs(judge: Judge, work: Work) -> list[MadeUpSpec]:
+    """A specification for each setting and probe."""
+    names = work.relations or tuple(one.name for one in work.dataset.relations)
+    return [
+        MadeUpSpec(
+            dataset="",
+            dataset_name=work.dataset.name,
+            data_digest=work.dataset.digest,
+            relations=names,
+            model=judge.name,
+            model_name=judge.name,
+            model_identity=judge.identity,
+            model_kind="masked" if judge.method == "model" else judge.method,
+            ranking="raw",
+            limit=work.options.limit,
+            setting=setting,
+            probe=probe,
+            method=judge.method,
+            probe_options=work.options,
+            data=work.dataset,
+            judge=judge,
+        )
+        for setting in work.settings
+        for probe in work.probes
+    ]
+
+
+def run_probes(judge: Judge, work: Work, **options: Any) -> tuple[ProbeRun, ...]:
+    """The runs of every setting and probe, made together."""
+    return tuple(ProbeRun(run) for run in execute_all(made_up_specs(judge, work), **options))
+
+
+class Knowing:
+    """A model that finds a sentence likelier for every pair in it that is a true one."""
+
+    name = "knowing"
+    identity = "knowing-1"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
+        self.asked += texts
+        right = {*CAPITALS, *PLURALS}
+        found = []
+        for text in texts:
+            words = text.removesuffix(".").replace(",", "").split()
+            a, b, c, d = words[1], words[4], words[5], words[8]
+            value = -9.0 + ((a, b) in right) + ((c, d) in right)
+            found.append(TokenScores((text,), np.array([value], np.float32)))
+        return found
+
+
+def embed(texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> NDArray[np.float32]:
+    """Two numbers a word: whether it is a head, and whether a tail."""
+    heads, tails = zip(*CAPITALS, *PLURALS, strict=True)
+    rows = np.zeros((len(texts), 4, 2), np.float32)
+    for number, (text, places) in enumerate(zip(texts, spans, strict=True)):
+        for slot, (start, end) in enumerate(places):
+            word = text[start:end]
+            rows[number, slot] = [word in heads, word in tails]
+    return rows
+
+
+def knowing() -> tuple[Knowing, ModelJudge]:
+    """The knowing model, and a judge with it."""
+    model = Knowing()
+    return model, ModelJudge(model, embed, template=TEMPLATES["what-to"], normalise="sum")

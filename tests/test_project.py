@@ -24,7 +24,7 @@ def names(paths: list[Path]) -> list[str]:
 def test_the_command_line_and_the_pages_start_without_torch() -> None:
     code = (
         "import sys; from lama_core.cli import make_app; make_app();"
-        "import pages.ui.cache, pages.ui.predictions, pages.ui.fetching, pages.ui.export;"
+        "from pages.ui.shared import cache, export, fetching, predictions;"
         f"print([name for name in {HEAVY} if name in sys.modules])"
     )
     done = subprocess.run(

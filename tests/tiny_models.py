@@ -20,9 +20,9 @@ from tokenizers import models as token_models
 from tokenizers.processors import TemplateProcessing
 from tokenizers.trainers import BpeTrainer, UnigramTrainer, WordPieceTrainer
 
+from lama_core.models.backends import open_model
 from lama_core.models.base import Kind
 from lama_core.models.causal import CausalModel
-from lama_core.models.loader import open_model
 from lama_core.models.masked import MaskedModel
 from lama_core.models.sources import Located
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lama_core.asking.blanks import follows_only_punctuation
 from lama_core.candidates.columns import Columns
-from lama_core.models.base import BlankFiller, Context, Encoded
+from lama_core.models.base import KINDS, BlankFiller, Context, Encoded
 from lama_core.types import Query
 
 # What a batch may hold. Of 8, 16, 32 and 64 rows of short queries, 32 took the least time of an
@@ -38,15 +38,14 @@ class ScoreBlock:
 def choose_context(model: BlankFiller, query: Query, wanted: Context | None = None) -> Context:
     """The context a query is scored with.
 
-    Masked models always see both sides. Causal ones see the left when nothing but punctuation
-    follows the blank, else both, unless one is asked for.
+    The one that is asked for, where the model has it. Else the left alone, where nothing but
+    punctuation follows the blank, and both sides where something does.
     """
-    if model.kind == "masked":
-        return "both"
-    if wanted is not None:
+    contexts = KINDS[model.kind].contexts
+    if wanted in contexts:
         return wanted
     ends = all(follows_only_punctuation(query, blank) for blank in range(query.n_blanks))
-    return "left" if ends else "both"
+    return contexts[0] if ends else contexts[-1]
 
 
 def encode_queries(

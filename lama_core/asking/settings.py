@@ -2,73 +2,78 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING, get_args
 
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import named_candidates
-from lama_core.errors import UserError, did_you_mean
+from lama_core.errors import UserError, choose
 from lama_core.models.base import RESCORED, Context
 from lama_core.models.loader import Precision, load_model
-from lama_core.models.sources import OnProgress, silent
+from lama_core.progress import OnProgress, silent
+from lama_core.requests import option
 
 if TYPE_CHECKING:
-    from lama_core.models.loader import Model
+    from lama_core.models.backends import Model
 
 DEFAULT_MODEL = "minilm-mlm"
 MAX_MODELS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class ClozeSettings:
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings:
+    """Which models are asked side by side, and in which precision."""
+
+    models: tuple[str, ...] = option("--model")
+    precision: Precision = "fp32"
+
+    def check(self) -> None:
+        """Raise UserError if the choice can't be asked: no model, too many, or one twice."""
+        if not self.models:
+            raise UserError("No model is chosen: choose at least one.")
+        if len(self.models) > MAX_MODELS:
+            raise UserError(f"{len(self.models)} models are chosen; at most {MAX_MODELS} fit.")
+        doubles = {name for name in self.models if self.models.count(name) > 1}
+        if doubles:
+            raise UserError(f"The model {sorted(doubles)[0]!r} is chosen twice: leave one out.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClozeSettings(ModelSettings):
     """The settings that a cloze query is asked with.
 
     context: None leaves it to `scoring.choose_context`. n_rescored: how many words of the left
     context a causal model rescores with context `both`.
     """
 
-    models: tuple[str, ...]
     candidates: str = "common"
     context: Context | None = None
-    precision: Precision = "fp32"
-    n_rescored: int = RESCORED
+    n_rescored: int = option("--rescored", default=RESCORED)
+
+    def check(self) -> None:
+        """Raise UserError if the choice can't be asked, or too few words are to be rescored."""
+        super().check()
+        if self.n_rescored < 2:
+            raise UserError(f"{self.n_rescored} words to rescore are too few: choose at least 2.")
 
 
 def parse_context(text: str | None) -> Context | None:
     """`left`, `both`, or None. Raises UserError for anything else."""
-    return cast(Context | None, _one_of(text, get_args(Context), "context")) if text else None
+    contexts: tuple[Context, ...] = get_args(Context)
+    return choose(text, contexts, "context") if text else None
 
 
 def parse_precision(text: str) -> Precision:
     """`auto`, `fp32` or `bf16`. Raises UserError for anything else."""
-    return cast(Precision, _one_of(text, get_args(Precision), "precision"))
+    precisions: tuple[Precision, ...] = get_args(Precision)
+    return choose(text, precisions, "precision")
 
 
-def _one_of(text: str, choices: Sequence[str], what: str) -> str:
-    if text not in choices:
-        near = did_you_mean(text, choices)
-        raise UserError(f"Unknown {what} {text!r}{near or '.'} Choose {' or '.join(choices)}.")
-    return text
-
-
-def check_choice(settings: ClozeSettings) -> None:
-    """Raise UserError if the choice can't be asked: no model, too many, or one twice."""
-    if not settings.models:
-        raise UserError("No model is chosen: choose at least one.")
-    if len(settings.models) > MAX_MODELS:
-        raise UserError(f"{len(settings.models)} models are chosen; at most {MAX_MODELS} fit.")
-    doubles = {name for name in settings.models if settings.models.count(name) > 1}
-    if doubles:
-        raise UserError(f"The model {sorted(doubles)[0]!r} is chosen twice: leave one out.")
-    if settings.n_rescored < 2:
-        raise UserError(f"{settings.n_rescored} words to rescore are too few: choose at least 2.")
-
-
-def load_models(settings: ClozeSettings, on_progress: OnProgress = silent) -> tuple["Model", ...]:
+def load_models(settings: ModelSettings, on_progress: OnProgress = silent) -> tuple["Model", ...]:
     """The chosen models, fetched and loaded where they must be.
 
-    Raises UserError for what `check_choice` and `load_model` refuse.
+    Raises UserError for what `ModelSettings.check` and `load_model` refuse.
     """
-    check_choice(settings)
+    settings.check()
     return tuple(
         load_model(name, precision=settings.precision, on_progress=on_progress)
         for name in settings.models

@@ -159,8 +159,8 @@ def named_candidates(
     found = CANDIDATE_LISTS.get(name)
     if found is None:
         raise UserError(
-            f"Unknown candidates {name!r}{did_you_mean(name, CANDIDATE_LISTS) or '.'} "
-            f"Choose {', '.join(CANDIDATE_LISTS)} or file:PATH."
+            f"Unknown candidates {name!r}{did_you_mean(name, CANDIDATE_LISTS)}: "
+            f"choose {', '.join(CANDIDATE_LISTS)} or file:PATH."
         )
     if found.per_relation and not of_relations:
         raise UserError(

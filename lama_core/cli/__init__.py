@@ -1,24 +1,22 @@
-"""The command line: one file a command, each with `register(app)`, found by its name here.
+"""The command line: one file a command, each with `register(app)`, in the order of the help.
 
 Torch is imported only inside the commands that need it.
 """
 
-import importlib
-import pkgutil
 import signal
 import sys
+from collections.abc import Callable
 
 import typer
 
+from lama_core.cli import analogy, cloze, data, models, probe, prompts, results, show
 from lama_core.errors import UserError
 
-# The order of the help; a command that isn't named here comes last.
-ORDER = ("models", "cloze", "data", "probe", "results", "analogy", "prompts", "train", "bench")
-SHARED = ("show",)  # what the commands share; no command itself
+COMMANDS = (models, cloze, data, probe, results, analogy, prompts)
 
 
-def make_app() -> typer.Typer:
-    """The whole command line as a Typer app."""
+def make_app(more: Callable[[typer.Typer], None] | None = None) -> typer.Typer:
+    """The whole command line as a Typer app. more: adds commands that the library doesn't hold."""
     app = typer.Typer(
         name="lama_core",
         help="What do language models know? Cloze queries, analogies and probing runs.",
@@ -27,9 +25,10 @@ def make_app() -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
-    names = [module.name for module in pkgutil.iter_modules(__path__) if module.name not in SHARED]
-    for name in sorted(names, key=lambda name: (*ORDER, name).index(name)):
-        importlib.import_module(f"lama_core.cli.{name}").register(app)
+    for command in COMMANDS:
+        command.register(app)
+    if more is not None:
+        more(app)
     return app
 
 
@@ -39,13 +38,13 @@ def _end(number: int, _frame: object) -> None:
     sys.exit(128 + number)
 
 
-def main() -> None:
+def main(more: Callable[[typer.Typer], None] | None = None) -> None:
     """Run the command line; a user's mistake is one line on standard error and exit status 2."""
     signal.signal(signal.SIGTERM, _end)
     try:
-        make_app()()
+        make_app(more)()
     except UserError as error:
-        print(f"Error: {error}", file=sys.stderr)
+        show.complain(str(error))
         raise SystemExit(2) from None
     except BrokenPipeError:
         # The reader of a pipe (`| head`) went away: not a fault. Standard output is closed here,

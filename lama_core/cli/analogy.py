@@ -1,19 +1,18 @@
 """`analogy solve`, `analogy score` and `analogy probe`."""
 
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lama_core.cli import show
-from lama_core.errors import UserError, did_you_mean
+from lama_core.errors import choose
 
 if TYPE_CHECKING:
-    from lama_core.probes.analogy.records import ProbeRun, Setting
+    from lama_core.probes.analogy.runs import ProbeRun
     from lama_core.probes.analogy.tables import Accuracy
 
 SOLVE = """
@@ -81,36 +80,46 @@ def solve(
     context: Annotated[
         str | None, typer.Option(help="What a causal model sees: left, or both sides.")
     ] = None,
+    rescored: Annotated[
+        int, typer.Option(help="Context both: how many words of the left context are rescored.")
+    ] = 200,
+    renormalise: Annotated[
+        bool, typer.Option(help="Probabilities over the candidates, not the whole vocabulary.")
+    ] = False,
     precision: Precision = "fp32",
     as_json: AsJson = False,
 ) -> None:
     """Fill the blank of an analogy with several models, vector arithmetic beside them."""
     from lama_core.asking import settings
+    from lama_core.probes.analogy.solve import SolveRequest
     from lama_core.probes.analogy.solve import solve as solve_with
-    from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, ask_for, read_question
 
-    if len(text) == 1:
-        if template is not None:
-            raise UserError("A template is for four words; a sentence is its own template.")
-        question = read_question(text[0])
-    else:
-        question = ask_for(text, template or DEFAULT_TEMPLATE)
-    chosen = settings.ClozeSettings(
+    request = SolveRequest(
+        text=tuple(text),
         models=tuple(model or [settings.DEFAULT_MODEL]),
+        template=template,
+        keep_query_words=keep_query_words,
+        top_k=top_k,
         candidates=candidates,
+        gold=gold,
         context=settings.parse_context(context),
+        n_rescored=rescored,
+        renormalise=renormalise,
         precision=settings.parse_precision(precision),
     )
+    question = request.question()
     with show.progress() as on_progress:
-        models = settings.load_models(chosen, on_progress)
+        models = settings.load_models(request, on_progress)
     solution = solve_with(
         models,
         question,
-        settings.choose_candidates(chosen, models),
+        settings.choose_candidates(request, models),
         keep_query_words=keep_query_words,
         top_k=top_k,
         gold=gold,
-        context=chosen.context,
+        context=request.context,
+        n_rescored=rescored,
+        renormalise=renormalise,
     )
     if as_json:
         show.print_json(solution.to_json())
@@ -153,29 +162,34 @@ def score(
 ) -> None:
     """Rank candidate pairs by the (pseudo-)perplexity of the analogy they make."""
     from lama_core.asking import settings
+    from lama_core.models.base import KINDS
     from lama_core.probes.analogy.score import (
-        measure_name,
-        parse_normalise,
+        NORMALISATIONS,
+        ScoreRequest,
         parse_pair,
         score_pairs,
     )
 
-    pairs = [parse_pair(text) for text in pair]
-    chosen = settings.ClozeSettings(
+    how = choose(normalise, NORMALISATIONS, "normalisation")
+    request = ScoreRequest(
+        query=query,
+        pairs=tuple(pair),
         models=tuple(model or [settings.DEFAULT_MODEL]),
+        template=template,
+        normalise=how,
         precision=settings.parse_precision(precision),
     )
+    pairs = [parse_pair(text) for text in pair]
     parsed = parse_pair(query)
-    how = parse_normalise(normalise)
     with show.progress() as on_progress:
-        models = settings.load_models(chosen, on_progress)
+        models = settings.load_models(request, on_progress)
     answer = score_pairs(models, parsed, pairs, template=template, normalise=how)
     if as_json:
         show.print_json(answer.to_json())
         return
     for one in answer.models:
         show.print_table(
-            ("rank", "pair", measure_name(one.kind), "log-perplexity", "tokens", "sentence"),
+            ("rank", "pair", KINDS[one.kind].measure, "log-perplexity", "tokens", "sentence"),
             [
                 (
                     found.rank,
@@ -188,7 +202,7 @@ def score(
                 for found in one.ranked
             ],
             title=f"{one.name}: {how} of the log-probabilities",
-            right=("rank", measure_name(one.kind), "log-perplexity", "tokens"),
+            right=("rank", KINDS[one.kind].measure, "log-perplexity", "tokens"),
         )
         if tokens:
             for found in one.ranked:
@@ -249,65 +263,40 @@ def probe(
 ) -> None:
     """Probe models with analogies; the same command again takes up where it stopped."""
     from lama_core.asking.settings import DEFAULT_MODEL, parse_precision
-    from lama_core.datasets import load_analogies
-    from lama_core.models.hidden import parse_pooling
+    from lama_core.cli.running import make_runs, open_with
     from lama_core.models.loader import chosen_precision
     from lama_core.probes.analogy import tables
-    from lama_core.probes.analogy.opening import open_judge
-    from lama_core.probes.analogy.probes import PROBES, parse_probe
-    from lama_core.probes.analogy.records import ProbeOptions
-    from lama_core.probes.analogy.run import Work, run_probes
-    from lama_core.probes.analogy.score import parse_normalise
-    from lama_core.probes.analogy.templates import template_name
+    from lama_core.probes.analogy.probing import AnalogyRequest, plan
+    from lama_core.probes.analogy.runs import ProbeRun
 
-    if by not in ("relation", "kind"):
-        raise UserError(f"Unknown grouping {by!r}: choose relation or kind.")
-    options = ProbeOptions(
-        template=template_name(template),
-        normalise=parse_normalise(normalise),
+    chosen_by = choose(by, tables.BYS, "grouping")
+    request = AnalogyRequest(
+        dataset=dataset,
+        models=tuple(model or ([] if vectors or relbert else [DEFAULT_MODEL])),
+        vectors=tuple(vectors or ()),
+        relbert=tuple(relbert or ()),
+        relations=tuple(relation or ()),
+        probes=tuple(probe or ()),
+        setting=setting,
+        template=template,
+        normalise=normalise,
         seed=seed,
         limit=limit,
         strict=strict,
         layer=layer,
-        pooling=parse_pooling(pooling),
+        pooling=pooling,
         hidden=hidden,
         n_seeds=seeds,
+        precision=chosen_precision(parse_precision(precision)),
     )
-    chosen = tuple(parse_probe(name) for name in dict.fromkeys(probe or PROBES))
-    settings = _settings(setting)
-    data = load_analogies(dataset)
-    work = Work(data, tuple(relation or ()), chosen, settings, options)
-    names = model or ([] if vectors or relbert else [DEFAULT_MODEL])
-    runs: list[ProbeRun] = []
-    baselines = [("vectors", name) for name in vectors or []]
-    baselines += [("relbert", name) for name in relbert or []]
-    used = chosen_precision(parse_precision(precision))
-    for method, name in dict.fromkeys([*(("model", name) for name in names), *baselines]):
-        with show.progress() as on_progress:
-            judge, of_it = open_judge(method, name, work, precision=used, on_progress=on_progress)
-            try:
-                runs += run_probes(judge, of_it, folder=out, on_progress=on_progress)
-            except KeyboardInterrupt:
-                _say("Stopped. The relations that were done are kept; the same command goes on.")
-                raise typer.Exit(130) from None
+    specs = open_with(lambda load: plan(request, load=load))
+    runs = [ProbeRun(run) for run in make_runs(specs, out)]
     _say_left_out(runs)
-    lines = tables.accuracies(runs, by="relation" if by == "relation" else "kind")
+    lines = tables.accuracies(runs, by=chosen_by)
     if as_json:
-        show.print_json([_line_json(line) for line in lines])
+        show.print_json([show.plain(asdict(line)) for line in lines])
         return
     print_accuracies(lines)
-
-
-def _settings(text: str) -> "tuple[Setting, ...]":
-    from lama_core.probes.analogy.records import SETTINGS
-
-    if text == "both":
-        return SETTINGS
-    for known in SETTINGS:
-        if text == known:
-            return (known,)
-    near = did_you_mean(text, (*SETTINGS, "both"))
-    raise UserError(f"Unknown setting {text!r}{near or ':'} choose {', '.join(SETTINGS)} or both.")
 
 
 def _say_left_out(runs: "Sequence[ProbeRun]") -> None:
@@ -324,7 +313,7 @@ def _say_left_out(runs: "Sequence[ProbeRun]") -> None:
                 "out of this baseline."
             )
     for text in sorted(said):
-        _say(text)
+        show.say(text)
 
 
 def print_accuracies(lines: "Sequence[Accuracy]") -> None:
@@ -363,17 +352,6 @@ def _cell(line: "Accuracy | None") -> str:
         return ""
     spread = f" ± {100 * line.spread:.1f}" if line.spread is not None else ""
     return f"{100 * line.accuracy:.1f}{line.mark}{spread}"
-
-
-def _line_json(line: "Accuracy") -> dict[str, Any]:
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in asdict(line).items()
-    }
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def _signed(value: float) -> str:

@@ -48,15 +48,19 @@ def cloze(
     """Fill the blanks of a text with several models, side by side."""
     from lama_core.asking import settings
     from lama_core.asking.blanks import parse_query
-    from lama_core.probes.cloze.ask import ask_all
+    from lama_core.probes.cloze.ask import ClozeRequest, ask_all
 
     query = parse_query(text)
-    chosen = settings.ClozeSettings(
+    chosen = ClozeRequest(
+        text=text,
         models=tuple(model or [settings.DEFAULT_MODEL]),
+        top_k=top_k,
         candidates=candidates,
+        gold=gold,
         context=settings.parse_context(context),
-        precision=settings.parse_precision(precision),
         n_rescored=rescored,
+        renormalise=renormalise,
+        precision=settings.parse_precision(precision),
     )
     with show.progress() as on_progress:
         models = settings.load_models(chosen, on_progress)

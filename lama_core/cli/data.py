@@ -1,4 +1,4 @@
-"""`data`: what knowledge sources there are, fetch one, import one, build the starter sets again."""
+"""`data`: what knowledge sources there are, fetch one, import one."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -32,9 +32,6 @@ def register(app: typer.Typer) -> None:
     data.command("get", epilog="Example: python -m lama_core data get lama")(get)
     data.command("import", epilog="Example: python -m lama_core data import ~/lama/data.zip")(
         import_source
-    )
-    data.command("build-starter", epilog="Example: python -m lama_core data build-starter")(
-        build_starter
     )
     app.add_typer(data, name="data", help="List the knowledge sources, fetch or import one.")
 
@@ -113,27 +110,6 @@ def import_source(
     _print_installed(installed, json=json)
 
 
-def build_starter(
-    folder: Annotated[
-        Path | None, typer.Option(help="Where to write them; the project's assets if left.")
-    ] = None,
-    json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
-) -> None:
-    """Build the starter facts and analogies again, the same from the same sources."""
-    from tools.starter.build import build_analogies, build_facts
-
-    facts_dir = folder / installed.STARTER if folder else installed.starter_dir()
-    pairs_dir = (
-        folder / installed.STARTER_ANALOGIES if folder else installed.starter_analogies_dir()
-    )
-    facts, pairs = build_facts(facts_dir), build_analogies(pairs_dir)
-    if json:
-        show.print_json({"facts": facts, "pairs": pairs})
-        return
-    print(f"{sum(facts.values()):,} facts in {len(facts)} relations: {facts_dir}")
-    print(f"{sum(pairs.values()):,} pairs in {len(pairs)} relations: {pairs_dir}")
-
-
 def show_licence(title: str, licence: str, citation: str, note: str) -> None:
     """Say, on standard error and before anything is fetched, what it is and how it may be used."""
     typer.echo(f"{title}\nLicence: {licence}\nCite: {citation}", err=True)
@@ -145,11 +121,12 @@ def _guess_with(model_name: str) -> Guess:
     """The most probable words of the model's whole vocabulary at a blank."""
     from lama_core.asking.blanks import parse_query
     from lama_core.candidates.lists import named_candidates
+    from lama_core.models.base import KINDS
     from lama_core.models.loader import load_model
     from lama_core.probes.cloze.ask import ask
 
     model = load_model(model_name)
-    if model.kind != "masked":
+    if not KINDS[model.kind].fills_together:
         raise UserError(f"{model_name} is a {model.kind} model: the name guesser must be masked")
     candidates = named_candidates("full", [model.vocabulary])
     columns = candidates.columns(model.vocabulary)
@@ -163,6 +140,7 @@ def _guess_with(model_name: str) -> Guess:
 
 def _print_installed(installed: "Installed", *, json: bool) -> None:
     dataset = installed.dataset
+    show.announce("data", installed.folder.name)
     if json:
         show.print_json(_record(installed))
         return

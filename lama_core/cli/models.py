@@ -68,6 +68,7 @@ def get(
         located = fetch(entry, on_progress)
     if entry.added:
         add_model(name)
+    show.announce("model", entry.name)
     if json:
         show.print_json({**_record(entry), "folder": str(located.folder)})
     else:

@@ -1,22 +1,20 @@
 """`results`, `compare` and `reproduce`: what finished runs say, beside each other and papers."""
 
-import math
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lama_core.asking.ranking import RANKINGS, Ranking
-from lama_core.errors import UserError, did_you_mean
+from lama_core.cli import show
+from lama_core.cli.show import percent, plain
+from lama_core.errors import UserError, choose
 
 if TYPE_CHECKING:
-    from lama_core.metrics.tables import By
-    from lama_core.runs.records import Run
+    from lama_core.metrics import By
+    from lama_core.runs.info import Run
 
-BYS = ("relation", "source", "type")
-FIGURES = ("p_at_1", "p_at_10", "mrr", "macro_p_at_1", "mean_rank")
-FLIP_COLUMNS = ("right", "relation", "query", "object", "a", "b")
 HELD_BACK = 40  # flips that `compare` prints; --json has them all
 
 
@@ -36,30 +34,95 @@ def results(
     ranking: Annotated[
         str | None, typer.Option(help="filtered or raw; without it, what each run was made with.")
     ] = None,
+    k: Annotated[int, typer.Option(help="Also P@k, for this k.", min=1)] = 1,
+    relation: Annotated[
+        list[str] | None, typer.Option(help="Only this relation; repeat it for several.")
+    ] = None,
+    wording: Annotated[
+        bool,
+        typer.Option(
+            help="Instead, what other wordings change: agreement of paraphrases, and negated and "
+            "misprimed queries beside plain ones."
+        ),
+    ] = False,
     published: Annotated[
         bool, typer.Option(help="Add LAMA's Table 2, marked as published (by source or type).")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """P@1, P@10, MRR, macro P@1 and mean rank of finished runs."""
-    from lama_core.cli.probe import _say
-    from lama_core.runs.records import Run, list_runs, load_run
+    from lama_core.metrics import BYS
+    from lama_core.probes.kinds import FACT_KINDS
+    from lama_core.runs.find import list_runs, load_run
+    from lama_core.runs.info import Run
 
-    if by not in BYS:
-        raise UserError(f"Unknown grouping {by!r}{did_you_mean(by, BYS)}: choose {', '.join(BYS)}.")
+    grouping = choose(by, BYS, "grouping")
     if run:
-        chosen = [load_run(name) for name in run]
+        chosen = [load_run(name, kinds=FACT_KINDS) for name in run]
     else:
-        listing = list_runs()
+        listing = list_runs(kinds=FACT_KINDS)
         for problem in listing.problems:
-            _say(problem)
+            show.say(problem)
         chosen = [Run(info) for info in listing]
     if not chosen:
         raise UserError("There is no finished run yet: `probe --help` shows how to make one.")
-    which = None if ranking is None else parse_ranking(ranking)
-    print_scores(chosen, by=by, ranking=which, as_json=as_json)
+    which = None if ranking is None else choose(ranking, RANKINGS, "ranking")
+    if wording:
+        _print_wording(chosen, which, as_json=as_json)
+        return
+    names = tuple(relation or ())
+    print_scores(chosen, by=grouping, ranking=which, as_json=as_json, k=k, relations=names)
     if published and not as_json:
         _print_published(by)
+
+
+def _print_wording(runs: "Sequence[Run]", ranking: Ranking | None, *, as_json: bool) -> None:
+    """What other wordings of the same facts change, of the runs that have several."""
+    from lama_core import metrics
+
+    agreement = [
+        {"run": run.info.id, "model": run.info.model, **asdict(line)}
+        for run in runs
+        for line in metrics.paraphrase_consistency(run.facts, ranking=ranking or run.info.ranking)
+    ]
+    beside = [
+        {**line, "prompts": run.info.prompts}
+        for run in runs
+        if "plain" in run.facts
+        for line in metrics.contrast(run, ranking=ranking or run.info.ranking).to_dict("records")
+    ]
+    if as_json:
+        show.print_json(plain({"consistency": agreement, "contrast": beside}))
+        return
+    if not agreement and not beside:
+        raise UserError(
+            "None of these runs asks a fact in several wordings: run `probe` with --prompts "
+            "paraphrases, negated or misprimed."
+        )
+    if agreement:
+        show.print_table(
+            ("relation", "model", "consistency", "P@1", "consistent P@1", "facts", "prompts"),
+            [
+                (line["relation"], line["model"], percent(line["consistency"]),
+                 percent(line["accuracy"]), percent(line["consistent_accuracy"]),
+                 line["n_facts"], line["n_prompts"])
+                for line in agreement
+            ],
+            title="Pairs of wordings with the same first answer, in percent (Elazar et al. 2021)",
+            right=("consistency", "P@1", "consistent P@1", "facts", "prompts"),
+        )  # fmt: skip
+    if beside:
+        show.print_table(
+            ("relation", "model", "prompts", "same first", "Spearman", "P@1 plain", "P@1", "facts"),
+            [
+                (line["relation"], line["model"], line["prompts"], percent(line["overlap"]),
+                 f"{line['spearman']:.2f}", percent(line["plain"]), percent(line["altered"]),
+                 line["n"])
+                for line in beside
+            ],
+            title="Negated or misprimed beside plain, in percent (Kassner and Schütze 2020)",
+            right=("same first", "Spearman", "P@1 plain", "P@1", "facts"),
+        )  # fmt: skip
 
 
 def compare(
@@ -67,6 +130,9 @@ def compare(
     run_b: Annotated[str, typer.Argument(help="The run that is compared.")],
     ranking: Annotated[str, typer.Option(help="filtered or raw.")] = "filtered",
     k: Annotated[int, typer.Option(help="Right is: among the k best.", min=1)] = 1,
+    relation: Annotated[
+        list[str] | None, typer.Option(help="Only this relation; repeat it for several.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Two runs on the same facts: differences with intervals, McNemar's test, the facts that flip.
@@ -74,11 +140,12 @@ def compare(
     Differences are B minus A; intervals are 95% bootstrap intervals over facts.
     """
     from lama_core import metrics
-    from lama_core.cli import show
-    from lama_core.runs.records import load_run
+    from lama_core.probes.kinds import FACT_KINDS
+    from lama_core.runs.find import load_run
 
-    a, b = load_run(run_a), load_run(run_b)
-    found = metrics.compare(a, b, ranking=parse_ranking(ranking), k=k)
+    a, b = (load_run(name, kinds=FACT_KINDS) for name in (run_a, run_b))
+    which = choose(ranking, RANKINGS, "ranking")
+    found = metrics.compare(a, b, ranking=which, k=k, relations=relation)
     flips = found.flips
     if as_json:
         show.print_json(
@@ -94,10 +161,7 @@ def compare(
                     "only_b": found.mcnemar.only_b,
                     "p": found.mcnemar.p,
                 },
-                "agreement": {
-                    name: _number(getattr(found.agreement, name))
-                    for name in found.agreement.__dataclass_fields__
-                },
+                "agreement": plain(asdict(found.agreement)),
                 "n_unpaired": found.n_unpaired,
                 "flips": [_flip(row) for _, row in flips.iterrows()],
             }
@@ -111,8 +175,8 @@ def compare(
             (
                 line.relation or "mean over relations",
                 line.n,
-                _percent(line.a),
-                _percent(line.b),
+                percent(line.a),
+                percent(line.b),
                 f"{100 * line.difference:+.1f}",
                 f"{100 * line.interval.low:+.1f} to {100 * line.interval.high:+.1f}",
                 line.only_a,
@@ -129,7 +193,7 @@ def compare(
         f"p = {test.p:.3g}"
     )
     print(
-        f"The same first answer on {_percent(agreed.same_first)}% of the facts; kappa of being "
+        f"The same first answer on {percent(agreed.same_first)}% of the facts; kappa of being "
         f"right {agreed.kappa:.2f}; {found.n_unpaired:,} rows that only one run counts are left out"
     )
     shown = [_flip(row) for _, row in flips.head(HELD_BACK).iterrows()]
@@ -165,26 +229,19 @@ def reproduce(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Fetch, run, and print our numbers beside a paper's; what can't be had is listed with why."""
-    from dataclasses import asdict
-
-    from lama_core.cli import show
-    from lama_core.cli.probe import _bar, _say
-    from lama_core.papers.petroni2019 import ReproduceOptions, find_reproduction
+    from lama_core.papers.framework import ReproduceOptions
+    from lama_core.papers.known import find_reproduction
 
     run = find_reproduction(paper)
     options = ReproduceOptions(dataset, tuple(model or ()), limit)
-    with _bar(paper) as on_progress, show.progress() as on_fetch:
-        found = run(options, on_progress=on_progress, on_fetch=on_fetch, on_note=_say)
+    with show.progress() as on_progress:
+        found = run(options, on_progress=on_progress, on_note=show.say)
     if as_json:
         show.print_json(
             {
                 "paper": found.paper,
                 "notes": list(found.notes),
-                "rows": [
-                    {name: _number(value) for name, value in asdict(row).items()}
-                    | {"difference": row.difference}
-                    for row in found.rows
-                ],
+                "rows": [{**asdict(row), "difference": row.difference} for row in found.rows],
             }
         )
         return
@@ -214,48 +271,59 @@ def reproduce(
         print(f"[{number}] {reason}")
 
 
-def print_scores(runs: "Sequence[Run]", *, by: str, ranking: Ranking | None, as_json: bool) -> None:
-    """The score table of some runs, as JSON or as text. ranking: None is each run's own."""
+def print_scores(
+    runs: "Sequence[Run]",
+    *,
+    by: "By",
+    ranking: Ranking | None,
+    as_json: bool,
+    k: int = 1,
+    relations: Sequence[str] = (),
+) -> None:
+    """The score table of some runs, as JSON or as text. ranking: None is each run's own.
+
+    k: with one above 1, P@k is added. relations: () is all.
+    """
     import pandas as pd
 
-    from lama_core import metrics
-    from lama_core.cli import show
+    from lama_core.metrics import METRICS, score_table
 
+    for run in runs:
+        for name in relations:
+            run.info.relation(name)
     tables = [
-        metrics.score_table([run], by=cast("By", by), ranking=ranking or run.info.ranking)
+        score_table([run], by=by, ranking=ranking or run.info.ranking, k=k, relations=relations)
         for run in runs
     ]
     table = pd.concat(tables, ignore_index=True)
-    named = ["relation"] if by == "relation" else ["source"]
-    names = ["run", "model", "dataset", *named, "type", "n", "n_excluded", *FIGURES]
+    named = "relation" if by == "relation" else "source"
+    more = ["p_at_k", "low", "high"] if k > 1 else []
     if as_json:
-        records = table[names].to_dict("records")
-        show.print_json([{str(k): _number(v) for k, v in line.items()} for line in records])
+        printed = [name for name, metric in METRICS.items() if metric.in_json]
+        names = ["run", "model", "dataset", named, "type", "n", "n_excluded", *printed, *more]
+        show.print_json(plain(table[names].to_dict("records")))
         return
+    first, *others = METRICS.values()
+    right = ("n", "excluded", f"P@{k}", "95% interval", *(metric.label for metric in others))
     show.print_table(
-        (*named, "type", "model", "n", "excluded", "P@1", "95% interval", "P@10", "MRR", "macro",
-         "mean rank", "Freq"),
+        (named, "type", "model", *right),
         [
             (
-                f"{line[named[0]]} {line['label']}".strip(),
+                f"{line[named]} {line['label']}".strip(),
                 line["type"] if isinstance(line["type"], str) else "",
                 line["model"],
                 f"{line['n']:,}",
                 f"{line['n_excluded']:,}",
-                _percent(line["p_at_1"]),
+                first.shown(line["p_at_k"]),
                 _interval(line["low"], line["high"]),
-                _percent(line["p_at_10"]),
-                "" if math.isnan(line["mrr"]) else f"{line['mrr']:.3f}",
-                _percent(line["macro_p_at_1"]),
-                "" if math.isnan(line["mean_rank"]) else f"{line['mean_rank']:,.0f}",
-                _percent(line["freq"]),
+                *(metric.shown(line[metric.name]) for metric in others),
             )
             for line in table.to_dict("records")
         ],
         title=f"By {by}, {ranking or 'own'} ranking; P@ and Freq in percent",
-        right=("n", "excluded", "P@1", "95% interval", "P@10", "MRR", "macro", "mean rank", "Freq"),
-    )  # fmt: skip
-    if by == "relation":
+        right=right,
+    )
+    if by == "relation" and not relations and k == 1:
         for run in runs:
             _print_means(run, ranking or run.info.ranking)
 
@@ -270,13 +338,12 @@ def _print_means(run: "Run", ranking: Ranking) -> None:
             continue
         print(
             f"{run.info.model}, {line['source']}: mean P@1 over {line['n_relations']} relations "
-            f"{_percent(line['p_at_1'])} ({_interval(line['low'], line['high'])}), "
-            f"P@10 {_percent(line['p_at_10'])}"
+            f"{percent(line['p_at_1'])} ({_interval(line['low'], line['high'])}), "
+            f"P@10 {percent(line['p_at_10'])}"
         )
 
 
 def _print_published(by: str) -> None:
-    from lama_core.cli import show
     from lama_core.papers.published import published_scores
 
     table = published_scores()
@@ -289,22 +356,12 @@ def _print_published(by: str) -> None:
             (
                 *(line[name] if isinstance(line[name], str) else "" for name in named),
                 f"{line['n']:,}",
-                _percent(line["p_at_1"]),
+                percent(line["p_at_1"]),
             )
             for line in table.to_dict("records")
         ],
         title="\nPublished: Petroni et al. 2019, Table 2; P@1 in percent",
         right=("n", "P@1"),
-    )
-
-
-def parse_ranking(text: str) -> Ranking:
-    """`filtered` or `raw`. Raises UserError for anything else."""
-    for ranking in RANKINGS:
-        if text == ranking:
-            return ranking
-    raise UserError(
-        f"Unknown ranking {text!r}{did_you_mean(text, RANKINGS)}: choose filtered or raw."
     )
 
 
@@ -318,8 +375,8 @@ def _difference(line: object) -> dict[str, object]:
         "a": line.a,
         "b": line.b,
         "difference": line.difference,
-        "low": _number(line.interval.low),
-        "high": _number(line.interval.high),
+        "low": plain(line.interval.low),
+        "high": plain(line.interval.high),
         "only_a": line.only_a,
         "only_b": line.only_b,
     }
@@ -342,22 +399,9 @@ def _flip(row: object) -> dict[str, object]:
     }
 
 
-def _number(value: object) -> object:
-    """A value as JSON takes it: plain numbers, null for what is not a number."""
-    if isinstance(value, Path):
-        return str(value)
-    if hasattr(value, "item"):
-        value = value.item()
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _percent(value: float) -> str:
-    return "" if math.isnan(value) else f"{100 * value:.1f}"
-
-
 def _interval(low: float, high: float) -> str:
     """`12.0 to 15.5`; empty where no fact counts."""
-    return "" if math.isnan(low) else f"{_percent(low)} to {_percent(high)}"
+    return "" if low != low else f"{percent(low)} to {percent(high)}"
 
 
 def _shown(value: float | None) -> str:

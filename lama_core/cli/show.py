@@ -4,18 +4,22 @@ Results go to standard output, everything else to standard error.
 """
 
 import json
+import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from lama_core.models.sources import OnProgress
+from lama_core.progress import OnProgress, Pace, Progress, Result, What, describe
 
 
 def print_json(value: Any) -> None:
@@ -53,32 +57,76 @@ def size(n_bytes: int | None) -> str:
     return f"{n_bytes} B"
 
 
+def say(text: str) -> None:
+    """Tell the user a sentence, on standard error."""
+    _emit("note", text) if _for_programs() else print(text, file=sys.stderr, flush=True)
+
+
+def complain(text: str) -> None:
+    """Tell the user what went wrong, on standard error."""
+    _emit("error", text) if _for_programs() else print(f"Error: {text}", file=sys.stderr)
+
+
+def announce(what: What, name: str) -> None:
+    """Tell a program that follows this one what came out; a person is told in a sentence."""
+    if _for_programs():
+        _emit("result", asdict(Result(what, name)))
+
+
+def plain(value: object) -> object:
+    """A value as JSON takes it: plain numbers, null for what is not a number, a path as text."""
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {_key(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _key(key: object) -> str:
+    return " ".join(map(str, key)) if isinstance(key, tuple) else str(key)
+
+
+def percent(value: object) -> str:
+    """A share in per cent with one decimal; empty for what is no number."""
+    return f"{100 * value:.1f}" if isinstance(value, float) and math.isfinite(value) else ""
+
+
 @contextmanager
 def progress() -> Iterator[OnProgress]:
-    """A progress bar on standard error, as the callback that the library reports to.
+    """A bar on standard error, as the callback that the library reports to.
 
     With LAMA_PROGRESS=json, a JSON line a report instead, which a page can follow.
     """
-    if os.environ.get("LAMA_PROGRESS") == "json":
-        yield lambda *report: print(json.dumps({"progress": report}), file=sys.stderr, flush=True)
+    if _for_programs():
+        yield lambda step: _emit("progress", asdict(step))
         return
-    bar = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    with bar:
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
+    pace = Pace()
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None, visible=False)
-        last = ""
 
-        def report(stage: str, done: int, total: int | None) -> None:
-            nonlocal last
-            if stage != last:
-                bar.reset(task, visible=True)
-                last = stage
-            bar.update(task, description=stage, completed=done, total=total)
+        def report(step: Progress) -> None:
+            pace.see(step)
+            if step.total is None:
+                bar.tasks[0].total = None
+            bar.update(
+                task,
+                description=describe(step, pace),
+                completed=step.done,
+                total=step.total,
+                visible=True,
+            )
 
         yield report
+
+
+def _for_programs() -> bool:
+    return os.environ.get("LAMA_PROGRESS") == "json"
+
+
+def _emit(key: str, value: object) -> None:
+    print(json.dumps({key: value}, ensure_ascii=False), file=sys.stderr, flush=True)

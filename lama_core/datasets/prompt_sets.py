@@ -20,7 +20,7 @@ from typing import Literal
 
 from lama_core.datasets.lpaqa import read_prompts
 from lama_core.datasets.templates import template_fault
-from lama_core.errors import UserError, did_you_mean
+from lama_core.errors import UserError, choose
 from lama_core.types import Prompt, Relation
 
 Origin = Literal["manual", "mined", "mined-paraphrased", "manual-paraphrased", "user"]
@@ -129,12 +129,7 @@ class PromptPool:
 
 def parse_combination(name: str) -> tuple[Origin, ...]:
     """The sets that make a combination. Raises UserError, with the nearest name, if unknown."""
-    if name not in COMBINATIONS:
-        raise UserError(
-            f"Unknown prompts {name!r}: choose {', '.join(COMBINATIONS)}"
-            f"{did_you_mean(name, COMBINATIONS)}."
-        )
-    return COMBINATIONS[name]
+    return COMBINATIONS[choose(name, COMBINATIONS, "prompts")]
 
 
 def check_templates(templates: Sequence[str], *, others: Iterable[str] = ()) -> None:

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lama_core.asking.ranking import Ranking
-from lama_core.runs.records import Run
+from lama_core.runs.info import Run
 
 WrongKind = Literal["right type", "another valid", "neither"]
 WRONG_KINDS: tuple[WrongKind, ...] = ("right type", "another valid", "neither")

@@ -10,6 +10,7 @@ Source: McNemar 1947; Cohen 1960; intervals see `intervals`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,21 @@ from numpy.typing import NDArray
 from lama_core.asking.ranking import Ranking
 from lama_core.errors import UserError
 from lama_core.metrics.intervals import LEVEL, Interval, draw_differences, quantile_interval
-from lama_core.runs.records import Run
+from lama_core.requests import argument, option
+from lama_core.runs.info import Run
+
+
+@dataclass(frozen=True, slots=True)
+class CompareRequest:
+    """Two finished runs, and how they are compared: the choices of `compare` and of the page."""
+
+    command: ClassVar[tuple[str, ...]] = ("compare",)
+
+    run_a: str = argument()
+    run_b: str = argument()
+    ranking: Ranking = "filtered"
+    k: int = 1
+    relations: tuple[str, ...] = option("--relation", default=())
 
 
 @dataclass(frozen=True, slots=True)

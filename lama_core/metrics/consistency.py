@@ -8,8 +8,9 @@ give the same first prediction for a fact,
 with n paraphrases asked and m of them answered by the word. Consistent accuracy: the share of facts
 that every paraphrase gets right. The paper's candidates are the relation's own objects.
 
-Negation (Kassner & Schütze 2020): the share of facts with the same first prediction for the query
-and its negation, and Spearman's correlation of the two distributions over the candidates.
+Negated and misprimed queries (Kassner & Schütze 2020, sections 4 and 5): the share of facts with
+the same first prediction for the query and the altered one, and Spearman's correlation of the two
+distributions over the candidates. A model that hears a negation has a low overlap.
 """
 
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lama_core.asking.ranking import Ranking
+from lama_core.runs.info import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +79,32 @@ def paraphrase_consistency(
     )
 
 
-def overlap(first: NDArray[np.object_], other: NDArray[np.object_]) -> float:
-    """Share of queries with the same first prediction; NaN for none."""
-    return float(np.mean(first == other)) if len(first) else float("nan")
+def contrast(run: Run, *, ranking: Ranking = "filtered") -> pd.DataFrame:
+    """How far altered queries are answered as the plain ones are, a row a relation.
+
+    run: of kind `contrast`. Columns: run, model, source, relation, n (facts with both texts),
+    overlap (share with the same first prediction), spearman (mean over facts), plain and altered
+    (P@1 on the same facts).
+    """
+    facts = run.facts
+    kept = facts[facts["excluded"].isna() & facts["plain"].notna()]
+    frame = pd.DataFrame(
+        {
+            "source": kept["source"].astype(str),
+            "relation": kept["relation"].astype(str),
+            "overlap": kept["first"].astype(str) == kept["plain_first"].astype(str),
+            "spearman": kept["spearman"].astype(float),
+            "plain": kept[f"plain_rank_{ranking}"] == 1,
+            "altered": kept[f"rank_{ranking}"] == 1,
+        }
+    )
+    groups = frame.groupby(["source", "relation"], sort=False)
+    table = groups[["overlap", "spearman", "plain", "altered"]].mean()
+    table.insert(0, "n", groups.size())
+    table = table.reset_index()
+    table.insert(0, "model", run.info.model)
+    table.insert(0, "run", run.info.id)
+    return table
 
 
 def spearman_rows(

@@ -22,7 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lama_core.asking.ranking import Ranking
-from lama_core.runs.records import Run
+from lama_core.runs.info import Run
 
 NAMES = ("SM", "OM", "LPFP", "SOCS", "ST", "SWP", "P@1")
 LABELS = {

@@ -7,7 +7,6 @@ shortcut with the same distribution: the number of successes in a resample of n 
 succeeded is Binomial(n, c / n), and of paired differences Multinomial.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,22 +26,6 @@ class Interval:
 
     low: float
     high: float
-
-
-def bootstrap(
-    values: Floats,
-    figure: Callable[[Floats], float] = lambda sample: float(sample.mean()),
-    *,
-    n_samples: int = N_SAMPLES,
-    level: float = LEVEL,
-    seed: int = SEED,
-) -> Interval:
-    """The interval of any figure of one sample, by drawing it again and again."""
-    if not len(values):
-        return Interval(float("nan"), float("nan"))
-    draw = np.random.default_rng(seed)
-    samples = [figure(values[draw.integers(0, len(values), len(values))]) for _ in range(n_samples)]
-    return quantile_interval(np.array(samples), level=level)
 
 
 def draw_shares(

@@ -8,7 +8,7 @@ Source: Petroni et al. 2019, section 5 and Figure 4.
 import pandas as pd
 
 from lama_core.asking.ranking import Ranking
-from lama_core.runs.records import Run
+from lama_core.runs.info import Run
 
 
 def average_ranks(run: Run, *, ranking: Ranking = "filtered") -> pd.DataFrame:

@@ -16,7 +16,28 @@ from lama_core.types import Query
 
 Kind = Literal["masked", "causal"]
 Context = Literal["left", "both"]
+Pooling = Literal["mean", "first", "last"]
 RESCORED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ModelKind:
+    """What a kind of model can do. title: for people.
+
+    contexts: what it can be shown of a blank, the papers' choice first. fills_together: it reads
+    all the blanks of a text at once. measure: what its score of a whole sentence is called.
+    """
+
+    title: str
+    contexts: tuple[Context, ...]
+    fills_together: bool
+    measure: str
+
+
+KINDS: dict[Kind, ModelKind] = {
+    "masked": ModelKind("masked", ("both",), True, "pseudo-perplexity"),
+    "causal": ModelKind("left to right", ("left", "both"), False, "perplexity"),
+}
 
 
 @dataclass(frozen=True, slots=True)

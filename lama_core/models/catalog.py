@@ -8,12 +8,13 @@ import re
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import write_text_whole
 from lama_core.models.base import Kind
 from lama_core.paths import ASSETS, data_dir
+from lama_core.requests import argument
 
 How = Literal["assets", "folder", "hub", "wheel", "none"]
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?")
@@ -53,6 +54,15 @@ class Entry:
     paper: str = ""
     note: str = ""
     added: bool = field(default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """A model to fetch."""
+
+    command: ClassVar[tuple[str, ...]] = ("models", "get")
+
+    name: str = argument()
 
 
 def _entry(record: dict[str, Any], *, added: bool = False) -> Entry:
@@ -135,6 +145,6 @@ def _outside(reference: str) -> Entry:
         raise UserError(f"There is no model folder {reference!r}, and it is no hub name.")
     hint = did_you_mean(reference, [entry.name for entry in known_models()])
     raise UserError(
-        f"Unknown model {reference!r}{hint or '.'} `models list` shows what there is; a folder or "
+        f"Unknown model {reference!r}{hint}. `models list` shows what there is; a folder or "
         "a hub name (owner/name) works too."
     )

@@ -4,29 +4,17 @@ Source: Rezaee and Camacho-Collados, section 2.4, which leaves the layer and the
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lama_core.errors import UserError, did_you_mean
+from lama_core.errors import UserError
+from lama_core.models.base import Pooling
 from lama_core.models.transformer import Transformer
 
-Pooling = Literal["mean", "first", "last"]
 Span = tuple[int, int]
 TOKENS_PER_BATCH = 2048
-
-
-def parse_pooling(text: str) -> Pooling:
-    """`mean`, `first` or `last`. Raises UserError for anything else."""
-    known: tuple[Pooling, ...] = get_args(Pooling)
-    for pooling in known:
-        if text == pooling:
-            return pooling
-    raise UserError(
-        f"Unknown pooling {text!r}{did_you_mean(text, known)}: choose mean, first or last."
-    )
 
 
 def hidden_states(
@@ -111,9 +99,7 @@ def _layer(model: Transformer, rows: Sequence[Sequence[int]], layer: int) -> tor
     width = max(len(row) for row in rows)
     ids = torch.tensor([[*row, *[padding] * (width - len(row))] for row in rows])
     mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
-    body: Any = model.model.base_model
-    with model._lock, torch.inference_mode():
-        output = body(input_ids=ids, attention_mask=mask, output_hidden_states=True)
+    output = model.all_states(input_ids=ids, attention_mask=mask)
     states = output.hidden_states
     if not -len(states) <= layer < len(states):
         raise UserError(

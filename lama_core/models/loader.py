@@ -13,16 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import psutil
 
-from lama_core.errors import UserError
-from lama_core.models.base import Kind
 from lama_core.models.catalog import Entry, find_model
-from lama_core.models.sources import Located, OnProgress, fetch, silent
+from lama_core.models.sources import fetch
+from lama_core.progress import OnProgress, Progress, silent
 
 if TYPE_CHECKING:
-    from lama_core.models.causal import CausalModel
-    from lama_core.models.masked import MaskedModel
-
-    Model = MaskedModel | CausalModel
+    from lama_core.models.backends import Model
 
 Precision = Literal["auto", "fp32", "bf16"]
 
@@ -137,93 +133,9 @@ def has_bf16() -> bool:
 
 
 def _load(entry: Entry, precision: str, on_progress: OnProgress) -> "Model":
+    from lama_core.models.backends import find_kind, open_model
+
     located = fetch(entry, on_progress)
-    on_progress(f"Loading {entry.title}", 0, None)
+    on_progress(Progress(f"Loading {entry.title}"))
     kind = entry.kind or find_kind(located.folder)
     return open_model(entry.name, located, kind, precision)
-
-
-def find_kind(folder: Path) -> Kind:
-    """Masked or causal, by the architecture that the configuration names, then by its family."""
-    from transformers import AutoConfig
-    from transformers.models.auto.modeling_auto import (
-        MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
-        MODEL_FOR_MASKED_LM_MAPPING_NAMES,
-    )
-
-    config = _reading(folder, lambda: AutoConfig.from_pretrained(folder, trust_remote_code=False))
-    for architecture in config.architectures or ():
-        if architecture in MODEL_FOR_MASKED_LM_MAPPING_NAMES.values():
-            return "masked"
-        if architecture in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values():
-            return "causal"
-    if config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
-        return "masked"
-    if config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
-        return "causal"
-    raise UserError(f"{folder}: {config.model_type} is neither a masked nor a causal model.")
-
-
-def _reading(folder: Path, read: Any) -> Any:
-    """What `read` returns; the library's many errors for bad files become one sentence."""
-    from safetensors import SafetensorError
-
-    faults = (OSError, ValueError, KeyError, ImportError, RuntimeError, TypeError, SafetensorError)
-    try:
-        return read()
-    except faults as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise UserError(f"{folder} can't be read as a model: {first}") from error
-
-
-def open_model(name: str, located: Located, kind: Kind, precision: str) -> "Model":
-    """A model folder as a backend.
-
-    Raises UserError if weights are missing (an encoder without a language-model head would
-    otherwise be filled with random numbers), or the tokenizer is not a fast one.
-    """
-    import torch
-
-    from lama_core.models.bert import read_bert
-    from lama_core.models.masked import MaskedModel
-
-    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
-    identity = f"{located.identity}/{precision}"
-    if kind == "masked" and (read := read_bert(located.folder, dtype)):
-        return MaskedModel(name, *read, identity=identity)
-    model, tokenizer = _by_transformers(name, located.folder, kind, dtype)
-    if kind == "masked":
-        return MaskedModel(name, model, tokenizer, identity=identity)
-    from lama_core.models.causal import CausalModel
-
-    return CausalModel(name, model, tokenizer, identity=identity)
-
-
-def _by_transformers(name: str, folder: Path, kind: Kind, dtype: Any) -> tuple[Any, Any]:
-    """The model and tokenizer of a folder, checked."""
-    from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
-    auto = AutoModelForMaskedLM if kind == "masked" else AutoModelForCausalLM
-    options = {"local_files_only": True, "trust_remote_code": False}
-    model, report = _reading(
-        folder,
-        lambda: auto.from_pretrained(
-            folder, dtype=dtype, use_safetensors=True, output_loading_info=True, **options
-        ),
-    )
-    if report["missing_keys"]:
-        raise UserError(
-            f"{name} has no complete {kind} language model: {len(report['missing_keys'])} weights "
-            f"are missing, such as {sorted(report['missing_keys'])[0]}."
-        )
-    for parameter in model.parameters():  # DeBERTa's query bias keeps 32 bits whatever is asked
-        parameter.data = parameter.data.to(dtype)
-    tokenizer = _reading(folder, lambda: AutoTokenizer.from_pretrained(folder, **options))
-    if not getattr(tokenizer, "is_fast", False):
-        raise UserError(f"{name}: its tokenizer has no fast version (tokenizer.json).")
-    if kind == "masked" and tokenizer.mask_token_id is None:
-        raise UserError(f"{name}: its tokenizer has no mask token, so it can't fill blanks.")
-    return model, tokenizer

@@ -7,7 +7,7 @@ and <obj> : <subj> is the <mask> of <obj>", and how the last layer is pooled. So
 mean over all tokens (special ones included) but padding and, for `average_no_mask`, the mask.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,10 @@ import torch
 from numpy.typing import NDArray
 
 from lama_core.errors import UserError
-from lama_core.models.catalog import find_model
-from lama_core.models.sources import OnProgress, fetch, silent
+from lama_core.models.catalog import Entry, find_model
+from lama_core.models.loader import CACHE
+from lama_core.models.sources import fetch
+from lama_core.progress import OnProgress, silent
 
 ROWS_PER_BATCH = 64
 MAX_TOKENS = 64  # as the released models were trained
@@ -44,6 +46,15 @@ class RelBert:
         self.template = str(settings["template"])
         self.model = model.eval()
         self.tokenizer = tokenizer
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that the weights take in memory."""
+        return sum(one.numel() * one.element_size() for one in self.model.parameters())
+
+    def missing(self, words: Iterable[str]) -> tuple[str, ...]:
+        """None: it takes any word."""
+        return ()
 
     def pair_vectors(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """Relation embeddings, float32 [pair, dim]."""
@@ -82,19 +93,25 @@ class RelBert:
 
 
 def load_relbert(reference: str, *, on_progress: OnProgress = silent) -> RelBert:
-    """The RelBERT model of that hub name or folder.
+    """The RelBERT model of that hub name or folder, kept with the other models.
 
     Raises UserError if it can't be had, is no encoder, or carries no prompt.
     """
+    entry = find_model(reference)
+    name = f"{entry.name} (RelBERT)"
+    return CACHE.get(name, "fp32", lambda: _load(reference, entry, on_progress))
+
+
+def _load(reference: str, entry: Entry, on_progress: OnProgress) -> RelBert:
     from transformers import AutoModel, AutoTokenizer
 
-    from lama_core.models.loader import _reading
+    from lama_core.models.backends import read_folder
 
-    located = fetch(find_model(reference), on_progress)
+    located = fetch(entry, on_progress)
     folder = located.folder
     options = {"local_files_only": True, "trust_remote_code": False}
-    model = _reading(folder, lambda: AutoModel.from_pretrained(folder, **options))
-    tokenizer = _reading(folder, lambda: AutoTokenizer.from_pretrained(folder, **options))
+    model = read_folder(folder, lambda: AutoModel.from_pretrained(folder, **options))
+    tokenizer = read_folder(folder, lambda: AutoTokenizer.from_pretrained(folder, **options))
     if tokenizer.mask_token_id is None:
         raise UserError(f"{reference}: its tokenizer has no mask token, which the prompt needs.")
     return RelBert(reference, model, tokenizer, identity=located.identity)

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -28,10 +28,7 @@ from lama_core.files import write_text_whole
 from lama_core.models.catalog import Entry, Source, all_models
 from lama_core.models.expand_gguf import STEPS
 from lama_core.paths import ASSETS, cache_dir
-
-# (what is being done, how much is done, how much there is in all or None where it isn't known):
-# bytes while files come, steps while weights are expanded.
-OnProgress = Callable[[str, int, int | None], None]
+from lama_core.progress import OnProgress, Progress, silent
 
 WANTED = ("*.safetensors", "*.safetensors.index.json", "*.json", "*.txt", "*.model", "*.jinja")
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
@@ -46,10 +43,6 @@ class Located:
 
     folder: Path
     identity: str
-
-
-def silent(_stage: str, _done: int, _total: int | None) -> None:
-    """Progress that nobody watches."""
 
 
 def locate(entry: Entry) -> Located | None:
@@ -246,7 +239,7 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> Located:
         shutil.rmtree(left)
     part = Path(tempfile.mkdtemp(dir=target.parent, prefix=prefix))
     try:
-        on_progress(EXPANDING, 0, len(STEPS))
+        on_progress(Progress(EXPANDING, 0, len(STEPS)))
         with tempfile.TemporaryFile(mode="w+") as complaints:
             child = subprocess.Popen(
                 [sys.executable, "-m", "lama_core.models.expand_gguf", str(gguf), str(part)],
@@ -258,7 +251,7 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> Located:
             with child:
                 steps = (line for line in child.stdout or () if line.strip() in STEPS)
                 for number, _line in enumerate(steps, start=1):
-                    on_progress(EXPANDING, number, len(STEPS))
+                    on_progress(Progress(EXPANDING, number, len(STEPS)))
             complaints.seek(0)
             last = (complaints.read().strip().splitlines() or ["no message"])[-1]
         if child.returncode:
@@ -379,9 +372,9 @@ def watched_size(
 
     def watch() -> None:
         while not done.wait(POLL_SECONDS):
-            on_progress(stage, report(), total)
+            on_progress(Progress(stage, report(), total, "bytes"))
 
-    on_progress(stage, 0, total)
+    on_progress(Progress(stage, 0, total, "bytes"))
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
     try:
@@ -389,7 +382,7 @@ def watched_size(
     finally:
         done.set()
         thread.join()
-    on_progress(stage, total or report(), total)
+    on_progress(Progress(stage, total or report(), total, "bytes"))
 
 
 def _folder_size(folder: Path) -> int:

@@ -95,6 +95,11 @@ class Transformer:
                 logits = logits[positions]
             return logits.reshape(len(positions[0]), -1).float(), output
 
+    def all_states(self, **inputs: Any) -> Any:
+        """The output of the model without its head, with the hidden states of every layer."""
+        with self._lock, torch.inference_mode():
+            return self.model.base_model(**inputs, output_hidden_states=True)
+
     def logits(
         self, rows: Sequence[Sequence[int]], positions: Sequence[Sequence[int]]
     ) -> torch.Tensor:
@@ -148,7 +153,7 @@ class Transformer:
 
     def text_ids(self, text: str) -> list[int]:
         """Token ids of a plain text, without special tokens; control tokens in it are text."""
-        return self.vocabulary._encode(text)
+        return self.vocabulary.encode(text)
 
     def check_window(self, n_tokens: int) -> None:
         """Raise UserError if a text of so many tokens doesn't fit."""

@@ -162,15 +162,16 @@ class TokenVocabulary:
         if known:
             return known[:1]
         if place == "open" and self._style == "bytes":
-            return tuple(self._encode(word))
+            return tuple(self.encode(word))
         for anchor in ANCHORS:
-            before = self._encode(anchor)
-            whole = self._encode(f"{anchor} {word}")
+            before = self.encode(anchor)
+            whole = self.encode(f"{anchor} {word}")
             if whole[: len(before)] == before:
                 return tuple(whole[len(before) :])
         raise ValueError(f"no anchor can be cut off before {word!r}")
 
-    def _encode(self, text: str) -> list[int]:
+    def encode(self, text: str) -> list[int]:
+        """Token ids of a plain text, without special tokens; control tokens in it are text."""
         ids = self._split(text)
         if self._control_ids.isdisjoint(ids):
             return ids

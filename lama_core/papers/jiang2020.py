@@ -5,32 +5,62 @@ objects, then over relations. Ours and the paper's stand side by side; they are 
 where model, relations and facts are the same, and the table says how many of them were measured.
 """
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from lama_core.datasets.library.installed import installed_dir
 from lama_core.datasets.prompt_sets import TITLES
 from lama_core.errors import UserError
-from lama_core.models.base import BlankFiller
-from lama_core.papers.jiang2020_published import nearest_model, published
-from lama_core.papers.petroni2019 import OnFetch, ReproducedRow, ReproduceOptions, Reproduction
+from lama_core.papers.framework import ReproducedRow, ReproduceOptions, Reproduction, loader
 from lama_core.papers.published import published_table
-from lama_core.probes.prompts.running import (
-    OnNote,
-    StudyRequest,
-    execute_study,
-    plan_study,
-    save_runs,
-)
-from lama_core.probes.prompts.study import OnStage, RelationStudy
-from lama_core.runs.pipeline import Progress
+from lama_core.probes.prompts.probing import COMBINATIONS, StudyRequest, plan_study
+from lama_core.probes.prompts.runs import Study, save_ensembles
+from lama_core.probes.prompts.study import RelationStudy
+from lama_core.progress import OnNote, OnProgress, silent
+from lama_core.runs.execute import execute
+from lama_core.runs.spec import Load, load_by_name
 
 PAPER = "jiang2020"
 DEFAULT_MODEL = "minilm-mlm"
+
+Averaging = Literal["micro", "macro"]
+# By our names: the tables, their columns and lines, and the models that are in them.
+TABLES: dict[Averaging, str] = {"micro": "table2", "macro": "table3"}
+COLUMNS = {
+    "top1": "Top1",
+    "top3": "Top3",
+    "top5": "Top5",
+    "optimised": "Opti.",
+    "oracle": "Oracle",
+}
+LINES = {
+    "manual": "Man",
+    "mine": "Mine",
+    "mine+man": "Mine+Man",
+    "mine+para": "Mine+Para",
+    "man+para": "Man+Para",
+}
+
+
+def published(model: str, averaging: Averaging, combination: str, method: str) -> float | None:
+    """P@1 in per cent on all 41 relations of T-REx, None if the paper has none of it."""
+    if combination not in LINES or method not in COLUMNS:
+        return None
+    try:
+        return published_table(PAPER, TABLES[averaging]).value(
+            COLUMNS[method], model=model, prompts=LINES[combination]
+        )
+    except KeyError:
+        return None
+
+
+def nearest_model(name: str) -> str:
+    """The model of the paper whose values stand beside another's."""
+    return "BERT-large" if "large" in name.lower() else "BERT-base"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,66 +87,54 @@ class TableRow:
 
 @dataclass(frozen=True)
 class Measured:
-    """The table, the relations behind it, and the runs that were saved."""
+    """The table, the study behind it, and the runs that were saved."""
 
     rows: tuple[TableRow, ...]
-    studies: tuple[RelationStudy, ...]
+    study: Study
     runs: tuple[str, ...]
-    folder: Path
 
 
 def reproduce_jiang2020(
     model: str,
     *,
     data: Path | None = None,
-    relations: Sequence[str] = (),
-    combinations: Sequence[str] = ("manual", "mine", "mine+man", "mine+para", "man+para"),
     recipes: Sequence[str] = ("released", "paper"),
     limit: int | None = None,
-    train_limit: int | None = None,
     seed: int | None = None,
-    candidates: str | None = None,
-    precision: str = "fp32",
-    curves: bool = False,
-    out: Path | None = None,
-    save: bool = True,
-    load: Callable[..., BlankFiller] | None = None,
-    on_stage: OnStage | None = None,
-    on_relation: Callable[[RelationStudy], None] | None = None,
-    on_note: OnNote | None = None,
-    stopped: Callable[[], bool] | None = None,
+    folder: Path | None = None,
+    load: Load = load_by_name,
+    on_progress: OnProgress = silent,
+    on_note: OnNote = silent,
 ) -> Measured:
     """Measure one model by the paper's methods; the same call again goes on where it stopped.
 
     data: a folder with LAMA and LPAQA in it (`lama` and `lpaqa`); None takes the fetched ones.
-    limit, train_limit: test and training facts of each relation; with a seed drawn at random.
-    Training pairs that are test facts are left out by name. save: keep ensembles as runs.
+    limit: test and training facts of each relation; with a seed drawn at random. Training pairs
+    that are test facts are left out by name. folder: where runs are kept.
     Raises UserError if the data are not there.
     """
     lama, lpaqa = find_data(data)
     request = StudyRequest(
         dataset=lama,
         model=model,
-        relations=tuple(relations),
         prompts=lpaqa,
         training=lpaqa / "TREx_train",
-        candidates=candidates,
-        precision=precision,
-        combinations=tuple(combinations),
+        combinations=COMBINATIONS,
         recipes=tuple(recipes),
         limit=limit,
-        train_limit=limit if train_limit is None else train_limit,
+        train_limit=limit,
         seed=seed,
         drop_overlap=True,
-        curves=curves,
+        curves=False,
     )
-    planned = plan_study(request, load=load, out=out)
-    studies = execute_study(
-        planned, on_stage=on_stage, on_relation=on_relation, on_note=on_note, stopped=stopped
-    )
-    runs = save_runs(planned, studies) if save else ()
-    rows = make_table(studies, planned.model.name)
-    return Measured(rows, studies, runs, planned.info.folder)
+    planned = plan_study(request, load=load)
+    for note in planned.notes:
+        on_note(note)
+    run = execute(planned.spec, folder=folder, load=load, on_progress=on_progress, on_note=on_note)
+    study = Study(run)
+    runs = tuple(saved.info.id for saved in save_ensembles(study, folder=folder))
+    studies = [study.relation(name) for name in study.relations]
+    return Measured(make_table(studies, study.info.model), study, runs)
 
 
 def find_data(data: Path | None) -> tuple[str, Path]:
@@ -179,21 +197,14 @@ def make_table(studies: Sequence[RelationStudy], model: str) -> tuple[TableRow, 
 def reproduce(
     options: ReproduceOptions,
     *,
-    on_progress: Callable[[Progress], None] | None = None,
-    on_fetch: OnFetch | None = None,
-    on_note: OnNote | None = None,
+    on_progress: OnProgress = silent,
+    on_note: OnNote = silent,
 ) -> Reproduction:
     """Tables 2 and 3 for each of the user's models (the embedded one if none is named).
 
     options.dataset: a folder with `lama` and `lpaqa` in it. A model that can't be run stays a
     line with the reason.
     """
-    from lama_core.models.loader import load_model
-    from lama_core.models.sources import silent
-
-    def load(name: str, *, precision: str) -> BlankFiller:
-        return load_model(name, precision=precision, on_progress=on_fetch or silent)  # type: ignore[arg-type]
-
     data = Path(options.dataset).expanduser() if options.dataset else None
     find_data(data)
     lines: list[ReproducedRow] = []
@@ -203,8 +214,8 @@ def reproduce(
                 model,
                 data=data,
                 limit=options.limit,
-                load=load,
-                on_stage=_as_progress(on_progress),
+                load=loader(on_progress),
+                on_progress=on_progress,
                 on_note=on_note,
             )
         except UserError as error:
@@ -229,18 +240,3 @@ def _reproduced(row: TableRow) -> list[ReproducedRow]:
         ReproducedRow(table, row.model, what, row.n_facts, 100 * ours, theirs)
         for table, ours, theirs in pairs
     ]
-
-
-def _as_progress(on_progress: Callable[[Progress], None] | None) -> OnStage | None:
-    """Stages as the progress of a run, with the pace within each stage."""
-    if on_progress is None:
-        return None
-    began: dict[str, float] = {}
-
-    def report(stage: str, done: int, total: int) -> None:
-        seconds = time.perf_counter() - began.setdefault(stage, time.perf_counter())
-        rate = done / seconds if seconds > 0.5 else 0.0
-        left = (total - done) / rate if rate else None
-        on_progress(Progress(stage, done, total, rate, left, 0))
-
-    return report

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from lama_core.errors import UserError, did_you_mean
+from lama_core.errors import UserError, choose
 from lama_core.paths import ASSETS
 
 if TYPE_CHECKING:
@@ -90,9 +90,7 @@ def fraction(value: float | None) -> float | None:
 @cache
 def load_published(paper: str) -> tuple[PublishedTable, ...]:
     """The tables of one paper, in its order. Raises UserError for an unknown paper."""
-    if paper not in PAPERS:
-        hint = did_you_mean(paper, PAPERS)
-        raise UserError(f"Unknown paper {paper!r}{hint}: choose {', '.join(PAPERS)}.")
+    choose(paper, PAPERS, "paper")
     raw = json.loads((ASSETS / "published" / f"{paper}.json").read_text(encoding="utf-8"))
     return tuple(_table(paper, raw["citation"], table) for table in raw["tables"])
 

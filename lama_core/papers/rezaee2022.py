@@ -1,32 +1,41 @@
-"""Rezaee and Camacho-Collados, Table 1, done again: ours beside the paper's, by kind of relation.
+"""Rezaee and Camacho-Collados 2022, Tables 1 and 2: `reproduce rezaee2022`.
 
-The paper's models are RoBERTa-base, RoBERTa-large, RelBERT and fastText. What can't be had stays a
-line, with the reason. Where the paper leaves a choice open (see `probes` and `supervised`), the
-project's defaults are used, so a difference of a few points is no failure.
+Ours beside the paper's, by kind of relation. The paper's models are RoBERTa-base, RoBERTa-large,
+RelBERT and fastText. What can't be had stays a line, with the reason. Where the paper leaves a
+choice open (see `probes` and `supervised`), the project's defaults are used, so a difference of a
+few points is no failure.
 """
 
-import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
-from lama_core.datasets import load_analogies
+from lama_core.datasets import analogy_names
 from lama_core.errors import UserError
-from lama_core.models.sources import OnProgress, silent
-from lama_core.papers.petroni2019 import OnFetch, ReproducedRow, ReproduceOptions, Reproduction
+from lama_core.papers.framework import (
+    ReproducedRow,
+    ReproduceOptions,
+    Reproduction,
+    fetching,
+    loader,
+)
 from lama_core.papers.published import published_table
-from lama_core.probes.analogy.opening import open_judge
-from lama_core.probes.analogy.records import SETTINGS, ProbeOptions, ProbeRun
-from lama_core.probes.analogy.run import Work, run_probes
-from lama_core.probes.analogy.tables import PAPER, SHOWN, accuracies
-from lama_core.runs.pipeline import Progress
+from lama_core.probes.analogy.probes import SETTINGS, Setting
+from lama_core.probes.analogy.probing import AnalogyRequest, plan
+from lama_core.probes.analogy.runs import ProbeRun
+from lama_core.probes.analogy.tables import Accuracy, accuracies
+from lama_core.progress import OnNote, OnProgress, silent
+from lama_core.runs.execute import execute_all
 
+PAPER = "rezaee2022"
+# The columns of the paper's tables.
+SHOWN = ("random", "reverse", "type")
 TABLE = "Table 1"
 DATASET = "bats"
 # The paper's name -> how it is opened; None where a user has to bring it.
-JUDGES: dict[str, tuple[str, str] | None] = {
-    "RoBERTa-base": ("model", "roberta-base"),
-    "RoBERTa-large": ("model", "roberta-large"),
-    "RelBERT": ("relbert", "relbert/relbert-roberta-large"),
+JUDGES: dict[str, AnalogyRequest | None] = {
+    "RoBERTa-base": AnalogyRequest(DATASET, models=("roberta-base",)),
+    "RoBERTa-large": AnalogyRequest(DATASET, models=("roberta-large",)),
+    "RelBERT": AnalogyRequest(DATASET, relbert=("relbert/relbert-roberta-large",)),
     "fastText": None,
 }
 NO_VECTORS = (
@@ -38,9 +47,8 @@ NO_VECTORS = (
 def reproduce(
     options: ReproduceOptions,
     *,
-    on_progress: Callable[[Any], None] | None = None,
-    on_fetch: OnFetch | None = None,
-    on_note: Callable[[str], None] | None = None,
+    on_progress: OnProgress = silent,
+    on_note: OnNote = silent,
 ) -> Reproduction:
     """Table 1: every model that can be had, and why the others can't."""
     table = published_table(PAPER, "table1")
@@ -48,9 +56,9 @@ def reproduce(
         "Accuracy in percent; random is the mean of random-head and random-tail; sum of the "
         "log-probabilities; supervised: last layer, mean of pieces, 100 hidden units, five seeds."
     ]
-    judges = JUDGES | {name: ("model", name) for name in options.models}
+    judges = JUDGES | {name: AnalogyRequest(DATASET, models=(name,)) for name in options.models}
     try:
-        dataset = load_analogies(options.dataset or _fetch(on_fetch))
+        dataset = options.dataset or fetching(DATASET, analogy_names(), on_progress)
     except UserError as error:
         missing = [row for name in judges for row in _rows(name, {}, str(error))]
         return Reproduction(PAPER, table.citation, tuple(missing), tuple(notes))
@@ -58,26 +66,25 @@ def reproduce(
         notes.append(f"At most {options.limit:,} instances of each relation, drawn at random.")
     if options.dataset is not None:
         notes.append("The paper's numbers are on BATS 3.0; other data don't compare with them.")
-    work = Work(dataset, settings=SETTINGS, options=ProbeOptions(limit=options.limit))
     rows: list[ReproducedRow] = []
-    for name, how in judges.items():
-        if how is None:
+    for name, asked in judges.items():
+        if asked is None:
             rows += _rows(name, {}, NO_VECTORS)
             continue
+        request = replace(asked, dataset=dataset, setting="both", limit=options.limit)
         try:
-            judge, of_it = open_judge(*how, work, on_progress=on_fetch or silent)
-            runs = run_probes(judge, of_it, on_progress=_adapter(on_progress))
+            specs = plan(request, load=loader(on_progress))
+            runs = [ProbeRun(run) for run in execute_all(specs, on_progress=on_progress)]
         except UserError as error:
             rows += _rows(name, {}, str(error))
             continue
-        if on_note is not None:
-            for reason in {one.reason for run in runs for one in run.details.left_out}:
-                on_note(reason)
+        for reason in sorted({one.reason for run in runs for one in run.details.left_out}):
+            on_note(reason)
         rows += _rows(name, _ours(runs), "no relation of this kind")
     return Reproduction(PAPER, table.citation, tuple(rows), tuple(notes))
 
 
-def _ours(runs: tuple[ProbeRun, ...]) -> dict[tuple[str, str, str], tuple[float, int]]:
+def _ours(runs: Sequence[ProbeRun]) -> dict[tuple[str, str, str], tuple[float, int]]:
     """(setting, probe, kind) -> accuracy in percent and the number of decisions."""
     return {
         (line.setting, line.probe, line.name): (100 * line.accuracy, line.n)
@@ -113,27 +120,52 @@ def _rows(
     return rows
 
 
-def _fetch(on_fetch: OnFetch | None) -> str:
-    """BATS, fetched if it isn't here. Raises UserError if it can't be had."""
-    from lama_core.datasets.library.download import get_dataset
-    from lama_core.datasets.library.installed import analogy_names
+def published_by_kind() -> list[Accuracy]:
+    """The paper's Table 1."""
+    table = published_table(PAPER, "table1")
+    lines = []
+    for row in table.rows:
+        kind, model = (str(label) for label in row.labels)
+        for setting in SETTINGS:
+            for probe in SHOWN:
+                value = table.value(f"{setting} {probe}", kind=kind, model=model)
+                if value is not None:
+                    lines.append(_published(model, setting, probe, kind, kind, value))
+    return lines
 
-    if DATASET in analogy_names():
-        return DATASET
-    get_dataset(DATASET, on_progress=on_fetch or silent)
-    return DATASET
+
+def published_by_relation() -> list[Accuracy]:
+    """The paper's Table 2: RoBERTa-large, supervised."""
+    lines = []
+    for row in published_table(PAPER, "table2").rows:
+        kind, relation = (str(label) for label in row.labels)
+        marks = {"random": "one-to-many" in row.marks, "reverse": "bidirectional" in row.marks}
+        for probe, value in zip(SHOWN, row.values, strict=True):
+            mark = "" if not marks.get(probe) else "*" if probe == "random" else "†"
+            if value is not None:
+                lines.append(
+                    _published(
+                        "RoBERTa-large", "supervised", probe, relation, kind, float(value), mark
+                    )
+                )
+    return lines
 
 
-def _adapter(on_progress: Callable[[Any], None] | None) -> OnProgress:
-    """Progress of probes as progress of runs."""
-    if on_progress is None:
-        return silent
-    began = time.perf_counter()
-
-    def report(stage: str, done: int, total: int | None) -> None:
-        seconds = time.perf_counter() - began
-        rate = done / seconds if seconds else 0.0
-        left = ((total or 0) - done) / rate if rate else None
-        on_progress(Progress(stage, done, total or 0, rate, left, 0))
-
-    return report
+def _published(
+    model: str, setting: Setting, probe: str, name: str, kind: str, percent: float, mark: str = ""
+) -> Accuracy:
+    return Accuracy(
+        run="",
+        model=model,
+        dataset="BATS 3.0",
+        setting=setting,
+        probe=probe,
+        name=name,
+        kind=kind,
+        accuracy=percent / 100,
+        spread=None,
+        n=0,
+        n_excluded=0,
+        mark=mark,
+        published=True,
+    )

@@ -1,4 +1,4 @@
-"""The scored batches of a run as its table of rows (see `facts_table`)."""
+"""The answers to a run's questions as its table of rows (see `table`)."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from lama_core.asking.answers import TOP_K, Rows
 from lama_core.asking.preparation import Prepared, count_pieces
 from lama_core.asking.questions import BLANK, Knowledge
 from lama_core.asking.ranking import NO_COLUMN
 from lama_core.candidates.spelling import Vocabulary
-from lama_core.runs.block_log import TOP_K, Block
 from lama_core.runs.table import SCHEMA
 
 # A standard tokenisation, for Figure 3's ST: words and single punctuation signs.
@@ -34,14 +34,18 @@ class _Scored:
 
 
 def make_rows(
-    prepared: Prepared, blocks: Sequence[Block], knowledge: Knowledge, vocabulary: Vocabulary
+    prepared: Prepared,
+    answers: Sequence[tuple[int, Rows]],
+    knowledge: Knowledge,
+    vocabulary: Vocabulary,
 ) -> pa.Table:
     """One row a question, in their order.
 
+    answers: (which segment, `answers.ROW` [query]), in any order.
     Raises RuntimeError if a query was never scored: a fault of ours, not to be saved.
     """
     questions = prepared.questions
-    words, scored = _gather(prepared, blocks)
+    words, scored = _gather(prepared, answers)
     facts = [question.fact for question in questions]
     subjects = [fact.subject for fact in facts]
     first = scored.top[:, 0]
@@ -105,7 +109,7 @@ def make_rows(
     return pa.Table.from_arrays(arrays, schema=SCHEMA)
 
 
-def _gather(prepared: Prepared, blocks: Sequence[Block]) -> tuple[list[str], _Scored]:
+def _gather(prepared: Prepared, answers: Sequence[tuple[int, Rows]]) -> tuple[list[str], _Scored]:
     """All candidate words, and the scored values with columns of that list."""
     n_rows = len(prepared.questions)
     words: list[str] = []
@@ -123,15 +127,15 @@ def _gather(prepared: Prepared, blocks: Sequence[Block]) -> tuple[list[str], _Sc
         np.full(n_rows, NO_COLUMN, dtype=np.int32),
         np.full((n_rows, TOP_K), NO_COLUMN, dtype=np.int32),
     )
-    for block in blocks:
-        at = prepared.segments[block.segment].rows[block.rows["query"]]
-        offset = offsets[block.segment]
+    for number, rows in answers:
+        at = prepared.segments[number].rows[rows["query"]]
+        offset = offsets[number]
         scored.done[at] = True
         for name in ("rank_raw", "rank_filtered", "log_prob", "first_filtered_log_prob"):
-            getattr(scored, name)[at] = block.rows[name]
-        scored.top_log_probs[at] = block.rows["top_log_probs"]
+            getattr(scored, name)[at] = rows[name]
+        scored.top_log_probs[at] = rows["top_log_probs"]
         for name in ("top", "first_filtered"):
-            columns = block.rows[name]
+            columns = rows[name]
             getattr(scored, name)[at] = np.where(columns >= 0, columns + offset, NO_COLUMN)
     counts = np.array([question.excluded is None for question in prepared.questions])
     if (scored.done != counts).any():

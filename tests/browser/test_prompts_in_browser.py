@@ -5,14 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from lama_core.probes.prompts.study_files import bundled_studies_dir
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(
-        not any(bundled_studies_dir().glob("*/study.json")), reason="no bundled study of prompts"
-    ),
-]
+pytestmark = pytest.mark.browser
 
 
 def open_tab(page: Page, url: str, tab: str) -> None:

@@ -36,7 +36,7 @@ def test_a_mistake_is_one_line_and_status_2(tmp_path: Path) -> None:
     assert ended.returncode == 2
     assert ended.stdout == ""
     assert ended.stderr.strip() == (
-        "Error: there is no published source 'lpaka'; did you mean 'lpaqa'?"
+        "Error: there is no published source 'lpaka' (did you mean 'lpaqa'?)"
     )
 
 

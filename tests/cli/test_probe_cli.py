@@ -8,7 +8,7 @@ import pytest
 from probe_fakes import CITIES, HashFiller, write_dataset
 
 from lama_core import cli, metrics
-from lama_core.runs.records import list_runs, load_run, runs_dir
+from lama_core.runs.find import list_runs, load_run, runs_dir
 
 KEYS = [
     "run",

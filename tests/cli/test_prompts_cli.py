@@ -10,9 +10,10 @@ from probe_fakes import hash_model, write_dataset
 from typer.testing import CliRunner
 
 from lama_core.cli import prompts as command
-from lama_core.cli import train
 from lama_core.errors import UserError
-from lama_core.papers.petroni2019 import ReproduceOptions, find_reproduction
+from lama_core.papers.framework import ReproduceOptions
+from lama_core.papers.known import find_reproduction
+from tools.training import command as train
 from tools.training.corpus import corpus_from_files
 
 RUNNER = CliRunner()

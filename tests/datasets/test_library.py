@@ -231,7 +231,7 @@ def test_getting_a_published_source_installs_it(
     monkeypatch.setattr(transfer, "fetch", lambda *_, **__: path)
     source = Source("lama", "LAMA", "facts", "-", "-", "-", (SourceFile("http://x/d", "data.zip"),))
     found = download.get_dataset(
-        "lama", source=source, on_progress=lambda what, *_: steps.append(what)
+        "lama", source=source, on_progress=lambda step: steps.append(step.stage)
     )
     assert found.folder == installed.installed_dir("lama")
     assert load_dataset("lama").licence == catalog.source("lama").licence

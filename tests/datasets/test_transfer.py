@@ -130,7 +130,7 @@ def test_a_whole_file_is_fetched_once_with_progress(tmp_path: Path) -> None:
     seen: list[tuple[int, int | None]] = []
     with serving(whole) as served:
         file = the_file(served, sha256=hashlib.sha256(CONTENT).hexdigest())
-        path = fetch(file, tmp_path, patience=QUICK, on_progress=lambda *step: seen.append(step))
+        path = fetch(file, tmp_path, patience=QUICK, on_bytes=lambda *step: seen.append(step))
         fetch(file, tmp_path, patience=QUICK)
     assert path.read_bytes() == CONTENT
     assert len(served.ranges) == 1
@@ -307,7 +307,7 @@ def test_a_source_is_installed_from_a_server_that_broke_off_once(
             "bats",
             source=source,
             patience=QUICK,
-            on_progress=lambda what, *_: steps.append(what),
+            on_progress=lambda step: steps.append(step.stage),
         )
     assert served.ranges == [None, "bytes=50-"]
     assert load_analogies("bats").relations[0].pairs == (("cat", ("cats",)),)

@@ -19,18 +19,19 @@ from typing import Any
 import numpy as np
 
 from lama_core import metrics
-from lama_core.probes.analogy.records import PROBE_VERSION, list_probe_runs
+from lama_core.probes.analogy.runs import list_probe_runs
 from lama_core.probes.analogy.tables import accuracies
-from lama_core.probes.prompts.running import STUDY_VERSION
+from lama_core.probes.kinds import FACT_KINDS, KINDS
+from lama_core.probes.prompts.runs import list_studies
 from lama_core.probes.prompts.shortlist import judge
-from lama_core.probes.prompts.study_files import bundled_studies_dir, list_studies, load_relation
-from lama_core.runs.records import SCORING_VERSION, Run, bundled_dir, list_runs
+from lama_core.runs.find import bundled_dir, list_runs
+from lama_core.runs.info import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 FROZEN = Path(__file__).with_name("frozen.json")
-VERSIONS = {"cloze": SCORING_VERSION, "analogy": PROBE_VERSION, "prompts": STUDY_VERSION}
+VERSIONS = {name: kind.spec.version for name, kind in KINDS.items()}
 PAIRS = "Paris:France"
-RUN_DIGEST = re.compile(r"(?<=[a-z])-[0-9a-f]{10}\b")
+RUN_DIGEST = re.compile(r"(?<=[a-z0-9])-[0-9a-f]{10}\b")
 TEXT = """Paris is the capital of France .
 Rome is the capital of Italy .
 Oslo , the capital of Norway , is cold .
@@ -81,25 +82,24 @@ COMMANDS: dict[str, tuple[str, list[str]]] = {
          "8", "--model", "minilm-mlm", "--candidates", "relation", "--ranking", "raw"],
     ),
     "probe, negated": (
-        "cloze",
+        "contrast",
         ["probe", "--dataset", "starter", "--relation", "P36", "--limit", "8", "--model",
          "minilm-mlm", "--prompts", "negated", "--candidates", "full"],
     ),
-    "prompts list": ("prompts", ["prompts", "list", "--relation", "P36"]),
+    "prompts list": ("study", ["prompts", "list", "--relation", "P36"]),
     "prompts select": (
-        "prompts",
+        "study",
         ["prompts", "select", "--relation", "P36", "--limit", "10", "--train-limit", "10"],
     ),
     "prompts fit": (
-        "prompts",
+        "study",
         ["prompts", "fit", "--relation", "P36", "--limit", "10", "--train-limit", "10", "--set",
          "man+para", "--recipe", "released", "--recipe", "exact"],
     ),
-    "prompts mine": (
-        "prompts", ["prompts", "mine", "P36", "--text", "{text}", "--pairs", "{pairs}"]
+    "prompts mine": ("study", ["prompts", "mine", "P36", "--text", "{text}", "--pairs", "{pairs}"]
     ),
     "prompts paraphrase": (
-        "prompts",
+        "study",
         ["prompts", "paraphrase", "The capital of [X] is [Y] .", "--relation", "P36", "--keep",
          "3"],
     ),
@@ -132,7 +132,7 @@ def _plain(value: Any) -> Any:
 def bundled_runs() -> dict[str, Any]:
     """The cloze runs that come with the project: figures by source, digests of the rows."""
     found = {}
-    for info in list_runs([bundled_dir()]):
+    for info in list_runs([bundled_dir()], kinds=FACT_KINDS):
         run = Run(info)
         facts, top = run.facts, run.top
         figures = metrics.score_table([run], by="source").drop(columns="run")
@@ -155,7 +155,7 @@ def bundled_runs() -> dict[str, Any]:
 def bundled_probes() -> dict[str, Any]:
     """The analogy probes that come with the project: accuracies, digests of the decisions."""
     found = {}
-    for run in list_probe_runs([bundled_dir() / "analogy"]).runs:
+    for run in list_probe_runs([bundled_dir()]).runs:
         details, frame = run.details, run.rows().to_pandas()
         lines = [*accuracies([run], by="kind"), *accuracies([run], by="relation")]
         names = ["fact_id", "subject", "object", "excluded", "rank_raw", "first", "negative",
@@ -174,10 +174,10 @@ def bundled_probes() -> dict[str, Any]:
 def bundled_studies() -> dict[str, Any]:
     """The studies of prompts that come with the project: scores, weights, digests of the rows."""
     found: dict[str, Any] = {}
-    for info in list_studies([bundled_studies_dir()]):
+    for made in list_studies([bundled_dir()]):
         relations = {}
-        for name in info.relations():
-            study = load_relation(info, name)
+        for name in made.relations:
+            study = made.relation(name)
             verdicts = [judge(study.shortlist, one.weights) for one in study.ensembles]
             relations[name] = {
                 "scores": {
@@ -205,14 +205,15 @@ def bundled_studies() -> dict[str, Any]:
                     for v in verdicts
                 ),
             }
-        found[f"{info.model}, {info.dataset}"] = relations
+        found[f"{made.info.model}, {made.info.dataset}"] = relations
     return found
 
 
 @cache
 def commands() -> dict[str, Any]:
     """What each command of `COMMANDS` prints with --json, in a LAMA_HOME of its own."""
-    runs = {info.model: info for info in list_runs([bundled_dir()]) if info.prompts == "manual"}
+    listing = list_runs([bundled_dir()], kinds=FACT_KINDS)
+    runs = {info.model: info for info in listing if info.prompts == "manual"}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         places = {

@@ -11,7 +11,7 @@ from lama_core.metrics.answers import (
     join_answers,
     wrong_kinds,
 )
-from lama_core.runs.records import Run
+from lama_core.runs.info import Run
 
 
 @pytest.fixture(scope="module")

@@ -24,8 +24,9 @@ from probe_fakes import TableFiller
 from scipy.stats import binom
 
 from lama_core import metrics
-from lama_core.runs.pipeline import ProbeRequest, execute, plan
-from lama_core.runs.records import Run
+from lama_core.probes.probing import ProbeRequest, plan
+from lama_core.runs.execute import execute
+from lama_core.runs.info import Run
 
 WORDS = ("Rome", "Paris", "Berlin", "Oslo", "Madrid")
 LAND = {"Berlin": -0.3, "Rome": -0.9, "Paris": -1.2, "Madrid": -2.0, "Oslo": -5.0}

@@ -14,7 +14,8 @@ from lama_core.metrics.baselines import freq_ranks
 from lama_core.metrics.calibration import reliability_bins
 from lama_core.metrics.comparison import mcnemar
 from lama_core.metrics.correlates import cosines, pearson_matrix
-from lama_core.metrics.intervals import bootstrap, draw_differences, draw_shares
+from lama_core.metrics.intervals import draw_differences, draw_shares
+from lama_core.runs.info import RelationInfo
 
 RANKS = np.array([1, 3, 2, 10, 101])
 
@@ -25,25 +26,38 @@ def test_precision_at_k_counts_ranks_up_to_k() -> None:
     assert metrics.precision_at(RANKS, 100) == 4 / 5
 
 
+def scored(ranks: np.ndarray, objects: np.ndarray | None = None) -> metrics.Scored:
+    """One relation's facts that count."""
+    numbers = np.arange(len(ranks))
+    zeros = np.zeros(len(ranks), np.int64)
+    relation = RelationInfo("P1", "TREx", "", None, (), len(ranks), 0)
+    golds = zeros if objects is None else objects
+    return metrics.Scored("filtered", (relation,), zeros, ranks, golds, numbers, numbers)
+
+
+def figure(name: str, rows: metrics.Scored) -> float:
+    return float(metrics.METRICS[name].compute(rows)[0])
+
+
 def test_mean_reciprocal_rank_mean_and_median() -> None:
-    assert metrics.mean_reciprocal_rank(RANKS) == pytest.approx(
-        (1 + 1 / 3 + 1 / 2 + 1 / 10 + 1 / 101) / 5
-    )
-    assert metrics.mean_rank(RANKS) == (1 + 3 + 2 + 10 + 101) / 5
-    assert metrics.median_rank(RANKS) == 3
+    rows = scored(RANKS)
+    assert figure("mrr", rows) == pytest.approx((1 + 1 / 3 + 1 / 2 + 1 / 10 + 1 / 101) / 5)
+    assert figure("mean_rank", rows) == (1 + 3 + 2 + 10 + 101) / 5
+    assert figure("median_rank", rows) == 3
+    assert figure("p_at_1", rows) == 1 / 5 and figure("p_at_10", rows) == 4 / 5
 
 
 def test_macro_precision_gives_every_object_the_same_weight() -> None:
     ranks, objects = np.array([1, 1, 1, 2]), ["French", "French", "French", "Dutch"]
     assert metrics.macro_precision_at(ranks, objects) == (3 / 3 + 0 / 1) / 2
+    assert figure("macro_p_at_1", scored(ranks, np.array([0, 0, 0, 1]))) == (3 / 3 + 0 / 1) / 2
 
 
 def test_no_facts_give_nan_and_not_zero() -> None:
     none = np.array([], dtype=np.int64)
-    assert isnan(metrics.precision_at(none)) and isnan(metrics.mean_reciprocal_rank(none))
-    assert isnan(metrics.mean_rank(none)) and isnan(metrics.median_rank(none))
-    assert isnan(metrics.macro_precision_at(none, [])) and isnan(bootstrap(none.astype(float)).low)
-    assert np.isnan(metrics.precision_curve(none, 3)).all()
+    assert isnan(metrics.precision_at(none)) and isnan(metrics.macro_precision_at(none, []))
+    assert all(isnan(figure(name, scored(none))) for name in metrics.METRICS)
+    assert np.isnan(draw_shares(np.array([0]), np.array([0]))).all()
 
 
 def test_k_below_one_is_refused() -> None:
@@ -54,24 +68,25 @@ def test_k_below_one_is_refused() -> None:
 @given(st.lists(st.integers(1, 200), min_size=1, max_size=40))
 def test_precision_never_falls_as_k_grows(values: list[int]) -> None:
     ranks = np.array(values)
-    curve = metrics.precision_curve(ranks, 150)
+    curve = [metrics.precision_at(ranks, k) for k in range(1, 151)]
     assert (np.diff(curve) >= 0).all()
-    assert curve[0] == metrics.precision_at(ranks, 1)
-    assert curve[99] == pytest.approx(metrics.precision_at(ranks, 100))
-    assert curve[0] <= metrics.mean_reciprocal_rank(ranks) + 1e-12
+    assert curve[0] == figure("p_at_1", scored(ranks))
+    assert curve[9] == pytest.approx(figure("p_at_10", scored(ranks)))
+    assert curve[0] <= figure("mrr", scored(ranks)) + 1e-12
 
 
 def test_the_bootstrap_of_shares_has_the_spread_of_the_drawn_facts() -> None:
     values = np.array([1.0] * 30 + [0.0] * 70)
-    drawn = bootstrap(values, n_samples=4000)
+    draw = np.random.default_rng(0)
+    drawn = [values[draw.integers(0, 100, 100)].mean() for _ in range(4000)]
     short = draw_shares(np.array([30]), np.array([100]), n_samples=4000)
-    assert drawn.low == pytest.approx(np.quantile(short, 0.025), abs=0.015)
-    assert drawn.high == pytest.approx(np.quantile(short, 0.975), abs=0.015)
+    ends = (0.025, 0.975)
+    assert np.quantile(short, ends) == pytest.approx(np.quantile(drawn, ends), abs=0.015)
 
 
-def test_a_bootstrap_is_the_same_each_time() -> None:
-    values = np.array([1.0, 2.0, 5.0])
-    assert bootstrap(values) == bootstrap(values)
+def test_resamples_are_the_same_each_time() -> None:
+    first, again = (draw_shares(np.array([3]), np.array([10])) for _ in range(2))
+    assert first.tobytes() == again.tobytes()
 
 
 def test_resampled_differences_have_the_mean_of_the_pairs() -> None:
@@ -155,11 +170,6 @@ def test_spearman_of_rows_agrees_with_scipy() -> None:
     assert np.isnan(metrics.spearman_rows(np.zeros((1, 5), np.float32), b[:1, :5])).all()
 
 
-def test_overlap_is_the_share_of_equal_first_predictions() -> None:
-    first, second = np.array(["a", "b", "c"], object), np.array(["a", "x", "c"], object)
-    assert metrics.overlap(first, second) == 2 / 3
-
-
 def test_a_column_that_does_not_vary_has_no_correlation() -> None:
     matrix = pearson_matrix(pd.DataFrame({"a": [1, 2, 3], "b": [6, 4, 2], "c": [1, 1, 1]}))
     assert matrix["a"]["b"] == pytest.approx(-1)
@@ -177,6 +187,9 @@ def test_cosines_of_named_vectors() -> None:
     assert isnan(found[2])
 
 
-def test_every_described_metric_is_a_column_of_the_table() -> None:
-    names = {info.name for info in metrics.METRICS}
-    assert names == {"p_at_1", "p_at_10", "mrr", "macro_p_at_1", "mean_rank", "median_rank", "freq"}
+def test_every_metric_says_what_it_is() -> None:
+    for name, metric in metrics.METRICS.items():
+        assert name == metric.name and metric.label and metric.formula and metric.meaning
+        assert metric.shown(float("nan")) == "" and metric.shown(0.5)
+    assert metrics.METRICS["p_at_1"].shown(0.1234) == "12.3"
+    assert metrics.METRICS["mean_rank"].shown(1234.4) == "1,234"

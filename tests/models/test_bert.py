@@ -14,9 +14,9 @@ from safetensors.torch import load_file, save_file
 from tiny_models import open_family
 
 from lama_core.errors import UserError
+from lama_core.models.backends import open_model
 from lama_core.models.bert import BertMaskedLM, read_bert
 from lama_core.models.catalog import find_model
-from lama_core.models.loader import open_model
 from lama_core.models.sources import Located, fetch
 
 TEXTS = (

@@ -13,6 +13,7 @@ from lama_core.errors import UserError
 from lama_core.models.catalog import find_model
 from lama_core.models.loader import CACHE, load_model
 from lama_core.models.sources import fetch, locate
+from lama_core.progress import Progress
 
 SHARDS = ("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors")
 
@@ -59,10 +60,10 @@ def test_a_hub_name_is_fetched_once_and_then_found_without_the_hub(
 ) -> None:
     entry = find_model("lab/tiny")
     assert locate(entry) is None
-    reports: list[tuple[str, int, int | None]] = []
-    located = fetch(entry, lambda *report: reports.append(report))
+    reports: list[Progress] = []
+    located = fetch(entry, reports.append)
     assert located.identity == f"lab/tiny@{COMMIT}"
-    stage, done, total = reports[-1]
+    stage, done, total = reports[-1].stage, reports[-1].done, reports[-1].total
     assert done == total and "lab/tiny" in stage
     point_to("http://127.0.0.1:9", monkeypatch)
     assert fetch(entry) == located

@@ -10,6 +10,7 @@ import transformers
 from tiny_models import make_model, save_model_folder, tiny_tokenizer
 
 from lama_core.errors import UserError
+from lama_core.models.backends import find_kind
 from lama_core.models.catalog import (
     Entry,
     Source,
@@ -18,7 +19,7 @@ from lama_core.models.catalog import (
     find_model,
     forget_model,
 )
-from lama_core.models.loader import CACHE, find_kind, load_model
+from lama_core.models.loader import CACHE, load_model
 from lama_core.models.sources import fetch, folder_digest, locate
 
 

@@ -1,24 +1,25 @@
 """The Analogy page without a browser: its probe results, and the strips of its scores."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from analogy_fakes import Work, run_probes
 from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
 from lama_core.datasets.base import AnalogyRelation, ReadReport, make_analogies
 from lama_core.models.base import TokenScores
-from lama_core.probes.analogy.judges import OnDone, silent
-from lama_core.probes.analogy.probes import Instance
-from lama_core.probes.analogy.records import ProbeOptions, ProbeRun
-from lama_core.probes.analogy.run import Work, run_probes
+from lama_core.probes.analogy.judges import OnDone
+from lama_core.probes.analogy.probes import Instance, ProbeOptions
+from lama_core.probes.analogy.runs import ProbeRun
 from lama_core.probes.analogy.score import Pair
 from lama_core.probes.analogy.tables import KINDS
-from pages.ui.analogy_probes import decision_rows
-from pages.ui.heat import heat_strip
+from lama_core.progress import silent
+from pages.ui.analogy.heat import heat_strip
+from pages.ui.analogy.probes import decision_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 120
@@ -33,6 +34,9 @@ class Coin:
     """A judge that is right whenever the positive's head comes early in the alphabet."""
 
     name, identity, method = "coin", "1", "model"
+
+    def missing(self, words: Iterable[str]) -> tuple[str, ...]:
+        return ()
 
     def prefer(
         self, instances: Sequence[Instance], on_done: OnDone = silent
@@ -57,9 +61,8 @@ def runs(home: Path) -> tuple[ProbeRun, ...]:
     work = Work(
         make_analogies("made-up", RELATIONS, ReadReport()),
         options=ProbeOptions(n_seeds=2, hidden=3, limit=20),
-        kind="masked",
     )
-    return run_probes(Coin(), work, folder=home / "data" / "runs" / "analogy")  # type: ignore[arg-type]
+    return run_probes(Coin(), work, folder=home / "data" / "runs")  # type: ignore[arg-type]
 
 
 def open_probes(home: Path, monkeypatch: pytest.MonkeyPatch, **params: str) -> AppTest:
@@ -100,7 +103,7 @@ def test_the_decisions_are_those_of_the_run(runs: tuple[ProbeRun, ...]) -> None:
 def test_without_a_run_the_page_says_how_to_make_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lama_core.probes.analogy.records.bundled_dir", lambda: tmp_path / "none")
+    monkeypatch.setattr("lama_core.runs.find.bundled_dir", lambda: tmp_path / "none")
     app = open_probes(tmp_path, monkeypatch)
     assert "No probe has been run yet" in app.info[0].value
 

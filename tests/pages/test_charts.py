@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from lama_core.metrics import rank_histogram
-from lama_core.runs.records import RunInfo, RunListing
-from pages.ui import charts
-from pages.ui.export import to_csv
-from pages.ui.run_choice import pick_runs, relation_label, run_names
-from pages.ui.take_away import json_of, records_of
+from lama_core.runs.find import RunListing
+from lama_core.runs.info import RunInfo
+from pages.ui.shared import charts
+from pages.ui.shared.choice import pick_runs, relation_label, run_names
+from pages.ui.shared.export import json_of, records_of, to_csv
 from tools.bench.pages import make_runs
 
 COLOURS = {"a": "#2c86c7", "b": "#e0913a"}
@@ -60,7 +60,7 @@ def test_backgrounds_are_clear_and_texts_left_to_the_theme() -> None:
 
 def test_json_says_how_it_was_made_and_has_null_for_the_unknown() -> None:
     table = pd.DataFrame({"n": np.array([3], np.int64), "p": np.array([np.nan], np.float32)})
-    read = json.loads(json_of(table, {"runs": {"a": "starter-a"}}))
+    read = json.loads(json_of({"rows": records_of(table)}, {"runs": {"a": "starter-a"}}))
     assert read["rows"] == [{"n": 3, "p": None}]
     assert read["made_with"]["runs"] == {"a": "starter-a"}
 

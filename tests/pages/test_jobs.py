@@ -3,12 +3,17 @@
 import json
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from pages.ui import jobs
-from pages.ui.jobs import Job
+from lama_core.models.catalog import ModelRequest
+from lama_core.progress import Pace, Progress, describe
+from pages.ui.shared import jobs
+from pages.ui.shared.jobs import Job
+
+RUN = {"what": "run", "name": "starter-a"}
 
 
 def command(code: str) -> "subprocess.Popen[str]":
@@ -18,12 +23,30 @@ def command(code: str) -> "subprocess.Popen[str]":
     )
 
 
+def saying(*lines: object) -> "subprocess.Popen[str]":
+    """A process that says these on standard error: JSON, or a text as it is."""
+    said = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    return command(f"import sys; sys.stderr.write({said!r})")
+
+
 def test_a_failed_command_is_running_until_its_error_is_known() -> None:
-    job = Job("x", command("raise SystemExit('Error: no such thing')"))
+    job = Job("x", command("raise SystemExit('no such thing')"))
     assert job.process.wait() == 1
     assert job.running and not job.error
     job.follow()
     assert not job.running and job.error == "no such thing"
+
+
+def test_what_a_command_says_is_told_apart() -> None:
+    job = Job("x", saying(
+        {"note": "P19 is left out"}, "a warning of some library", {"result": RUN}, {"result": RUN},
+        {"result": {"what": "data", "name": "facts"}}, {"error": "the disk is full"}, '{"x": 1}',
+        '{"progress": {"stage": 1, "odd": 2}}', "[1, 2]",
+    ))  # fmt: skip
+    job.follow()
+    assert job.names("run") == ("starter-a",) and job.names("data") == ("facts",)
+    assert (job.notes, job.error) == (["P19 is left out"], "the disk is full")
+    assert job.said[0] == "a warning of some library" and len(job.said) == 4
 
 
 def test_a_command_that_ended_well_before_the_click_on_cancel_is_not_cancelled() -> None:
@@ -41,23 +64,57 @@ def test_a_cancelled_command_ends_without_an_error() -> None:
     assert job.cancelled and not job.running and not job.error
 
 
-def test_the_pace_of_a_resumed_run_is_that_of_its_own_sitting(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    reports = [["Loading", 1, 2], ["m", 352, 4000], ["m", 384, 4000], ["m", 416, 4000]]
-    lines = "\\n".join(json.dumps({"progress": report}) for report in reports)
-    job = Job("x", command(f"import sys; sys.stderr.write({lines!r})".replace("\\\\n", "\\n")))
-    clock = iter([10.0, 20.0, 21.0, 22.0])
-    monkeypatch.setattr(jobs.time, "monotonic", lambda: next(clock))
+def test_the_pace_of_a_resumed_run_is_that_of_its_own_sitting() -> None:
+    steps = [
+        Progress("Loading", 1, 2),
+        *(Progress("m", done, 4000, "queries", 320) for done in (352, 384, 416)),
+    ]
+    seconds = iter([10.0, 20.0, 21.0, 22.0])
+    job = Job("x", saying(*({"progress": asdict(step)} for step in steps)))
+    job.pace = Pace(lambda: next(seconds))
     job.follow()
-    assert (job.stage, job.done, job.total) == ("m", 416, 4000)
-    assert job.rate == (416 - 352) / 2.0
+    assert job.step == steps[-1] and job.share == 416 / 4000
+    assert job.pace.per_second == (416 - 352) / 2.0
+    left = (4000 - 416) / 32.0
+    assert describe(job.step, job.pace) == (
+        f"m: 416 of 4,000 queries, 32 a second, 1:{left - 60:.0f} left"
+    )
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (Progress("Fetching", 12_600_000, 93_000_000, "bytes"), "Fetching: 13 of 93 MB"),
+        (Progress("Unpacking", 1_250_000, None, "bytes"), "Unpacking: 1.2 MB"),
+        (Progress("Expanding", 2, 4), "Expanding: step 2 of 4"),
+        (Progress("Reading", 1500, None, "sentences"), "Reading: 1,500 sentences"),
+        (Progress("m", 8, 10, "queries", 8), "m: 8 of 10 queries, 8 from before"),
+        (Progress("Loading"), "Loading"),
+    ],
+)
+def test_a_unit_says_what_is_counted(step: Progress, said: str) -> None:
+    assert describe(step, Pace()) == said
+
+
+def test_a_command_is_asked_in_the_words_of_its_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[list[str]] = []
+    process = command("pass")
+
+    def popen(words: list[str], **_: object) -> "subprocess.Popen[str]":
+        started.append(words)
+        return process
+
+    monkeypatch.setattr(jobs.subprocess, "Popen", popen)
+    job = jobs.start("asked", ModelRequest("owner/name"))
+    job.over.wait(30)
+    jobs.forget("asked")
+    assert started[0][1:] == ["-m", "lama_core", "models", "get", "owner/name"]
 
 
 def test_an_error_names_the_file_and_not_the_folder_it_was_kept_in(tmp_path: Path) -> None:
     scratch = tmp_path / "kept"
     scratch.mkdir()
-    code = f"raise SystemExit({f'Error: {scratch}/facts.csv has no usable row'!r})"
+    code = f"raise SystemExit({f'{scratch}/facts.csv has no usable row'!r})"
     job = Job("x", command(code), scratch)
     job.follow()
     assert job.error == "facts.csv has no usable row"

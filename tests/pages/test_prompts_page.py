@@ -4,9 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from lama_core.probes.prompts.study_files import bundled_studies_dir
+from lama_core.probes.prompts.runs import list_studies
+from lama_core.runs.find import bundled_dir
 
 ROOT = Path(__file__).resolve().parents[2]
 TABS = ("Prompts", "Ensembles", "One fact", "Weights", "Analyses", "New study")
@@ -17,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 PAGE = """
 import runpy
-from pages.ui.router import routing
+from pages.ui.shared.router import routing
 with routing():
     runpy.run_path("pages/prompts.py", run_name="__main__")
 """
@@ -50,6 +49,5 @@ def _draw(home: Path, *tabs: str) -> str:
 
 
 def test_every_tab_draws_without_torch(tmp_path: Path) -> None:
-    if not any(bundled_studies_dir().glob("*/study.json")):
-        pytest.skip("no bundled study of prompts")
+    assert list_studies([bundled_dir()])
     assert "drawn" in _draw(tmp_path, *TABS)

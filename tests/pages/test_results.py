@@ -10,8 +10,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from lama_core.metrics.answers import AnswerFilter, join_answers
-from lama_core.runs.records import Run, list_runs, runs_dir
-from pages.ui.run_form import arguments_of
+from lama_core.requests import arguments
+from lama_core.runs.find import list_runs, runs_dir
+from lama_core.runs.info import Run
 from tools.bench.pages import make_runs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -134,7 +135,7 @@ def test_without_runs_the_page_says_how_to_start_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LAMA_HOME", str(tmp_path))
-    monkeypatch.setattr("lama_core.runs.records.bundled_dir", lambda: tmp_path / "none")
+    monkeypatch.setattr("lama_core.runs.find.bundled_dir", lambda: tmp_path / "none")
     assert not runs_dir().exists()
     results, facts = open_page("results"), open_page("facts")
     assert "python -m lama_core probe" in results.info[0].value
@@ -181,7 +182,8 @@ def test_the_form_asks_the_command_line_for_the_same_runs(
     from typer.testing import CliRunner
 
     from lama_core.cli import make_app
-    from lama_core.runs.pipeline import ProbeRequest, execute, plan
+    from lama_core.probes.probing import ProbeRequest, plan
+    from lama_core.runs.execute import execute
 
     monkeypatch.setenv("LAMA_HOME", str(tmp_path))
     monkeypatch.setattr("lama_core.models.loader.load_model", lambda name, **_: hash_model(name))
@@ -189,7 +191,7 @@ def test_the_form_asks_the_command_line_for_the_same_runs(
         str(write_dataset(tmp_path / "facts", n_facts=30)), ("hash",), ("P19", "P47"),
         prompts="paraphrases", candidates="full", limit=9,
     )  # fmt: skip
-    said = CliRunner().invoke(make_app(), [*arguments_of(request), "--json"])
+    said = CliRunner().invoke(make_app(), [*arguments(request), "--json"])
     assert said.exit_code == 0, said.output
     spec = plan(request, load=hash_model).specs[0]
     made = {path.name for path in (tmp_path / "data" / "runs").iterdir() if path.is_dir()}

@@ -9,8 +9,9 @@ from analogy_fakes import CAPITALS
 from tiny_models import save_model_folder
 
 from lama_core.papers import rezaee2022 as module
-from lama_core.papers.petroni2019 import ReproduceOptions, find_reproduction
-from lama_core.papers.rezaee2022 import reproduce
+from lama_core.papers.framework import ReproduceOptions
+from lama_core.papers.known import find_reproduction
+from lama_core.papers.rezaee2022 import published_by_kind, published_by_relation, reproduce
 
 Models = Callable[..., Any]
 
@@ -28,11 +29,15 @@ def test_our_numbers_stand_beside_the_papers(
     lines = "".join(f"{head}\t{tail}\n" for head, tail in CAPITALS)
     (place / "E01 [country - capital].txt").write_text(lines, encoding="utf-8")
     tiny = str(save_model_folder("bert-cased", tmp_path / "tiny"))
-    monkeypatch.setattr(module, "SETTINGS", ("unsupervised",))
     monkeypatch.setattr(
-        module, "JUDGES", {"RoBERTa-base": ("model", tiny), "fastText": None,
-                           "RelBERT": ("relbert", tiny)}
-    )  # fmt: skip
+        module,
+        "JUDGES",
+        {
+            "RoBERTa-base": module.AnalogyRequest("", models=(tiny,)),
+            "fastText": None,
+            "RelBERT": module.AnalogyRequest("", relbert=(tiny,)),
+        },
+    )
     found = reproduce(ReproduceOptions(str(tmp_path / "bats"), (), 4))
     rows = {(row.model, row.what): row for row in found.rows}
     base = rows["RoBERTa-base", "encyclopedic, unsupervised random"]
@@ -54,3 +59,12 @@ def test_without_the_data_every_line_says_so(
     found = reproduce(ReproduceOptions(str(tmp_path / "nothing"), (), 4))
     assert len(found.rows) == 4 * 2 * 3 * 5
     assert all(row.reason and row.ours is None for row in found.rows)
+
+
+def test_the_papers_tables_stand_beside_ours() -> None:
+    kinds = {(x.model, x.setting, x.probe, x.name): x.accuracy for x in published_by_kind()}
+    assert kinds["RoBERTa-large", "unsupervised", "random", "all"] == pytest.approx(0.8647)
+    assert kinds["fastText", "supervised", "type", "lexicographic"] == pytest.approx(0.8144)
+    lines = {(x.name, x.probe): x for x in published_by_relation()}
+    assert lines["male : female", "reverse"].accuracy == pytest.approx(0.959)
+    assert {x.mark for x in lines.values()} == {"", "*", "†"}

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from lama_core import metrics
-from lama_core.runs.records import RunInfo, bundled_dir, list_runs, load_run
+from lama_core.probes.kinds import FACT_KINDS
+from lama_core.runs.find import bundled_dir, list_runs, load_run
+from lama_core.runs.info import RunInfo
 
 LIMIT_BYTES = 15_000_000
 
-BUNDLED = [info for info in list_runs([bundled_dir()])]
+BUNDLED = list(list_runs([bundled_dir()], kinds=FACT_KINDS))
 if not BUNDLED:
     pytest.skip("no runs come with this version", allow_module_level=True)
 
@@ -21,7 +23,7 @@ def test_the_runs_and_published_tables_stay_small() -> None:
 
 def test_nothing_is_unreadable_or_unfinished() -> None:
     assert not list_runs([bundled_dir()]).problems
-    assert not [*bundled_dir().glob("*.part"), *bundled_dir().glob("*/blocks.log")]
+    assert not [*bundled_dir().glob("*.part"), *bundled_dir().glob("*/parts")]
 
 
 @pytest.mark.parametrize("info", BUNDLED, ids=lambda info: info.id)

@@ -8,9 +8,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from lama_core.cli.train import register
 from lama_core.errors import UserError
 from lama_core.metrics.counts import load_corpus_counts
+from tools.training.command import register
 
 OPTIONS = ("--steps", "30", "--batch-tokens", "128", "--max-length", "24", "--threads", "1",
            "--precision", "fp32", "--learning-rate", "0.005")  # fmt: skip

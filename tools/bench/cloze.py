@@ -101,7 +101,7 @@ def plain_base_sized_model() -> tuple[Any, Any]:
 
 def base_sized_model(precision: Literal["fp32", "bf16"] = "fp32") -> "MaskedModel":
     """The same model from a folder, as any model of a user's is opened."""
-    from lama_core.models.loader import open_model
+    from lama_core.models.backends import open_model
 
     with tempfile.TemporaryDirectory() as folder:
         for part in plain_base_sized_model():

@@ -16,18 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from lama_core import metrics
+from lama_core.asking.answers import TOP_K
+from lama_core.metrics import BYS, precision_samples, relation_figures, summarise
 from lama_core.metrics.answers import AnswerFilter, fallbacks, join_answers
-from lama_core.metrics.overview import (
-    PrecisionSamples,
-    precision_samples,
-    relation_figures,
-    summarise,
-)
-from lama_core.metrics.tables import BYS
-from lama_core.runs.block_log import TOP_K
-from lama_core.runs.records import (
+from lama_core.metrics.tables import PrecisionSamples
+from lama_core.runs.info import (
     FACTS_FILE,
-    RUN_FILE,
     RelationInfo,
     Run,
     RunInfo,
@@ -150,14 +144,15 @@ def _write(folder: Path, model: str, skill: float, facts: _Facts, draw: np.rando
     path.mkdir(parents=True, exist_ok=True)
     write_facts(pa.Table.from_arrays(arrays, schema=SCHEMA), path / FACTS_FILE)
     info = RunInfo(
-        id=path.name, folder=path, bundled=False, digest="0123456789" * 6, dataset="made-up",
-        data_digest="0" * 64, model=model, model_identity=model, model_kind="masked",
+        id=path.name, folder=path, bundled=False, kind="cloze", version=1,
+        digest="0123456789" * 6, dataset="made-up", data_digest="0" * 64,
+        model=model, model_identity=model, model_kind="masked",
         prompts="manual", prompt_kind="template", candidates="common", candidates_digest="0" * 64,
         n_candidates=N_WORDS, fold_case=False, context="both", ranking="filtered",
         precision="fp32", limit=None, n=int((~out).sum()), n_excluded=int(out.sum()),
         relations=relations, seconds=100.0, made="2020-01-01T00:00:00Z", versions=(),
     )  # fmt: skip
-    write_info(info, path / RUN_FILE)
+    write_info(info, path)
     return Run(read_info(path))
 
 
@@ -176,7 +171,7 @@ def _lists(values: pa.Array, out: np.ndarray) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(values, TOP_K, mask=pa.array(out))
 
 
-def run(*, n_facts: int = N_FACTS, repetitions: int = 5, **_options: object) -> list[BenchRow]:
+def run(*, n_facts: int = N_FACTS, repetitions: int = 5) -> list[BenchRow]:
     """What a click on the Results and the Facts page computes, each beside its bound."""
     with tempfile.TemporaryDirectory() as folder:
         written = make_runs(Path(folder), n_facts=n_facts)

@@ -1,6 +1,6 @@
 """`bench probe`: a whole probing run beside the bare forward passes, and the memory it takes.
 
-Speed: facts of T-REx's form go through `pipeline.execute`, from the dataset's files to the saved
+Speed: facts of T-REx's form go through `runs.execute`, from the dataset's files to the saved
 run, with a random model of BERT base's size; the limit is the encoder alone on the same batches of
 the same tokens. Memory: as many facts as T-REx has, in a process of its own; to save time only
 every so many batches go through the model, the others get random scores of the same shape.
@@ -21,8 +21,9 @@ import numpy as np
 
 from lama_core.candidates.columns import Columns
 from lama_core.models.base import Encoded, Scores
-from lama_core.runs.pipeline import ProbeRequest, execute, plan
-from lama_core.runs.records import RunSpec
+from lama_core.probes.cloze.runs import ClozeSpec
+from lama_core.probes.probing import ProbeRequest, plan
+from lama_core.runs.execute import execute
 from tools.bench import BenchRow
 from tools.bench.cloze import BOUND, ROOT, SUBJECTS, TEMPLATES, base_sized_model, medians
 
@@ -63,7 +64,7 @@ def _write(path: Path, rows: Sequence[dict[str, str]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-def one_spec(model: Any, data: Path) -> RunSpec:
+def one_spec(model: Any, data: Path) -> ClozeSpec:
     """The run of one model over all facts of a folder, common vocabulary, both sides."""
     planned = plan(ProbeRequest(str(data), (model.name,)), load=lambda *_, **__: model)
     return planned.specs[0]
@@ -105,7 +106,7 @@ def throughput(n_facts: int, repetitions: int) -> list[BenchRow]:
     return [BenchRow(what, "facts/s", ours, None, "", limit, "encoder only, the same batches")]
 
 
-def encode_facts(spec: RunSpec, model: Any) -> list[tuple[Encoded, ...]]:
+def encode_facts(spec: ClozeSpec, model: Any) -> list[tuple[Encoded, ...]]:
     """The run's queries as tokens."""
     from lama_core.asking.preparation import prepare
     from lama_core.asking.questions import gather_knowledge, make_questions

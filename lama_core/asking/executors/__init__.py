@@ -1,54 +1,94 @@
-"""Where a run's batches are scored: in this process, or by the workers of a Ray cluster.
+"""Where the parts of runs are scored: in this process, or by the workers of a Ray cluster.
 
-Both give the same blocks: the batches of a segment are planned over all its queries, and a worker
-scores whole batches of that plan.
+A run's work is cut into parts before anything is scored, the same in every process; a part is
+scored whole, so where it is done changes no number. A new executor is a file here and a row in
+`EXECUTORS`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from lama_core.asking.preparation import Segment
-from lama_core.models.base import BlankFiller
-from lama_core.runs.block_log import Block
+import pyarrow as pa
+
+from lama_core.errors import choose
+from lama_core.progress import Unit
+
+# Told how many more units of a part are done; may raise to stop the work.
+Tick = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a run that is scored, and written down, as one.
+
+    name: of its file. size: in the work's unit.
+    """
+
+    name: str
+    size: int
+
+
+class Work(Protocol):
+    """What one run asks, in parts. It can be sent to another process, and holds no model."""
+
+    @property
+    def unit(self) -> Unit:
+        """What the size of a part counts."""
+        ...
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts, the same in every process."""
+        ...
+
+    def score(self, scorer: Any, number: int, tick: Tick) -> pa.Table:
+        """The rows of one part, by whoever is asked."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The model (loaded here, and how to load it elsewhere) and how its batches are planned."""
+    """One run's work, who is asked (opened here), and how another process opens the same."""
 
-    model: BlankFiller
-    reference: str
-    precision: str
-    batch_rows: int
-    batch_tokens: int
+    work: Work
+    scorer: Any
+    reopen: Callable[[], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """Batches `first` up to, not including, `last` of a segment; None is its end."""
+class Task:
+    """One part of one of the jobs, by their places."""
 
-    segment: int
-    first: int
-    last: int | None
+    job: int
+    part: int
 
 
 class Executor(Protocol):
-    """Scores the spans of a run's segments."""
+    """Scores parts."""
 
-    def blocks(
-        self, job: Job, segments: Sequence[Segment], spans: Sequence[Span]
-    ) -> Iterator[Block]:
-        """The scored blocks of the spans, in any order, each exactly once."""
+    def tables(
+        self, jobs: Sequence[Job], tasks: Sequence[Task], tick: Tick
+    ) -> Iterator[tuple[Task, pa.Table]]:
+        """Each task with its rows, in any order, each exactly once."""
         ...
 
 
-def make_executor(name: str) -> Executor:
-    """The executor called `local` or `ray`. Raises UserError where Ray isn't installed."""
-    if name == "local":
-        from lama_core.asking.executors.local import LocalExecutor
+def _local() -> Executor:
+    from lama_core.asking.executors.local import LocalExecutor
 
-        return LocalExecutor()
+    return LocalExecutor()
+
+
+def _ray() -> Executor:
     from lama_core.asking.executors.ray import RayExecutor
 
     return RayExecutor()
+
+
+EXECUTORS: dict[str, Callable[[], Executor]] = {"local": _local, "ray": _ray}
+
+
+def make_executor(name: str) -> Executor:
+    """The executor of that name. Raises UserError for an unknown one, or one not installed."""
+    return EXECUTORS[choose(name, EXECUTORS, "executor")]()

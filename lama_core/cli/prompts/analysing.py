@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lama_core.cli.prompts.options import Json, Relation, percent
+from lama_core.cli import show
+from lama_core.cli.prompts.options import Json, Relation
+from lama_core.cli.show import percent
 
 if TYPE_CHECKING:
     from lama_core.probes.prompts.study import RelationStudy
@@ -23,23 +25,20 @@ def analyse(
     as_json: Json = False,
 ) -> None:
     """Divergence against edit distance, Top-K curves, weights of another model, patterns."""
-    from lama_core.cli import show
     from lama_core.probes.prompts import analyses
-    from lama_core.probes.prompts.study_files import find_study, load_relation
+    from lama_core.probes.prompts.runs import find_study
 
-    info = find_study(study)
-    studies = [load_relation(info, name) for name in info.relations()]
+    here = find_study(study)
+    studies = [here.relation(name) for name in here.relations]
     pairs = [pair for one in studies for pair in analyses.prompt_pairs(one, combination)]
     found = analyses.measure_divergence(pairs)
     result: dict[str, Any] = {"divergence": asdict(found), "curves": _mean_curves(studies)}
     if other is not None:
         there = find_study(other)
-        common = [name for name in info.relations() if name in there.relations()]
+        common = [name for name in here.relations if name in there.relations]
         by_name = {one.relation.name: one for one in studies}
         result["transfer"] = [
-            asdict(
-                analyses.transfer_weights(by_name[name], load_relation(there, name), combination)
-            )
+            asdict(analyses.transfer_weights(by_name[name], there.relation(name), combination))
             for name in common
             if by_name[name].ensemble(combination, "optimised")
         ]
@@ -51,7 +50,7 @@ def analyse(
             asdict(row) for one in studies for row in analyses.rank_patterns(one, parser)
         ]
     if as_json:
-        show.print_json(_without_nan(result))
+        show.print_json(show.plain(result))
         return
     show.print_table(
         ("edit distance", "pairs", "mean divergence", "quartiles"),
@@ -64,7 +63,7 @@ def analyse(
             )
             for one in found.bins
         ],
-        title=f"{info.label}: divergence of prompts, Pearson {found.correlation:.2f} "
+        title=f"{here.label}: divergence of prompts, Pearson {found.correlation:.2f} "
         "(the paper's: 0.25)",
         right=("pairs", "mean divergence"),
     )
@@ -93,23 +92,24 @@ def both_ways(
     as_json: Json = False,
 ) -> None:
     """Forward and backward: does it help that the subject follows from the object too?"""
-    from lama_core.cli import show
     from lama_core.errors import UserError
+    from lama_core.models.base import KINDS
     from lama_core.models.loader import load_model
     from lama_core.probes.prompts.asking import make_asked
     from lama_core.probes.prompts.backward import measure_both_ways
+    from lama_core.probes.prompts.runs import find_study
     from lama_core.probes.prompts.selection import order_of
-    from lama_core.probes.prompts.study_files import find_study, load_relation, read_candidates
+    from lama_core.progress import Progress
 
-    info = find_study(study)
-    words = read_candidates(info)
+    here = find_study(study)
+    words = here.candidates
     rows = []
     with show.progress() as report:
-        model = load_model(info.model, on_progress=report)
-        if model.kind != "masked":
+        model = load_model(here.info.model, on_progress=report)
+        if not KINDS[model.kind].fills_together:
             raise UserError(f"{model.name} sees no right side: choose a masked model's study.")
-        for name in relation or info.relations():
-            one = load_relation(info, name)
+        for name in relation or here.relations:
+            one = here.relation(name)
             best = order_of(one.pool, "all", one.train_accuracies)[:n_prompts]
             prompts = [one.pool.prompts[number] for number in best]
             train, test = (
@@ -122,7 +122,7 @@ def both_ways(
             found = measure_both_ways(
                 model, train, test, prompts, n_objects=n_objects,
                 on_fact=lambda done, total, name=name: report(  # type: ignore[misc]
-                    f"{name}: asking back", done, total
+                    Progress(f"{name}: asking back", done, total)
                 ),
             )  # fmt: skip
             rows.append(asdict(found))
@@ -154,15 +154,3 @@ def _mean_curves(studies: list["RelationStudy"]) -> dict[tuple[str, str], list[f
         ]
         for key, found in curves.items()
     }
-
-
-def _without_nan(value: Any) -> Any:
-    """The same with null for NaN, and text for the keys of curves."""
-    if isinstance(value, dict):
-        return {
-            " ".join(key) if isinstance(key, tuple) else key: _without_nan(one)
-            for key, one in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [_without_nan(one) for one in value]
-    return None if isinstance(value, float) and value != value else value

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lama_core.cli.prompts.options import Dataset, Json, Model, Prompts, Relation, say
+from lama_core.cli import show
+from lama_core.cli.prompts.options import Dataset, Json, Model, Prompts, Relation
 
 if TYPE_CHECKING:
     from lama_core.types import Fact
@@ -20,7 +21,6 @@ def list_prompts(
     as_json: Json = False,
 ) -> None:
     """The prompts of each relation: where they come from, and their published weights."""
-    from lama_core.cli import show
     from lama_core.datasets import load_dataset
     from lama_core.datasets.prompt_sets import load_pool
 
@@ -30,7 +30,7 @@ def list_prompts(
     for one in chosen:
         pool = load_pool(one, folder=prompts)
         for note in pool.notes:
-            say(note)
+            show.say(note)
         rows += [
             {
                 "relation": one.name,
@@ -82,10 +82,10 @@ def mine(
     as_json: Json = False,
 ) -> None:
     """Find prompts in a text, between or around subjects and their objects."""
-    from lama_core.cli import show
     from lama_core.errors import UserError
     from lama_core.probes.prompts import mining
     from lama_core.probes.prompts.parsing import SpacyParser
+    from lama_core.progress import Progress
 
     if method not in ("middle", "both"):
         raise UserError(f"Unknown method {method!r}: choose middle or both.")
@@ -99,10 +99,12 @@ def mine(
             facts,
             parser=parser,
             n_kept=keep,
-            on_sentence=lambda n: report("Reading sentences", n, None) if n % 500 == 0 else None,
+            on_sentence=lambda n: (
+                report(Progress("Reading", n, None, "sentences")) if n % 500 == 0 else None
+            ),
         )
     dropped = ", ".join(f"{number:,} {reason}" for reason, number in found.n_dropped)
-    say(
+    show.say(
         f"{found.n_sentences:,} sentences, {found.n_matches:,} with a pair"
         f"{f'; dropped: {dropped}' if dropped else ''}"
     )
@@ -153,7 +155,6 @@ def paraphrase(
     as_json: Json = False,
 ) -> None:
     """Other ways to say a prompt: by a masked model, or by translating it there and back."""
-    from lama_core.cli import show
     from lama_core.datasets.prompt_sets import check_templates
     from lama_core.errors import UserError
 
@@ -212,7 +213,7 @@ def _pairs(relation: str, pairs: Path | None, dataset: str) -> "tuple[Fact, ...]
         return halve(loaded.facts_of(loaded.relation(relation).name))[0]
     facts, report = read_pairs(pairs, relation)
     for dropped in report.dropped:
-        say(str(dropped))
+        show.say(str(dropped))
     return facts
 
 
@@ -240,4 +241,4 @@ def _write_templates(templates: list[str], out: Path | None, relation: str) -> N
     path = out / f"{relation}.jsonl"
     lines = [json.dumps({"template": text}, ensure_ascii=False) + "\n" for text in templates]
     write_text_whole(path, "".join(lines))
-    say(f"{len(templates)} prompts written to {path}")
+    show.say(f"{len(templates)} prompts written to {path}")

@@ -1,6 +1,5 @@
-"""Options that several commands of `prompts` share, and how they speak."""
+"""Options that several commands of `prompts` share."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -48,18 +47,8 @@ Seed = Annotated[
 Drop = Annotated[
     bool, typer.Option(help="Leave out training pairs that are test facts, instead of refusing.")
 ]
-Out = Annotated[Path | None, typer.Option(help="Folder of the studies; by default the user's own.")]
+Out = Annotated[Path | None, typer.Option(help="Folder of the runs; by default the user's own.")]
 Keep = Annotated[
     bool, typer.Option(help="Keep the distributions on disk, for other weights later.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-
-def percent(value: object) -> str:
-    """A share in per cent with one decimal; empty for what is no number."""
-    return f"{100 * value:.1f}" if isinstance(value, float) and value == value else ""
-
-
-def say(text: str) -> None:
-    """Print a line on standard error."""
-    print(text, file=sys.stderr, flush=True)

@@ -1,13 +1,13 @@
 """`prompts select` and `fit`: prompts asked of a model, chosen and weighted."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lama_core.cli import show
 from lama_core.cli.prompts.options import (
     Counting,
     Dataset,
@@ -25,14 +25,14 @@ from lama_core.cli.prompts.options import (
     Training,
     TrainLimit,
     Words,
-    percent,
-    say,
 )
+from lama_core.cli.running import make_runs, open_with
+from lama_core.cli.show import percent
 
 if TYPE_CHECKING:
-    from lama_core.asking.ranking import Ranking
-    from lama_core.probes.prompts.running import StudyRequest
-    from lama_core.probes.prompts.study import OnStage, RelationStudy
+    from lama_core.probes.prompts.probing import SelectRequest
+    from lama_core.probes.prompts.runs import Study
+    from lama_core.probes.prompts.study import RelationStudy
 
 
 def select(
@@ -55,10 +55,11 @@ def select(
 ) -> None:
     """Each prompt's accuracy on training and test facts, the best on the training facts first."""
     from lama_core.asking import settings
-    from lama_core.cli import show
-    from lama_core.probes.prompts.running import StudyRequest
+    from lama_core.asking.ranking import RANKINGS
+    from lama_core.errors import choose
+    from lama_core.probes.prompts.probing import SelectRequest
 
-    request = StudyRequest(
+    request = SelectRequest(
         dataset=dataset,
         model=model,
         relations=tuple(relation or ()),
@@ -67,17 +68,14 @@ def select(
         training=training,
         candidates=candidates,
         context=settings.parse_context(context),
-        ranking=_parse_ranking(ranking),
+        ranking=choose(ranking, RANKINGS, "ranking"),
         precision=settings.parse_precision(precision),
-        combinations=("all",),
-        recipes=(),
         limit=limit,
         train_limit=train_limit,
         seed=seed,
         drop_overlap=drop_overlap,
-        curves=False,
     )
-    studies, _ = _study(request, out, save=False)
+    studies = _relations(_study(request, out))
     rows = [row for study in studies for row in _prompt_rows(study)]
     if as_json:
         show.print_json(rows)
@@ -142,7 +140,10 @@ def fit(
 ) -> None:
     """Top-K and optimised ensembles: micro and macro accuracy beside the published values."""
     from lama_core.asking import settings
-    from lama_core.probes.prompts.running import StudyRequest
+    from lama_core.asking.ranking import RANKINGS
+    from lama_core.errors import choose
+    from lama_core.probes.prompts.probing import StudyRequest
+    from lama_core.probes.prompts.runs import save_ensembles
 
     chosen = tuple(combination or ("manual", "mine", "mine+man", "mine+para", "man+para"))
     request = StudyRequest(
@@ -154,7 +155,7 @@ def fit(
         training=training,
         candidates=candidates,
         context=settings.parse_context(context),
-        ranking=_parse_ranking(ranking),
+        ranking=choose(ranking, RANKINGS, "ranking"),
         precision=settings.parse_precision(precision),
         combinations=(*chosen, "user") if template and not combination else chosen,
         recipes=tuple(recipe or ("released",)),
@@ -165,41 +166,31 @@ def fit(
         keep=keep,
         curves=curves,
     )
-    studies, runs = _study(request, out, save=save_runs)
-    _print_scores(studies, runs, as_json=as_json)
+    study = _study(request, out)
+    runs = save_ensembles(study, folder=out) if save_runs else ()
+    for run in runs:
+        show.announce("run", run.info.id)
+    _print_scores(_relations(study), [run.info.id for run in runs], as_json=as_json)
 
 
-def _study(
-    request: "StudyRequest", out: Path | None, *, save: bool
-) -> tuple[tuple["RelationStudy", ...], tuple[str, ...]]:
-    """The studies of a request, with bars on standard error; and the runs that were saved."""
-    from lama_core.cli import show
-    from lama_core.models.loader import load_model
-    from lama_core.probes.prompts import running
+def _study(request: "SelectRequest", out: Path | None) -> "Study":
+    """The study of a request, with a bar on standard error."""
+    from lama_core.probes.prompts.probing import plan_study
+    from lama_core.probes.prompts.runs import Study
 
-    with show.progress() as on_progress:
-        planned = running.plan_study(
-            request,
-            load=lambda name, precision: load_model(
-                name, precision=precision, on_progress=on_progress
-            ),
-            out=out,
-        )
-    try:
-        with _stages() as on_stage:
-            studies = running.execute_study(planned, on_stage=on_stage, on_note=say)
-    except KeyboardInterrupt:
-        say("Stopped. What was scored is kept; the same command goes on from there.")
-        raise typer.Exit(130) from None
-    runs = running.save_runs(planned, studies) if save else ()
-    say(f"The study is in {planned.info.folder}")
-    return studies, runs
+    planned = open_with(lambda load: plan_study(request, load=load))
+    for note in planned.notes:
+        show.say(note)
+    return Study(make_runs([planned.spec], out)[0])
+
+
+def _relations(study: "Study") -> "tuple[RelationStudy, ...]":
+    return tuple(study.relation(name) for name in study.relations)
 
 
 def _print_scores(
-    studies: tuple["RelationStudy", ...], runs: tuple[str, ...], *, as_json: bool
+    studies: "tuple[RelationStudy, ...]", runs: Sequence[str], *, as_json: bool
 ) -> None:
-    from lama_core.cli import show
     from lama_core.papers.jiang2020 import make_table
 
     rows = make_table(studies, studies[0].model)
@@ -250,7 +241,7 @@ def _print_scores(
         right=("micro", "macro", "paper micro", "paper macro", "log P(gold)", "n"),
     )
     for run in runs:
-        say(f"run {run}")
+        show.say(f"run {run}")
 
 
 def _prompt_rows(study: "RelationStudy") -> list[dict[str, object]]:
@@ -269,23 +260,3 @@ def _prompt_rows(study: "RelationStudy") -> list[dict[str, object]]:
         }
         for number in order
     ]
-
-
-def _parse_ranking(text: str) -> "Ranking":
-    from lama_core.asking.ranking import RANKINGS
-    from lama_core.errors import UserError, did_you_mean
-
-    for ranking in RANKINGS:
-        if text == ranking:
-            return ranking
-    hint = did_you_mean(text, RANKINGS)
-    raise UserError(f"Unknown ranking {text!r}: choose filtered or raw{hint}.")
-
-
-@contextmanager
-def _stages() -> Iterator["OnStage"]:
-    """A bar of the stage at hand, on standard error."""
-    from lama_core.cli import show
-
-    with show.progress() as report:
-        yield report

@@ -4,10 +4,11 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from filelock import FileLock, Timeout
 
@@ -16,14 +17,33 @@ from lama_core.datasets import formats, variants
 from lama_core.datasets.base import AnalogyDataset, Dataset
 from lama_core.datasets.library import archive, catalog, derived, installed, transfer
 from lama_core.errors import UserError
+from lama_core.progress import OnProgress, Progress, silent
+from lama_core.requests import argument
 
 # What a dataset consists of; anything else in an imported folder is left behind.
 KEPT_SUFFIXES = {".jsonl", ".json", ".txt", ".csv", ".tsv", ".md", ".gz", ".tgz", ""}
 MAX_IMPORTED_BYTES = 4 << 30
 MAX_NAME = 60  # characters; a file system takes 255 bytes
 
-# Called with (what is going on, bytes so far, bytes in all or None).
-OnProgress = Callable[[str, int, int | None], None]
+
+@dataclass(frozen=True, slots=True)
+class GetRequest:
+    """A published source to fetch, or to compute from another."""
+
+    command: ClassVar[tuple[str, ...]] = ("data", "get")
+
+    name: str = argument()
+    compute: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRequest:
+    """A source on this machine to take into the library. name: what it is called there."""
+
+    command: ClassVar[tuple[str, ...]] = ("data", "import")
+
+    path: str = argument()
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +62,7 @@ def downloads_dir(name: str) -> Path:
 def get_dataset(
     name: str,
     *,
-    on_progress: OnProgress | None = None,
+    on_progress: OnProgress = silent,
     patience: transfer.Patience | None = None,
     repin: bool = False,
     compute: bool = False,
@@ -68,7 +88,7 @@ def get_dataset(
 
 def _fetch_and_settle(
     source: catalog.Source,
-    on_progress: OnProgress | None,
+    on_progress: OnProgress,
     patience: transfer.Patience | None,
     repin: bool,
 ) -> Installed:
@@ -76,14 +96,13 @@ def _fetch_and_settle(
     for file in source.files:
 
         def on_bytes(done: int, total: int | None, file_name: str = file.name) -> None:
-            if on_progress:
-                on_progress(f"fetching {file_name}", done, total)
+            on_progress(Progress(f"fetching {file_name}", done, total, "bytes"))
 
         fetched.append(
             transfer.fetch(
                 file,
                 downloads_dir(source.name),
-                on_progress=on_bytes,
+                on_bytes=on_bytes,
                 patience=patience,
                 repin=repin,
             )
@@ -98,7 +117,7 @@ def _fetch_and_settle(
 
 
 def _unpack_and_settle(
-    source: catalog.Source, fetched: list[Path], on_progress: OnProgress | None
+    source: catalog.Source, fetched: list[Path], on_progress: OnProgress
 ) -> Installed:
     limit = source.max_unpacked_bytes
     with _beside(source.name) as folder:
@@ -113,7 +132,7 @@ def _unpack_and_settle(
 
 
 def import_dataset(
-    path: Path, *, name: str | None = None, on_progress: OnProgress | None = None
+    path: Path, *, name: str | None = None, on_progress: OnProgress = silent
 ) -> Installed:
     """Take a folder, an archive or a table that the user has into the library.
 
@@ -136,8 +155,7 @@ def import_dataset(
             _check_total(path.stat().st_size)
             shutil.copyfile(path, folder / path.name)
         try:
-            if on_progress:
-                on_progress(f"reading {name}", 0, None)
+            on_progress(Progress(f"reading {name}"))
             _unpack_nested(folder, MAX_IMPORTED_BYTES)
             _flatten(folder)
             return _settle(folder, name)
@@ -149,7 +167,7 @@ def import_dataset(
 
 
 def _compute(
-    source: catalog.Source, guess: variants.Guess | None, on_progress: OnProgress | None
+    source: catalog.Source, guess: variants.Guess | None, on_progress: OnProgress
 ) -> Installed:
     """LAMA-UHN computed from LAMA. Raises UserError for any other source."""
     if not source.needs:
@@ -160,15 +178,14 @@ def _compute(
         return _settle(folder, source.name)
 
 
-def _counted(guess: variants.Guess, on_progress: OnProgress | None) -> variants.Guess:
+def _counted(guess: variants.Guess, on_progress: OnProgress) -> variants.Guess:
     """`guess`, reporting how many names it was asked about."""
     asked = 0
 
     def counted(text: str, k: int) -> Sequence[str]:
         nonlocal asked
         asked += 1
-        if on_progress:
-            on_progress("guessing from names", asked, None)
+        on_progress(Progress("guessing from names", asked, None, "queries"))
         return guess(text, k)
 
     return counted
@@ -215,14 +232,13 @@ def _beside(name: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _unpack(path: Path, folder: Path, max_bytes: int, on_progress: OnProgress | None) -> None:
+def _unpack(path: Path, folder: Path, max_bytes: int, on_progress: OnProgress) -> None:
     done = 0
 
     def on_bytes(n_bytes: int) -> None:
         nonlocal done
         done += n_bytes
-        if on_progress:
-            on_progress(f"unpacking {path.name}", done, None)
+        on_progress(Progress(f"unpacking {path.name}", done, None, "bytes"))
 
     archive.unpack(path, folder, max_bytes=max_bytes, on_bytes=on_bytes)
 
@@ -254,7 +270,7 @@ def _flatten(folder: Path) -> None:
     shutil.rmtree(beside)
 
 
-def _copy_folder(source: Path, folder: Path, on_progress: OnProgress | None) -> None:
+def _copy_folder(source: Path, folder: Path, on_progress: OnProgress) -> None:
     """Copy the data files of `source`; links are not followed."""
     done = 0
     for parent, folders, files in os.walk(source):
@@ -268,8 +284,7 @@ def _copy_folder(source: Path, folder: Path, on_progress: OnProgress | None) -> 
             target = folder / path.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
-            if on_progress:
-                on_progress(f"copying {name}", done, None)
+            on_progress(Progress(f"copying {name}", done, None, "bytes"))
 
 
 def _check_total(n_bytes: int) -> None:

@@ -24,7 +24,7 @@ _CHUNK = 1 << 16
 PINS_FILE = "checksums.json"
 
 # Called with (bytes so far, bytes in all or None).
-OnProgress = Callable[[int, int | None], None]
+OnBytes = Callable[[int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def fetch(
     file: SourceFile,
     folder: Path,
     *,
-    on_progress: OnProgress | None = None,
+    on_bytes: OnBytes | None = None,
     patience: Patience | None = None,
     repin: bool = False,
 ) -> Path:
@@ -70,7 +70,7 @@ def fetch(
     while True:
         try:
             with _full_disk_said(file):
-                _continue(file, part, patience, on_progress)
+                _continue(file, part, patience, on_bytes)
             break
         except _TryAgain as reason:
             # A try that got further is progress: only fruitless ones in a row count.
@@ -102,9 +102,7 @@ def forget(file: SourceFile, folder: Path) -> None:
     _write_pins(folder, {url: pin for url, pin in _pins(folder).items() if url != file.url})
 
 
-def _continue(
-    file: SourceFile, part: Path, patience: Patience, on_progress: OnProgress | None
-) -> None:
+def _continue(file: SourceFile, part: Path, patience: Patience, on_bytes: OnBytes | None) -> None:
     """Fetch what the part lacks. Raises _TryAgain, or UserError where trying again is no use."""
     have = _size(part)
     headers = {"Accept-Encoding": "identity"}
@@ -127,7 +125,7 @@ def _continue(
             total = _total(response, start)
             _check_size(file, total or 0)
             _write_validator(part, response)
-            _write(file, response, part, start, total, on_progress)
+            _write(file, response, part, start, total, on_bytes)
     except requests.exceptions.Timeout as error:
         raise _TryAgain(f"no answer within {patience.read:g} seconds") from error
     except urllib3.exceptions.ReadTimeoutError as error:
@@ -158,7 +156,7 @@ def _write(
     part: Path,
     start: int,
     total: int | None,
-    on_progress: OnProgress | None,
+    on_bytes: OnBytes | None,
 ) -> None:
     done = start
     with part.open("r+b" if start else "wb") as out:
@@ -169,8 +167,8 @@ def _write(
             out.write(chunk)
             done += len(chunk)
             _check_size(file, done)
-            if on_progress:
-                on_progress(done, total)
+            if on_bytes:
+                on_bytes(done, total)
     if total is not None and done < total:
         raise _TryAgain(f"the connection broke after {done:,} of {total:,} bytes")
 

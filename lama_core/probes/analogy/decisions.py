@@ -1,6 +1,6 @@
-"""One relation's instances, decided: from judged pairs to rows and accuracies."""
+"""One relation's instances, decided: from judged pairs to the rows of a run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,68 +9,64 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lama_core.datasets.base import AnalogyRelation
-from lama_core.probes.analogy.frequency import compare_frequency
-from lama_core.probes.analogy.judges import Judge
+from lama_core.probes.analogy.judges import Judge, OnDone
 from lama_core.probes.analogy.probes import (
+    MIN_PAIRS,
     Instance,
     Probe,
     ProbeImpossible,
+    ProbeOptions,
+    Setting,
     distinct_pairs,
     make_probe,
     split_pairs,
 )
-from lama_core.probes.analogy.records import ProbeOptions, RelationResult, make_table
 from lama_core.probes.analogy.score import Pair
 from lama_core.probes.analogy.supervised import Labelled, classify
 from lama_core.probes.analogy.templates import fill, resolve_template
+from lama_core.runs.table import SCHEMA
 
 UNKNOWN = "a word has no vector"
+ROWS = pa.schema(
+    [
+        *SCHEMA,
+        ("negative", pa.string()),
+        ("score", pa.float32()),
+        ("negative_score", pa.float32()),
+        ("label", pa.bool_()),
+        ("seed", pa.int16()),
+    ]
+)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One relation's instances by probe; `number` is its place among the chosen relations.
+    """The instances of one relation for one probe.
 
     reads_sentences: whether the judge is a model; baselines see the pairs alone.
-    train, test: the halves (supervised); unsupervised only `test` is used.
+    test: what is decided. train: what a classifier learns from; None is unsupervised.
     """
 
-    number: int
     relation: AnalogyRelation
     options: ProbeOptions
     reads_sentences: bool
-    test: dict[Probe, list[Instance]]
-    train: dict[Probe, list[Instance]] | None = None
+    test: tuple[Instance, ...]
+    train: tuple[Instance, ...] | None = None
 
     @property
     def n_decisions(self) -> int:
-        """How many instances are decided, over all probes; supervised: embedded rows."""
+        """How many instances are decided; supervised: pairs of pairs that are described."""
         if self.train is None:
-            return sum(len(instances) for instances in self.test.values())
-        return len(self._rows(list(self.test)))
+            return len(self.test)
+        return sum(map(len, self._rows()))
 
-    def decide(
-        self, judge: Judge, probes: Sequence[Probe], report: Callable[[int], None]
-    ) -> dict[Probe, pa.Table]:
-        """The rows of the given probes."""
-        if self.train is None:
-            return self._decide_unsupervised(judge, probes, report)
-        return self._decide_supervised(judge, probes, report)
-
-    def _decide_unsupervised(
-        self, judge: Judge, probes: Sequence[Probe], report: Callable[[int], None]
-    ) -> dict[Probe, pa.Table]:
-        usable = [one for probe in probes for one in self.test[probe] if one.negative]
-        scores = judge.prefer(usable, report) if usable else np.zeros((0, 2))
-        found = {}
-        start = 0
-        for probe in probes:
-            instances = self.test[probe]
-            n_usable = sum(one.negative is not None for one in instances)
-            found[probe] = self._unsupervised_table(instances, scores[start : start + n_usable])
-            start += n_usable
-            report(len(instances) - n_usable)
-        return found
+    def decide(self, judge: Judge, tick: OnDone) -> pa.Table:
+        """One row a decision. tick: told how many more of `n_decisions` are done."""
+        if self.train is not None:
+            return self._decide_supervised(judge, self.train, tick)
+        usable = [one for one in self.test if one.negative]
+        scores = judge.prefer(usable, tick) if usable else np.zeros((0, 2))
+        return self._unsupervised_table(self.test, scores)
 
     def _unsupervised_table(
         self, instances: Sequence[Instance], scores: NDArray[np.float64]
@@ -123,47 +119,37 @@ class Plan:
             return ""
         return fill(resolve_template(self.options.template), (*query, *pair)).text
 
-    def _rows(self, probes: Sequence[Probe]) -> list[tuple[Pair, Pair]]:
-        """Every query pair with every candidate pair that has to be described, each once."""
-        rows: dict[tuple[Pair, Pair], None] = {}
-        for half in (self.train or {}, self.test):
-            for probe in probes:
-                for one in half[probe]:
-                    if one.negative is not None:
-                        rows[one.query, one.positive] = None
-                        rows[one.query, one.negative] = None
-        return list(rows)
+    def _rows(self) -> tuple[list[tuple[Pair, Pair]], list[tuple[Pair, Pair]]]:
+        """Each query pair with its positives, and with its negatives, of both halves, each once.
 
-    def _decide_supervised(
-        self, judge: Judge, probes: Sequence[Probe], report: Callable[[int], None]
-    ) -> dict[Probe, pa.Table]:
-        rows = self._rows(probes)
-        features = judge.features(rows, report)
-        at = {row: number for number, row in enumerate(rows)}
-        return {probe: self._classified(probe, features, at) for probe in probes}
+        The positives are the same for every probe.
+        """
+        usable = [one for half in (self.train or (), self.test) for one in half if one.negative]
+        rights = dict.fromkeys((one.query, one.positive) for one in usable)
+        wrongs = dict.fromkeys((one.query, one.negative) for one in usable if one.negative)
+        return list(rights), list(wrongs)
 
-    def _classified(
-        self, probe: Probe, features: NDArray[np.float32], at: dict[tuple[Pair, Pair], int]
-    ) -> pa.Table:
-        seeds = range(self.options.n_seeds)
-        halves = [self.train[probe] if self.train else [], self.test[probe]]
+    def _decide_supervised(self, judge: Judge, train: Sequence[Instance], tick: OnDone) -> pa.Table:
+        vectors: dict[tuple[Pair, Pair], NDArray[np.float32]] = {}
+        for rows in self._rows():
+            if rows:
+                vectors |= dict(zip(rows, judge.features(rows, tick), strict=True))
+        kept = []
         labelled = []
-        kept: list[list[_Row]] = []
-        for instances in halves:
-            rows = [row for one in instances for row in _both(one)]
-            known = [row for row in rows if not np.isnan(features[at[row.query, row.pair]]).any()]
+        for instances in (train, self.test):
+            rows_ = [row for one in instances for row in _both(one)]
+            known = [row for row in rows_ if not np.isnan(vectors[row.query, row.pair]).any()]
             kept.append(known)
-            chosen = [at[row.query, row.pair] for row in known]
             labels = np.array([row.label for row in known], dtype=bool)
-            labelled.append(Labelled(features[chosen], labels))
-        excluded = self._excluded(halves[1], kept[1])
-        train, test = labelled
-        enough = all(len(set(part.labels.tolist())) == 2 for part in labelled)
-        if not enough:
+            found = [vectors[row.query, row.pair] for row in known] or [np.zeros(0, np.float32)]
+            labelled.append(Labelled(np.stack(found), labels))
+        excluded = self._excluded(self.test, kept[1])
+        if not all(len(set(part.labels.tolist())) == 2 for part in labelled):
             return excluded
-        found = classify(train, test, seeds=seeds, hidden=self.options.hidden)
+        seeds = range(self.options.n_seeds)
+        answers = classify(*labelled, seeds=seeds, hidden=self.options.hidden)
         tables = [excluded]
-        for seed, right in zip(found.seeds, found.right, strict=True):
+        for seed, right in zip(answers.seeds, answers.right, strict=True):
             ranks = [1 if one else 2 for one in right.tolist()]
             columns: dict[str, Sequence[Any]] = {
                 "fact_id": [f"{row.id}/{seed}" for row in kept[1]],
@@ -216,83 +202,42 @@ def _both(instance: Instance) -> list[_Row]:
     ]
 
 
-def plan_unsupervised(
-    number: int,
+def make_plan(
     relation: AnalogyRelation,
-    probes: Sequence[Probe],
+    setting: Setting,
+    probe: Probe,
     options: ProbeOptions,
     *,
     reads_sentences: bool,
 ) -> Plan:
-    """A relation's instances, all of its pairs together. Raises ProbeImpossible."""
-    test = {
-        probe: make_probe(
-            relation, probe, seed=options.seed, limit=options.limit, strict=options.strict
+    """A relation's instances: all of its pairs, or half of them each to train and to test.
+
+    Raises ProbeImpossible for too few pairs.
+    """
+
+    def instances(part: str, pairs: Sequence[Pair] | None) -> tuple[Instance, ...]:
+        found = make_probe(
+            relation,
+            probe,
+            seed=options.seed,
+            limit=options.limit,
+            strict=options.strict,
+            pairs=pairs,
+            part=part,
         )
-        for probe in probes
-    }
-    return Plan(number, relation, options, reads_sentences, test)
+        return tuple(found)
 
-
-def plan_supervised(
-    number: int,
-    relation: AnalogyRelation,
-    probes: Sequence[Probe],
-    options: ProbeOptions,
-    *,
-    reads_sentences: bool,
-) -> Plan:
-    """A relation's instances, half of its pairs each to train and test. Raises ProbeImpossible."""
-    halves = split_pairs(distinct_pairs(relation), seed=options.seed, name=relation.name)
-    if min(len(half) for half in halves) < 3:
+    if setting == "unsupervised":
+        return Plan(relation, options, reads_sentences, instances("all", None))
+    pairs = distinct_pairs(relation)
+    train, test = split_pairs(pairs, seed=options.seed, name=relation.name)
+    if min(len(train), len(test)) < MIN_PAIRS:
         raise ProbeImpossible(
-            f"{relation.name}: no supervised probe is possible with "
-            f"{len(distinct_pairs(relation))} pairs; each half needs three."
+            f"{relation.name}: no supervised probe is possible with {len(pairs)} pairs; each half "
+            "needs three."
         )
-    train, test = (
-        {
-            probe: make_probe(
-                relation,
-                probe,
-                seed=options.seed,
-                limit=options.limit,
-                strict=options.strict,
-                pairs=half,
-                part=part,
-            )
-            for probe in probes
-        }
-        for part, half in zip(("train", "test"), halves, strict=True)
-    )
-    return Plan(number, relation, options, reads_sentences, test, train)
-
-
-def make_result(relation: AnalogyRelation, table: pa.Table) -> RelationResult:
-    """A relation's accuracy from its rows."""
-    ranks = table["rank_raw"].to_numpy(zero_copy_only=False).astype(float)
-    counted = ~np.isnan(ranks)
-    right = ranks == 1
-    seeds = table["seed"].to_numpy(zero_copy_only=False).astype(float)
-    groups = [counted & (seeds == seed) for seed in np.unique(seeds[~np.isnan(seeds)])] or [counted]
-    accuracies = tuple(float(right[group].mean()) for group in groups if group.any())
-    # The frequency test looks at each pair once: at the first seed's decisions.
-    once = groups[0]
-    pairs = [split(text) for text in table["object"].to_pylist()]
-    return RelationResult(
-        name=relation.name,
-        kind=relation.kind,
-        one_to_many=relation.one_to_many,
-        bidirectional=relation.bidirectional,
-        n_pairs=len(distinct_pairs(relation)),
-        n=int(counted.sum()),
-        n_excluded=int((~counted).sum()),
-        accuracy=float(np.mean(accuracies)) if accuracies else None,
-        seeds=accuracies,
-        frequency=compare_frequency(
-            [pair for pair, chosen in zip(pairs, once.tolist(), strict=True) if chosen],
-            right[once],
-        ),
-    )
+    made = instances("train", train), instances("test", test)
+    return Plan(relation, options, reads_sentences, made[1], made[0])
 
 
 def join(pair: Pair) -> str:
@@ -308,3 +253,18 @@ def split(text: str) -> Pair:
 
 def _nullable(values: NDArray[np.float64]) -> list[float | None]:
     return [None if np.isnan(value) else float(value) for value in values]
+
+
+def make_table(columns: dict[str, Sequence[Any]]) -> pa.Table:
+    """Rows of a probe run from the columns that it has; the others are null."""
+    n_rows = len(next(iter(columns.values())))
+    arrays = []
+    for field in ROWS:
+        values = columns.get(field.name)
+        if values is None:
+            arrays.append(pa.nulls(n_rows, field.type))
+        elif pa.types.is_dictionary(field.type):
+            arrays.append(pa.array(values, pa.string()).dictionary_encode().cast(field.type))
+        else:
+            arrays.append(pa.array(values, field.type))
+    return pa.Table.from_arrays(arrays, schema=ROWS)

@@ -4,25 +4,24 @@ Each answers the two questions of the paper. Unsupervised: which of two pairs is
 query pair? Supervised: which numbers describe a query pair with a candidate pair, for a classifier?
 """
 
-from collections.abc import Callable, Sequence
-from typing import Literal, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.models.base import TokenScores
-from lama_core.probes.analogy.probes import Instance
+from lama_core.probes.analogy.probes import Instance, ProbeOptions
 from lama_core.probes.analogy.score import Normalise, Pair, log_perplexity, total_log_prob
-from lama_core.probes.analogy.templates import fill
+from lama_core.probes.analogy.templates import fill, resolve_template
+from lama_core.probes.analogy.vectors import load_vectors
+from lama_core.progress import silent
 
 Method = Literal["model", "vectors", "relbert"]
+# Told how many more instances or rows are done.
 OnDone = Callable[[int], None]
 # Sentences that are handed to a model at once; between them progress is reported.
 CHUNK = 240
-
-
-def silent(_: int) -> None:
-    """No report."""
 
 
 class Judge(Protocol):
@@ -31,6 +30,10 @@ class Judge(Protocol):
     name: str
     identity: str
     method: Method
+
+    def missing(self, words: Iterable[str]) -> tuple[str, ...]:
+        """The words that it knows nothing of."""
+        ...
 
     def prefer(self, instances: Sequence[Instance], on_done: OnDone) -> NDArray[np.float64]:
         """Scores of the positive and the negative, [instance, 2], the higher the better.
@@ -59,6 +62,7 @@ class Scorer(Protocol):
         ...
 
 
+NO_FEATURES = np.zeros((0, 0), np.float32)
 Embed = Callable[[Sequence[str], Sequence[Sequence[tuple[int, int]]]], NDArray[np.float32]]
 
 
@@ -66,7 +70,9 @@ class ModelJudge:
     """A language model: the sentence of lower (pseudo-)perplexity, or the four words' embeddings.
 
     embed: hidden states of the words at the given spans, float32 [text, word, dim].
-    No sentence is scored twice.
+    Positives and negatives go through the model apart, in batches that depend on nothing else: so
+    the same list has the same numbers to the last bit whatever was asked before, and the positives,
+    which are the same for every probe of a relation, are remembered for the next one.
     """
 
     method: Method = "model"
@@ -78,37 +84,52 @@ class ModelJudge:
         self._embed = embed
         self._template = template
         self._normalise = normalise
-        self._scores: dict[str, float] = {}
+        self._scored: tuple[list[str], NDArray[np.float64]] = ([], np.zeros(0))
+        self._described: tuple[list[tuple[Pair, Pair]], NDArray[np.float32]] = ([], NO_FEATURES)
 
-    def _sentence(self, query: Pair, pair: Pair) -> str:
-        return fill(self._template, (*query, *pair)).text
+    def missing(self, words: Iterable[str]) -> tuple[str, ...]:
+        """None: a model takes any word."""
+        return ()
 
     def prefer(
         self, instances: Sequence[Instance], on_done: OnDone = silent
     ) -> NDArray[np.float64]:
         """Minus the log-perplexities of the positive and the negative sentence."""
-        sentences = [
-            self._sentence(instance.query, pair)
-            for instance in instances
-            for pair in (instance.positive, instance.negative or instance.positive)
-        ]
+        positives = [self._sentence(one.query, one.positive) for one in instances]
+        negatives = [self._sentence(one.query, one.negative or one.positive) for one in instances]
+        half = len(instances) // 2
+        if positives != self._scored[0]:
+            self._scored = positives, self._scores(positives, _in_parts(on_done, half))
+        else:
+            on_done(half)
+        right = self._scored[1]
+        wrong = self._scores(negatives, _in_parts(on_done, len(instances) - half))
+        return np.stack([right, wrong], axis=1)
+
+    def _sentence(self, query: Pair, pair: Pair) -> str:
+        return fill(self._template, (*query, *pair)).text
+
+    def _scores(
+        self, sentences: Sequence[str], report: Callable[[float], None]
+    ) -> NDArray[np.float64]:
+        """Minus the log-perplexity of each sentence; the same one is scored once."""
         # In alphabetical order those that begin with the same query come together.
-        new = sorted({text for text in sentences if text not in self._scores})
-        reported = 0
-        for first in range(0, len(new), CHUNK):
-            chunk = new[first : first + CHUNK]
+        distinct = sorted(set(sentences))
+        values: dict[str, float] = {}
+        for first in range(0, len(distinct), CHUNK):
+            chunk = distinct[first : first + CHUNK]
             for text, tokens in zip(chunk, self._model.token_log_probs(chunk), strict=True):
-                self._scores[text] = -log_perplexity(*total_log_prob(tokens), self._normalise)
-            share = (first + len(chunk)) / len(new)
-            on_done(int(share * len(instances)) - reported)
-            reported = int(share * len(instances))
-        on_done(len(instances) - reported)
-        return np.array([self._scores[text] for text in sentences]).reshape(-1, 2)
+                values[text] = -log_perplexity(*total_log_prob(tokens), self._normalise)
+            report(len(values) / len(distinct))
+        return np.array([values[text] for text in sentences])
 
     def features(
         self, rows: Sequence[tuple[Pair, Pair]], on_done: OnDone = silent
     ) -> NDArray[np.float32]:
         """The embeddings of the four words in the template, one after the other."""
+        if list(rows) == self._described[0]:
+            on_done(len(rows))
+            return self._described[1]
         parts = []
         for first in range(0, len(rows), CHUNK):
             chunk = rows[first : first + CHUNK]
@@ -116,7 +137,22 @@ class ModelJudge:
             states = self._embed([one.text for one in filled], [one.spans for one in filled])
             parts.append(states.reshape(len(chunk), -1))
             on_done(len(chunk))
-        return np.concatenate(parts)
+        found = np.concatenate(parts)
+        self._described = list(rows), found
+        return found
+
+
+def _in_parts(on_done: OnDone, n: int) -> Callable[[float], None]:
+    """Reports the share that is done of `n` as numbers of them."""
+    reported = 0
+
+    def report(share: float) -> None:
+        nonlocal reported
+        now = round(share * n)
+        on_done(now - reported)
+        reported = now
+
+    return report
 
 
 class PairEmbedder(Protocol):
@@ -124,6 +160,10 @@ class PairEmbedder(Protocol):
 
     name: str
     identity: str
+
+    def missing(self, words: Iterable[str]) -> tuple[str, ...]:
+        """The words that have no vector, each once, in their order."""
+        ...
 
     def pair_vectors(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         """The relation of each pair, float32 [pair, dim]; NaN where a word is unknown."""
@@ -138,39 +178,36 @@ class VectorJudge:
         self.identity = embedder.identity
         self.method: Method = method
         self.embedder = embedder
-        self._vectors: dict[Pair, NDArray[np.float32]] = {}
 
-    def _look_up(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        new = [pair for pair in dict.fromkeys(pairs) if pair not in self._vectors]
-        if new:
-            found = self.embedder.pair_vectors(new)
-            self._vectors |= dict(zip(new, found, strict=True))
-        return np.stack([self._vectors[pair] for pair in pairs])
+    def missing(self, words: Iterable[str]) -> tuple[str, ...]:
+        """The words that have no vector, each once, in their order."""
+        return self.embedder.missing(words)
+
+    def _look_up(self, pairs: Iterable[Pair]) -> dict[Pair, NDArray[np.float32]]:
+        """The vector of each pair, each computed once."""
+        distinct = list(dict.fromkeys(pairs))
+        return dict(zip(distinct, self.embedder.pair_vectors(distinct), strict=True))
 
     def prefer(
         self, instances: Sequence[Instance], on_done: OnDone = silent
     ) -> NDArray[np.float64]:
         """Cosines of the query with the positive and with the negative."""
-        queries = self._look_up([instance.query for instance in instances])
-        scores = np.empty((len(instances), 2))
-        for column, pairs in enumerate(
-            (
-                [instance.positive for instance in instances],
-                [instance.negative or instance.positive for instance in instances],
-            )
-        ):
-            scores[:, column] = _cosines(queries, self._look_up(pairs))
+        triples = [(one.query, one.positive, one.negative or one.positive) for one in instances]
+        vectors = self._look_up(pair for triple in triples for pair in triple)
+        queries, positives, negatives = (
+            np.stack([vectors[triple[place]] for triple in triples]) for place in range(3)
+        )
         on_done(len(instances))
-        return scores
+        scores = [_cosines(queries, positives), _cosines(queries, negatives)]
+        return np.stack(scores, axis=1)
 
     def features(
         self, rows: Sequence[tuple[Pair, Pair]], on_done: OnDone = silent
     ) -> NDArray[np.float32]:
         """The query's and the candidate's vectors, one after the other."""
-        queries = self._look_up([query for query, _ in rows])
-        pairs = self._look_up([pair for _, pair in rows])
+        vectors = self._look_up(pair for row in rows for pair in row)
         on_done(len(rows))
-        return np.concatenate([queries, pairs], axis=1)
+        return np.stack([np.concatenate([vectors[query], vectors[pair]]) for query, pair in rows])
 
 
 def _cosines(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -181,3 +218,54 @@ def _cosines(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[n
     return np.divide(
         products, lengths, out=np.where(np.isnan(lengths), np.nan, 0.0), where=lengths > 0
     )
+
+
+def _open_model(
+    reference: str, words: Sequence[str], options: ProbeOptions, load: Callable[[str], Any]
+) -> ModelJudge:
+    from lama_core.models.hidden import hidden_states
+
+    model = load(reference)
+
+    def embed(
+        texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]
+    ) -> NDArray[np.float32]:
+        return hidden_states(model, texts, spans, layer=options.layer, pooling=options.pooling)
+
+    template = resolve_template(options.template)
+    return ModelJudge(model, embed, template=template, normalise=options.normalise)
+
+
+def _open_vectors(
+    source: str, words: Sequence[str], options: ProbeOptions, load: Callable[[str], Any]
+) -> VectorJudge:
+    return VectorJudge(load_vectors(source, words), "vectors")
+
+
+def _open_relbert(
+    reference: str, words: Sequence[str], options: ProbeOptions, load: Callable[[str], Any]
+) -> VectorJudge:
+    from lama_core.models.relbert import load_relbert
+
+    return VectorJudge(load_relbert(reference), "relbert")
+
+
+JUDGES: dict[Method, Callable[..., Judge]] = {
+    "model": _open_model,
+    "vectors": _open_vectors,
+    "relbert": _open_relbert,
+}
+
+
+def open_judge(
+    method: Method,
+    name: str,
+    words: Sequence[str],
+    options: ProbeOptions,
+    load: Callable[[str], Any],
+) -> Judge:
+    """A judge made ready. words: that it will be asked of. load: gives a model by its name.
+
+    Raises UserError for what can't be had, or is not what the method needs.
+    """
+    return JUDGES[method](name, words, options, load)

@@ -20,19 +20,44 @@ right tails it may happen to be true as well. With `strict` such negatives are n
 """
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from lama_core.datasets.base import AnalogyRelation
-from lama_core.errors import UserError, did_you_mean
-from lama_core.probes.analogy.score import Pair
+from lama_core.errors import UserError
+from lama_core.models.base import Pooling
+from lama_core.probes.analogy.score import Normalise, Pair
+from lama_core.probes.analogy.supervised import HIDDEN, N_SEEDS
+from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE
 
 Probe = Literal["random-head", "random-tail", "reverse", "type"]
 PROBES: tuple[Probe, ...] = ("random-head", "random-tail", "reverse", "type")
+Setting = Literal["unsupervised", "supervised"]
+SETTINGS: tuple[Setting, ...] = ("unsupervised", "supervised")
 MIN_PAIRS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeOptions:
+    """How a probe is made and decided. The paper leaves open what supervised probes depend on.
+
+    seed: of the negatives, the limit and the split. limit: instances a relation (supervised: a
+    half), drawn at random; None is all. strict: no negative that happens to be true.
+    layer, pooling, hidden, n_seeds: of the supervised probe.
+    """
+
+    template: str = DEFAULT_TEMPLATE
+    normalise: Normalise = "sum"
+    seed: int = 0
+    limit: int | None = None
+    strict: bool = False
+    layer: int = -1
+    pooling: Pooling = "mean"
+    hidden: int = HIDDEN
+    n_seeds: int = N_SEEDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +80,15 @@ class ProbeImpossible(UserError):
     """A relation has too few pairs for a probe."""
 
 
-def parse_probe(name: str) -> Probe:
-    """The probe of that name. Raises UserError for anything else."""
-    for probe in PROBES:
-        if name == probe:
-            return probe
-    raise UserError(
-        f"Unknown probe {name!r}{did_you_mean(name, PROBES)}: choose {', '.join(PROBES)}."
-    )
-
-
 def distinct_pairs(relation: AnalogyRelation) -> tuple[Pair, ...]:
     """The relation's pairs with their usual tail, in file order, each once."""
     return tuple(dict.fromkeys((head, tails[0]) for head, tails in relation.pairs))
+
+
+def words_of(relations: Iterable[AnalogyRelation]) -> tuple[str, ...]:
+    """Every word of the relations' pairs, each once."""
+    pairs = [pair for relation in relations for pair in distinct_pairs(relation)]
+    return tuple(dict.fromkeys(word for pair in pairs for word in pair))
 
 
 def split_pairs(pairs: Sequence[Pair], *, seed: int, name: str) -> tuple[list[Pair], list[Pair]]:

@@ -10,18 +10,32 @@ tokens are not scored; nor is the first token of a causal model that has no star
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from lama_core.errors import UserError, did_you_mean
-from lama_core.models.base import Kind, SentenceScorer, TokenScores
+from lama_core.asking.settings import ModelSettings
+from lama_core.errors import UserError
+from lama_core.models.base import KINDS, Kind, SentenceScorer, TokenScores
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, check_word, fill, resolve_template
+from lama_core.requests import argument
 
 Pair = tuple[str, str]
 Normalise = Literal["sum", "mean"]
 NORMALISATIONS: tuple[Normalise, ...] = ("sum", "mean")
 MAX_PAIRS = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreRequest(ModelSettings):
+    """Candidate pairs for a query pair, each as `Paris:France`, and how they are scored."""
+
+    command: ClassVar[tuple[str, ...]] = ("analogy", "score")
+
+    query: str = argument()
+    pairs: tuple[str, ...] = argument()
+    template: str = DEFAULT_TEMPLATE
+    normalise: Normalise = "sum"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +93,12 @@ class ScoreAnswer:
                 {
                     "name": model.name,
                     "kind": model.kind,
-                    "measure": measure_name(model.kind),
+                    "measure": KINDS[model.kind].measure,
                     "pairs": [_pair_json(pair) for pair in model.ranked],
                 }
                 for model in self.models
             ],
         }
-
-
-def measure_name(kind: Kind) -> str:
-    """`pseudo-perplexity` for masked models, `perplexity` for causal ones."""
-    return "pseudo-perplexity" if kind == "masked" else "perplexity"
 
 
 def _pair_json(pair: PairScore) -> dict[str, Any]:
@@ -115,16 +124,6 @@ def parse_pair(text: str) -> Pair:
     if not colon or not head.strip() or not tail.strip():
         raise UserError(f"{text[:60]!r} is no pair: write two words with a colon, as Paris:France.")
     return check_word(head), check_word(tail)
-
-
-def parse_normalise(text: str) -> Normalise:
-    """`sum` or `mean`. Raises UserError for anything else."""
-    for known in NORMALISATIONS:
-        if text == known:
-            return known
-    raise UserError(
-        f"Unknown normalisation {text!r}{did_you_mean(text, NORMALISATIONS)}: choose sum or mean."
-    )
 
 
 def score_pairs(

@@ -13,17 +13,24 @@ theirs, which is ours.
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lama_core.asking.settings import ClozeSettings
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.candidates.spelling import Vocabulary
 from lama_core.errors import UserError
 from lama_core.models.base import RESCORED, BlankFiller, Context
-from lama_core.probes.analogy.templates import Question
+from lama_core.probes.analogy.templates import (
+    DEFAULT_TEMPLATE,
+    Question,
+    ask_for,
+    read_question,
+)
 from lama_core.probes.cloze.ask import ClozeAnswer, ModelAnswer, ask
+from lama_core.requests import argument
 
 Method = Literal["3CosAdd", "3CosMul"]
 METHODS: tuple[Method, ...] = ("3CosAdd", "3CosMul")
@@ -72,6 +79,31 @@ class WithoutWords(Candidates):
             words=tuple(word for word, kept in zip(columns.words, keep, strict=True) if kept),
             token_ids={place: ids[keep] for place, ids in columns.token_ids.items()},
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolveRequest(ClozeSettings):
+    """An analogy with a blank, and how it is asked: the choices of `analogy solve` and of the page.
+
+    text: a sentence, or four words of which one is the blank. template: for four words.
+    """
+
+    command: ClassVar[tuple[str, ...]] = ("analogy", "solve")
+
+    text: tuple[str, ...] = argument()
+    template: str | None = None
+    keep_query_words: bool = False
+    top_k: int = 5
+    gold: str | None = None
+    renormalise: bool = False
+
+    def question(self) -> Question:
+        """What is asked. Raises UserError for what is no analogy with one word missing."""
+        if len(self.text) != 1:
+            return ask_for(self.text, self.template or DEFAULT_TEMPLATE)
+        if self.template is not None:
+            raise UserError("A template is for four words; a sentence is its own template.")
+        return read_question(self.text[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,22 +12,13 @@ from typing import Literal
 
 import numpy as np
 
-from lama_core.papers.published import published_table
-from lama_core.probes.analogy.probes import PROBES, Probe
-from lama_core.probes.analogy.records import (
-    SETTINGS,
-    ProbeDetails,
-    ProbeRun,
-    RelationResult,
-    Setting,
-)
+from lama_core.probes.analogy.probes import PROBES, Probe, Setting
+from lama_core.probes.analogy.runs import ProbeDetails, ProbeRun, RelationResult
 
 By = Literal["relation", "kind"]
+BYS: tuple[By, ...] = ("relation", "kind")
 KINDS = ("encyclopedic", "lexicographic", "derivational", "inflectional")
 ALL = "all"
-# The columns of the paper's tables.
-SHOWN = ("random", "reverse", "type")
-PAPER = "rezaee2022"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,57 +172,6 @@ def _mean_spread(head: Accuracy, tail: Accuracy) -> float | None:
     if head.spread is None or tail.spread is None:
         return None
     return float(np.hypot(head.spread, tail.spread)) / 2
-
-
-def published_by_kind() -> list[Accuracy]:
-    """The paper's Table 1."""
-    table = published_table(PAPER, "table1")
-    lines = []
-    for row in table.rows:
-        kind, model = (str(label) for label in row.labels)
-        for setting in SETTINGS:
-            for probe in SHOWN:
-                value = table.value(f"{setting} {probe}", kind=kind, model=model)
-                if value is not None:
-                    lines.append(_published(model, setting, probe, kind, kind, value))
-    return lines
-
-
-def published_by_relation() -> list[Accuracy]:
-    """The paper's Table 2: RoBERTa-large, supervised."""
-    lines = []
-    for row in published_table(PAPER, "table2").rows:
-        kind, relation = (str(label) for label in row.labels)
-        marks = {"random": "one-to-many" in row.marks, "reverse": "bidirectional" in row.marks}
-        for probe, value in zip(SHOWN, row.values, strict=True):
-            mark = "" if not marks.get(probe) else "*" if probe == "random" else "†"
-            if value is not None:
-                lines.append(
-                    _published(
-                        "RoBERTa-large", "supervised", probe, relation, kind, float(value), mark
-                    )
-                )
-    return lines
-
-
-def _published(
-    model: str, setting: Setting, probe: str, name: str, kind: str, percent: float, mark: str = ""
-) -> Accuracy:
-    return Accuracy(
-        run="",
-        model=model,
-        dataset="BATS 3.0",
-        setting=setting,
-        probe=probe,
-        name=name,
-        kind=kind,
-        accuracy=percent / 100,
-        spread=None,
-        n=0,
-        n_excluded=0,
-        mark=mark,
-        published=True,
-    )
 
 
 def probes_in(lines: Iterable[Accuracy]) -> tuple[str, ...]:

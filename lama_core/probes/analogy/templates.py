@@ -80,7 +80,7 @@ def resolve_template(name_or_text: str) -> str:
     if "[" not in text:
         near = did_you_mean(name_or_text, TEMPLATES)
         raise UserError(
-            f"Unknown template {name_or_text[:60]!r}{near or ':'} choose {', '.join(TEMPLATES)}, "
+            f"Unknown template {name_or_text[:60]!r}{near}: choose {', '.join(TEMPLATES)}, "
             "or write your own with [A], [B], [C] and [D]."
         )
     if len(text) > MAX_TEMPLATE:

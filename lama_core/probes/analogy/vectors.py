@@ -13,6 +13,7 @@ import lzma
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import IO
 from zipfile import BadZipFile, ZipFile
@@ -71,7 +72,14 @@ def load_vectors(source: str, words: Iterable[str]) -> WordVectors:
     `package:name/inner/vectors.txt`. A first line of two numbers (word2vec, fastText) is skipped.
     Raises UserError if it can't be read, a line is no vector, or none of the words is there.
     """
-    wanted = {form for word in words for form in (word, word.lower())}
+    # A run plans by the vectors before it asks them; a file of gigabytes is read once for both.
+    wanted = frozenset(form for word in words for form in (word, word.lower()))
+    status = path.stat() if (path := _outer(source)).exists() else None
+    return _read(source, wanted, (status.st_size, status.st_mtime_ns) if status else None)
+
+
+@lru_cache(maxsize=4)
+def _read(source: str, wanted: frozenset[str], _stamp: object) -> WordVectors:
     vectors: dict[str, NDArray[np.float32]] = {}
     dim: int | None = None
     with _open(source) as lines:
@@ -109,8 +117,7 @@ def _numbers(source: str, line: int, fields: Sequence[str]) -> NDArray[np.float3
 @contextmanager
 def _open(source: str) -> Iterator[Iterator[str]]:
     """The lines of a source, decoded as UTF-8; bytes that are none are replaced."""
-    outer, _, inner = source.partition("!")
-    path = _package_file(outer) if outer.startswith(PACKAGE) else Path(outer).expanduser()
+    path, inner = _outer(source), source.partition("!")[2]
     try:
         if inner:
             with (
@@ -124,6 +131,12 @@ def _open(source: str) -> Iterator[Iterator[str]]:
                 yield _decode(stream)
     except (OSError, EOFError, BadZipFile, KeyError, lzma.LZMAError, zlib.error) as error:
         raise UserError(f"{source}: the word vectors can't be read: {error}.") from error
+
+
+def _outer(source: str) -> Path:
+    """The file of a source, or the archive that it is in."""
+    outer = source.partition("!")[0]
+    return _package_file(outer) if outer.startswith(PACKAGE) else Path(outer).expanduser()
 
 
 def _decompress(file: IO[bytes], name: str) -> IO[bytes]:

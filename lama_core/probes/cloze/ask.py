@@ -6,20 +6,34 @@ the candidates.
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.asking.ranking import best_candidates, rank_gold
 from lama_core.asking.scoring import choose_context
+from lama_core.asking.settings import ClozeSettings
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.candidates.spelling import Place
 from lama_core.errors import UserError
-from lama_core.models.base import RESCORED, BlankFiller, Context, Encoded, Kind, Scores
+from lama_core.models.base import KINDS, RESCORED, BlankFiller, Context, Encoded, Kind, Scores
+from lama_core.requests import argument
 from lama_core.types import Query
 
 MAX_TOP_K = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClozeRequest(ClozeSettings):
+    """A text with a blank, and how it is asked: the choices of `cloze` and of the page."""
+
+    command: ClassVar[tuple[str, ...]] = ("cloze",)
+
+    text: str = argument()
+    top_k: int = 5
+    gold: str | None = None
+    renormalise: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +158,7 @@ def ask(
     columns = columns or candidates.columns(model.vocabulary)
     gold = gold.strip() or None if gold else None
     answer = _Asked(model, candidates, columns, used, top_k, gold, renormalise, n_rescored)
-    if model.kind == "masked":
+    if KINDS[model.kind].fills_together:
         blanks = answer.all_blanks(query)
     else:
         blanks = []

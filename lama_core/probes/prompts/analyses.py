@@ -9,6 +9,7 @@ transfer      weights learnt on one model used on another
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,21 @@ from lama_core.probes.prompts.parsing import Parser
 from lama_core.probes.prompts.selection import Ensemble
 from lama_core.probes.prompts.shortlist import judge
 from lama_core.probes.prompts.study import RelationStudy
+from lama_core.requests import argument, option
 
 N_BINS = 5
 STAND_INS = {"[X]": "Alice", "[Y]": "Paris"}
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyseRequest:
+    """A study to analyse: the choices of `prompts analyse` and of the page."""
+
+    command: ClassVar[tuple[str, ...]] = ("prompts", "analyse")
+
+    study: str = argument()
+    combination: str = option("--set", default="mine")
+    other: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from lama_core.asking.scoring import score_cloze
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.datasets.prompt_sets import check_templates, normalise_template
 from lama_core.errors import UserError
-from lama_core.models.base import BlankFiller
+from lama_core.models.base import KINDS, BlankFiller
 from lama_core.probes.prompts.translation import Paraphrase, Paraphrases
 from lama_core.types import Fact, Query
 
@@ -50,7 +50,7 @@ class Refiller:
         self, model: BlankFiller, pairs: Sequence[Fact], *, max_pairs: int = MAX_PAIRS
     ) -> None:
         """Raises UserError without pairs, or for a causal model, which sees no right side."""
-        if model.kind != "masked":
+        if not KINDS[model.kind].fills_together:
             raise UserError(
                 f"{model.name} is a causal model and sees no words on the right: choose a masked "
                 "model to refill prompts."

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.asking.executors.local import rank_block
+from lama_core.asking.answers import ROW, rank_block
 from lama_core.asking.preparation import Segment
 from lama_core.asking.ranking import Ranking, rank_gold
 from lama_core.asking.scoring import ScoreBlock
@@ -28,7 +28,6 @@ from lama_core.probes.prompts.ensemble import (
 )
 from lama_core.probes.prompts.shortlist import Shortlist
 from lama_core.probes.prompts.store import DistributionStore
-from lama_core.runs.block_log import ROW
 
 Floats = NDArray[np.float32]
 Combine = Literal["log-linear", "linear"]
@@ -60,7 +59,7 @@ class Ensemble:
 
 
 def accuracies(rows: NDArray[np.void], ranking: Ranking) -> NDArray[np.float64]:
-    """P@1 of each prompt, float64 [prompt], of `block_log.ROW` [prompt, fact]."""
+    """P@1 of each prompt, float64 [prompt], of `answers.ROW` [prompt, fact]."""
     return np.asarray((rows[f"rank_{ranking}"] == 1).mean(axis=1), dtype=np.float64)
 
 
@@ -105,7 +104,7 @@ def order_of(pool: PromptPool, combination: str, train: NDArray[np.float64]) -> 
 def answer(
     store: DistributionStore, rows: NDArray[np.void], ensembles: Sequence[Ensemble]
 ) -> NDArray[np.void]:
-    """What each ensemble answers to each fact: `block_log.ROW` [ensemble, fact].
+    """What each ensemble answers to each fact: `answers.ROW` [ensemble, fact].
 
     rows: of the single prompts; an ensemble of one prompt is that prompt's own row, to the bit.
     The distributions are read once, chunk by chunk.
@@ -127,7 +126,7 @@ def answer(
         for number in mixed:
             scores = _combined(chunk, ensembles[number])
             block = ScoreBlock(0, facts, scores, None)
-            table[number, facts] = rank_block(store.model, segment, 0, block).rows
+            table[number, facts] = rank_block(store.model.name, segment, block)
     table["query"] = np.arange(len(asked.facts))
     return table
 

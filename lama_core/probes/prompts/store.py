@@ -4,7 +4,7 @@ A block is one prompt on up to 256 facts, two files named by a digest of everyth
 (model, context, what the model sees of the prompt, subjects, golds, candidates):
 
     <digest>.scores.npy   float16 [fact, candidate], log-probability less the fact's highest
-    <digest>.rows.npy     one row a fact (`block_log.ROW`): exact ranks, log-probabilities, ten best
+    <digest>.rows.npy     one row a fact (`answers.ROW`): exact ranks, log-probabilities, ten best
 
 The rows are written last and whole, so a block counts when its rows are there: a computation that
 is killed goes on with the block it was in. Nothing but one block is ever in memory while scoring,
@@ -17,7 +17,7 @@ single prompts are taken from single precision before any of this.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,25 +25,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.asking.executors.local import rank_block
+from lama_core.asking.answers import ROW, rank_block
+from lama_core.asking.executors import Tick
 from lama_core.asking.preparation import Segment
 from lama_core.asking.scoring import ScoreBlock, score_cloze
 from lama_core.errors import UserError
 from lama_core.files import whole_file
 from lama_core.models.base import BlankFiller, Context
 from lama_core.probes.prompts.asking import AskedFacts
-from lama_core.runs.block_log import ROW
+from lama_core.progress import silent
 from lama_core.types import Prompt
 
 BLOCK_FACTS = 256
 FLOOR = -60.0
-
-# (queries done, queries in all)
-OnProgress = Callable[[int, int], None]
-
-
-class ScoringStopped(UserError):
-    """The user stopped scoring; the finished blocks are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,31 +104,17 @@ class DistributionStore:
             number, start, stop, stem.with_suffix(".scores.npy"), stem.with_suffix(".rows.npy")
         )
 
-    def score(
-        self,
-        *,
-        ranks_only: bool = False,
-        on_progress: OnProgress | None = None,
-        stopped: Callable[[], bool] | None = None,
-    ) -> None:
+    def score(self, *, ranks_only: bool = False, tick: Tick = silent) -> None:
         """Score the blocks that are not there yet.
 
-        ranks_only: keep the rows and no distributions.
-        stopped: asked after each block; when true, ScoringStopped is raised.
+        ranks_only: keep the rows and no distributions. tick: told how many queries each block had;
+        what it raises ends the scoring between two blocks.
         Raises UserError if the disk is full, or the model gives values that are not numbers.
         """
-        total = sum(block.stop - block.start for block in self.blocks)
-        done = 0
         for block in self.blocks:
             if not block.is_done(ranks_only=ranks_only):
                 self._score_block(block, ranks_only)
-                if stopped is not None and stopped():
-                    raise ScoringStopped(
-                        "Stopped; what was scored is kept, and the same request goes on from there."
-                    )
-            done += block.stop - block.start
-            if on_progress is not None:
-                on_progress(done, total)
+            tick(block.stop - block.start)
 
     def _score_block(self, block: Block, ranks_only: bool) -> None:
         asked = self.asked
@@ -159,10 +139,8 @@ class DistributionStore:
             picked = np.array([place[int(source[target])] for target in targets])
             log_probs = scored.log_probs[picked]
             order = None if scored.order is None else scored.order[picked]
-            ranked = rank_block(
-                self.model, segment, 0, ScoreBlock(scored.number, targets, log_probs, order)
-            )
-            rows[targets] = ranked.rows
+            block_scores = ScoreBlock(scored.number, targets, log_probs, order)
+            rows[targets] = rank_block(self.model.name, segment, block_scores)
             relative = log_probs - log_probs.max(axis=1, keepdims=True)
             scores[targets] = np.maximum(relative, FLOOR)
         try:
@@ -179,7 +157,7 @@ class DistributionStore:
             ) from error
 
     def rows(self) -> NDArray[np.void]:
-        """Exact results of every prompt on every fact: `block_log.ROW` [prompt, fact]."""
+        """Exact results of every prompt on every fact: `answers.ROW` [prompt, fact]."""
         n_prompts, n_facts, _ = self.shape
         table = np.zeros((n_prompts, n_facts), ROW)
         for block in self.blocks:

@@ -6,19 +6,19 @@ What is kept of it is small (ranks, ten best answers, weights, a shortlist of ca
 page can move weights about without a model.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lama_core.asking.executors import Tick
 from lama_core.asking.ranking import Ranking
-from lama_core.candidates.columns import Candidates
 from lama_core.datasets.prompt_sets import PromptPool
 from lama_core.metrics.precision import macro_precision_at, precision_at
 from lama_core.models.base import BlankFiller, Context
-from lama_core.probes.prompts.asking import AskedFacts, make_asked
+from lama_core.probes.prompts.asking import AskedFacts
 from lama_core.probes.prompts.ensemble import RECIPES, RELEASED, oracle_ranks
 from lama_core.probes.prompts.selection import (
     TOP_KS,
@@ -33,14 +33,11 @@ from lama_core.probes.prompts.selection import (
 )
 from lama_core.probes.prompts.shortlist import Shortlist, make_shortlist
 from lama_core.probes.prompts.store import DistributionStore
-from lama_core.probes.prompts.training_pairs import Split, draw
+from lama_core.progress import silent
 from lama_core.types import Fact, Relation
 
 SHOWN_FACTS = 200
 SHOWN_CANDIDATES = 128
-
-# (what is being done, how much is done, how much there is)
-OnStage = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,6 @@ class StudyOptions:
     that count for the model, as in `training_pairs.draw`.
     """
 
-    candidates: Candidates
     context: Context
     ranking: Ranking = "raw"
     combinations: tuple[str, ...] = ("manual", "mine", "mine+man", "mine+para", "man+para")
@@ -68,8 +64,8 @@ class StudyOptions:
 class RelationStudy:
     """The results of one relation.
 
-    train_ranks: int32 [prompt, training fact]. rows: `block_log.ROW` [prompt, test fact], columns
-    of `words`. ensemble_rows: the same [ensemble, test fact]. shortlist: of the first test facts,
+    train_ranks: int32 [prompt, training fact]. rows: `answers.ROW` [prompt, test fact], columns of
+    `words`. ensemble_rows: the same [ensemble, test fact]. shortlist: of the first test facts,
     columns of `words`. curves: (combination, combine, P@1 for K = 1, 2, ...) on the test facts.
     words: the candidates that anything here refers to, by column. excluded: (fact, reason), of
     test facts. notes: sentences.
@@ -163,50 +159,33 @@ class Score:
 
 def study_relation(
     model: BlankFiller,
-    relation: Relation,
     pool: PromptPool,
-    split: Split,
+    train: AskedFacts,
+    test: AskedFacts,
     options: StudyOptions,
     *,
     folder: Path,
-    known: Sequence[Fact] | None = None,
     keep: bool = True,
-    on_stage: OnStage | None = None,
-    stopped: Callable[[], bool] | None = None,
+    notes: tuple[str, ...] = (),
+    tick: Tick = silent,
 ) -> RelationStudy:
     """Score, choose, fit and answer for one relation; goes on with what `folder` holds already.
 
-    folder: for the distributions. known: all test facts, where the split has some of them.
-    keep: leave the distributions on disk; else only ranks stay.
-    Raises UserError when no training or no test fact counts for this model.
+    folder: for the distributions. keep: leave them on disk; else only ranks stay. tick: told how
+    many more queries are scored.
     """
-    template = (relation.prompts[0] if relation.prompts else pool.prompts[0]).template
-    train, test = (
-        make_asked(
-            relation,
-            facts,
-            options.candidates,
-            model,
-            options.context,
-            template=template,
-            known=everything,
-        )
-        for facts, everything in ((split.train, split.train), (split.test, known or split.test))
-    )
-    train = train.take(draw(train.facts, options.train_limit, options.seed))
     stores = []
-    for name, asked in (("training facts", train), ("test facts", test)):
+    for asked in (train, test):
         store = DistributionStore(folder, model, asked, pool.prompts, options.context)
-        store.score(on_progress=_staged(on_stage, f"{relation.name}: {name}"), stopped=stopped)
+        store.score(tick=tick)
         stores.append(store)
     train_store, test_store = stores
     train_rows, rows = train_store.rows(), test_store.rows()
     by_accuracy = accuracies(train_rows, options.ranking)
     combinations = [name for name in options.combinations if name in pool.combinations()]
-    _tell(on_stage, f"{relation.name}: weights", 0, len(combinations))
     shortlist = make_shortlist(train_store)
     ensembles: list[Ensemble] = []
-    for number, name in enumerate(combinations, start=1):
+    for name in combinations:
         if len(pool.members(name)) == 1:
             ensembles.append(select_top(pool, name, by_accuracy, 1))
         else:
@@ -214,17 +193,14 @@ def study_relation(
                 ensembles.append(select_top(pool, name, by_accuracy, k))
             for recipe in options.recipes:
                 ensembles.append(select_optimised(pool, name, shortlist, RECIPES[recipe]))
-        _tell(on_stage, f"{relation.name}: weights", number, len(combinations))
-    _tell(on_stage, f"{relation.name}: answers", 0, 1)
     ensemble_rows = answer(test_store, rows, ensembles)
     curves = _curves(test_store, pool, combinations, by_accuracy, options)
     shown = make_shortlist(test_store, n_facts=SHOWN_FACTS, kept=SHOWN_CANDIDATES, drawn=0)
     if not keep:
         train_store.discard()
         test_store.discard()
-    _tell(on_stage, f"{relation.name}: answers", 1, 1)
     return RelationStudy(
-        relation=relation,
+        relation=test.relation,
         model=model.name,
         model_kind=model.kind,
         ranking=options.ranking,
@@ -238,10 +214,10 @@ def study_relation(
         ensemble_rows=ensemble_rows,
         shortlist=shown,
         curves=curves,
-        words=_words(test, rows, ensemble_rows, shown),
+        words=dict(enumerate(test.columns.words)),
         n_candidates=len(test.columns.words),
         excluded=test.excluded,
-        notes=split.notes + pool.notes,
+        notes=notes,
     )
 
 
@@ -263,25 +239,3 @@ def _curves(
         for name, curves in zip(names, found, strict=True)
         for kind, values in curves.items()
     )
-
-
-def _words(
-    test: AskedFacts, rows: NDArray[np.void], more: NDArray[np.void], shown: Shortlist
-) -> dict[int, str]:
-    used = {int(column) for column in np.unique(shown.columns)}
-    for table in (rows, more):
-        used |= {int(column) for column in np.unique(table["top"])}
-        used |= {int(column) for column in np.unique(table["first_filtered"])}
-    used |= {int(column) for column in test.gold}
-    return {column: test.columns.words[column] for column in sorted(used) if column >= 0}
-
-
-def _staged(on_stage: OnStage | None, stage: str) -> Callable[[int, int], None] | None:
-    if on_stage is None:
-        return None
-    return lambda done, total: on_stage(stage, done, total)
-
-
-def _tell(on_stage: OnStage | None, stage: str, done: int, total: int) -> None:
-    if on_stage is not None:
-        on_stage(stage, done, total)

@@ -7,10 +7,12 @@ name where the caller says so.
 """
 
 import hashlib
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lama_core.errors import UserError
+from lama_core.probes.probing import check_limit
 from lama_core.types import Fact
 
 SHOWN = 5
@@ -63,6 +65,15 @@ def make_split(
     return Split(tuple(train), tuple(test[number] for number in draw(test, limit, seed)), notes)
 
 
+def pairs_digest(splits: Iterable[Split]) -> str:
+    """SHA-256 of the training pairs of some relations, by content and order."""
+    content = [
+        [[fact.relation, fact.id, fact.subject, fact.object] for fact in split.train]
+        for split in splits
+    ]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
 def overlap(train: Sequence[Fact], test: Sequence[Fact]) -> tuple[Fact, ...]:
     """The training facts whose subject and object a test fact has too, in their order."""
     known = {_key(fact) for fact in test}
@@ -84,12 +95,6 @@ def halve(facts: Sequence[Fact], *, seed: int = 0) -> tuple[tuple[Fact, ...], tu
 
 def _key(fact: Fact) -> tuple[str, str]:
     return fact.subject.casefold(), fact.object.casefold()
-
-
-def check_limit(limit: int | None) -> None:
-    """Raise UserError for a limit that leaves nothing."""
-    if limit is not None and limit < 1:
-        raise UserError(f"The limit is {limit}: give at least 1, or none at all.")
 
 
 def draw(facts: Sequence[Fact], limit: int | None, seed: int | None) -> tuple[int, ...]:

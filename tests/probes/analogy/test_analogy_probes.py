@@ -15,9 +15,9 @@ from lama_core.probes.analogy.probes import (
     ProbeImpossible,
     distinct_pairs,
     make_probe,
-    parse_probe,
     split_pairs,
 )
+from lama_core.probes.analogy.probing import AnalogyRequest, plan
 
 HEADS = {head for head, _ in CAPITALS}
 TAILS = {tail for _, tail in CAPITALS}
@@ -139,7 +139,7 @@ def test_a_negative_never_is_its_positive(
 
 def test_an_unknown_probe_is_named() -> None:
     with pytest.raises(UserError, match="did you mean 'random-head'"):
-        parse_probe("random-haed")
+        plan(AnalogyRequest(dataset="starter-analogies", probes=("random-haed",)))
 
 
 def test_relations_do_not_depend_on_each_other() -> None:

@@ -7,78 +7,61 @@ from typing import Any
 
 import numpy as np
 import pytest
-from analogy_fakes import CAPITALS, PLURALS, dataset, relation, write_vectors
+from analogy_fakes import (
+    CAPITALS,
+    Knowing,
+    Work,
+    dataset,
+    embed,
+    knowing,
+    made_up_specs,
+    many_relations,
+    relation,
+    run_probes,
+    write_vectors,
+)
+from killing import kill_often
 from numpy.typing import NDArray
 
 from lama_core.errors import UserError
 from lama_core.models.base import TokenScores
 from lama_core.models.hidden import hidden_states
 from lama_core.probes.analogy.decisions import split
-from lama_core.probes.analogy.judges import ModelJudge, VectorJudge
-from lama_core.probes.analogy.opening import open_vectors
-from lama_core.probes.analogy.probes import PROBES, make_probe
-from lama_core.probes.analogy.records import ProbeOptions, list_probe_runs, read_probe_run
-from lama_core.probes.analogy.run import Work, run_probes
+from lama_core.probes.analogy.judges import ModelJudge, VectorJudge, open_judge
+from lama_core.probes.analogy.probes import PROBES, ProbeOptions, Setting, make_probe, words_of
+from lama_core.probes.analogy.runs import list_probe_runs
 from lama_core.probes.analogy.score import Pair
-from lama_core.probes.analogy.tables import accuracies, published_by_kind, published_by_relation
+from lama_core.probes.analogy.tables import accuracies
 from lama_core.probes.analogy.templates import TEMPLATES
-from lama_core.runs.pipeline import RunStopped
-from lama_core.runs.records import load_run
+from lama_core.runs.execute import RunStopped
+from lama_core.runs.find import load_run
 
 Models = Callable[..., Any]
-RIGHT = set(CAPITALS) | set(PLURALS)
-UNSUPERVISED = ("unsupervised",)
-
-
-class Knowing:
-    """A model that finds a sentence likelier for every pair in it that is a true one."""
-
-    name = "knowing"
-    identity = "knowing-1"
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
-        self.asked += texts
-        found = []
-        for text in texts:
-            words = text.removesuffix(".").replace(",", "").split()
-            a, b, c, d = words[1], words[4], words[5], words[8]
-            value = -9.0 + ((a, b) in RIGHT) + ((c, d) in RIGHT)
-            found.append(TokenScores((text,), np.array([value], np.float32)))
-        return found
-
-
-def embed(texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> NDArray[np.float32]:
-    """Two numbers a word: whether it is a head, and whether a tail."""
-    heads, tails = zip(*CAPITALS, *PLURALS, strict=True)
-    rows = np.zeros((len(texts), 4, 2), np.float32)
-    for number, (text, places) in enumerate(zip(texts, spans, strict=True)):
-        for slot, (start, end) in enumerate(places):
-            word = text[start:end]
-            rows[number, slot] = [word in heads, word in tails]
-    return rows
-
-
-def knowing() -> tuple[Knowing, ModelJudge]:
-    model = Knowing()
-    return model, ModelJudge(model, embed, template=TEMPLATES["what-to"], normalise="sum")
+ROOT = Path(__file__).resolve().parents[3]
+UNSUPERVISED: tuple[Setting, ...] = ("unsupervised",)
 
 
 def test_a_model_that_knows_the_pairs_is_always_right(tmp_path: Path) -> None:
     _, judge = knowing()
-    runs = run_probes(judge, Work(dataset(), settings=UNSUPERVISED, kind="causal"), folder=tmp_path)
+    runs = run_probes(judge, Work(dataset(), settings=UNSUPERVISED), folder=tmp_path)
     assert [run.details.probe for run in runs] == list(PROBES)
     for run in runs:
         assert [one.accuracy for one in run.details.relations] == [1.0, 1.0]
         assert [one.n for one in run.details.relations] == [8 * 7, 6 * 5]
 
 
-def test_no_sentence_is_scored_twice(tmp_path: Path) -> None:
+def test_no_right_sentence_is_scored_twice_and_no_wrong_one_twice_for_a_probe(
+    tmp_path: Path,
+) -> None:
     model, judge = knowing()
     run_probes(judge, Work(dataset(), settings=UNSUPERVISED), folder=tmp_path)
-    assert len(model.asked) == len(set(model.asked))
+    made = {
+        probe: [one for each in dataset().relations for one in make_probe(each, probe)]
+        for probe in PROBES
+    }
+    rights = {(one.query, one.positive) for one in made["type"]}
+    wrongs = [{(one.query, one.negative) for one in made[probe]} for probe in PROBES]
+    assert len(model.asked) == len(rights) + sum(map(len, wrongs))
 
 
 def test_a_tie_counts_as_wrong(tmp_path: Path) -> None:
@@ -124,7 +107,7 @@ def test_a_probe_run_is_read_like_any_run(tmp_path: Path) -> None:
     assert (common.facts["rank_raw"] == 1).mean() == 1.0
     assert set(common.facts["source"]) == {"encyclopedic", "inflectional"}
     (listed,) = list_probe_runs([tmp_path]).runs
-    assert listed == run == read_probe_run(run.info.folder)
+    assert listed == run and listed.details == run.details
 
 
 def test_a_finished_run_is_given_back_without_asking(tmp_path: Path) -> None:
@@ -176,6 +159,37 @@ def test_a_stopped_probe_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert not list((tmp_path / "cut").glob("*.part"))
 
 
+KILLED = """
+import sys
+sys.path[:0] = [{root!r}, {tests!r}]
+import time
+from pathlib import Path
+import analogy_fakes as fakes
+from lama_core.runs.execute import execute_all
+model, judge = fakes.knowing()
+told = model.token_log_probs
+model.token_log_probs = lambda texts: (time.sleep(0.02), told(texts))[1]
+options = fakes.ProbeOptions(n_seeds=1, hidden=3)
+specs = fakes.made_up_specs(judge, fakes.Work(fakes.many_relations(), options=options))
+print(specs[0].run_id, flush=True)
+execute_all(specs, folder=Path({out!r}))
+"""
+
+
+def test_probes_killed_ten_times_equal_the_unbroken_runs(tmp_path: Path) -> None:
+    work = Work(many_relations(), options=ProbeOptions(n_seeds=1, hidden=3))
+    whole = run_probes(knowing()[1], work, folder=tmp_path / "whole")
+    first = made_up_specs(knowing()[1], work)[0].run_id
+    out = tmp_path / "killed"
+    code = KILLED.format(root=str(ROOT), tests=str(ROOT / "tests"), out=str(out))
+    left = kill_often(code, out / f"{first}.part" / "parts", first=first)
+    assert left == sorted(left)
+    for ours, theirs in zip(run_probes(knowing()[1], work, folder=out), whole, strict=True):
+        for name in ("facts.parquet", "details.json"):
+            here, there = (run.info.folder / name for run in (ours, theirs))
+            assert here.read_bytes() == there.read_bytes()
+
+
 @pytest.mark.parametrize("probe", PROBES)
 def test_the_supervised_probe_learns_what_the_features_tell(tmp_path: Path, probe: Any) -> None:
     options = ProbeOptions(n_seeds=3, hidden=20)
@@ -217,10 +231,16 @@ def test_relations_with_too_few_pairs_are_left_out_with_the_reason(tmp_path: Pat
         run_probes(knowing()[1], Work(five, settings=("supervised",)), folder=tmp_path)
 
 
+def vector_judge(path: Path, words: tuple[str, ...]) -> VectorJudge:
+    judge = open_judge("vectors", str(path), words, ProbeOptions(), lambda _: None)
+    assert isinstance(judge, VectorJudge)
+    return judge
+
+
 def test_vectors_are_compared_by_the_cosine_of_differences(tmp_path: Path) -> None:
     words = tuple(word for pair in CAPITALS for word in pair)
     path = write_vectors(tmp_path / "v.txt", words)
-    judge = open_vectors(str(path), words)
+    judge = vector_judge(path, words)
     runs = run_probes(judge, Work(dataset(relation()), settings=UNSUPERVISED), folder=tmp_path)
     for run in runs:
         (one,) = run.details.relations
@@ -234,7 +254,7 @@ def test_words_without_a_vector_are_named_and_left_out_of_that_run_only(tmp_path
     words = tuple(word for pair in CAPITALS for word in pair if word != "Cairo")
     path = write_vectors(tmp_path / "v.txt", words)
     work = Work(dataset(relation()), probes=("reverse",), settings=UNSUPERVISED)
-    (run,) = run_probes(open_vectors(str(path), work.words()), work, folder=tmp_path)
+    (run,) = run_probes(vector_judge(path, words_of(work.dataset.relations)), work, folder=tmp_path)
     assert run.details.missing == ("Cairo",)
     (one,) = run.details.relations
     assert one.n_excluded == 2 * 7  # Cairo's pair as the query and as the positive
@@ -244,13 +264,10 @@ def test_words_without_a_vector_are_named_and_left_out_of_that_run_only(tmp_path
     assert all("Cairo" in row["subject"] + row["object"] for row in excluded)
 
 
-def test_accuracies_by_kind_are_unweighted_means_and_random_is_the_mean_of_both() -> None:
-    _, judge = knowing()
-    runs = []
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        runs = list(run_probes(judge, Work(dataset(), settings=UNSUPERVISED), folder=Path(folder)))
+def test_accuracies_by_kind_are_unweighted_means_and_random_is_the_mean_of_both(
+    tmp_path: Path,
+) -> None:
+    runs = run_probes(knowing()[1], Work(dataset(), settings=UNSUPERVISED), folder=tmp_path)
     lines = {(line.probe, line.name): line for line in accuracies(runs, by="kind")}
     assert lines["random", "all"].accuracy == 1.0
     assert lines["random", "all"].n == 2 * (8 * 7 + 6 * 5)
@@ -260,20 +277,11 @@ def test_accuracies_by_kind_are_unweighted_means_and_random_is_the_mean_of_both(
     assert marked == {"capital": "", "plural": "†"}
 
 
-def test_the_papers_tables_stand_beside_ours() -> None:
-    kinds = {(x.model, x.setting, x.probe, x.name): x.accuracy for x in published_by_kind()}
-    assert kinds["RoBERTa-large", "unsupervised", "random", "all"] == pytest.approx(0.8647)
-    assert kinds["fastText", "supervised", "type", "lexicographic"] == pytest.approx(0.8144)
-    lines = {(x.name, x.probe): x for x in published_by_relation()}
-    assert lines["male : female", "reverse"].accuracy == pytest.approx(0.959)
-    assert {x.mark for x in lines.values()} == {"", "*", "†"}
-
-
 def test_a_damaged_run_is_named_and_the_others_listed(tmp_path: Path) -> None:
     runs = run_probes(
         knowing()[1], Work(dataset(), probes=PROBES[:2], settings=UNSUPERVISED), folder=tmp_path
     )
-    (runs[0].info.folder / "probe.json").write_text("{", encoding="utf-8")
+    (runs[0].info.folder / "details.json").write_text("{", encoding="utf-8")
     listing = list_probe_runs([tmp_path])
     assert [run.info.id for run in listing.runs] == [runs[1].info.id]
     assert "damaged" in listing.problems[0]
@@ -283,7 +291,7 @@ def test_probe_files_are_plain_json(tmp_path: Path) -> None:
     (run,) = run_probes(
         knowing()[1], Work(dataset(), probes=("type",), settings=UNSUPERVISED), folder=tmp_path
     )
-    raw = json.loads((run.info.folder / "probe.json").read_text(encoding="utf-8"))
+    raw = json.loads((run.info.folder / "details.json").read_text(encoding="utf-8"))
     assert raw["setting"] == "unsupervised"
     assert raw["options"]["template"] == "what-to"
 
@@ -358,12 +366,14 @@ def test_a_pair_judge_counts_no_pair_twice() -> None:
         def __init__(self) -> None:
             self.asked: list[Pair] = []
 
+        def missing(self, words: object) -> tuple[str, ...]:
+            return ()
+
         def pair_vectors(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
             self.asked += pairs
             return np.array([[len(a), len(b)] for a, b in pairs], np.float32)
 
-    embedder = Counting()
-    judge = VectorJudge(embedder, "relbert")
     for probe in PROBES:
-        judge.prefer(make_probe(relation(), probe))
-    assert len(embedder.asked) == len(set(embedder.asked))
+        embedder = Counting()
+        VectorJudge(embedder, "relbert").prefer(make_probe(relation(), probe))
+        assert len(embedder.asked) == len(set(embedder.asked))

@@ -12,9 +12,9 @@ from tiny_models import FAMILIES
 
 from lama_core.errors import UserError
 from lama_core.models.base import TokenScores
+from lama_core.probes.analogy.probing import AnalogyRequest
 from lama_core.probes.analogy.score import (
     log_perplexity,
-    parse_normalise,
     parse_pair,
     rank_pairs,
     score_pairs,
@@ -126,6 +126,6 @@ def test_a_pair_without_two_words_is_refused(text: str) -> None:
 
 def test_pairs_and_normalisations_are_read() -> None:
     assert parse_pair(" New  York : United States ") == ("New York", "United States")
-    assert parse_normalise("mean") == "mean"
+    assert AnalogyRequest(dataset="", normalise="mean").options.normalise == "mean"
     with pytest.raises(UserError, match="did you mean 'mean'"):
-        parse_normalise("meen")
+        _ = AnalogyRequest(dataset="", normalise="meen").options

@@ -101,7 +101,7 @@ def test_bad_words_are_refused_in_one_sentence(words: tuple[str, ...], message: 
     [
         ("[A] is to [B]", r"has no \[C\]"),
         ("[A] [A] [B] [C] [D]", r"more than one \[A\]"),
-        ("to-whit", "Unknown template 'to-whit'; did you mean 'to-what'"),
+        ("to-whit", "Unknown template 'to-whit' .did you mean 'to-what'"),
         ("[A] [B] [C] [D]" + "x" * 600, "at most 500"),
     ],
 )

@@ -12,7 +12,7 @@ from lama_core.probes.prompts.asking import AskedFacts, make_asked
 from lama_core.probes.prompts.ensemble import combine_log_linear
 from lama_core.probes.prompts.selection import Ensemble, accuracies, answer, top_k_curves
 from lama_core.probes.prompts.shortlist import judge, make_shortlist
-from lama_core.probes.prompts.store import DistributionStore, ScoringStopped, what_is_seen
+from lama_core.probes.prompts.store import DistributionStore, what_is_seen
 from lama_core.types import Fact, Prompt, Query, Relation
 
 PROMPTS = (Prompt("[X] in [Y] ."), Prompt("[X] of [Y] ."), Prompt("[Y] has [X] ."))
@@ -86,8 +86,12 @@ def test_a_stopped_scoring_goes_on_with_the_block_it_was_in(tmp_path: Path) -> N
     model = CountingFiller(CITIES)
     store = _store(tmp_path, model)
     model.n_asked = 0
-    with pytest.raises(ScoringStopped):
-        store.score(stopped=lambda: True)
+
+    def stop(n_queries: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store.score(tick=stop)
     assert model.n_asked == 32
     store.score()
     assert model.n_asked == 3 * N_FACTS

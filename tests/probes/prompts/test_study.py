@@ -1,20 +1,25 @@
 """A study from files to table, saved runs and back."""
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from killing import kill_often
 from probe_fakes import hash_model, write_dataset
 
 from lama_core.errors import UserError
-from lama_core.metrics.precision import precision_at
 from lama_core.papers.jiang2020 import make_table, reproduce_jiang2020
-from lama_core.probes.prompts.running import StudyRequest, execute_study, plan_study, save_runs
-from lama_core.probes.prompts.store import ScoringStopped
-from lama_core.probes.prompts.study import RelationStudy
-from lama_core.probes.prompts.study_files import list_studies, load_relation, read_study_info
-from lama_core.runs.records import load_run
+from lama_core.probes.prompts import runs
+from lama_core.probes.prompts.probing import StudyRequest, plan_study
+from lama_core.probes.prompts.runs import Study, list_studies, save_ensembles
+from lama_core.probes.prompts.study import RelationStudy, study_relation
+from lama_core.progress import Progress
+from lama_core.runs.execute import RunStopped, execute
+from lama_core.runs.find import load_run
 
 
 @pytest.fixture(autouse=True)
@@ -57,40 +62,88 @@ def _request(data: Path, **options: object) -> StudyRequest:
     return StudyRequest(**(settings | options))  # type: ignore[arg-type]
 
 
+def _whole(data: Path, out: Path, **options: object) -> Study:
+    planned = plan_study(_request(data, **options), load=hash_model)
+    return Study(execute(planned.spec, folder=out, load=hash_model))
+
+
 def _study(data: Path, out: Path, **options: object) -> RelationStudy:
-    planned = plan_study(_request(data, **options), load=hash_model, out=out)
-    return execute_study(planned)[0]
+    whole = _whole(data, out, **options)
+    return whole.relation(whole.relations[0])
 
 
-def test_a_study_is_the_same_when_it_is_loaded_again(data: Path, tmp_path: Path) -> None:
-    study = _study(data, tmp_path / "out")
-    info = list_studies([tmp_path / "out"])[0]
-    assert info.relations() == ("P19",)
-    loaded = load_relation(info, "P19")
-    assert loaded.rows.tobytes() == study.rows.tobytes()
-    assert loaded.ensemble_rows.tobytes() == study.ensemble_rows.tobytes()
+def test_what_is_read_back_is_what_was_computed(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[RelationStudy] = []
+
+    def noting(*arguments: Any, **options: Any) -> RelationStudy:
+        made.append(study_relation(*arguments, **options))
+        return made[-1]
+
+    monkeypatch.setattr(runs, "study_relation", noting)
+    loaded = _study(data, tmp_path / "out")
+    (study,) = made
+    assert [one.relations for one in list_studies([tmp_path / "out"])] == [("P19",)]
+    for ours, theirs in ((loaded.rows, study.rows), (loaded.ensemble_rows, study.ensemble_rows)):
+        for name in ("rank_raw", "rank_filtered", "log_prob", "top_log_probs"):
+            assert ours[name].tobytes() == theirs[name].tobytes()
+        for name in ("top", "first_filtered"):
+            here = [loaded.words[column] for column in ours[name].ravel()]
+            assert here == [study.words[column] for column in theirs[name].ravel()]
     assert loaded.scores() == study.scores()
     assert loaded.pool.entries == study.pool.entries
     assert [fact.subject for fact in loaded.test] == [fact.subject for fact in study.test]
-    np.testing.assert_allclose(loaded.shortlist.log_probs, study.shortlist.log_probs, atol=4e-3)
+    assert loaded.train_ranks.tolist() == study.train_ranks.tolist()
+    assert loaded.excluded == study.excluded and loaded.curves == study.curves
+    ours, theirs = loaded.shortlist, study.shortlist
+    np.testing.assert_allclose(ours.log_probs, theirs.log_probs, atol=4e-3)
+    np.testing.assert_allclose(ours.ceilings, theirs.ceilings, atol=4e-3)
+    assert ours.gold.tolist() == theirs.gold.tolist()
+    for one, other in zip(loaded.ensembles, study.ensembles, strict=True):
+        assert one.weights.tobytes() == other.weights.tobytes()
+        assert replace(one, weights=other.weights) == other
 
 
 def test_a_study_of_the_same_request_is_not_made_twice(data: Path, tmp_path: Path) -> None:
     _study(data, tmp_path / "out")
-    planned = plan_study(_request(data), load=hash_model, out=tmp_path / "out")
+    planned = plan_study(_request(data), load=hash_model)
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> Any:
         raise AssertionError("scored again")
 
-    execute_study(planned, on_stage=refuse)
+    execute(planned.spec, folder=tmp_path / "out", load=refuse)
 
 
-def test_other_limits_are_another_study(data: Path, tmp_path: Path) -> None:
+def test_other_limits_are_another_study(data: Path) -> None:
     names = {
-        plan_study(_request(data, limit=limit), load=hash_model, out=tmp_path).info.folder.name
+        plan_study(_request(data, limit=limit), load=hash_model).spec.run_id
         for limit in (None, 10, 20)
     }
     assert len(names) == 3
+
+
+def test_the_identity_follows_the_training_pairs_and_not_their_folder(
+    data: Path, tmp_path: Path
+) -> None:
+    def identity(training: Path) -> str:
+        return plan_study(_request(data, training=training), load=hash_model).spec.digest
+
+    first = identity(data / "lpaqa" / "TREx_train")
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(data / "lpaqa" / "TREx_train", elsewhere)
+    assert identity(elsewhere) == first
+    path = elsewhere / "P19.jsonl"
+    path.write_text(path.read_text().replace("Trainee 3", "Trainee Three"), encoding="utf-8")
+    assert identity(elsewhere) != first
+
+
+def test_pairs_that_change_after_planning_are_noticed(data: Path, tmp_path: Path) -> None:
+    planned = plan_study(_request(data), load=hash_model)
+    path = data / "lpaqa" / "TREx_train" / "P19.jsonl"
+    path.write_text(path.read_text().replace("Trainee 3", "Trainee Three"), encoding="utf-8")
+    with pytest.raises(UserError, match=r"training pairs of .* have changed"):
+        execute(planned.spec, folder=tmp_path / "out", load=hash_model)
 
 
 def test_the_oracle_is_never_below_any_ensemble_of_one_and_top1_is_one_prompt(
@@ -131,17 +184,20 @@ def test_facts_that_only_one_prompt_gets_right_are_counted_for_that_prompt(
 def test_a_saved_ensemble_is_a_run_with_the_studys_numbers(
     data: Path, tmp_path: Path, home: Path
 ) -> None:
-    planned = plan_study(_request(data), load=hash_model, out=tmp_path / "out")
-    studies = execute_study(planned)
-    names = save_runs(planned, studies, ("optimised",))
+    study = _whole(data, tmp_path / "out")
+    names = [run.info.id for run in save_ensembles(study, ("optimised",))]
     run = load_run(next(name for name in names if "mine_optimised" in name))
-    found = studies[0].ensemble("mine", "optimised")
+    relation = study.relation("P19")
+    found = relation.ensemble("mine", "optimised")
     assert found is not None
     counted = run.facts[run.facts["excluded"].isna()]
-    assert precision_at(counted["rank_raw"].to_numpy()) == precision_at(found[1])
-    assert run.info.n == len(studies[0].test)
-    assert run.info.prompts == "mine optimised"
+    assert counted["rank_raw"].astype(int).tolist() == found[1].tolist()
+    assert counted["subject"].tolist() == [fact.subject for fact in relation.test]
+    assert (run.info.n, run.info.kind) == (len(relation.test), "ensemble")
+    assert run.info.prompts == "mine optimised" and set(run.facts["prompt"]) == {0}
     assert "[MASK]" in counted["query"].iloc[0]
+    assert run.info.relations[0].templates[0] == relation.pool.templates[found[0].weights.argmax()]
+    assert [run.info.id for run in save_ensembles(study, ("optimised",))] == names
 
 
 def test_the_table_averages_relations_and_stands_beside_the_papers(
@@ -159,10 +215,70 @@ def test_the_table_averages_relations_and_stands_beside_the_papers(
 
 
 def test_a_stopped_study_keeps_what_was_scored(data: Path, tmp_path: Path) -> None:
-    planned = plan_study(_request(data), load=hash_model, out=tmp_path / "out")
-    with pytest.raises(ScoringStopped):
-        execute_study(planned, stopped=lambda: True)
-    assert execute_study(planned)[0].scores() == _study(data, tmp_path / "other").scores()
+    planned = plan_study(_request(data), load=hash_model)
+    whole = _study(data, tmp_path / "other")
+    seen: list[Progress] = []
+    with pytest.raises(RunStopped):
+        execute(planned.spec, folder=tmp_path / "out", load=hash_model, on_progress=seen.append,
+                stopped=lambda: seen[-1].done > 100)  # fmt: skip
+    made = Study(execute(planned.spec, folder=tmp_path / "out", load=hash_model))
+    assert made.relation("P19").scores() == whole.scores()
+    assert (seen[-1].unit, seen[-1].total) == ("queries", 9 * (50 + 60))
+
+
+KILLED = """
+import sys
+sys.path[:0] = [{root!r}, {tests!r}]
+from pathlib import Path
+from probe_fakes import hash_model
+from lama_core.probes.prompts.probing import StudyRequest, plan_study
+from lama_core.runs.execute import execute
+prompts, recipes = Path({prompts!r}), ("released", "exact")
+request = StudyRequest(dataset={data!r}, model="slow", prompts=prompts, recipes=recipes)
+spec = plan_study(request, load=hash_model).spec
+print(spec.run_id, flush=True)
+execute(spec, folder=Path({out!r}), load=hash_model)
+"""
+
+
+def test_a_study_killed_ten_times_equals_the_unbroken_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, prompts = many_relations(tmp_path / "data", 13)
+    request = StudyRequest(
+        dataset=str(data), model="slow", prompts=prompts, recipes=("released", "exact")
+    )
+    spec = plan_study(request, load=hash_model).spec
+    whole = execute(spec, folder=tmp_path / "whole", load=hash_model)
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "another home"))
+    root, out = Path(__file__).resolve().parents[3], tmp_path / "killed"
+    places = {"root": root, "tests": root / "tests", "data": data, "prompts": prompts, "out": out}
+    code = KILLED.format(**{name: str(place) for name, place in places.items()})
+    left = kill_often(code, out / f"{spec.run_id}.part" / "parts", first=spec.run_id)
+    assert left == sorted(left)
+    again = execute(spec, folder=out, load=hash_model)
+    for name in ("facts.parquet", "details.json"):
+        here, there = (run.info.folder / name for run in (again, whole))
+        assert here.read_bytes() == there.read_bytes()
+
+
+def many_relations(folder: Path, n: int) -> tuple[Path, Path]:
+    """A dataset of n alike relations, and prompts for each."""
+    source = write_dataset(folder / "one", n_facts=40)
+    facts = (source / "TREx" / "P19.jsonl").read_text(encoding="utf-8")
+    described = json.loads((source / "relations.jsonl").read_text().splitlines()[0])
+    data, prompts = folder / "many", folder / "prompts" / "mine"
+    (data / "TREx").mkdir(parents=True)
+    prompts.mkdir(parents=True)
+    rows = []
+    for number in range(n):
+        name = f"P{number + 100}"
+        (data / "TREx" / f"{name}.jsonl").write_text(facts.replace("P19", name), encoding="utf-8")
+        rows.append(json.dumps(described | {"relation": name}))
+        found = [json.dumps({"template": text}) for text in ("[X] , [Y] .", "[Y] 's [X] .")]
+        (prompts / f"{name}.jsonl").write_text("\n".join(found), encoding="utf-8")
+    (data / "relations.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    return data, folder / "prompts"
 
 
 def test_without_training_pairs_half_of_the_facts_train(data: Path, tmp_path: Path) -> None:
@@ -198,7 +314,7 @@ def test_own_prompts_are_studied_beside_the_others(data: Path, tmp_path: Path) -
 
 
 def test_jiang2020_is_reproduced_from_one_folder(data: Path, tmp_path: Path) -> None:
-    found = reproduce_jiang2020("hash", data=data, load=hash_model, out=tmp_path / "out")
+    found = reproduce_jiang2020("hash", data=data, load=hash_model, folder=tmp_path / "out")
     assert {row.method for row in found.rows if row.combination == "mine"} == {
         "top1",
         "top3",
@@ -207,7 +323,7 @@ def test_jiang2020_is_reproduced_from_one_folder(data: Path, tmp_path: Path) -> 
         "optimised (paper)",
         "oracle",
     }
-    assert read_study_info(found.folder).model == "hash"
+    assert found.study.info.model == "hash"
     assert found.runs
 
 
@@ -221,7 +337,7 @@ def test_a_damaged_study_is_named_and_the_others_are_listed(data: Path, tmp_path
     _study(data, tmp_path / "out")
     broken = tmp_path / "out" / "broken"
     broken.mkdir()
-    (broken / "study.json").write_text("{", encoding="utf-8")
+    (broken / "run.json").write_text("{", encoding="utf-8")
     problems: list[str] = []
     found = list_studies([tmp_path / "out"], on_problem=problems.append)
     assert len(found) == 1
@@ -231,10 +347,9 @@ def test_a_damaged_study_is_named_and_the_others_are_listed(data: Path, tmp_path
         list_studies([tmp_path / "out"])
 
 
-def test_a_relation_whose_arrays_are_cut_off_is_refused(data: Path, tmp_path: Path) -> None:
-    _study(data, tmp_path / "out")
-    info = list_studies([tmp_path / "out"])[0]
-    path = info.folder / "P19.npz"
+def test_a_study_whose_rows_are_cut_off_is_refused(data: Path, tmp_path: Path) -> None:
+    whole = _whole(data, tmp_path / "out")
+    path = whole.info.folder / "facts.parquet"
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(UserError, match="make the study again"):
-        load_relation(info, "P19")
+        whole.relation("P19")

@@ -1,0 +1,49 @@
+"""How commands load models and make runs: with a bar, notes, and the names that came out."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import typer
+
+from lama_core.cli import show
+
+if TYPE_CHECKING:
+    from lama_core.asking.executors import Executor
+    from lama_core.runs.info import Run
+    from lama_core.runs.spec import RunSpec
+
+Opened = TypeVar("Opened")
+
+
+def open_with(plan: Callable[[Callable[..., Any]], Opened]) -> Opened:
+    """What `plan` gives when it may load models, which are fetched with a bar."""
+    from lama_core.models.loader import load_model
+
+    with show.progress() as on_progress:
+
+        def load(reference: str, *, precision: Any = "fp32") -> Any:
+            return load_model(reference, precision=precision, on_progress=on_progress)
+
+        return plan(load)
+
+
+def make_runs(
+    specs: "Sequence[RunSpec]", out: Path | None, executor: "Executor | None" = None
+) -> "tuple[Run, ...]":
+    """The runs of these specifications, made together where they aren't there."""
+    from lama_core.runs.execute import execute_all
+
+    try:
+        with show.progress() as on_progress:
+            runs = execute_all(
+                specs, folder=out, executor=executor, on_progress=on_progress, on_note=show.say
+            )
+    except KeyboardInterrupt:
+        show.say("Stopped. What was scored is kept; the same command goes on from there.")
+        raise typer.Exit(130) from None
+    for run in runs:
+        info = run.info
+        show.say(f"{info.id}: {info.n:,} rows, {info.n_excluded:,} left out, in {info.folder}")
+        show.announce("run", info.id)
+    return runs

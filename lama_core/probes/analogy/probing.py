@@ -1,0 +1,180 @@
+"""From what a user asks for to the specifications of probe runs: the command, and the page's form.
+
+AnalogyRequest --plan--> AnalogySpec, one a judge, setting and probe
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Literal, get_args
+
+from lama_core.datasets import analogy_names, load_analogies
+from lama_core.errors import UserError, choose
+from lama_core.models.base import KINDS, Kind, Pooling
+from lama_core.probes.analogy.judges import Method, open_judge
+from lama_core.probes.analogy.probes import PROBES, SETTINGS, ProbeOptions, Setting, words_of
+from lama_core.probes.analogy.runs import AnalogySpec, ProbeRun
+from lama_core.probes.analogy.score import NORMALISATIONS, Normalise
+from lama_core.probes.analogy.supervised import HIDDEN, N_SEEDS
+from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, template_name
+from lama_core.probes.probing import absolute, check_limit
+from lama_core.requests import option
+from lama_core.runs.spec import Load, load_by_name
+
+Settings = Literal["unsupervised", "supervised", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class AnalogyRequest:
+    """What a user asks for: the choices of `analogy probe` and of the page.
+
+    dataset: a name or a folder. models, vectors, relbert: who is asked. relations: () is all.
+    probes: () is all four. The rest: see `probes.ProbeOptions`.
+    """
+
+    command: ClassVar[tuple[str, ...]] = ("analogy", "probe")
+
+    dataset: str
+    models: tuple[str, ...] = option("--model", default=())
+    vectors: tuple[str, ...] = ()
+    relbert: tuple[str, ...] = ()
+    relations: tuple[str, ...] = option("--relation", default=())
+    probes: tuple[str, ...] = option("--probe", default=())
+    setting: str = "unsupervised"
+    template: str = DEFAULT_TEMPLATE
+    normalise: str = "sum"
+    seed: int = 0
+    limit: int | None = None
+    strict: bool = False
+    layer: int = -1
+    pooling: str = "mean"
+    hidden: int = HIDDEN
+    n_seeds: int = option("--seeds", default=N_SEEDS)
+    precision: str = "fp32"
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """One setting, or both. Raises UserError for an unknown one."""
+        known: tuple[Settings, ...] = get_args(Settings)
+        chosen = choose(self.setting, known, "setting")
+        return SETTINGS if chosen == "both" else (chosen,)
+
+    @property
+    def options(self) -> ProbeOptions:
+        """How probes are made and decided. Raises UserError for what can't be."""
+        check_limit(self.limit)
+        normalisations: tuple[Normalise, ...] = NORMALISATIONS
+        poolings: tuple[Pooling, ...] = get_args(Pooling)
+        return ProbeOptions(
+            template=template_name(self.template),
+            normalise=choose(self.normalise, normalisations, "normalisation"),
+            seed=self.seed,
+            limit=self.limit,
+            strict=self.strict,
+            layer=self.layer,
+            pooling=choose(self.pooling, poolings, "pooling"),
+            hidden=self.hidden,
+            n_seeds=self.n_seeds,
+        )
+
+    @property
+    def judges(self) -> tuple[tuple[Method, str], ...]:
+        """Who is asked: (method, name), each once."""
+        named: list[tuple[Method, str]] = [("model", name) for name in self.models]
+        named += [("vectors", name) for name in self.vectors]
+        named += [("relbert", name) for name in self.relbert]
+        return tuple(dict.fromkeys(named))
+
+
+def requests_of(runs: Sequence[ProbeRun]) -> tuple[AnalogyRequest, ...]:
+    """The requests that make some runs again, one for all that differ in judge or probe alone."""
+    found: dict[AnalogyRequest, dict[str, dict[str, None]]] = {}
+    for run in runs:
+        info, details = run.info, run.details
+        common = AnalogyRequest(
+            info.dataset,
+            relations=_chosen_relations(run),
+            setting=details.setting,
+            precision=info.precision,
+            **asdict(details.options),
+        )
+        names = found.setdefault(common, {"model": {}, "vectors": {}, "relbert": {}, "probe": {}})
+        names[details.method][info.model] = None
+        names["probe"][details.probe] = None
+    return tuple(
+        replace(
+            common,
+            models=tuple(names["model"]),
+            vectors=tuple(names["vectors"]),
+            relbert=tuple(names["relbert"]),
+            probes=() if set(names["probe"]) == set(PROBES) else tuple(names["probe"]),
+        )
+        for common, names in found.items()
+    )
+
+
+def _chosen_relations(run: ProbeRun) -> tuple[str, ...]:
+    """The relations that were chosen; () for all of the analogies, where these are here."""
+    left_out = [one.relation for one in run.details.left_out]
+    names = [*(one.name for one in run.details.relations), *left_out]
+    if run.info.dataset not in analogy_names():
+        return tuple(names)
+    known = [relation.name for relation in load_analogies(run.info.dataset).relations]
+    return () if set(names) == set(known) else tuple(names)
+
+
+def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[AnalogySpec, ...]:
+    """The specifications of the request's runs, judge by judge. Opens the judges.
+
+    load: how to get a model.
+    Raises UserError for anything in the request that doesn't exist.
+    """
+    settings, options = request.settings, request.options
+    probes = tuple(choose(name, PROBES, "probe") for name in request.probes or PROBES)
+    if not request.judges:
+        raise UserError("Name at least one model, vectors or RelBERT to ask.")
+    dataset = load_analogies(request.dataset)
+    relations = tuple(dict.fromkeys(request.relations)) or tuple(
+        relation.name for relation in dataset.relations
+    )
+    words = words_of([dataset.relation(name) for name in relations])
+    specs = []
+    for method, reference in request.judges:
+        asked = _Loaded(load, request.precision)
+        judge = open_judge(method, reference, words, options, asked)
+        specs += [
+            AnalogySpec(
+                dataset=absolute(request.dataset),
+                dataset_name=dataset.name,
+                data_digest=dataset.digest,
+                relations=relations,
+                model=reference,
+                model_name=judge.name,
+                model_identity=judge.identity,
+                model_kind=asked.kind or method,
+                precision=request.precision if asked.kind else "fp32",
+                context=KINDS[asked.kind].contexts[0] if asked.kind else "both",
+                ranking="raw",
+                limit=options.limit,
+                setting=setting,
+                probe=probe,
+                method=method,
+                probe_options=options,
+            )
+            for setting in settings
+            for probe in dict.fromkeys(probes)
+        ]
+    return tuple(specs)
+
+
+class _Loaded:
+    """Loads a model for a judge, and keeps of which kind it is."""
+
+    def __init__(self, load: Callable[..., Any], precision: str) -> None:
+        self._load = load
+        self._precision = precision
+        self.kind: Kind | None = None
+
+    def __call__(self, reference: str) -> Any:
+        model = self._load(reference, precision=self._precision)
+        self.kind = model.kind
+        return model

@@ -1,0 +1,319 @@
+"""Runs of analogy probes: one judge, one setting and one probe over all chosen relations.
+
+The rows are those of any run, one a decision: `subject` is the query pair, `object` the pair that
+is judged (unsupervised: the positive), `source` the kind of relation, and `rank_raw` 1 for a right
+decision and 2 for a wrong one, so P@1 is the accuracy. Further columns:
+
+    negative                the wrong pair (unsupervised)
+    score, negative_score   what was compared, higher is better (unsupervised)
+    label, seed             whether the pair is a true analogy, the classifier's seed (supervised)
+
+`details.json` holds the probe's settings and its accuracies by relation (`ProbeDetails`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lama_core.asking.executors import Part, Tick
+from lama_core.datasets import AnalogyDataset, AnalogyRelation, load_analogies
+from lama_core.datasets.base import AnalogyKind
+from lama_core.errors import UserError
+from lama_core.probes.analogy.decisions import Plan, make_plan, split
+from lama_core.probes.analogy.frequency import FrequencyTest, compare_frequency
+from lama_core.probes.analogy.judges import Judge, Method, open_judge
+from lama_core.probes.analogy.probes import (
+    Probe,
+    ProbeImpossible,
+    ProbeOptions,
+    Setting,
+    distinct_pairs,
+    words_of,
+)
+from lama_core.progress import Unit
+from lama_core.runs.find import list_runs
+from lama_core.runs.info import DETAILS_FILE, FACTS_FILE, RelationInfo, Run, RunInfo
+from lama_core.runs.spec import Finished, Load, RunSpec, Sitting
+
+# Raised by one whenever the same specification would give other numbers; never for anything else.
+VERSION = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RelationResult:
+    """One relation's accuracy.
+
+    one_to_many, bidirectional: the paper's marks * (random probe) and † (reverse probe).
+    n: decisions that count, over all seeds. seeds: accuracy by seed; one value unsupervised.
+    """
+
+    name: str
+    kind: AnalogyKind
+    one_to_many: bool
+    bidirectional: bool
+    n_pairs: int
+    n: int
+    n_excluded: int
+    accuracy: float | None
+    seeds: tuple[float, ...]
+    frequency: FrequencyTest
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A relation that could not be probed, and why."""
+
+    relation: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeDetails:
+    """What `details.json` says. missing: words that the vectors don't have."""
+
+    setting: Setting
+    probe: Probe
+    method: Method
+    options: ProbeOptions
+    relations: tuple[RelationResult, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ProbeRun:
+    """A finished probe run: what every run says of itself, and the probe's own."""
+
+    run: Run
+
+    @property
+    def info(self) -> RunInfo:
+        """What every run says of itself."""
+        return self.run.info
+
+    @cached_property
+    def details(self) -> ProbeDetails:
+        """The probe's own. Raises UserError if it is damaged."""
+        return _read_details(self.run)
+
+    def rows(self) -> pa.Table:
+        """One row a decision, all columns."""
+        return pq.read_table(self.info.folder / FACTS_FILE)
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeListing:
+    """Finished probe runs, bundled ones first, then by date; and what could not be read."""
+
+    runs: tuple[ProbeRun, ...]
+    problems: tuple[str, ...] = ()
+
+
+def list_probe_runs(folders: Sequence[Path] | None = None) -> ProbeListing:
+    """All finished probe runs under `folders`; by default the bundled ones and the user's own."""
+    listing = list_runs(folders, kinds=(AnalogySpec.kind,))
+    runs: list[ProbeRun] = []
+    problems = list(listing.problems)
+    for info in listing:
+        run = ProbeRun(Run(info))
+        try:
+            _ = run.details
+        except UserError as error:
+            problems.append(str(error))
+        else:
+            runs.append(run)
+    return ProbeListing(tuple(runs), tuple(problems))
+
+
+def _read_details(run: Run) -> ProbeDetails:
+    raw = dict(run.details)
+    try:
+        relations = tuple(
+            RelationResult(
+                **record
+                | {"frequency": FrequencyTest(**record["frequency"])}
+                | {"seeds": tuple(record["seeds"])}
+            )
+            for record in raw.pop("relations")
+        )
+        options = ProbeOptions(**raw.pop("options"))
+        left_out = tuple(LeftOut(**record) for record in raw.pop("left_out"))
+        missing = tuple(raw.pop("missing"))
+        return ProbeDetails(
+            options=options, relations=relations, left_out=left_out, missing=missing, **raw
+        )
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        path = run.info.folder / DETAILS_FILE
+        raise UserError(f"{path}: the probe run is damaged ({error}): make it again.") from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalogySpec(RunSpec):
+    """A run of one probe. model: of the judge, by its method: a model, or a file of vectors."""
+
+    kind: ClassVar[str] = "analogy"
+    version: ClassVar[int] = VERSION
+
+    setting: Setting
+    probe: Probe
+    method: Method
+    probe_options: ProbeOptions = field(default_factory=ProbeOptions)
+
+    def options(self) -> dict[str, Any]:
+        """The probe and its options, less those that don't touch it."""
+        used = asdict(self.probe_options)
+        supervised = ("layer", "pooling", "hidden", "n_seeds")
+        of_models = ("template", "normalise", "layer", "pooling")
+        unused = {"limit", *(supervised if self.setting == "unsupervised" else ("normalise",))}
+        unused |= set(of_models if self.method != "model" else ())
+        kept = {name: value for name, value in used.items() if name not in unused}
+        return {"what": [self.setting, self.probe, self.method], **kept}
+
+    def prompt_name(self) -> str:
+        """The probe and the setting."""
+        return f"{self.probe}, {self.setting}"
+
+    def candidate_list(self) -> tuple[str, str, bool]:
+        """What is chosen between."""
+        return "two pairs" if self.setting == "unsupervised" else "true or false", "", False
+
+    def title(self) -> str:
+        """The setting and the judge."""
+        return f"{self.setting}: {self.model_name}"
+
+    def scorer_key(self) -> tuple[Any, ...]:
+        """Probes with the same judge share it, and what it remembers."""
+        options = self.probe_options
+        how = (options.template, options.normalise, options.layer, options.pooling)
+        return (self.method, self.model, self.precision, self.data_digest, self.relations, *how)
+
+    def open(self, load: Load) -> Judge:
+        """The judge. Raises UserError if it is no longer the specification's."""
+        words = words_of(map(self.load_data().relation, self.relations))
+        judge = open_judge(
+            self.method,
+            self.model,
+            words,
+            self.probe_options,
+            lambda name: load(name, precision=self.precision),
+        )
+        if judge.identity != self.model_identity:
+            raise UserError(
+                f"{self.model_name} is no longer what it was when this run was planned: plan it "
+                "again. What was decided before is kept."
+            )
+        return judge
+
+    def load_data(self) -> AnalogyDataset:
+        """The analogies. Raises UserError if they are no longer the specification's."""
+        dataset = load_analogies(self.dataset)
+        if dataset.digest != self.data_digest:
+            raise UserError(
+                f"The analogies {self.dataset_name!r} have changed since this run was planned: "
+                "plan it again, which begins a new run. What was decided before is kept."
+            )
+        return dataset
+
+    def prepare(self, scorer: Judge, on_note: Callable[[str], None]) -> Sitting:
+        """The decisions, a part a relation. Raises UserError if no relation can be probed."""
+        dataset = self.load_data()
+        plans: list[Plan] = []
+        left_out: list[LeftOut] = []
+        for name in self.relations:
+            try:
+                plan = make_plan(
+                    dataset.relation(name),
+                    self.setting,
+                    self.probe,
+                    self.probe_options,
+                    reads_sentences=self.method == "model",
+                )
+            except ProbeImpossible as error:
+                left_out.append(LeftOut(name, str(error)))
+            else:
+                plans.append(plan)
+        if not plans:
+            reasons = " ".join(one.reason for one in left_out[:3])
+            raise UserError(f"No relation can be probed. {reasons}")
+        work = AnalogyWork(tuple(plans))
+
+        def finish(tables: Sequence[pa.Table]) -> Finished:
+            words = words_of(map(dataset.relation, self.relations))
+            return self.finish(plans, tables, tuple(left_out), scorer.missing(words))
+
+        return Sitting(work, finish)
+
+    def finish(
+        self,
+        plans: Sequence[Plan],
+        tables: Sequence[pa.Table],
+        left_out: tuple[LeftOut, ...],
+        missing: tuple[str, ...],
+    ) -> Finished:
+        """The run from its relations' rows."""
+        results = tuple(
+            make_result(plan.relation, table) for plan, table in zip(plans, tables, strict=True)
+        )
+        details = ProbeDetails(
+            self.setting, self.probe, self.method, self.probe_options, results, left_out, missing
+        )
+        template = self.probe_options.template if self.method == "model" else ""
+        relations = tuple(
+            RelationInfo(one.name, one.kind, "", None, (template,), one.n, one.n_excluded)
+            for one in results
+        )
+        rows = pa.concat_tables(tables).unify_dictionaries()
+        return Finished(rows, relations, 2, asdict(details))
+
+
+@dataclass(frozen=True)
+class AnalogyWork:
+    """The decisions of a run, a part a relation."""
+
+    plans: tuple[Plan, ...]
+    unit: Unit = field(default="decisions", init=False)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The relations, in order."""
+        return tuple(
+            Part(f"{number:03}", plan.n_decisions) for number, plan in enumerate(self.plans)
+        )
+
+    def score(self, judge: Judge, number: int, tick: Tick) -> pa.Table:
+        """The decisions of one relation."""
+        return self.plans[number].decide(judge, tick)
+
+
+def make_result(relation: AnalogyRelation, table: pa.Table) -> RelationResult:
+    """A relation's accuracy from its rows."""
+    ranks = table["rank_raw"].to_numpy(zero_copy_only=False).astype(float)
+    counted = ~np.isnan(ranks)
+    right = ranks == 1
+    seeds = table["seed"].to_numpy(zero_copy_only=False).astype(float)
+    groups = [counted & (seeds == seed) for seed in np.unique(seeds[~np.isnan(seeds)])] or [counted]
+    accuracies = tuple(float(right[group].mean()) for group in groups if group.any())
+    # The frequency test looks at each pair once: at the first seed's decisions.
+    once = groups[0]
+    pairs = [split(text) for text in table["object"].to_pylist()]
+    return RelationResult(
+        name=relation.name,
+        kind=relation.kind,
+        one_to_many=relation.one_to_many,
+        bidirectional=relation.bidirectional,
+        n_pairs=len(distinct_pairs(relation)),
+        n=int(counted.sum()),
+        n_excluded=int((~counted).sum()),
+        accuracy=float(np.mean(accuracies)) if accuracies else None,
+        seeds=accuracies,
+        frequency=compare_frequency(
+            [pair for pair, chosen in zip(pairs, once.tolist(), strict=True) if chosen],
+            right[once],
+        ),
+    )

@@ -1,1 +1,0 @@
-"""Whether a model hears a "not" (Kassner and Schütze 2020)."""

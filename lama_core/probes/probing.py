@@ -1,0 +1,118 @@
+"""From what a user asks for to the specifications of runs: the `probe` command, and its form.
+
+ProbeRequest --plan--> RunSpec, one a model
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from lama_core.asking.prompts import PromptKind, make_prompt_set
+from lama_core.asking.ranking import RANKINGS, Ranking
+from lama_core.candidates.lists import named_candidates
+from lama_core.datasets import load_dataset
+from lama_core.datasets.library.installed import analogy_names, dataset_names
+from lama_core.errors import UserError, choose
+from lama_core.models.base import KINDS, Context, Kind
+from lama_core.probes.cloze.runs import ClozeSpec
+from lama_core.probes.contrast.runs import ContrastSpec
+from lama_core.requests import option
+from lama_core.runs.spec import Load, load_by_name
+
+# What asks prompts of this kind; all others are plain cloze runs.
+SPECS: dict[PromptKind, type[ClozeSpec]] = {
+    "negated": ContrastSpec,
+    "misprimed": ContrastSpec,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRequest:
+    """What a user asks for: the choices of the `probe` command and of the page.
+
+    dataset: a name or a folder. relations: () is all that have facts. prompts: see
+    `asking.prompts`. candidates: see `candidates.lists`. context: None is the paper's choice, the
+    first that a model has: `left` for causal ones and `both` for masked ones. limit: the first so
+    many facts of each relation.
+    """
+
+    command: ClassVar[tuple[str, ...]] = ("probe",)
+
+    dataset: str
+    models: tuple[str, ...] = option("--model")
+    relations: tuple[str, ...] = option("--relation", default=())
+    prompts: str = "manual"
+    candidates: str = "common"
+    ranking: Ranking = "filtered"
+    context: Context | None = None
+    precision: str = "fp32"
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The runs that a request asks for, and what its user should know before they start."""
+
+    specs: tuple[ClozeSpec, ...]
+    notes: tuple[str, ...] = ()
+
+
+def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
+    """One specification for each model. Loads the models: their vocabularies decide the candidates.
+
+    load: how to get a model.
+    Raises UserError for anything in the request that doesn't exist.
+    """
+    if not request.models:
+        raise UserError("Name at least one model: `models list` shows what there is.")
+    check_limit(request.limit)
+    choose(request.ranking, RANKINGS, "ranking")
+    dataset = load_dataset(request.dataset)
+    with_facts = [relation for relation in dataset.relations if dataset.facts_of(relation.name)]
+    chosen = [dataset.relation(name) for name in dict.fromkeys(request.relations)] or with_facts
+    empty = [relation.name for relation in chosen if relation not in with_facts]
+    if empty:
+        raise UserError(f"{dataset.name} has no facts of {', '.join(empty)}: leave it out.")
+    prompts = make_prompt_set(request.prompts, chosen)
+    models = [load(name, precision=request.precision) for name in dict.fromkeys(request.models)]
+    vocabularies = [model.vocabulary for model in models]
+    candidates = named_candidates(request.candidates, vocabularies, of_relations=True)
+    specs = [
+        SPECS.get(prompts.kind, ClozeSpec)(
+            dataset=absolute(request.dataset),
+            dataset_name=dataset.name,
+            data_digest=dataset.digest,
+            relations=tuple(relation.name for relation in chosen),
+            prompts=prompts,
+            model=reference,
+            model_name=model.name,
+            model_identity=model.identity,
+            model_kind=model.kind,
+            candidates=candidates,
+            context=choose_context(request.context, model.kind),
+            ranking=request.ranking,
+            precision=request.precision,
+            limit=request.limit,
+        )
+        for reference, model in zip(dict.fromkeys(request.models), models, strict=True)
+    ]
+    return Planned(tuple(specs), tuple(dataset.report.notes))
+
+
+def check_limit(limit: int | None) -> None:
+    """Raise UserError for a limit that leaves nothing."""
+    if limit is not None and limit < 1:
+        raise UserError(f"The limit is {limit}: give at least 1, or none at all.")
+
+
+def choose_context(wanted: Context | None, kind: Kind) -> Context:
+    """The wanted context where the kind of model has it, else the papers' choice."""
+    contexts = KINDS[kind].contexts
+    return wanted if wanted is not None and wanted in contexts else contexts[0]
+
+
+def absolute(reference: str) -> str:
+    """A dataset's name as it is, a path in full."""
+    if reference in (*dataset_names(), *analogy_names()):
+        return reference
+    return str(Path(reference).expanduser().resolve())

@@ -1,0 +1,456 @@
+"""Studies of prompts as runs, and ensembles of a study as runs of facts.
+
+A study's rows are in `tables`; `details.json` holds, for each relation, what is not of a fact, and
+for the whole the candidates and how prompts were chosen. A part is one relation; within it the
+scored distributions are kept in the cache (see `store`), so that stopping loses at most one block.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lama_core.asking.executors import Part, Tick
+from lama_core.asking.preparation import NothingCounts
+from lama_core.asking.questions import Knowledge, gather_knowledge
+from lama_core.candidates.columns import Candidates
+from lama_core.datasets import Dataset, load_dataset
+from lama_core.datasets.lpaqa import read_pairs
+from lama_core.datasets.prompt_sets import PromptPool
+from lama_core.errors import UserError
+from lama_core.models.base import BlankFiller
+from lama_core.paths import cache_dir
+from lama_core.probes.prompts.asking import AskedFacts, make_asked
+from lama_core.probes.prompts.ensemble import RECIPES
+from lama_core.probes.prompts.study import RelationStudy, StudyOptions, study_relation
+from lama_core.probes.prompts.tables import ROWS, read_study, write_details, write_study
+from lama_core.probes.prompts.training_pairs import Split, draw, halve, make_split, pairs_digest
+from lama_core.progress import Unit
+from lama_core.runs.execute import save
+from lama_core.runs.find import list_runs, load_run
+from lama_core.runs.info import DETAILS_FILE, FACTS_FILE, RelationInfo, Run, RunInfo
+from lama_core.runs.spec import Finished, RunSpec, Sitting
+from lama_core.runs.table import SCHEMA
+
+# Raised by one whenever the same specification would give other numbers; never for anything else.
+VERSION = 3
+ENSEMBLE_VERSION = 1
+METHODS = ("top1", "optimised")
+# What `details.json` has.
+DETAILS = {
+    "prompts", "own", "training", "combinations", "recipes", "train_limit", "seed", "drop_overlap",
+    "candidates", "relations", "left_out",
+}  # fmt: skip
+_DETAILS = b"lama_details"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudySpec(RunSpec):
+    """A study of the prompts of some relations.
+
+    pools: of each relation, from `prompts` and `own`. training: a folder of pairs, None for half of
+    the facts; these paths are as the user gave them, and not part of the identity.
+    training_digest: of the pairs themselves. drop_overlap: leave out training pairs
+    that are test facts, instead of refusing. keep: leave the distributions on disk.
+    """
+
+    kind: ClassVar[str] = "study"
+    version: ClassVar[int] = VERSION
+
+    pools: tuple[PromptPool, ...]
+    prompts: Path | None = None
+    own: tuple[str, ...] = ()
+    training: Path | None = None
+    training_digest: str
+    candidates: Candidates
+    study_options: StudyOptions
+    drop_overlap: bool = False
+    keep: bool = False
+
+    def options(self) -> dict[str, Any]:
+        """Prompts, training pairs, candidates, recipes and how prompts are combined."""
+        used = asdict(self.study_options)
+        return used | {
+            "pools": [
+                [[entry.prompt.template, sorted(entry.origins)] for entry in pool.entries]
+                for pool in self.pools
+            ],
+            "training": self.training_digest,
+            "candidates": self.candidates.digest,
+            "recipes": [asdict(RECIPES[name]) for name in self.study_options.recipes],
+            "drop overlap": self.drop_overlap,
+        }
+
+    def prompt_name(self) -> str:
+        """What the rows are of."""
+        return "study"
+
+    def candidate_list(self) -> tuple[str, str, bool]:
+        """Name and digest of the candidates, and whether case is folded."""
+        return self.candidates.name, self.candidates.digest, self.candidates.fold_case
+
+    def load_data(self) -> Dataset:
+        """The test facts. Raises UserError if they are no longer those of the specification."""
+        dataset = load_dataset(self.dataset)
+        splits = [split_of(self.training, dataset, name) for name in self.relations]
+        if dataset.digest != self.data_digest or pairs_digest(splits) != self.training_digest:
+            raise UserError(
+                f"The facts or training pairs of {self.dataset_name!r} have changed since this "
+                "study was planned: plan it again, which begins a new one. What was scored before "
+                "is kept."
+            )
+        return dataset
+
+    def prepare(self, scorer: BlankFiller, on_note: Callable[[str], None]) -> Sitting:
+        """The facts that count, a part a relation; those that can't be studied are named."""
+        dataset = self.load_data()
+        pending = []
+        for name, pool in zip(self.relations, self.pools, strict=True):
+            one = self._pending(name, pool, dataset, scorer)
+            for note in (*one.notes, *((one.left_out,) if one.left_out else ())):
+                on_note(note)
+            pending.append(one)
+        left_out = [one.left_out for one in pending if one.left_out]
+        if len(left_out) == len(pending):
+            raise UserError(left_out[-1] if left_out else "There is no relation to study.")
+        folder = cache_dir() / "prompt-distributions"
+        work = StudyWork(tuple(pending), self.study_options, folder, self.keep)
+        return Sitting(work, lambda tables: self._finish(work, tables))
+
+    def _pending(
+        self, name: str, pool: PromptPool, dataset: Dataset, model: BlankFiller
+    ) -> "Pending":
+        """One relation's facts that count. Raises UserError for pairs that are test facts."""
+        relation, known = dataset.relation(name), dataset.facts_of(name)
+        options = self.study_options
+        found = split_of(self.training, dataset, name)
+        split = make_split(
+            name,
+            found.train,
+            found.test,
+            drop_overlap=self.drop_overlap,
+            limit=self.limit,
+            seed=options.seed,
+        )
+        notes = (*found.notes, *split.notes, *pool.notes)
+        knowledge = gather_knowledge(dataset, [name])
+        template = (relation.prompts[0] if relation.prompts else pool.prompts[0]).template
+        try:
+            train, test = (
+                make_asked(
+                    relation,
+                    facts,
+                    self.candidates,
+                    model,
+                    options.context,
+                    template=template,
+                    known=everything,
+                )
+                for facts, everything in ((split.train, split.train), (split.test, known))
+            )
+        except NothingCounts as error:
+            return Pending(pool, knowledge, notes, left_out=f"{name} is left out: {error}")
+        train = train.take(draw(train.facts, options.train_limit, options.seed))
+        return Pending(pool, knowledge, notes, train, test)
+
+    def _finish(self, work: "StudyWork", tables: Sequence[pa.Table]) -> Finished:
+        """The study from its relations' rows."""
+        found = dict(zip(self.relations, map(_details_of, tables), strict=True))
+        relations, n_candidates = [], 0
+        for pending in work.pending:
+            if pending.test is None:
+                continue
+            relation, test = pending.test.relation, pending.test
+            templates = pending.pool.templates
+            relations.append(
+                RelationInfo(
+                    relation.name,
+                    relation.source,
+                    relation.label,
+                    relation.type,
+                    templates,
+                    len(test.facts),
+                    len(test.excluded),
+                )
+            )
+            n_candidates = max(n_candidates, len(test.columns.words))
+        details = {
+            "prompts": str(self.prompts) if self.prompts else None,
+            "own": self.own,
+            "training": str(self.training) if self.training else None,
+            "combinations": self.study_options.combinations,
+            "recipes": self.study_options.recipes,
+            "train_limit": self.study_options.train_limit,
+            "seed": self.study_options.seed,
+            "drop_overlap": self.drop_overlap,
+            "candidates": {
+                "name": self.candidates.name,
+                "fold_case": self.candidates.fold_case,
+                "words": self.candidates.words,
+            },
+            "relations": {name: one for name, one in found.items() if "left_out" not in one},
+            "left_out": [one["left_out"] for one in found.values() if "left_out" in one],
+        }
+        plain = [table.replace_schema_metadata(None) for table in tables]
+        rows = pa.concat_tables(plain).unify_dictionaries()
+        return Finished(rows, tuple(relations), n_candidates, details)
+
+
+def split_of(training: Path | None, dataset: Dataset, relation: str) -> Split:
+    """A relation's training pairs and its facts, before anything is left out or drawn.
+
+    training: a folder of pairs; None halves the facts.
+    """
+    facts = dataset.facts_of(relation)
+    if training is None:
+        return Split(*halve(facts))
+    pairs, report = read_pairs(training, relation)
+    return Split(pairs, facts, (*(str(dropped) for dropped in report.dropped), *report.notes))
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A relation to study. left_out: why it can't be; train and test are then None."""
+
+    pool: PromptPool
+    knowledge: Knowledge
+    notes: tuple[str, ...]
+    train: AskedFacts | None = None
+    test: AskedFacts | None = None
+    left_out: str = ""
+
+    @property
+    def n_queries(self) -> int:
+        """How many queries are scored."""
+        n_facts = sum(len(asked.facts) for asked in (self.train, self.test) if asked)
+        return len(self.pool.entries) * n_facts
+
+
+@dataclass(frozen=True)
+class StudyWork:
+    """The relations of a study. folder: for the distributions."""
+
+    pending: tuple[Pending, ...]
+    study_options: StudyOptions
+    folder: Path
+    keep: bool
+    unit: Unit = field(default="queries", init=False)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The relations, in order."""
+        return tuple(Part(f"{number:03}", one.n_queries) for number, one in enumerate(self.pending))
+
+    def score(self, model: BlankFiller, number: int, tick: Tick) -> pa.Table:
+        """One relation studied; its details stand in the table's metadata."""
+        one = self.pending[number]
+        if one.train is None or one.test is None:
+            return _with_details(ROWS.empty_table(), {"left_out": one.left_out})
+        study = study_relation(
+            model,
+            one.pool,
+            one.train,
+            one.test,
+            self.study_options,
+            folder=self.folder,
+            keep=self.keep,
+            notes=one.notes,
+            tick=tick,
+        )
+        table = write_study(study, one.test, one.knowledge, model.vocabulary)
+        return _with_details(table, write_details(study))
+
+
+def _with_details(table: pa.Table, details: Mapping[str, Any]) -> pa.Table:
+    text = json.dumps(details, ensure_ascii=False, allow_nan=False)
+    return table.replace_schema_metadata({_DETAILS: text.encode()})
+
+
+def _details_of(table: pa.Table) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(table.schema.metadata[_DETAILS])
+    return found
+
+
+@dataclass(frozen=True)
+class Study:
+    """A finished study."""
+
+    run: Run
+
+    @property
+    def info(self) -> RunInfo:
+        """What every run says of itself."""
+        return self.run.info
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations that were studied, in natural order."""
+        names = [relation.name for relation in self.info.relations]
+        return tuple(sorted(names, key=lambda name: (len(name), name)))
+
+    @property
+    def label(self) -> str:
+        """A short name for people."""
+        some = "" if self.info.limit is None else f", {self.info.limit} facts a relation"
+        return f"{self.info.model} on {self.info.dataset}{some}"
+
+    @property
+    def candidates(self) -> Candidates:
+        """The words that were ranked."""
+        raw = self.details["candidates"]
+        words = None if raw["words"] is None else tuple(raw["words"])
+        return Candidates(raw["name"], words, raw["fold_case"])
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """How prompts were chosen, and what is not of a fact.
+
+        Raises UserError if it is damaged.
+        """
+        found = self.run.details
+        if not set(found) >= DETAILS:
+            raise UserError(f"{self.info.folder / DETAILS_FILE} is damaged: make the study again.")
+        return found
+
+    def relation(self, name: str) -> RelationStudy:
+        """One relation's results. Raises UserError if they are not there or damaged."""
+        path = self.info.folder / FACTS_FILE
+        self.info.relation(name)
+        try:
+            table = pq.read_table(path, filters=[("relation", "==", name)])
+            return read_study(
+                table,
+                self.details["relations"][name],
+                model=self.info.model,
+                model_kind=self.info.model_kind,
+                ranking=self.info.ranking,
+            )
+        except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{path} is damaged ({error}): make the study again.") from error
+
+
+def list_studies(
+    folders: Sequence[Path] | None = None, *, on_problem: Callable[[str], None] | None = None
+) -> tuple[Study, ...]:
+    """Studies: the user's own, the newest first, then bundled ones.
+
+    on_problem: told of each run that can't be read; without it the first raises UserError.
+    """
+    listing = list_runs(folders, kinds=(StudySpec.kind,))
+    for problem in listing.problems:
+        if on_problem is None:
+            raise UserError(problem)
+        on_problem(problem)
+    infos = sorted(listing, key=lambda info: info.made, reverse=True)
+    return tuple(Study(Run(info)) for info in sorted(infos, key=lambda info: info.bundled))
+
+
+def find_study(name: str) -> Study:
+    """The study called `name` (or the beginning of its name), or in the folder `name`.
+
+    Raises UserError, with the nearest name, if there is none.
+    """
+    remedy = "`prompts fit` makes one"
+    return Study(load_run(name, kinds=(StudySpec.kind,), what="study", remedy=remedy))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnsembleSpec(RunSpec):
+    """An ensemble of a study as a run of its own. study: the study's digest."""
+
+    kind: ClassVar[str] = "ensemble"
+    version: ClassVar[int] = ENSEMBLE_VERSION
+
+    study: str
+    name: str
+    weights: tuple[tuple[str, tuple[float, ...]], ...]
+    candidates: tuple[str, str, bool]
+
+    def options(self) -> dict[str, Any]:
+        """The study, the ensemble and its weights."""
+        return {"study": self.study, "name": self.name, "weights": self.weights}
+
+    def prompt_name(self) -> str:
+        """The ensemble's name."""
+        return self.name
+
+    def candidate_list(self) -> tuple[str, str, bool]:
+        """The study's candidates."""
+        return self.candidates
+
+    def prepare(self, scorer: BlankFiller, on_note: Callable[[str], None]) -> Sitting:
+        """Nothing is asked: the study has the rows."""
+        raise NotImplementedError("an ensemble is saved from its study")
+
+
+def save_ensembles(
+    study: Study, methods: Sequence[str] = METHODS, folder: Path | None = None
+) -> tuple[Run, ...]:
+    """Ensembles of a study as runs, so that Results, Facts and `compare` show them like any other.
+
+    methods: such as `optimised`, of every combination. folder: where runs are kept, by default the
+    user's own. A row's query is that of the relation's prompt with the most weight; its ranks and
+    answers are the ensemble's.
+    """
+    studies = [study.relation(name) for name in study.relations]
+    rows = pq.read_table(study.info.folder / FACTS_FILE)
+    saved = []
+    for combination in study.details["combinations"]:
+        for method in methods:
+            found = [one for one in studies if one.ensemble(combination, method)]
+            if found:
+                spec, finished = _ensemble(study, found, combination, method, rows)
+                saved.append(save(spec, finished, folder))
+    return tuple(saved)
+
+
+def _ensemble(
+    study: Study, studies: Sequence[RelationStudy], combination: str, method: str, rows: pa.Table
+) -> tuple[EnsembleSpec, Finished]:
+    info, made = study.info, study.details
+    weights, relations, tables = [], [], []
+    for one in studies:
+        numbers = [(own.combination, own.method) for own in one.ensembles]
+        number = numbers.index((combination, method))
+        ensemble = one.ensembles[number]
+        weights.append((one.relation.name, tuple(ensemble.weights.tolist())))
+        order = np.argsort(-ensemble.weights, kind="stable")
+        used = order[: np.count_nonzero(ensemble.weights)]
+        templates = tuple(one.pool.templates[prompt] for prompt in used)
+        relations.append(replace(info.relation(one.relation.name), templates=templates))
+        here = rows.filter(pc.equal(rows["relation"].cast(pa.string()), one.relation.name))
+        left_out = pc.and_(pc.is_valid(here["excluded"]), pc.is_null(here["train_ranks"]))
+        tables.append(here.filter(pc.fill_null(pc.equal(here["ensemble"], number), False)))
+        tables.append(here.filter(left_out))
+    table = pa.concat_tables(tables).select(SCHEMA.names)
+    # Prompt 0 in every ensemble, so that `compare` pairs the rows of two of them.
+    zeros = pa.array(np.zeros(table.num_rows, np.int16))
+    table = table.set_column(SCHEMA.names.index("prompt"), "prompt", zeros)
+    drawn = info.limit is not None and made["seed"] is not None
+    name = f"{combination} {method}" + (f", {info.limit} drawn facts a relation" if drawn else "")
+    spec = EnsembleSpec(
+        dataset=info.dataset,
+        dataset_name=info.dataset,
+        data_digest=info.data_digest,
+        relations=tuple(relation.name for relation in relations),
+        model=info.model,
+        model_name=info.model,
+        model_identity=info.model_identity,
+        model_kind=info.model_kind,
+        precision=info.precision,
+        context=info.context,
+        ranking=info.ranking,
+        limit=None if drawn else info.limit,
+        study=info.digest,
+        name=name,
+        weights=tuple(weights),
+        candidates=(info.candidates, info.candidates_digest, info.fold_case),
+    )
+    return spec, Finished(table, tuple(relations), info.n_candidates)

@@ -1,0 +1,61 @@
+"""What users ask for, as command lines: what a page shows can be had in a terminal.
+
+A request is a frozen dataclass. `command` names its command; a field is the option of its name
+(`top_k` is `--top-k`), or, by its metadata, an option of another name or an argument without one.
+"""
+
+import dataclasses
+import shlex
+from typing import Any, ClassVar, Protocol
+
+PROGRAM = ("python", "-m", "lama_core")
+
+
+class Request(Protocol):
+    """A dataclass that a command answers. command: such as ("analogy", "solve")."""
+
+    command: ClassVar[tuple[str, ...]]
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+def option(name: str, **default: Any) -> Any:
+    """A field that is an option of another name, such as `--model` for `models`."""
+    return dataclasses.field(metadata={"option": name}, **default)
+
+
+def argument(**default: Any) -> Any:
+    """A field that stands in the command without a name, as one word or several."""
+    return dataclasses.field(metadata={"argument": True}, **default)
+
+
+def arguments(request: Request) -> list[str]:
+    """The words that follow `python -m lama_core` to ask for the same.
+
+    What stands at its default is left out. A tuple is an option given several times; True is an
+    option without a value, and False the same with `no-` before its name.
+    """
+    words: list[str] = []
+    names: list[str] = []
+    for field in dataclasses.fields(request):
+        value = getattr(request, field.name)
+        if field.metadata.get("argument"):
+            names += [str(one) for one in (value if isinstance(value, tuple) else (value,))]
+            continue
+        if value is None or value == field.default:
+            continue
+        name = field.metadata.get("option", "--" + field.name.replace("_", "-"))
+        if isinstance(value, bool):
+            words.append(name if value else name.replace("--", "--no-", 1))
+            continue
+        for one in value if isinstance(value, tuple) else (value,):
+            words += [name, str(one)]
+    # Behind `--` nothing is an option, whatever it begins with.
+    marked = ["--", *names] if any(name.startswith("-") for name in names) else names
+    return [*request.command, *words, *marked]
+
+
+def command_line(request: Request, *more: str) -> str:
+    """The whole command, quoted for a shell. more: further words, such as `--json`."""
+    words = arguments(request)
+    at = words.index("--") if "--" in words else len(words)
+    return shlex.join([*PROGRAM, *words[:at], *more, *words[at:]])

@@ -1,0 +1,252 @@
+"""The one path from a specification to a saved run, for every kind of probe, page and command line.
+
+    RunSpec --open, prepare--> Job of parts --executor--> rows of each part, kept --finish--> Run
+
+The rows of a part are written down as soon as they are there (see `parts`), so that stopping, in
+whatever way, loses at most one part; the same specification takes up where it stopped and ends with
+the same rows, byte for byte, as an unbroken run. Runs that share whom they ask are made together:
+the first part of each, then the second of each, so that what they share is computed once.
+"""
+
+import datetime
+import importlib.metadata
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from filelock import FileLock, Timeout
+
+from lama_core.asking.executors import Executor, Job, Task, make_executor
+from lama_core.errors import UserError
+from lama_core.progress import OnNote, OnProgress, Progress, silent
+from lama_core.runs.find import find_finished, runs_dir
+from lama_core.runs.info import FACTS_FILE, Run, RunInfo, read_info, write_details, write_info
+from lama_core.runs.parts import PART, PARTS, Parts
+from lama_core.runs.spec import Finished, Load, RunSpec, Sitting, load_by_name
+from lama_core.runs.table import write_facts
+
+PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scikit-learn", "pyarrow")
+
+
+class RunStopped(UserError):
+    """The user stopped a run; what was scored is kept."""
+
+
+def execute(spec: RunSpec, **options: Any) -> Run:
+    """The run of this specification; options as `execute_all`."""
+    return execute_all([spec], **options)[0]
+
+
+def execute_all(
+    specs: Sequence[RunSpec],
+    *,
+    folder: Path | None = None,
+    executor: Executor | None = None,
+    on_progress: OnProgress = silent,
+    on_note: OnNote = silent,
+    stopped: Callable[[], bool] | None = None,
+    load: Load = load_by_name,
+) -> tuple[Run, ...]:
+    """The runs of these specifications: loaded if whole, taken up if begun, else made together.
+
+    folder: where runs are kept, by default the user's own. executor: by default this process.
+    on_note: told in a sentence what a user should know. stopped: asked often; when true, RunStopped
+    is raised and the finished parts are kept. load: how to get a model.
+    Raises UserError when the data or the model is no longer what a specification names, another
+    process writes the same run, the disk is full, or the model gives values that are not numbers.
+    """
+    folder = runs_dir() if folder is None else folder
+    found = {spec.run_id: find_finished(spec.run_id, folder) for spec in specs}
+    missing = [spec for spec in specs if found[spec.run_id] is None]
+    if missing:
+        with _locked(missing, folder):
+            found |= {spec.run_id: find_finished(spec.run_id, folder) for spec in missing}
+            left = [spec for spec in missing if found[spec.run_id] is None]
+            made = _Making(folder, load, on_progress, on_note, stopped)
+            found |= made.make(left, executor or make_executor("local")) if left else {}
+    return tuple(run for spec in specs if (run := found[spec.run_id]) is not None)
+
+
+def save(spec: RunSpec, finished: Finished, folder: Path | None = None) -> Run:
+    """A run whose rows are known already, kept as any other; whole, or not at all."""
+    folder = runs_dir() if folder is None else folder
+    with _locked([spec], folder):
+        here = find_finished(spec.run_id, folder)
+        return here or _save(spec, finished, folder, 0.0)
+
+
+@contextmanager
+def _locked(specs: Sequence[RunSpec], folder: Path) -> Iterator[None]:
+    """Hold the lock of each run. Raises UserError if another process has one."""
+    with ExitStack() as held:
+        for spec in specs:
+            lock = FileLock(folder / f".{spec.run_id}.lock")
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                held.enter_context(lock.acquire(timeout=0))
+            except Timeout as error:
+                raise UserError(
+                    f"Another process is writing the run {spec.run_id}: wait for it, or stop it."
+                ) from error
+            except OSError as error:
+                raise UserError(
+                    f"{folder}: runs can't be written here: {error.strerror}."
+                ) from error
+            # Unlinked while it is held, so that nobody else can lock the file that goes.
+            held.callback(Path(lock.lock_file).unlink, missing_ok=True)
+        yield
+
+
+@dataclass
+class _Making:
+    """One process's work on some runs, from where the last one stopped."""
+
+    folder: Path
+    load: Load
+    on_progress: OnProgress
+    on_note: OnNote
+    stopped: Callable[[], bool] | None
+
+    def make(self, specs: Sequence[RunSpec], executor: Executor) -> dict[str, Run]:
+        """Score what isn't scored yet, and save the runs."""
+        sittings, jobs = self._open(specs)
+        parts = [Parts(self._part(spec), spec.digest) for spec in specs]
+        known: dict[Task, pa.Table] = {}
+        seconds = [0.0] * len(specs)
+        tasks: list[Task] = []
+        for number in range(max(len(job.work.parts) for job in jobs)):
+            for at, job in enumerate(jobs):
+                if number < len(job.work.parts):
+                    tasks.append(Task(at, number))
+                    here = parts[at].load(job.work.parts[number].name, self.on_note)
+                    if here is not None:
+                        known[tasks[-1]] = here[0]
+                        seconds[at] += here[1]
+        sizes = {task: jobs[task.job].work.parts[task.part].size for task in tasks}
+        self._begin(specs[0].title(), jobs[0], sum(sizes.values()), sum(map(sizes.get, known)))  # type: ignore[arg-type]
+        waiting = [task for task in tasks if task not in known]
+        last = time.perf_counter()
+        for task, table in executor.tables(jobs, waiting, self._tick) if waiting else ():
+            took, last = time.perf_counter() - last, time.perf_counter()
+            parts[task.job].write(jobs[task.job].work.parts[task.part].name, table, took)
+            known[task] = table
+            seconds[task.job] += took
+            self._done += sizes[task]
+            self._tick(0, of_part=False)
+        made = {}
+        for at, (spec, sitting) in enumerate(zip(specs, sittings, strict=True)):
+            tables = [known[task] for task in tasks if task.job == at]
+            made[spec.run_id] = _save(spec, sitting.finish(tables), self.folder, seconds[at])
+        return made
+
+    def _open(self, specs: Sequence[RunSpec]) -> tuple[list[Sitting], list[Job]]:
+        scorers: dict[Any, Any] = {}
+        sittings, jobs = [], []
+        for spec in specs:
+            _note_stale_parts(spec, self.folder, self.on_note)
+            key = spec.scorer_key()
+            scorers[key] = scorers[key] if key in scorers else spec.open(self.load)
+            sitting = spec.prepare(scorers[key], self.on_note)
+            sittings.append(sitting)
+            jobs.append(Job(sitting.work, scorers[key], partial(spec.open, self.load)))
+        return sittings, jobs
+
+    def _begin(self, title: str, job: Job, total: int, resumed: int) -> None:
+        self._title, self._unit, self._total = title, job.work.unit, total
+        self._resumed = self._done = resumed
+        self._inside = 0
+        self._report()
+
+    def _tick(self, n_more: int, *, of_part: bool = True) -> None:
+        """So many more units are done, of a part that is not finished yet."""
+        self._inside = self._inside + n_more if of_part else 0
+        self._report()
+        if self.stopped is not None and self._done < self._total and self.stopped():
+            raise RunStopped(
+                f"Stopped after {self._done:,} of {self._total:,} {self._unit}; they are kept, and "
+                "the same request goes on from there."
+            )
+
+    def _report(self) -> None:
+        done = min(self._done + self._inside, self._total)
+        step = Progress(self._title, done, self._total, self._unit, self._resumed)
+        self.on_progress(step)
+
+    def _part(self, spec: RunSpec) -> Path:
+        return self.folder / (spec.run_id + PART)
+
+
+def _save(spec: RunSpec, finished: Finished, folder: Path, seconds: float) -> Run:
+    """Write rows, details and description into the part's folder, then give it its name."""
+    part, whole = folder / (spec.run_id + PART), folder / spec.run_id
+    info = _describe(spec, finished, whole, seconds)
+    try:
+        part.mkdir(parents=True, exist_ok=True)
+        write_facts(finished.rows, part / FACTS_FILE)
+        write_details(finished.details, part)
+        write_info(info, part)
+        part.replace(whole)
+    except OSError as error:
+        raise UserError(
+            f"{part}: the run can't be saved: {error.strerror}. What was scored is kept; make room "
+            "and give the same command again."
+        ) from error
+    shutil.rmtree(whole / PARTS, ignore_errors=True)
+    return Run(read_info(whole))
+
+
+def _describe(spec: RunSpec, finished: Finished, folder: Path, seconds: float) -> RunInfo:
+    candidates, digest, fold_case = spec.candidate_list()
+    return RunInfo(
+        id=spec.run_id,
+        folder=folder,
+        bundled=False,
+        kind=spec.kind,
+        version=spec.version,
+        digest=spec.digest,
+        dataset=spec.dataset_name,
+        data_digest=spec.data_digest,
+        model=spec.model_name,
+        model_identity=spec.model_identity,
+        model_kind=spec.model_kind,
+        precision=spec.precision,
+        prompts=spec.prompt_name(),
+        prompt_kind=spec.prompt_kind(),
+        candidates=candidates,
+        candidates_digest=digest,
+        n_candidates=finished.n_candidates,
+        fold_case=fold_case,
+        context=spec.context,
+        ranking=spec.ranking,
+        limit=spec.limit,
+        n=sum(relation.n for relation in finished.relations),
+        n_excluded=sum(relation.n_excluded for relation in finished.relations),
+        relations=finished.relations,
+        seconds=round(seconds, 3),
+        made=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        versions=tuple((name, _version(name)) for name in PACKAGES),
+    )
+
+
+def _note_stale_parts(spec: RunSpec, folder: Path, note: OnNote) -> None:
+    """Say that a part of the same name was begun on other data or options, and is kept."""
+    stem = spec.run_id.rsplit("-", 1)[0]
+    for other in sorted(folder.glob(f"{stem}-*{PART}")):
+        if other.name != spec.run_id + PART:
+            note(
+                f"{other} was begun with other data, model or options and is kept; "
+                "delete it if you don't want to go on with it."
+            )
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"

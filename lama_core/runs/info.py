@@ -1,0 +1,192 @@
+"""A finished run: what it was made from (`run.json`), and its rows (`facts.parquet`).
+
+    run.json        what every kind of run says of itself; cheap to read
+    details.json    what only its kind has to say, where it has anything
+    facts.parquet   one row a query (see `table`)
+
+A run is written into `<id>.part` and renamed when it is whole; see `execute`.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lama_core.asking.prompts import PromptKind
+from lama_core.asking.ranking import Ranking
+from lama_core.errors import UserError, did_you_mean
+from lama_core.files import write_text_whole
+from lama_core.models.base import Context
+from lama_core.paths import ASSETS
+from lama_core.types import RelationType
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RUN_FILE = "run.json"
+DETAILS_FILE = "details.json"
+FACTS_FILE = "facts.parquet"
+# Of `run.json`; the first form had none, and runs of cloze queries only.
+FORM = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RelationInfo:
+    """A relation as a run saw it.
+
+    n: queries that count. n_excluded: rows left out, with a reason each.
+    """
+
+    name: str
+    source: str
+    label: str
+    type: RelationType | None
+    templates: tuple[str, ...]
+    n: int
+    n_excluded: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunInfo:
+    """What `run.json` says of a finished run.
+
+    kind, version: of the probe, and its scoring version. folder: where it is. bundled: it came with
+    the project. model_kind: masked or causal, or the method of a baseline. limit: facts a relation,
+    None is all. n: queries that count. seconds: of scoring, over all sittings. made: ISO date, UTC.
+    """
+
+    id: str
+    folder: Path
+    bundled: bool
+    kind: str
+    version: int
+    digest: str
+    dataset: str
+    data_digest: str
+    model: str
+    model_identity: str
+    model_kind: str
+    precision: str
+    prompts: str
+    prompt_kind: PromptKind
+    candidates: str
+    candidates_digest: str
+    n_candidates: int
+    fold_case: bool
+    context: Context
+    ranking: Ranking
+    limit: int | None
+    n: int
+    n_excluded: int
+    relations: tuple[RelationInfo, ...]
+    seconds: float
+    made: str
+    versions: tuple[tuple[str, str], ...]
+
+    @property
+    def label(self) -> str:
+        """A short name for people: model and dataset, and the prompts if not the manual ones."""
+        prompts = "" if self.prompts == "manual" else f", {self.prompts} prompts"
+        limit = "" if self.limit is None else f", first {self.limit} a relation"
+        return f"{self.model} on {self.dataset}{prompts}{limit}"
+
+    def relation(self, name: str) -> RelationInfo:
+        """The relation called `name`. Raises UserError, with the nearest name, if there is none."""
+        for relation in self.relations:
+            if relation.name == name:
+                return relation
+        hint = did_you_mean(name, [relation.name for relation in self.relations])
+        raise UserError(f"The run {self.id} has no relation {name!r}{hint}.")
+
+
+@dataclass(frozen=True)
+class TopPredictions:
+    """The ten best words of every row, raw ranking.
+
+    words: object [row, 10], None past the last. log_probs: float32 [row, 10], -inf past the last,
+    NaN for excluded rows.
+    """
+
+    words: NDArray[np.object_]
+    log_probs: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run: what it was made from, and its rows, read when first asked for."""
+
+    info: RunInfo
+
+    @cached_property
+    def facts(self) -> "pd.DataFrame":
+        """One row a query (see `table`), without the ten best; NaN where excluded."""
+        from lama_core.runs.table import read_facts
+
+        return read_facts(self.info.folder / FACTS_FILE)
+
+    @cached_property
+    def top(self) -> TopPredictions:
+        """The ten best predictions, in the same row order as `facts`."""
+        from lama_core.runs.table import read_top
+
+        return TopPredictions(*read_top(self.info.folder / FACTS_FILE))
+
+    @cached_property
+    def details(self) -> dict[str, Any]:
+        """What only its kind has to say; empty where it has nothing."""
+        path = self.info.folder / DETAILS_FILE
+        return _read_json(path) if path.is_file() else {}
+
+
+def read_info(folder: Path) -> RunInfo:
+    """What a run folder says of itself. Raises UserError if it is broken or missing."""
+    path = folder / RUN_FILE
+    raw = _read_json(path)
+    try:
+        if raw.pop("form", 1) < FORM:
+            raw |= {"kind": "cloze", "version": 1}
+        raw["relations"] = tuple(
+            RelationInfo(**{**relation, "templates": tuple(relation["templates"])})
+            for relation in raw["relations"]
+        )
+        raw["versions"] = tuple((name, version) for name, version in raw["versions"])
+        bundled = folder.resolve().is_relative_to(ASSETS)
+        return RunInfo(id=folder.name, folder=folder, bundled=bundled, **raw)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UserError(
+            f"{path}: the run's description is damaged ({error}): make the run again."
+        ) from error
+
+
+def write_info(info: RunInfo, folder: Path) -> None:
+    """Write `run.json` whole."""
+    content = {"form": FORM, **asdict(info)}
+    for name in ("id", "folder", "bundled"):
+        del content[name]
+    write_text_whole(folder / RUN_FILE, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+
+
+def write_details(details: Mapping[str, Any], folder: Path) -> None:
+    """Write `details.json` whole, if there is anything to write."""
+    if details:
+        text = json.dumps(details, ensure_ascii=False, allow_nan=False)
+        write_text_whole(folder / DETAILS_FILE, text + "\n")
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: the run can't be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise UserError(
+            f"{path}: the run's description is damaged ({error}): make the run again."
+        ) from error
+    if not isinstance(raw, dict):
+        raise UserError(f"{path}: the run's description is damaged: make the run again.")
+    return raw

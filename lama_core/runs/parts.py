@@ -1,0 +1,78 @@
+"""The unfinished run on disk: the rows of each finished part in a file of its own, written whole.
+
+    <id>.part/parts/<name>.parquet    with page checksums, and the run's digest in its metadata
+
+A part counts when its file is there and can be read. So a process that dies at any moment loses at
+most the part that it was in, and a file that the disk has damaged is scored again.
+"""
+
+import errno
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lama_core.errors import UserError
+from lama_core.files import whole_file
+
+PART = ".part"
+PARTS = "parts"
+_DIGEST, _SECONDS = b"lama_run", b"lama_seconds"
+
+
+class Parts:
+    """The finished parts of one run. digest: of the run."""
+
+    def __init__(self, folder: Path, digest: str) -> None:
+        self.folder = folder / PARTS
+        self._digest = digest.encode()
+
+    def load(self, name: str, on_note: Callable[[str], None]) -> tuple[pa.Table, float] | None:
+        """The rows of a part and the seconds that they took; None if it isn't finished.
+
+        on_note: told of a part that is damaged. Raises UserError for a part of another run.
+        """
+        path = self._path(name)
+        if not path.is_file():
+            return None
+        try:
+            table = pq.read_table(path, page_checksum_verification=True)
+        except (pa.ArrowException, OSError):
+            on_note(f"{path} is damaged: this part is scored again.")
+            return None
+        metadata = dict(table.schema.metadata or {})
+        if metadata.pop(_DIGEST, None) != self._digest:
+            raise UserError(f"{path}: this part belongs to another run: move the folder away.")
+        seconds = float(metadata.pop(_SECONDS))
+        return table.replace_schema_metadata(metadata or None), seconds
+
+    def write(self, name: str, table: pa.Table, seconds: float) -> None:
+        """Keep the rows of a part, down to the disk.
+
+        Raises UserError when the disk is full; what was written before stays whole.
+        """
+        metadata = {
+            **(table.schema.metadata or {}),
+            _DIGEST: self._digest,
+            _SECONDS: f"{seconds:.3f}".encode(),
+        }
+        try:
+            with whole_file(self._path(name)) as path:
+                pq.write_table(
+                    table.replace_schema_metadata(metadata),
+                    path,
+                    compression="none",
+                    write_statistics=False,
+                    write_page_checksum=True,
+                )
+        except OSError as error:
+            full = error.errno == errno.ENOSPC
+            why = "the disk is full" if full else str(error.strerror or error)
+            raise UserError(
+                f"{self.folder.parent}: the run can't be written on: {why}. What was scored so far "
+                "is kept; make room and give the same command again."
+            ) from error
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.parquet"

@@ -1,0 +1,74 @@
+"""A new probe with analogies, from the Analogy page."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from lama_core.datasets.library.installed import analogy_names
+from lama_core.probes.analogy.probing import AnalogyRequest
+from lama_core.probes.analogy.score import NORMALISATIONS
+from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, TEMPLATES
+from lama_core.runs.find import load_run
+from pages.ui.shared import cache, links
+from pages.ui.shared.run_form import (
+    KEPT,
+    RunForm,
+    choose_models,
+    choose_relations,
+    draw_run_form,
+)
+
+FIRST_LIMIT = 20
+
+
+def draw_form() -> None:
+    """Choose what to probe, start it, watch it."""
+    note = (
+        "Word vectors and RelBERT, as baselines, are on the command line: `analogy probe --help`."
+    )
+    draw_run_form(RunForm("an analogy probe", _choose, _show, note))
+
+
+def _show(names: Sequence[str]) -> None:
+    data = load_run(names[0]).info.dataset
+    links.go(links.ANALOGY, links.ANALOGY, {"view": "Probes", "data": data})
+
+
+def _choose() -> AnalogyRequest | None:
+    """The widgets of a new probe; they are not part of the page's address."""
+    left, right = st.columns(2, gap="large")
+    with left:
+        data = st.selectbox("Analogies", analogy_names(), key="new analogies", persist_state=KEPT)
+        known = {relation.name: relation.name for relation in cache.analogies_of(data).relations}
+        relations = choose_relations(known, "new analogy relations")
+        models = choose_models("new analogy models")
+    with right:
+        setting = st.segmented_control(
+            "Setting", ("unsupervised", "supervised", "both"), default="unsupervised",
+            required=True, key="new setting", persist_state=KEPT,
+        )  # fmt: skip
+        limit = st.number_input(
+            "Instances a relation (at most)", 1, None, FIRST_LIMIT, key="new analogy limit",
+            persist_state=KEPT,
+            help="Drawn at random with a fixed seed. Empty: all n(n-1) of a relation's n pairs.",
+        )  # fmt: skip
+        template = st.selectbox(
+            "Template", [DEFAULT_TEMPLATE, *(t for t in TEMPLATES if t != DEFAULT_TEMPLATE)],
+            key="new template", persist_state=KEPT,
+        )  # fmt: skip
+        normalise = st.segmented_control(
+            "Log-probabilities", NORMALISATIONS, default="sum", required=True, key="new normalise",
+            persist_state=KEPT,
+        )  # fmt: skip
+    if not models:
+        st.info("Choose at least one model.", icon=":material/info:")
+        return None
+    return AnalogyRequest(
+        dataset=data,
+        models=models,
+        relations=relations,
+        setting=str(setting),
+        template=template,
+        normalise=str(normalise),
+        limit=int(limit) if limit else None,
+    )

@@ -1,0 +1,323 @@
+"""The Probes tab: accuracies of finished probe runs beside the paper's, down to the decisions."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from lama_core.papers.rezaee2022 import SHOWN, published_by_kind, published_by_relation
+from lama_core.probes.analogy.decisions import split
+from lama_core.probes.analogy.probes import SETTINGS, Setting
+from lama_core.probes.analogy.probing import requests_of
+from lama_core.probes.analogy.runs import ProbeRun, list_probe_runs
+from lama_core.probes.analogy.tables import ALL, KINDS, Accuracy, accuracies, describe
+from lama_core.runs.info import RunInfo
+from pages.ui.analogy.charts import accuracy_by_name
+from pages.ui.analogy.form import draw_form
+from pages.ui.shared import charts, state
+from pages.ui.shared.colours import PUBLISHED, model_colours
+from pages.ui.shared.export import draw_export
+from pages.ui.shared.messages import plain, show_fault
+from pages.ui.shared.state import BOUND
+
+SETTING_HELP = (
+    "**unsupervised**: of a right and a wrong pair, the one whose sentence has the lower "
+    "(pseudo-)perplexity (vectors: the higher cosine) is chosen. **supervised**: a multi-layer "
+    "perceptron reads the embeddings of the four words and says whether the analogy is true; "
+    "± is the standard deviation over its seeds. Chance is 50."
+)
+PROBE_HELP = (
+    "**random**: the wrong pair has the head or the tail of another pair. **reverse**: the right "
+    "pair, turned round. **type**: two heads or two tails. "
+    "Rezaee and Camacho-Collados, section 2.2."
+)
+DEFAULT_PUBLISHED = ("RoBERTa-base", "fastText")
+
+
+def draw_probes() -> None:
+    """The whole tab."""
+    listing = list_probe_runs()
+    for problem in listing.problems:
+        show_fault(problem)
+    if not listing.runs:
+        st.info(
+            "No probe has been run yet. A probe asks a model many analogies with a right and a "
+            "wrong answer; start one below.",
+            icon=":material/info:",
+        )
+        draw_form()
+        return
+    runs, setting, published = _choose(listing.runs)
+    if not runs:
+        st.info("No run of this setting and these models is here: choose others, or start one.",
+                icon=":material/info:")  # fmt: skip
+    else:
+        names = _names(runs)
+        _draw_kinds(runs, names, setting, published)
+        _draw_relations(runs, names, setting)
+        _draw_decisions(runs, names)
+    with st.expander("New probe", icon=":material/play_arrow:"):
+        draw_form()
+
+
+def _choose(
+    runs: Sequence[ProbeRun],
+) -> tuple[tuple[ProbeRun, ...], Setting, tuple[str, ...]]:
+    """The runs to show, their setting, and the published models beside them."""
+    data_box, models_box, setting_box, published_box = st.columns(
+        [2, 4, 3, 4], vertical_alignment="bottom"
+    )
+    datasets = list(dict.fromkeys(run.info.dataset for run in runs))
+    data = data_box.selectbox("Data", datasets, key="data", bind=BOUND)
+    of_data = [run for run in runs if run.info.dataset == data]
+    of_data.sort(key=lambda run: run.details.method != "model")  # baselines last
+    models = list(dict.fromkeys(run.info.model for run in of_data))
+    chosen = models_box.multiselect(
+        "Models", models, default=models, key="probed", bind=BOUND, format_func=state.title_of,
+        placeholder="Choose models",
+    )  # fmt: skip
+    settings = [name for name in SETTINGS if any(run.details.setting == name for run in of_data)]
+    setting = setting_box.segmented_control(
+        "Setting", settings, default=settings[0], required=True, key="setting", bind=BOUND,
+        help=SETTING_HELP,
+    )  # fmt: skip
+    known = list(dict.fromkeys(line.model for line in published_by_kind()))
+    published = published_box.multiselect(
+        "Published beside them",
+        known,
+        default=list(DEFAULT_PUBLISHED),
+        key="beside",
+        bind=BOUND,
+        placeholder="None",
+        help="Table 1 of Rezaee and Camacho-Collados, on BATS 3.0: comparable with ours only where "
+        "ours is on the same pairs.",
+    )
+    wanted = tuple(
+        run for run in of_data if run.info.model in chosen and run.details.setting == setting
+    )
+    return wanted, setting, tuple(published)
+
+
+def _names(runs: Sequence[ProbeRun]) -> dict[str, str]:
+    """Run id -> what its lines are called: the model, and the options where runs differ in them."""
+    options: dict[str, set[str]] = {}
+    for run in runs:
+        options.setdefault(run.info.model, set()).add(describe(run.details))
+    return {
+        run.info.id: state.title_of(run.info.model)
+        + (f" ({describe(run.details)})" if len(options[run.info.model]) > 1 else "")
+        for run in runs
+    }
+
+
+def _colours(runs: Sequence[ProbeRun], names: dict[str, str]) -> dict[str, str]:
+    """Name -> colour, a model's own."""
+    by_model = model_colours(list(dict.fromkeys(run.info.model for run in runs)))
+    return {names[run.info.id]: by_model[run.info.model] for run in runs}
+
+
+def _table(lines: Sequence[Accuracy], names: dict[str, str]) -> pd.DataFrame:
+    """Columns: who, name, kind, probe, value and spread in percent, mark, n, p_value."""
+    return pd.DataFrame(
+        [
+            {
+                "who": line.model if line.published else names[line.run.split(", ")[0]],
+                "name": line.name,
+                "kind": line.kind,
+                "probe": line.probe,
+                "value": 100 * line.accuracy,
+                "spread": None if line.spread is None else 100 * line.spread,
+                "mark": line.mark,
+                "n": line.n,
+                "n_excluded": line.n_excluded,
+                "p_value": line.p_value,
+                "published": line.published,
+            }
+            for line in lines
+        ]
+    )
+
+
+def _draw_kinds(
+    runs: Sequence[ProbeRun], names: dict[str, str], setting: Setting, published: Sequence[str]
+) -> None:
+    """The paper's Table 1: accuracy by kind of relation, a chart a probe."""
+    st.markdown("#### Accuracy by kind of relation", help=PROBE_HELP)
+    beside = [
+        line for line in published_by_kind() if line.model in published and line.setting == setting
+    ]
+    table = _table([*accuracies(runs, by="kind"), *beside], names)
+    colours = _colours(runs, names)
+    greys = {name: PUBLISHED for name in published}
+    order = [kind for kind in (*KINDS, ALL) if (table["name"] == kind).any()]
+    made = "; ".join(dict.fromkeys(describe(run.details) for run in runs))
+    boxes = st.columns(len(SHOWN), gap="small")
+    for probe, box in zip(SHOWN, boxes, strict=True):
+        part = table[table["probe"] == probe]
+        with box:
+            if part.empty:
+                st.caption(f"{probe}: not run")
+                continue
+            figure = accuracy_by_name(part, colours | greys, order, title=probe)
+            charts.show(figure, f"kinds {probe}", title=f"Analogies {setting} {probe}")
+    st.caption(f"{plain(made)}. The dashed line is chance.")
+    wide = _wide(table, [*colours, *published], order)
+    st.dataframe(wide, hide_index=True, width="stretch")
+    draw_export(
+        "analogy-probes",
+        lambda: pd.DataFrame([vars_of(line) for line in (*accuracies(runs, by="kind"), *beside)]),
+        {"runs": [run.info.id for run in runs], "options": made},
+        requests_of(runs),
+    )
+
+
+def vars_of(line: Accuracy) -> dict[str, object]:
+    """A line as a record for export."""
+    return {name: getattr(line, name) for name in line.__dataclass_fields__}
+
+
+def _wide(table: pd.DataFrame, who: Sequence[str], order: Sequence[str]) -> pd.DataFrame:
+    """A row a name, a column a model and probe, each cell as text with spread and mark."""
+    rows = []
+    for name in order:
+        row: dict[str, object] = {"": name}
+        for model in who:
+            for probe in SHOWN:
+                found = table[
+                    (table["name"] == name) & (table["who"] == model) & (table["probe"] == probe)
+                ]
+                if len(found):
+                    row[f"{model} {probe}"] = _cell(found.iloc[0])
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _cell(line: pd.Series) -> str:
+    spread = line["spread"]
+    around = f" ± {spread:.1f}" if isinstance(spread, float) and spread == spread else ""
+    return f"{line['value']:.1f}{line['mark']}{around}"
+
+
+def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Setting) -> None:
+    """The paper's Table 2: one probe by relation, with its marks and the frequency test."""
+    title, box = st.columns([4, 3], vertical_alignment="bottom")
+    title.markdown(
+        "#### Accuracy by relation",
+        help="`*` marks one-to-many relations on the random probe, where a wrong pair may be true; "
+        "`†` bidirectional ones on the reverse probe. *p* is of a Kolmogorov-Smirnov test: are the "
+        "pairs that a model gets wrong rarer (or more frequent) words than those it gets right?",
+    )
+    with box:
+        probe = st.segmented_control(
+            "Probe", ("random", "random-head", "random-tail", "reverse", "type"), default="random",
+            required=True, key="probe", bind=BOUND, help=PROBE_HELP,
+        )  # fmt: skip
+    lines = [line for line in accuracies(runs, by="relation") if line.probe == probe]
+    if not lines:
+        st.caption("This probe has not been run.")
+        return
+    table = _table(lines, names)
+    table["label"] = table["name"] + table["mark"].map(lambda mark: f" {mark}" if mark else "")
+    order = list(dict.fromkeys(table["label"]))
+    figure = accuracy_by_name(
+        table.assign(name=table["label"]), _colours(runs, names), order, title="", across=True
+    )
+    charts.show(figure, f"relations {probe}", title=f"Analogies {setting} {probe} by relation")
+    wide = table.pivot_table(
+        index=["kind", "label"], columns="who", values=["value", "p_value"], sort=False
+    )
+    flat = [tuple(column) for column in wide.columns]
+    wide.columns = pd.Index(
+        [who if what == "value" else f"p (frequency), {who}" for what, who in flat]
+    )
+    with st.expander("As a table, with the frequency test and the paper's Table 2"):
+        st.dataframe(wide.reset_index().round(3), hide_index=True)
+        paper = _table(published_by_relation(), names)
+        paper["shown"] = paper["value"].map("{:.2f}".format) + paper["mark"]
+        st.caption("Table 2 of Rezaee and Camacho-Collados: RoBERTa-large, supervised, BATS 3.0")
+        st.dataframe(
+            paper.pivot_table(
+                index=["kind", "name"], columns="probe", values="shown", aggfunc="first", sort=False
+            ).reset_index(),
+            hide_index=True,
+        )
+
+
+def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
+    """What is behind a number: each query with its right and wrong pair, and the decision."""
+    st.markdown("#### The decisions behind the numbers")
+    run_box, relation_box, which_box = st.columns([4, 3, 3], vertical_alignment="bottom")
+    ids = [run.info.id for run in runs]
+    by_id = {run.info.id: run for run in runs}
+    run_id = run_box.selectbox(
+        "Run", ids, key="run", bind=BOUND,
+        format_func=lambda name: f"{names[name]}: {by_id[name].details.probe}",
+    )  # fmt: skip
+    run = by_id[run_id]
+    known = [one.name for one in run.details.relations]
+    hardest = min(
+        run.details.relations, key=lambda one: 2 if one.accuracy is None else one.accuracy
+    )
+    relation = relation_box.selectbox(
+        "Relation", known, index=known.index(hardest.name), key="relation", bind=BOUND,
+        help="At first the one with the lowest accuracy.",
+    )  # fmt: skip
+    which = which_box.segmented_control(
+        "Show", ("wrong", "right", "left out"), default="wrong", required=True, key="which",
+        bind=BOUND,
+    )  # fmt: skip
+    rows = decision_rows(run.info, relation, str(which))
+    if rows.empty:
+        st.caption("None.")
+        return
+    event = st.dataframe(
+        rows, hide_index=True, width="stretch", height=min(420, 38 + 35 * len(rows)),
+        on_select="rerun", selection_mode="single-row", key="decisions",
+    )  # fmt: skip
+    picked = event.selection.rows
+    if run.details.setting == "unsupervised" and which != "left out":
+        _draw_open(rows, picked[0] if picked else None, run)
+
+
+def decision_rows(info: RunInfo, relation: str, which: str) -> pd.DataFrame:
+    """The decisions of one relation: `wrong`, `right` or `left out`."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(info.folder / "facts.parquet")
+    frame = table.filter(pc.equal(table["relation"].cast("string"), relation)).to_pandas()
+    if which == "left out":
+        chosen = frame[frame["excluded"].notna()]
+        return chosen[["subject", "object", "excluded"]].rename(
+            columns={"subject": "query", "object": "pair", "excluded": "reason"}
+        )
+    chosen = frame[frame["rank_raw"] == (1 if which == "right" else 2)]
+    if frame["seed"].notna().any():
+        return chosen[["subject", "object", "label", "seed"]].rename(
+            columns={"subject": "query", "object": "pair", "label": "a true analogy"}
+        )
+    rows = chosen[["subject", "object", "negative", "score", "negative_score"]].rename(
+        columns={"subject": "query", "object": "right pair", "negative": "wrong pair",
+                 "score": "score of the right", "negative_score": "of the wrong"}
+    )  # fmt: skip
+    return rows.reset_index(drop=True)
+
+
+def _draw_open(rows: pd.DataFrame, picked: int | None, run: ProbeRun) -> None:
+    """A button that puts the chosen decision into the Score tab."""
+
+    def take() -> None:
+        row = rows.iloc[picked or 0]
+        st.session_state["query"] = ":".join(split(row["query"]))
+        right, wrong = (":".join(split(row[name])) for name in ("right pair", "wrong pair"))
+        st.session_state["pairs"] = f"{right}, {wrong}"
+        st.session_state["view"] = "Score"
+        if run.details.method == "model":
+            st.session_state["template"] = run.details.options.template
+            st.session_state["normalise"] = run.details.options.normalise
+            st.session_state["models"] = [run.info.model]
+
+    st.button(
+        "See where it comes from, token by token", icon=":material/search:", on_click=take,
+        disabled=picked is None, help="Choose a line first: it opens in the Score tab.",
+    )  # fmt: skip

@@ -1,0 +1,160 @@
+"""The Score tab: which pair completes the analogy best, and which tokens decide it."""
+
+from dataclasses import asdict
+from html import escape
+from typing import cast
+
+import streamlit as st
+
+from lama_core.asking.settings import ModelSettings
+from lama_core.errors import UserError
+from lama_core.models.base import KINDS
+from lama_core.models.catalog import find_model
+from lama_core.models.loader import Precision
+from lama_core.models.sources import locate
+from lama_core.probes.analogy.score import (
+    ModelScores,
+    Normalise,
+    Pair,
+    ScoreAnswer,
+    ScoreRequest,
+    parse_pair,
+)
+from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE
+from pages.ui.analogy import examples
+from pages.ui.analogy.heat import heat_strip
+from pages.ui.shared import cache, predictions, state
+from pages.ui.shared.colours import model_colours
+from pages.ui.shared.export import draw_export
+from pages.ui.shared.fetching import draw_offer
+from pages.ui.shared.messages import faults_shown
+
+FIRST_QUERY = "Paris:France"
+FIRST_PAIRS = "Rome:Italy, Italy:Rome, Rome:Germany, Rome:Berlin"
+COLUMNS_PER_ROW = 2  # a sentence needs room
+MEASURE_HELP = (
+    "**sum**: exp of minus the sum of the tokens' log-probabilities, equation 1 of Rezaee and "
+    "Camacho-Collados; longer sentences have more. **mean**: divided by the number of tokens. "
+    "Masked models: each token masked in turn (pseudo-perplexity). Left-to-right models: each "
+    "token given those before it (perplexity)."
+)
+
+
+def draw_score() -> None:
+    """The whole tab."""
+    query, pairs, names, template, normalise, precision = _ask()
+    ModelSettings(models=names, precision=precision).check()
+    colours = model_colours(names)
+    st.caption(
+        "The lower the (pseudo-)perplexity, the better the pair completes the analogy. The "
+        "stronger a token's colour, the less likely it is where it stands; the number is its "
+        "log-probability."
+    )
+    found: dict[str, ModelScores] = {}
+    for first in range(0, len(names), COLUMNS_PER_ROW):
+        row = names[first : first + COLUMNS_PER_ROW]
+        for name, box in zip(row, st.columns(len(row), gap="medium", border=True), strict=True):
+            with box:
+                entry = find_model(name)
+                if locate(entry) is None:
+                    predictions.draw_head(name, state.title_of(name), colours[name], "not here yet")
+                    draw_offer(entry)
+                    continue
+                head = st.container()
+                with faults_shown(), st.spinner("Scoring the sentences", show_time=True):
+                    found[name] = cache.pair_scores(
+                        name, precision, query, pairs, template, normalise
+                    )
+                with head:
+                    kind = found[name].kind if name in found else entry.kind
+                    detail = f"{KINDS[kind].title} · {KINDS[kind].measure}" if kind else ""
+                    predictions.draw_head(name, state.title_of(name), colours[name], detail)
+                if name in found:
+                    _draw_pairs(found[name], colours[name])
+    if found:
+        _draw_export(ScoreAnswer(query, template, normalise, tuple(found.values())), precision)
+
+
+def _ask() -> tuple[Pair, tuple[Pair, ...], tuple[str, ...], str, Normalise, Precision]:
+    """The widgets of the tab."""
+    left, right = st.columns([1, 3], vertical_alignment="bottom")
+    query = left.text_input(
+        "Query pair", FIRST_QUERY, key="query", bind=state.BOUND,
+        help="Two words with a colon between them: A:B.",
+    )  # fmt: skip
+    typed = right.text_input(
+        "Candidate pairs",
+        FIRST_PAIRS,
+        key="pairs",
+        bind=state.BOUND,
+        help="Two or more pairs C:D, set apart by commas. Each is put into the template with the "
+        "query pair.",
+    )
+    models, template, how, precise = st.columns([4, 4, 2, 2], vertical_alignment="bottom")
+    with models:
+        names = state.choose_models()
+    with template:
+        chosen = examples.choose_template(DEFAULT_TEMPLATE)
+    with how:
+        normalise = st.segmented_control(
+            "Log-probabilities", ("sum", "mean"), default="sum", required=True, key="normalise",
+            bind=state.BOUND, help=MEASURE_HELP,
+        )  # fmt: skip
+    with precise:
+        precision = st.segmented_control(
+            "Precision", state.PRECISIONS, default="fp32", required=True, key="precision",
+            bind=state.BOUND, help="bf16 is faster where the processor has it, and less exact.",
+        )  # fmt: skip
+    pairs = tuple(parse_pair(text) for text in (typed or "").split(",") if text.strip())
+    if not pairs:
+        raise UserError("No candidate pair is given: write two or more, as Rome:Italy, Italy:Rome.")
+    return (
+        parse_pair(query or ""),
+        pairs,
+        names,
+        chosen,
+        cast(Normalise, normalise),
+        cast(Precision, precision),
+    )
+
+
+def _draw_pairs(scores: ModelScores, colour: str) -> None:
+    """The pairs, best first, each with its sentence as a heat strip."""
+    parts = []
+    for pair in scores.ranked:
+        head, tail = map(escape, pair.pair)
+        value = f"{pair.perplexity:.3g}"
+        parts.append(
+            f'<div class="lx-pair"><span class="lx-muted">{pair.rank}</span><b>{head} : {tail}</b>'
+            f'<span class="lx-muted" title="log: {pair.log_perplexity:.3f}">{value}</span></div>'
+            + heat_strip(pair.tokens, colour)
+        )
+    st.html("".join(parts))
+
+
+def _draw_export(answer: ScoreAnswer, precision: Precision) -> None:
+    rows = [
+        {
+            "model": model.name,
+            "rank": pair.rank,
+            "head": pair.pair[0],
+            "tail": pair.pair[1],
+            "measure": KINDS[model.kind].measure,
+            "perplexity": pair.perplexity,
+            "log_perplexity": pair.log_perplexity,
+            "normalise": answer.normalise,
+            "n_tokens": pair.n_scored,
+            "sentence": pair.sentence,
+        }
+        for model in answer.models
+        for pair in model.ranked
+    ]
+    request = ScoreRequest(
+        query=":".join(answer.query),
+        pairs=tuple(":".join(pair.pair) for pair in answer.models[0].pairs),
+        models=tuple(model.name for model in answer.models),
+        template=answer.template,
+        normalise=answer.normalise,
+        precision=precision,
+    )
+    draw_export("analogy-scores", lambda: rows, asdict(request), request, record=answer.to_json)

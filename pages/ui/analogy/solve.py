@@ -1,0 +1,210 @@
+"""The Solve tab: three words and a blank, every model's answers, vector arithmetic beside them."""
+
+from dataclasses import asdict, dataclass, fields, replace
+from html import escape
+
+import streamlit as st
+
+from lama_core.asking.settings import ClozeSettings
+from lama_core.models.catalog import find_model
+from lama_core.models.sources import locate
+from lama_core.probes.analogy.solve import METHODS, Solution, SolveRequest, VectorAnswer
+from lama_core.probes.analogy.templates import SLOTS, Question, ask_for
+from lama_core.probes.cloze.ask import ClozeAnswer, agreement
+from pages.ui.analogy import examples
+from pages.ui.shared import cache, predictions, state
+from pages.ui.shared.colours import model_colours
+from pages.ui.shared.export import draw_export
+from pages.ui.shared.fetching import draw_offer
+from pages.ui.shared.messages import faults_shown, plain
+
+DEFAULT_TEMPLATE = "to-as"
+FIRST = examples.EXAMPLES[0]
+COLUMNS_PER_ROW = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the tab asks. gold: the word in the blank's field, or an empty string."""
+
+    question: Question
+    gold: str
+    keep: bool
+    choice: state.ClozeChoice
+
+
+def draw_solve() -> None:
+    """The whole tab."""
+    asked = _ask()
+    asked.choice.settings.check()
+    blank = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
+    text = blank.join(escape(part) for part in asked.question.query.parts)
+    st.html(f'<div class="lx-sentence">{text}</div>')
+    solutions = _draw_columns(asked)
+    if solutions:
+        _draw_export(asked, solutions)
+
+
+def _ask() -> Asked:
+    """The widgets of the tab."""
+    where = st.session_state.get("blank") or st.query_params.get("blank") or "D"
+    words = []
+    with st.container(key="analogy-words"):
+        fields = st.columns([3, 3, 3, 3, 3.6], gap="small", vertical_alignment="bottom")
+    for slot, first, field in zip(SLOTS, FIRST, fields, strict=False):
+        asked_for = slot == where
+        words.append(
+            field.text_input(
+                f"{slot}: asked for" if asked_for else slot,
+                first,
+                key=slot.lower(),
+                bind=state.BOUND,
+                placeholder="gold (optional)" if asked_for else "",
+                help="This word is left blank. What stands here is the gold: its rank is shown; "
+                "leave it empty if you don't know." if asked_for else None,
+            )
+        )  # fmt: skip
+    with fields[4]:
+        chosen = st.segmented_control(
+            "Blank", SLOTS, default="D", required=True, key="blank", bind=state.BOUND,
+            help="Which of the four words is asked for: A is to B as C is to D.",
+        )  # fmt: skip
+    at = SLOTS.index(chosen or "D")
+    models, template, more = st.columns([4, 4, 3], vertical_alignment="bottom")
+    with models:
+        names = state.choose_models()
+    with template:
+        how = examples.choose_template(DEFAULT_TEMPLATE)
+    with more, st.container(horizontal=True, vertical_alignment="center"):
+        with st.popover("Examples", icon=":material/lightbulb:"):
+            examples.draw_examples()
+        with st.popover("Options", icon=":material/tune:"):
+            keep = st.toggle(
+                "The given words may be answers",
+                key="keep",
+                bind=state.BOUND,
+                help="Off: the three given words are removed from the candidates, as in vector "
+                "arithmetic since Mikolov et al. 2013. On: a model that only repeats shows it.",
+            )
+            choice = state.choose_cloze_options(names)
+    gold = (words[at] or "").strip()
+    given = [None if number == at else word or "" for number, word in enumerate(words)]
+    return Asked(ask_for(given, how), gold, bool(keep), choice)
+
+
+def _draw_columns(asked: Asked) -> tuple[Solution, ...]:
+    """One column a model; a model that isn't here is offered instead."""
+    names = asked.choice.settings.models
+    here = tuple(name for name in names if locate(find_model(name)))
+    settings = replace(asked.choice.settings, models=here)
+    colours = model_colours(names)
+    summary = st.container()
+    boxes: dict[str, st.delta_generator.DeltaGenerator] = {}
+    for first in range(0, len(names), COLUMNS_PER_ROW):
+        row = names[first : first + COLUMNS_PER_ROW]
+        boxes |= dict(zip(row, st.columns(len(row), gap="medium", border=True), strict=True))
+    waiting = {}
+    for name, box in boxes.items():
+        with box:
+            head = st.container()
+            if name not in here:
+                with head:
+                    predictions.draw_head(name, state.title_of(name), colours[name], "not here yet")
+                draw_offer(find_model(name))
+            else:
+                waiting[name] = (head, st.empty())
+                waiting[name][1].skeleton(height=320)
+    found: dict[str, Solution] = {}
+    for name, (head, place) in waiting.items():
+        with place.container(), faults_shown(), st.spinner("Asking the model", show_time=True):
+            found[name] = cache.solution(
+                settings, name, asked.question, asked.gold, asked.keep,
+                asked.choice.top_k, asked.choice.renormalise,
+            )  # fmt: skip
+        with head:
+            answer = found[name].cloze.models[0] if name in found else None
+            detail = predictions.describe(answer) if answer else ""
+            predictions.draw_head(name, state.title_of(name), colours[name], detail)
+    answers = tuple(solution.cloze.models[0] for solution in found.values())
+    shared = {word: len(who) for word, who in agreement(answers)}
+    if len(answers) > 1:
+        with summary:
+            predictions.draw_agreement(answers, shared, 0)
+    for name, solution in found.items():
+        with waiting[name][1].container():
+            blank = solution.cloze.models[0].blanks[0]
+            predictions.draw_answers(blank, colours[name], shared, len(answers))
+            _draw_arithmetic(solution.baselines)
+    return tuple(found.values())
+
+
+def _draw_arithmetic(answers: tuple[VectorAnswer, ...]) -> None:
+    """What vector arithmetic on the model's own input embeddings gives, a column a method."""
+    if not answers:
+        return
+    rows = []
+    for number in range(max(len(answer.predictions) for answer in answers)):
+        cells = []
+        for answer in answers:
+            item = answer.predictions[number] if number < len(answer.predictions) else None
+            cells.append(
+                f'<td class="word">{escape(item.token)}</td><td class="num muted">{item.score:.2f}'
+                "</td>" if item else "<td></td><td></td>"
+            )  # fmt: skip
+        rows.append(f'<tr><td class="rank">{number + 1}</td>{"".join(cells)}</tr>')
+    heads = "".join(f'<th>{answer.method}</th><th class="num"></th>' for answer in answers)
+    ranks = [
+        f"{answer.method} {answer.gold_rank:,}"
+        for answer in answers
+        if answer.gold_rank is not None
+    ]
+    gold = f'<div class="lx-muted">Gold\'s rank: {", ".join(ranks)}</div>' if ranks else ""
+    st.html(
+        '<div class="lx-muted" title="cos(x, B - A + C), and the product of cosines">'
+        "Baseline: vector arithmetic on its input embeddings</div>"
+        f'<table class="lx lx-small"><thead><tr><th></th>{heads}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table>{gold}"
+    )
+
+
+def _draw_export(asked: Asked, solutions: tuple[Solution, ...]) -> None:
+    """CSV, JSON in the shape of `analogy solve --json`, and the command that prints it."""
+    settings, first = asked.choice.settings, solutions[0]
+    whole = Solution(
+        first.question,
+        ClozeAnswer(
+            first.cloze.text,
+            first.cloze.candidates,
+            tuple(solution.cloze.models[0] for solution in solutions),
+        ),
+        tuple(answer for solution in solutions for answer in solution.baselines),
+        first.note,
+    )
+    rows = [
+        {"model": model.name, "method": "model", "rank": item.rank, "word": item.token,
+         "prob": item.prob, "log_prob": item.log_prob, "score": None, "text": whole.cloze.text}
+        for model in whole.cloze.models
+        for item in model.blanks[0].predictions
+    ]  # fmt: skip
+    rows += [
+        {"model": answer.name, "method": answer.method, "rank": item.rank, "word": item.token,
+         "prob": None, "log_prob": None, "score": item.score, "text": whole.cloze.text}
+        for answer in whole.baselines
+        for item in answer.predictions
+    ]  # fmt: skip
+    request = SolveRequest(
+        **{field.name: getattr(settings, field.name) for field in fields(ClozeSettings)}
+        | {"models": tuple(model.name for model in whole.cloze.models)},
+        text=tuple(word or "___" for word in asked.question.words or ()),
+        template=asked.question.template,
+        keep_query_words=asked.keep,
+        top_k=asked.choice.top_k,
+        gold=asked.gold or None,
+        renormalise=asked.choice.renormalise,
+    )
+    made = {**asdict(request), "methods": list(METHODS)}
+    n_words = first.cloze.candidates.words
+    size = "each model's whole vocabulary" if n_words is None else f"{len(n_words):,} words"
+    removed = "" if asked.keep else ", without the given words"
+    st.caption(f"Ranked: {size} ({plain(first.cloze.candidates.name)}){removed}.")
+    draw_export("analogy", lambda: rows, made, request, record=whole.to_json)

@@ -1,0 +1,169 @@
+"""A look into a knowledge source: counts by source and relation, templates, facts, reports."""
+
+import pandas as pd
+import streamlit as st
+
+from lama_core.datasets import AnalogyDataset, Dataset, ReadReport
+from lama_core.datasets.library.installed import Listed
+from lama_core.types import Relation
+from pages.ui.shared import cache
+from pages.ui.shared.choice import relation_label
+from pages.ui.shared.messages import plain
+from pages.ui.shared.state import BOUND
+
+MOST_FACTS = 500
+MOST_REPORTED = 200
+
+
+def draw_content(listed: Listed) -> None:
+    """What an installed source holds."""
+    if listed.kind == "analogies":
+        dataset = cache.analogies_of(listed.name)
+        _draw_pairs(dataset)
+        _draw_report(dataset.report)
+        return
+    facts = cache.dataset_of(listed.name)
+    if listed.kind == "facts":
+        _draw_counts(facts)
+    _draw_relations(facts)
+    _draw_report(facts.report)
+
+
+def _draw_counts(dataset: Dataset) -> None:
+    """Facts and relations of each knowledge source, as the paper counts them."""
+    n_facts = dataset.n_facts_by_source()
+    cells = st.columns(max(4, len(dataset.sources())))
+    for cell, name in zip(cells, dataset.sources(), strict=False):
+        relations = [relation for relation in dataset.relations if relation.source == name]
+        cell.metric(name, f"{n_facts.get(name, 0):,} facts")
+        cell.caption(f"{len(relations)} relation{'s' if len(relations) != 1 else ''}")
+
+
+def _draw_relations(dataset: Dataset) -> None:
+    """The relations as a table; the chosen one with its templates and facts."""
+    relations = dataset.relations
+    table = pd.DataFrame(
+        {
+            "relation": [relation.name for relation in relations],
+            "label": [relation.label for relation in relations],
+            "source": [relation.source for relation in relations],
+            "type": [relation.type for relation in relations],
+            "facts": [len(dataset.facts_of(relation.name)) for relation in relations],
+            "templates": [len(relation.prompts) for relation in relations],
+            "template": [
+                relation.prompts[0].template if relation.prompts else "each fact's own sentence"
+                for relation in relations
+            ],
+        }
+    )
+
+    def take() -> None:
+        rows = st.session_state["relations table"]["selection"]["rows"]
+        if rows:
+            st.session_state["relation"] = relations[rows[0]].name
+
+    st.dataframe(
+        table,
+        hide_index=True,
+        key="relations table",
+        on_select=take,
+        selection_mode="single-row",
+        placeholder="",
+        height=420 if len(table) > 10 else "content",
+        column_config={"template": st.column_config.TextColumn(width="large")},
+    )
+    name = st.selectbox("Relation", list(table["relation"]), key="relation", bind=BOUND)
+    _draw_relation(dataset, dataset.relation(name))
+
+
+def _draw_relation(dataset: Dataset, relation: Relation) -> None:
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        st.markdown(f"#### {plain(relation_label(relation.name, relation.label))}")
+        if relation.description:
+            st.caption(plain(relation.description))
+        if relation.prompts:
+            st.dataframe(
+                pd.DataFrame(
+                    {
+                        "template": [prompt.template for prompt in relation.prompts],
+                        "origin": [prompt.origin for prompt in relation.prompts],
+                        "weight": [prompt.weight for prompt in relation.prompts],
+                    }
+                ).dropna(axis="columns", how="all"),
+                hide_index=True,
+                placeholder="",
+            )
+        else:
+            st.caption("No template: each fact brings its own sentence with a blank.")
+        if relation.negated_template:
+            st.caption(f"Negated: {plain(relation.negated_template)}")
+    facts = dataset.facts_of(relation.name)
+    with right:
+        st.markdown(f"#### {len(facts):,} facts")
+        shown = facts[:MOST_FACTS]
+        table = pd.DataFrame(
+            {
+                "subject": [fact.subject for fact in shown],
+                "object": [fact.object for fact in shown],
+                "sentence": [fact.sentences[0] if fact.sentences else None for fact in shown],
+                "sentences": [len(fact.sentences) or None for fact in shown],
+                "origin": [fact.origin or None for fact in shown],
+            }
+        )
+        st.dataframe(
+            table.dropna(axis="columns", how="all"),
+            hide_index=True,
+            placeholder="",
+            height=420 if len(facts) > 10 else "content",
+        )
+        if len(facts) > MOST_FACTS:
+            st.caption(f"The first {MOST_FACTS} of {len(facts):,}.")
+
+
+def _draw_pairs(dataset: AnalogyDataset) -> None:
+    """The relations of a set of analogies, and the pairs of the chosen one."""
+    st.dataframe(
+        [
+            {
+                "relation": relation.name,
+                "kind": relation.kind,
+                "pairs": len(relation.pairs),
+                "several answers": relation.one_to_many,
+                "holds backwards": relation.bidirectional,
+                "first pair": " : ".join((relation.pairs[0][0], relation.pairs[0][1][0])),
+            }
+            for relation in dataset.relations
+        ],
+        hide_index=True,
+        height=420 if len(dataset.relations) > 10 else "content",
+    )
+    names = [relation.name for relation in dataset.relations]
+    chosen = dataset.relation(st.selectbox("Relation", names, key="relation", bind=BOUND))
+    st.dataframe(
+        [{"head": head, "tail": " / ".join(tails)} for head, tails in chosen.pairs],
+        hide_index=True,
+        height=420 if len(chosen.pairs) > 10 else "content",
+    )
+
+
+def _draw_report(report: ReadReport) -> None:
+    """Every line that was left out, with file, line and reason; and the notes."""
+    if not report.dropped and not report.notes:
+        return
+    n_dropped, n_notes = len(report.dropped), len(report.notes)
+    counts = ((n_dropped, "line", " left out"), (n_notes, "note", ""))
+    said = [f"{n:,} {what}{'s' * (n > 1)}{more}" for n, what, more in counts if n]
+    with st.expander(f"Reading it: {', '.join(said)}"):
+        if report.dropped:
+            st.dataframe(
+                [
+                    {"file": d.file, "line": d.line or None, "reason": d.reason}
+                    for d in report.dropped[:MOST_REPORTED]
+                ],
+                hide_index=True,
+                placeholder="",
+            )
+            if n_dropped > MOST_REPORTED:
+                st.caption(f"The first {MOST_REPORTED} of {n_dropped:,}.")
+        st.markdown("  \n".join(plain(note) for note in report.notes))

@@ -1,0 +1,257 @@
+"""The rows of the Facts page, one fact opened, and the words that models fall back on."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from lama_core.metrics.answers import JoinedAnswers, fallbacks
+from lama_core.probes.cloze.ask import BlankAnswer, Gold, Prediction
+from pages.ui.facts.filters import SORTS, FactsChoice
+from pages.ui.shared import charts, links, predictions
+from pages.ui.shared.choice import RunChoice
+from pages.ui.shared.export import draw_export
+from pages.ui.shared.messages import plain
+from pages.ui.shared.state import BOUND, DEFAULT_MODELS
+
+PAGE_SIZE = 100
+N_PREDICTIONS = 10
+N_WORDS = 15
+COLUMNS_PER_ROW = 4
+Ints = NDArray[np.int64]
+
+
+def sort_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice) -> Ints:
+    """The rows in the chosen order; ties keep the order of the data, unknown values come last."""
+    focus = joined.runs[chosen.filter.of]
+    keys = {
+        "best rank first": focus.rank,
+        "worst rank first": -focus.rank,
+        "most confident first": -focus.confidence,
+        "least confident first": focus.confidence,
+        "most frequent gold first": -joined.facts["object_count"].to_numpy(),
+    }
+    if chosen.sort not in keys:
+        return rows
+    return rows[np.argsort(keys[chosen.sort][rows], kind="stable")]
+
+
+def fact_key(joined: JoinedAnswers, row: int) -> str:
+    """What names a row in the address bar: the fact, and which of its prompts."""
+    line = joined.facts.iloc[row]
+    return f"{line['fact_id']}#{line['prompt']}"
+
+
+def find_fact(joined: JoinedAnswers, key: str) -> int | None:
+    """The row of that key; None if it isn't among them."""
+    name, _, prompt = key.rpartition("#")
+    facts = joined.facts
+    at = np.flatnonzero((facts["fact_id"] == name) & (facts["prompt"].astype(str) == prompt))
+    return int(at[0]) if len(at) else None
+
+
+def make_table(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> pd.DataFrame:
+    """What is shown of some rows: the fact, and for each run its answer and the gold's place."""
+    facts = joined.facts.iloc[rows]
+    labels = choice.labels
+    columns: dict[str, Any] = {
+        "subject": facts["subject"].astype(str).to_numpy(),
+        "relation": [labels.get(str(name), str(name)) for name in facts["relation"]],
+        "gold": facts["object"].astype(str).to_numpy(),
+        "gold in data": facts["object_count"].to_numpy(),
+    }
+    if facts["prompt"].any():
+        columns["query"] = facts["query"].to_numpy()  # the same fact is asked in several ways
+    for number, name in enumerate(choice.names):
+        run = joined.runs[number]
+        right = joined.right(number, choice.k)[rows]
+        answers = pd.Series(run.answer[rows]).astype(object)
+        reasons = pd.Series(run.excluded[rows]).astype(object)
+        marked = np.where(right & (choice.k == 1), answers.astype(str) + " ✓", answers)
+        left_out = "left out: " + reasons.astype(str)
+        unasked = left_out.where(reasons.notna(), None)
+        columns[f"{name} answer"] = np.where(answers.notna(), marked, unasked)
+        columns[f"{name} prob"] = run.confidence[rows]
+        columns[f"{name} rank"] = run.rank[rows]
+        columns[f"{name} log-prob"] = run.log_prob[rows]
+    return pd.DataFrame(columns)
+
+
+def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice) -> None:
+    """One page of rows; a click opens the fact above them."""
+    opened = st.container()
+    sort_box, pages_box = st.columns([2, 5], vertical_alignment="bottom")
+    sort_box.selectbox(
+        "Order", SORTS, key="sort", bind=BOUND, help=f"Ranks and probabilities of {chosen.of}."
+    )
+    n_pages = max(1, -(-len(rows) // PAGE_SIZE))
+    page = 1
+    if n_pages > 1:
+        with pages_box, st.container(horizontal=True, horizontal_alignment="right"):
+            page = min(st.pagination(n_pages, key="page", bind=BOUND), n_pages)
+    rows = sort_rows(joined, rows, chosen)
+    shown = rows[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
+    table = make_table(joined, shown, choice)
+    number = st.column_config.NumberColumn
+    config: dict[str, Any] = {
+        "gold in data": number(
+            "frequency", help="Facts of the relation with this gold in the data."
+        ),
+        "subject": st.column_config.TextColumn(pinned=True),
+    }
+    for name in choice.names:
+        config |= {
+            f"{name} answer": st.column_config.TextColumn(name, help="The model's first answer."),
+            f"{name} prob": number("prob.", format="%.3f", help="Probability of that answer."),
+            f"{name} rank": number("gold's rank", format="localized"),
+            f"{name} log-prob": number("gold's log-prob.", format="%.2f"),
+        }
+    if len(set(table["relation"])) == 1 and len(choice.relations) == 1:
+        table = table.drop(columns="relation")
+    if not len(table):
+        st.info("No fact passes these filters: loosen one.", icon=":material/filter_alt_off:")
+        return
+    widget = f"facts {hash(shown.tobytes())} {'|'.join(choice.names)}"
+
+    def open_row() -> None:
+        picked = st.session_state[widget]["selection"]["rows"]
+        if picked:
+            st.query_params["fact"] = fact_key(joined, int(shown[picked[0]]))
+
+    st.dataframe(
+        table,
+        hide_index=True,
+        column_config=config,
+        key=widget,
+        on_select=open_row,
+        selection_mode="single-row",
+        placeholder="",
+        height=600 if len(table) > 15 else "content",
+    )
+    key = st.query_params.get("fact", "")
+    row = find_fact(joined, key) if key else None
+    if row is not None:
+        with opened:
+            draw_fact(joined, row, choice)
+    draw_export(
+        "facts", lambda: make_table(joined, rows, choice), choice.made() | describe_filter(chosen),
+        python_of(chosen, choice),
+    )  # fmt: skip
+
+
+def draw_fact(joined: JoinedAnswers, row: int, choice: RunChoice) -> None:
+    """One fact: what was asked, and each run's ten best answers."""
+    fact = joined.facts.iloc[row]
+    gold = str(fact["object"])
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            relation = choice.labels.get(str(fact["relation"]), str(fact["relation"]))
+            st.markdown(
+                f"**{plain(fact['query'])}**  \n{plain(str(fact['subject']))} · {plain(relation)} "
+                f"· gold **{plain(gold)}**"
+            )
+            if fact["query"] and st.button(
+                "Open in Cloze", icon=":material/edit_note:", type="primary"
+            ):
+                models = tuple(dict.fromkeys(run.model for run in choice.runs))
+                chosen = () if models == DEFAULT_MODELS else models
+                link = {"text": str(fact["query"]), "gold": gold, "models": chosen}
+                links.go(links.FACTS, links.CLOZE, link)
+            if st.button("Close", icon=":material/close:", type="tertiary"):
+                del st.query_params["fact"]
+                st.rerun()
+        names = list(choice.names)
+        for first in range(0, len(names), COLUMNS_PER_ROW):
+            part = names[first : first + COLUMNS_PER_ROW]
+            for name, box in zip(part, st.columns(len(part), gap="medium"), strict=True):
+                with box:
+                    _draw_one(joined, row, names.index(name), choice, gold)
+
+
+def _draw_one(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, gold: str) -> None:
+    run, name = joined.runs[number], choice.names[number]
+    at = int(run.at[row])
+    detail = f"{choice.runs[number].prompts} prompts, {choice.ranking} rank"
+    predictions.draw_head(choice.runs[number].model, name, choice.colours[name], detail)
+    if at < 0:
+        st.caption("This run didn't ask it.")
+        return
+    if np.isnan(run.rank[row]):
+        st.caption(f"Left out: {plain(str(run.excluded[row]))}.")
+        return
+    top = run.run.top
+    given = tuple(
+        Prediction(place, str(word), float(log_prob), float(np.exp(log_prob)))
+        for place, (word, log_prob) in enumerate(
+            zip(top.words[at], top.log_probs[at], strict=True), start=1
+        )
+        if word is not None
+    )[:N_PREDICTIONS]
+    mark = Gold(gold, int(run.rank[row]), float(run.log_prob[row]), (gold,), True)
+    predictions.draw_answers(BlankAnswer(given, mark), choice.colours[name], {}, 1)
+
+
+def draw_fallbacks(
+    joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice
+) -> None:
+    """The words that each model gives when it is wrong; a click shows the facts."""
+    st.markdown("#### Words that a model falls back on")
+    st.caption(
+        "The most frequent wrong first answers on the facts chosen above. Where one word takes a "
+        "large share, the model answers the relation and not the subject. Click a bar to see the "
+        "facts."
+    )
+    table = fallbacks(joined, rows, n=N_WORDS)
+    if table.empty:
+        st.info("No model is wrong on these facts.", icon=":material/check:")
+        return
+    names = list(choice.names)
+    for first in range(0, len(names), 3):
+        part = names[first : first + 3]
+        for name, box in zip(part, st.columns(len(part), gap="medium"), strict=True):
+            words = table[table["number"] == names.index(name)]
+            with box:
+                st.markdown(f"**{plain(name)}**")
+                points = charts.show(
+                    charts.words(words, choice.colours[name]),
+                    f"words {name}",
+                    title=f"Wrong answers of {name}",
+                    footnote="",
+                    picture=choice.picture,
+                )
+                for point in points:
+                    _to_answer(chosen, choice, name, str(point["customdata"][0]))
+    named = table.assign(name=[names[number] for number in table["number"]])
+    draw_export(
+        "wrong-answers", lambda: named.drop(columns="number"),
+        choice.made() | describe_filter(chosen), python_of(chosen, choice),
+    )  # fmt: skip
+
+
+def _to_answer(chosen: FactsChoice, choice: RunChoice, name: str, word: str) -> None:
+    """The facts on which a model gives this word and is wrong."""
+    kept = {key: st.query_params.get_all(key) for key in st.query_params}
+    for key in ("view", "fact", "page", "right"):
+        kept.pop(key, None)
+    links.go(links.FACTS, links.FACTS, kept | {"of": [name], "wrong": [name], "answer": [word]})
+
+
+def describe_filter(chosen: FactsChoice) -> dict[str, Any]:
+    """The filter as a record."""
+    fields = chosen.filter.__dataclass_fields__
+    return {"filter": {name: getattr(chosen.filter, name) for name in fields}}
+
+
+def python_of(chosen: FactsChoice, choice: RunChoice) -> str:
+    """The lines of Python that give the same facts."""
+    runs = ", ".join(f'load_run("{run.id}")' for run in choice.runs)
+    return (
+        "from lama_core.metrics.answers import AnswerFilter, fallbacks, join_answers\n"
+        "from lama_core.runs.find import load_run\n\n"
+        f'joined = join_answers([{runs}], ranking="{choice.ranking}")\n'
+        f"rows = joined.select({chosen.filter!r})\n"
+        "facts = joined.facts.iloc[rows]\n"
+        "wrong_words = fallbacks(joined, rows)"
+    )

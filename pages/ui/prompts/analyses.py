@@ -1,0 +1,86 @@
+"""What makes prompts differ: divergence against edit distance, and another model's weights."""
+
+import math
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from lama_core.errors import UserError
+from lama_core.probes.prompts.analyses import (
+    AnalyseRequest,
+    measure_divergence,
+    prompt_pairs,
+    transfer_weights,
+)
+from lama_core.probes.prompts.runs import list_studies
+from pages.ui.prompts.choice import PromptsChoice, all_relations
+from pages.ui.shared import charts
+from pages.ui.shared.export import draw_export
+from pages.ui.shared.messages import plain
+from pages.ui.shared.state import title_of
+
+
+def draw_analyses(choice: PromptsChoice) -> None:
+    """Both analyses over all relations of the study."""
+    studies = all_relations(choice.whole)
+    pairs = [pair for study in studies for pair in prompt_pairs(study, choice.combination)]
+    found = measure_divergence(pairs)
+    correlation = "none" if math.isnan(found.correlation) else f"{found.correlation:.2f}"
+    st.markdown(
+        f"**Do prompts that differ more in words differ more in what they get right?** "
+        f"Pearson's correlation {correlation} (the paper's: 0.25)",
+        help="Divergence of two prompts: share of facts on which one is right and the other wrong. "
+        "Distance: word edits between them / words of the longer (Jiang et al. 2020, figure 3).",
+    )
+    figure = go.Figure()
+    for number, one in enumerate(found.bins):
+        at = [pair.divergence for pair in pairs if _in_bin(pair.distance, number)]
+        figure.add_box(
+            y=[100 * value for value in at], name=f"{one.low:.1f} – {one.high:.1f}",
+            marker_color=choice.colour, boxmean=True, showlegend=False, boxpoints=False,
+        )  # fmt: skip
+    figure.update_xaxes(title="normalised edit distance", type="category")
+    figure.update_yaxes(title="divergence (% of facts)", rangemode="tozero")
+    charts.show(
+        figure.update_layout(height=340), "divergence chart", title="Divergence by edit distance",
+        footnote=f"{choice.info.model} on {choice.info.dataset}, {len(studies)} relations, "
+        f"{found.n_pairs:,} pairs of prompts",
+    )  # fmt: skip
+    _draw_transfer(choice)
+    draw_export(
+        "divergence",
+        lambda: pd.DataFrame(
+            [(p.relation, p.first, p.second, p.distance, p.divergence) for p in pairs],
+            columns=["relation", "first", "second", "distance", "divergence"],
+        ),
+        choice.made(),
+        AnalyseRequest(choice.info.id, choice.combination),
+    )
+
+
+def _in_bin(distance: float, number: int) -> bool:
+    return max(0, math.ceil(distance * 5 - 1e-9) - 1) == number
+
+
+def _draw_transfer(choice: PromptsChoice) -> None:
+    """The weights that other models learnt for this relation, used on this one."""
+    rows = []
+    for whole in list_studies():
+        info = whole.info
+        same = info.dataset == choice.info.dataset and info.model != choice.info.model
+        if not same or choice.study.relation.name not in whole.relations:
+            continue
+        try:
+            other = whole.relation(choice.study.relation.name)
+            found = transfer_weights(choice.study, other, choice.combination)
+        except UserError:
+            continue  # a study without this ensemble has no weights to lend
+        rows.append(
+            {"weights of": title_of(info.model), "P@1": 100 * found.other,
+             "with its own": 100 * found.own, "facts": found.n}
+        )  # fmt: skip
+    if rows:
+        name = plain(f"{choice.study.relation.name} {choice.study.relation.label}")
+        st.markdown(f"**Other models' weights for {name}, used on this model**")
+        st.dataframe(pd.DataFrame(rows), hide_index=True)

@@ -1,0 +1,147 @@
+"""Which study, relation and prompts the Prompts page shows; all of it in the address bar."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from lama_core.datasets.prompt_sets import TITLES
+from lama_core.probes.prompts.probing import StudyRequest, request_of
+from lama_core.probes.prompts.runs import Study, list_studies
+from lama_core.probes.prompts.study import RelationStudy
+from lama_core.runs.info import RunInfo
+from pages.ui.shared.colours import model_colours
+from pages.ui.shared.messages import show_fault
+from pages.ui.shared.state import BOUND, title_of
+
+FIRST_RELATIONS = ("P36", "P103", "P19")
+FIRST_SETS = ("mine+man", "man+para", "all")
+SETS_HELP = (
+    "**Mine**: found in sentences that hold a subject and its object. **Mine+Para**: paraphrases "
+    "of the best mined prompt. **Man+Para**: the manual prompt and its paraphrases. "
+    "**Mine+Man**: the mined ones and the manual one (Jiang et al. 2020, section 5.1)."
+)
+
+
+@dataclass(frozen=True)
+class PromptsChoice:
+    """What is on the screen. combination: the prompt sets that are shown together."""
+
+    whole: Study
+    study: RelationStudy
+    combination: str
+
+    @property
+    def info(self) -> RunInfo:
+        """What the study was made from."""
+        return self.whole.info
+
+    def request(self) -> StudyRequest:
+        """What makes the numbers of this relation again."""
+        return request_of(self.whole, (self.study.relation.name,))
+
+    @property
+    def colour(self) -> str:
+        """The model's colour, as on every page."""
+        return model_colours([self.info.model])[self.info.model]
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """Positions of the prompts that are shown."""
+        return self.study.pool.members(self.combination)
+
+    @property
+    def footnote(self) -> str:
+        """How the numbers were made, in one line."""
+        info, study = self.info, self.study
+        return (
+            f"{info.model} on {info.dataset}, {study.relation.name}: {len(study.train):,} training "
+            f"and {len(study.test):,} test facts, {study.n_candidates:,} candidates "
+            f"({info.candidates}), ranking {info.ranking}"
+        )
+
+    def made(self) -> dict[str, object]:
+        """How the numbers were made, for an export."""
+        made = self.whole.details
+        return {
+            "study": self.info.id,
+            "model": self.info.model,
+            "model_identity": self.info.model_identity,
+            "dataset": self.info.dataset,
+            "relation": self.study.relation.name,
+            "set": self.combination,
+            "candidates": self.info.candidates,
+            "ranking": self.info.ranking,
+            "limit": self.info.limit,
+            "train_limit": made["train_limit"],
+            "seed": made["seed"],
+        }
+
+
+def choose_study() -> PromptsChoice | None:
+    """The widgets in one row; None while there is no study at all."""
+    studies = {study.info.id: study for study in list_studies(on_problem=show_fault)}
+    if not studies:
+        return None
+    models = {
+        name: f"{title_of(study.info.model)} on {study.info.dataset}"
+        for name, study in studies.items()
+    }
+    doubled = [label for label in models.values() if list(models.values()).count(label) > 1]
+    labels = {
+        name: f"{label} ({name.rsplit('-', 1)[-1][:4]})" if label in doubled else label
+        for name, label in models.items()
+    }
+    left, middle, right = st.columns([2, 2, 3], vertical_alignment="bottom")
+    name = left.selectbox(
+        "Model and facts", list(studies), format_func=lambda one: labels[one], key="study",
+        bind=BOUND, help="One model's answers to one set of facts through many prompts.",
+    )  # fmt: skip
+    whole = studies[name]
+    names = whole.relations
+    first = next((known for known in FIRST_RELATIONS if known in names), names[0])
+    if st.session_state.get("relation") not in names:
+        st.session_state.pop("relation", None)
+    shown = {one: _relation_title(whole.info, one) for one in names}
+    relation = middle.selectbox(
+        "Relation", list(names), index=names.index(first), format_func=lambda one: shown[one],
+        key="relation", bind=BOUND,
+    )  # fmt: skip
+    study = _loaded(whole, relation)
+    sets = [one for one in study.pool.combinations() if len(study.pool.members(one)) > 1]
+    sets = sets or ["all"]
+    first_set = next((one for one in FIRST_SETS if one in sets), sets[-1])
+    if st.session_state.get("set") not in sets:
+        st.session_state.pop("set", None)
+    with right:
+        combination = st.segmented_control(
+            "Prompts", sets, default=first_set, required=True, key="set", bind=BOUND,
+            format_func=lambda one: TITLES[one], help=SETS_HELP,
+        )  # fmt: skip
+    return PromptsChoice(whole, study, combination or first_set)
+
+
+def _loaded(whole: Study, relation: str) -> RelationStudy:
+    """The relation's results, kept in the session while it is looked at."""
+    mark = (str(whole.info.folder), whole.info.digest, relation)
+    kept = st.session_state.get("prompts study")
+    if kept is None or kept[0] != mark:
+        kept = (mark, whole.relation(relation))
+        st.session_state["prompts study"] = kept
+    study: RelationStudy = kept[1]
+    return study
+
+
+def all_relations(whole: Study) -> tuple[RelationStudy, ...]:
+    """Every relation of a study, kept in the session while it is looked at."""
+    mark = (str(whole.info.folder), whole.info.digest)
+    kept = st.session_state.get("prompts studies")
+    if kept is None or kept[0] != mark:
+        kept = (mark, tuple(whole.relation(name) for name in whole.relations))
+        st.session_state["prompts studies"] = kept
+    studies: tuple[RelationStudy, ...] = kept[1]
+    return studies
+
+
+def _relation_title(info: RunInfo, relation: str) -> str:
+    """The relation's name and label."""
+    return f"{relation} {info.relation(relation).label}".strip()

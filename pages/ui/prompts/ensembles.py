@@ -1,0 +1,146 @@
+"""Top-K, optimised and oracle as bars beside the published values; K against accuracy."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from lama_core.datasets.prompt_sets import TITLES
+from lama_core.papers.jiang2020 import LINES, Averaging, nearest_model, published
+from lama_core.probes.prompts.study import Score
+from pages.ui.prompts.choice import PromptsChoice, all_relations
+from pages.ui.shared import charts
+from pages.ui.shared.colours import PUBLISHED
+from pages.ui.shared.export import draw_export
+from pages.ui.shared.state import BOUND
+
+METHOD_TITLES = {
+    "top1": "Top1",
+    "top3": "Top3",
+    "top5": "Top5",
+    "optimised": "Optimised",
+    "optimised (paper)": "Opt., paper's recipe",
+    "optimised (exact)": "Opt., exact",
+    "oracle": "Oracle",
+}
+AVERAGES: tuple[Averaging, ...] = ("micro", "macro")
+SCOPES = ("this relation", "all relations")
+AVERAGE_HELP = (
+    "**micro**: correct facts / facts of the relation. **macro**: the same for each unique object, "
+    "then the mean over objects: a model that always says the most frequent of n objects gets 1/n. "
+    "Over relations, both are unweighted means (Jiang et al. 2020, section 5.1)."
+)
+
+
+def score_rows(scores: Sequence[Score], model: str, averaging: Averaging) -> pd.DataFrame:
+    """Means over relations by set and method, with the paper's values in per cent."""
+    near = nearest_model(model)
+    frame = pd.DataFrame([
+        {"set": one.combination, "method": one.method, "value": 100 * getattr(one, averaging),
+         "n": one.n}
+        for one in scores
+    ])  # fmt: skip
+    table = frame.groupby(["set", "method"], sort=False, as_index=False).agg(
+        value=("value", "mean"), relations=("value", "size"), facts=("n", "sum")
+    )
+    table["published"] = [
+        published(near, averaging, one, method)
+        for one, method in zip(table["set"], table["method"], strict=True)
+    ]
+    table["title"] = table["method"].map(lambda method: METHOD_TITLES.get(method, method))
+    return table
+
+
+def draw_ensembles(choice: PromptsChoice) -> None:
+    """The bars, then the curve over K."""
+    left, right = st.columns(2)
+    averaging = left.segmented_control(
+        "Average", AVERAGES, default="micro", required=True, key="average", bind=BOUND,
+        help=AVERAGE_HELP,
+    )  # fmt: skip
+    scope = right.segmented_control(
+        "Facts", SCOPES, default=SCOPES[0], required=True, key="scope", bind=BOUND
+    )
+    studies = (choice.study,) if scope == SCOPES[0] else all_relations(choice.whole)
+    scores = [score for study in studies for score in study.scores()]
+    which: Averaging = "macro" if averaging == "macro" else "micro"
+    table = score_rows(scores, choice.info.model, which)
+    here = table[table["set"] == choice.combination]
+    if not len(here):
+        st.info(
+            "This study holds no ensemble of these prompts: choose another set, or make a study "
+            "under **New study**.", icon=":material/info:",
+        )  # fmt: skip
+        return
+    manual = table[(table["set"] == "manual") & (table["method"] == "top1")]
+    rows = pd.concat([manual.assign(title="Manual"), here], ignore_index=True)
+    rows = rows.drop_duplicates("title")
+    near = nearest_model(choice.info.model)
+    n_facts = int(rows["facts"].max())
+    what = choice.study.relation.name if scope == SCOPES[0] else f"{len(studies)} relations"
+    charts.show(
+        _bars(rows, choice.info.model, choice.colour, near, which),
+        "ensembles chart",
+        title=f"{TITLES[choice.combination]} prompts, {which}",
+        footnote=f"{choice.info.model} on {choice.info.dataset}, {what}, {n_facts:,} test facts; "
+        f"published: {near}, T-REx, 41 relations (Jiang et al. 2020)",
+    )
+    if choice.combination in LINES:
+        st.caption(
+            f"Grey: {near} in the paper, on all of T-REx: a neighbour for orientation, not the "
+            "same model or facts. The oracle counts a fact when any prompt gets it right."
+        )
+    _draw_curve(choice)
+    draw_export("ensembles", lambda: table, choice.made(), choice.request())
+
+
+def _bars(
+    rows: pd.DataFrame, model: str, colour: str, near: str, averaging: Averaging
+) -> go.Figure:
+    figure = go.Figure()
+    figure.add_bar(
+        name=model, x=rows["title"], y=rows["value"], marker_color=colour,
+        text=[f"{value:.1f}" for value in rows["value"]], textposition="outside", cliponaxis=False,
+        customdata=rows[["set", "method"]].to_numpy(),
+        hovertemplate="<b>%{x}</b>: %{y:.1f} %<extra></extra>",
+    )  # fmt: skip
+    if rows["published"].notna().any():
+        figure.add_bar(
+            name=f"{near} (published)", x=rows["title"], y=rows["published"],
+            marker_color=PUBLISHED, opacity=0.6,
+            text=["" if pd.isna(value) else f"{value:.1f}" for value in rows["published"]],
+            textposition="outside", cliponaxis=False,
+            hovertemplate="<b>%{x}</b>, published: %{y:.1f} %<extra></extra>",
+        )  # fmt: skip
+    top = max(rows["value"].max(), rows["published"].fillna(0).max(), 5)
+    figure.update_yaxes(title=f"P@1, {averaging} (%)", range=[0, 1.12 * top])
+    return figure.update_layout(height=380, barmode="group")
+
+
+def _draw_curve(choice: PromptsChoice) -> None:
+    """P@1 of Top-K for every K, log-linear against linear."""
+    curves = {
+        kind: values for name, kind, values in choice.study.curves if name == choice.combination
+    }
+    if not curves or max(map(len, curves.values())) < 2:
+        return
+    st.markdown(
+        "**How many prompts?** P@1 of the mean of the K best prompts",
+        help="log-linear: mean of log-probabilities, which rules out what any prompt finds very "
+        "unlikely. linear: mean of probabilities (Jiang et al. 2020, figures 2 and 5).",
+    )
+    figure = go.Figure()
+    for kind, dash in (("log-linear", "solid"), ("linear", "dot")):
+        values = curves.get(kind, ())  # type: ignore[call-overload]
+        figure.add_scatter(
+            name=kind, x=list(range(1, len(values) + 1)), y=[100 * value for value in values],
+            mode="lines+markers", line={"color": choice.colour, "dash": dash},
+            hovertemplate=f"K = %{{x}}, {kind}: %{{y:.1f}} %<extra></extra>",
+        )  # fmt: skip
+    figure.update_xaxes(title="K", dtick=1 if len(values) < 16 else 5)
+    figure.update_yaxes(title="P@1 (%)", rangemode="tozero")
+    charts.show(
+        figure.update_layout(height=300), "curve chart",
+        title=f"Top-K of {choice.study.relation.name}", footnote=choice.footnote,
+    )  # fmt: skip

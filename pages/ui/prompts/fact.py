@@ -1,0 +1,107 @@
+"""The same fact through every prompt, side by side (Jiang et al. 2020, figure 1)."""
+
+from html import escape
+
+import numpy as np
+import streamlit as st
+
+from lama_core.asking.blanks import fill
+from lama_core.probes.prompts.study import RelationStudy
+from pages.ui.prompts.choice import PromptsChoice
+from pages.ui.prompts.table import to_cloze
+from pages.ui.shared.state import BOUND
+
+PER_ROW = 3
+MOST_PROMPTS = 12
+N_WORDS = 5
+
+
+def _telling_fact(study: RelationStudy, members: tuple[int, ...]) -> int:
+    """A fact on which the prompts differ most: about half of them right."""
+    share = (study.ranks[list(members)] == 1).mean(axis=0)
+    return int(np.abs(share - 0.5).argmin())
+
+
+def draw_fact(choice: PromptsChoice) -> None:
+    """Choose a fact; one column a prompt with its five best answers."""
+    study = choice.study
+    names = [
+        f"{fact.subject} – {gold}" for fact, gold in zip(study.test, study.objects, strict=True)
+    ]
+    right = (study.ranks[list(choice.members)] == 1).sum(axis=0)
+    # The key holds the relation: a fact's place means nothing in another relation.
+    place = st.selectbox(
+        "Fact", range(len(names)), index=_telling_fact(study, choice.members), key="fact",
+        bind=BOUND if len(names) > 1 else None,
+        format_func=lambda one: f"{names[one]}  ({right[one]} of {len(choice.members)} right)",
+        help="Subject and object; in brackets how many of the prompts give the object first.",
+    )  # fmt: skip
+    order = sorted(choice.members, key=lambda number: -study.train_accuracies[number])
+    st.html(_ensemble_line(choice, place))
+    for first in range(0, min(len(order), MOST_PROMPTS), PER_ROW):
+        row = order[first : min(first + PER_ROW, MOST_PROMPTS)]
+        for column, prompt in zip(st.columns(PER_ROW, border=True), row, strict=False):
+            with column:
+                st.html(_answers(choice, prompt, place))
+                if st.button("Ask it", key=f"ask {prompt}", icon=":material/edit_note:"):
+                    template = study.pool.prompts[prompt].template
+                    to_cloze(choice, template, study.test[place].subject, study.objects[place])
+    if len(order) > MOST_PROMPTS:
+        rest = order[MOST_PROMPTS:]
+        st.html(
+            '<table class="lx"><tbody>'
+            + "".join(_line(choice, prompt, place) for prompt in rest)
+            + "</tbody></table>"
+        )
+
+
+def _answers(choice: PromptsChoice, prompt: int, fact: int) -> str:
+    """One prompt's query and best words as HTML; every text is escaped."""
+    study = choice.study
+    row = study.rows[prompt, fact]
+    query = fill(study.pool.prompts[prompt].template, study.test[fact].subject).text("____")
+    cells = []
+    for rank in range(N_WORDS):
+        column, log_prob = int(row["top"][rank]), float(row["top_log_probs"][rank])
+        if column < 0 or not np.isfinite(log_prob):
+            continue
+        word, prob = study.words.get(column, "?"), float(np.exp(log_prob))
+        gold = "gold" if word == study.objects[fact] else ""
+        cells.append(
+            f'<tr class="{gold}"><td class="rank">{rank + 1}</td>'
+            f'<td class="word">{escape(word)}</td>'
+            f'<td class="bar"><div style="width:{100 * prob:.2f}%;background:{choice.colour}">'
+            f'</div></td><td class="num">{log_prob:.2f}</td></tr>'
+        )
+    rank = int(study.ranks[prompt, fact])
+    return (
+        f'<div class="lx-name" style="font-size:1rem">{escape(query)}</div>'
+        f'<div class="lx-muted">gold: rank {rank:,}, log-prob. {float(row["log_prob"]):.2f}</div>'
+        f'<table class="lx"><tbody>{"".join(cells)}</tbody></table>'
+    )
+
+
+def _line(choice: PromptsChoice, prompt: int, fact: int) -> str:
+    study = choice.study
+    row = study.rows[prompt, fact]
+    first = study.words.get(int(row["top"][0]), "?")
+    rank = int(study.ranks[prompt, fact])
+    query = fill(study.pool.prompts[prompt].template, study.test[fact].subject).text("____")
+    gold = "gold" if rank == 1 else ""
+    return (
+        f'<tr class="{gold}"><td>{escape(query)}</td><td class="word">{escape(first)}</td>'
+        f'<td class="num">gold: rank {rank:,}</td></tr>'
+    )
+
+
+def _ensemble_line(choice: PromptsChoice, fact: int) -> str:
+    """What the ensembles make of the fact, in a line of chips."""
+    study = choice.study
+    chips = []
+    for number, one in enumerate(study.ensembles):
+        if one.combination != choice.combination:
+            continue
+        word = study.words.get(int(study.ensemble_rows["top"][number, fact, 0]), "?")
+        mark = " ✓" if study.ensemble_ranks[number, fact] == 1 else ""
+        chips.append(f'<span class="lx-chip">{escape(one.method)}: {escape(word)}{mark}</span>')
+    return f"<div>{''.join(chips)}</div>"

@@ -1,0 +1,103 @@
+"""Weights to move about, and what becomes of the ensemble's accuracy."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from lama_core.probes.prompts.ensemble import top_k_weights
+from lama_core.probes.prompts.shortlist import judge
+from pages.ui.prompts.choice import PromptsChoice
+from pages.ui.shared.export import draw_export
+from pages.ui.shared.messages import plain
+from pages.ui.shared.state import BOUND
+
+MOST_SLIDERS = 8
+STARTS = ("optimised", "top1", "top3", "equal")
+Floats = NDArray[np.float32]
+
+
+def starting_weights(choice: PromptsChoice, start: str) -> Floats:
+    """The weights that sliders begin with, float32 [prompt of the pool]."""
+    study = choice.study
+    members = list(choice.members)
+    weights = np.zeros(len(study.pool.entries), np.float32)
+    found = study.ensemble(choice.combination, "optimised")
+    if start == "optimised" and found is not None:
+        return found[0].weights
+    k = {"top1": 1, "top3": 3}.get(start, len(members))
+    weights[members] = top_k_weights(study.train_accuracies[members], k)
+    return weights
+
+
+def draw_weights(choice: PromptsChoice) -> None:
+    """Sliders of the heaviest prompts; the accuracy of the weighted mean beside the fixed ones."""
+    study = choice.study
+    if len(choice.members) < 2:
+        st.info("One prompt has all the weight: choose a set of several.", icon=":material/info:")
+        return
+    start = st.segmented_control(
+        "Begin with", STARTS, default=STARTS[0], required=True, key="start", bind=BOUND,
+        help="**optimised**: the fitted weights. **top1**, **top3**: the best on the training "
+        "facts, alike. **equal**: all prompts alike.",
+    )  # fmt: skip
+    first = starting_weights(choice, start or STARTS[0])
+    order = np.argsort(-first - 1e-3 * study.train_accuracies, kind="stable")
+    shown = [int(number) for number in order if int(number) in choice.members][:MOST_SLIDERS]
+    sliders, result = st.columns([3, 2], gap="large")
+    weights = np.zeros_like(first)
+    with sliders:
+        for place, number in enumerate(shown):
+            weights[number] = st.slider(
+                plain(study.pool.prompts[number].template), 0, 100,
+                round(100 * float(first[number])), format="%d",
+                key=f"weight{place}-{study.relation.name}-{choice.combination}-{start}",
+                bind=BOUND,
+                help=f"P@1 on training facts: {100 * study.train_accuracies[number]:.1f} %",
+            )  # fmt: skip
+        if len(choice.members) > len(shown):
+            st.caption(f"The other {len(choice.members) - len(shown)} prompts have no weight here.")
+    if not weights.sum():
+        result.info("Give at least one prompt some weight.", icon=":material/tune:")
+        return
+    weights = weights / weights.sum()
+    with result:
+        _draw_accuracy(choice, weights)
+
+
+def _draw_accuracy(choice: PromptsChoice, weights: Floats) -> None:
+    study = choice.study
+    own = judge(study.shortlist, weights)
+    accuracy = float(own.correct.mean())
+    rows: list[dict[str, str | float]] = []
+    shares = []
+    for title, start in (("optimised", "optimised"), ("best prompt", "top1"), ("equal", "equal")):
+        verdict = judge(study.shortlist, starting_weights(choice, start))
+        shares.append(100 * float(verdict.correct.mean()))
+        rows.append({"weights": title, "P@1": shares[-1]})
+    gain = 100 * accuracy - shares[0]
+    st.metric(
+        "P@1 of your weights", f"{100 * accuracy:.1f} %",
+        f"{gain:+.1f} points against optimised" if abs(gain) >= 0.05 else None,
+    )  # fmt: skip
+    st.dataframe(
+        pd.DataFrame(rows), hide_index=True,
+        column_config={"P@1": st.column_config.ProgressColumn(
+            "P@1 on the same facts", format="%.1f %%", min_value=0, max_value=100)},
+    )  # fmt: skip
+    unsure = int((~own.certain).sum())
+    note = f"{len(own.correct):,} test facts; log-linear: the weighted mean of log-probabilities."
+    if unsure:
+        note += (
+            f" On {unsure} of them a word outside the {study.shortlist.n_kept} kept candidates "
+            "might come first."
+        )
+    st.caption(note)
+    draw_export(
+        "weights",
+        lambda: pd.DataFrame(
+            {"prompt": study.pool.templates, "weight": weights.astype(float)}
+        ).query("weight > 0"),
+        {**choice.made(), "p_at_1": accuracy},
+        choice.request(),
+    )

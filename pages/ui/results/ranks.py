@@ -1,0 +1,312 @@
+"""The Results page beyond P@1: curves, ranks, calibration, and what goes with a right answer."""
+
+from dataclasses import replace
+
+import pandas as pd
+import streamlit as st
+
+from lama_core import metrics
+from lama_core.metrics.correlates import LABELS, corpus_mentions
+from lama_core.metrics.counts import COUNTS_FILE
+from lama_core.models.catalog import find_model
+from lama_core.models.sources import locate
+from lama_core.papers.published import published_table
+from lama_core.runs.find import RunListing
+from lama_core.runs.info import Run
+from pages.ui.results.scores import to_facts
+from pages.ui.shared import cache, charts
+from pages.ui.shared.choice import RunChoice
+from pages.ui.shared.export import draw_export
+from pages.ui.shared.messages import plain
+from pages.ui.shared.state import BOUND
+
+TEN_SENTENCES = "ten-sentences"
+
+
+def _named(choice: RunChoice, table: pd.DataFrame) -> pd.DataFrame:
+    """The table with each run's name beside its id."""
+    names = {run.id: name for run, name in zip(choice.runs, choice.names, strict=True)}
+    return table.assign(name=table["run"].map(names))
+
+
+def python_of(choice: RunChoice, call: str) -> str:
+    """The lines of Python that give the same figures from the runs."""
+    runs = ", ".join(f'load_run("{run.id}")' for run in choice.runs)
+    relations = list(choice.relations) or None
+    return (
+        "from lama_core import metrics\nfrom lama_core.runs.find import load_run\n\n"
+        f"runs = [{runs}]\n"
+        f'options = {{"ranking": "{choice.ranking}", "relations": {relations}}}\n{call}'
+    )
+
+
+def draw_curves(choice: RunChoice) -> None:
+    """Figure 2: mean P@k from 1 to 100."""
+    st.markdown("#### Mean P@k as k grows")
+    table = cache.of_runs(
+        "curves", choice.runs, choice.ranking, choice.relations,
+        lambda runs: metrics.precision_curves(
+            runs, ranking=choice.ranking, relations=choice.relations or None
+        ),
+    )  # fmt: skip
+    table = _named(choice, table)
+    points = charts.show(
+        charts.precision_curves(table, choice.colours, choice.k),
+        "curve chart",
+        title="Mean P@k curves",
+        footnote=choice.footnote(),
+        picture=choice.picture,
+    )
+    st.caption(
+        "Mean over relations of the share of facts whose gold is among the k best, as Figure 2 of "
+        "Petroni et al. 2019. Click a point to see the facts that it counts."
+    )
+    for point in points:
+        name, k = point["customdata"][:2]
+        to_facts(choice, name, rank_max=int(k))
+    lines = python_of(choice, "metrics.precision_curves(runs, **options)")
+    draw_export("curves", lambda: table, choice.made(), lines)
+
+
+def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
+    """Where the gold stands: a histogram, and box plots as in Figure 4."""
+    st.markdown("#### Where the gold stands among the candidates")
+    relations = choice.relations or None
+    table = _named(
+        choice,
+        cache.of_runs(
+            "histogram", choice.runs, choice.ranking, choice.relations,
+            lambda runs: metrics.rank_histogram(runs, ranking=choice.ranking, relations=relations),
+        ),
+    )  # fmt: skip
+    points = charts.show(
+        charts.rank_histogram(table, choice.colours),
+        "rank chart",
+        title="Distribution of ranks",
+        footnote=choice.footnote(),
+        picture=choice.picture,
+    )
+    for point in points:
+        name, low, high = point["customdata"][:3]
+        to_facts(choice, name, rank_min=int(low), rank_max=int(high))
+    boxes = _named(
+        choice,
+        cache.of_runs(
+            "quartiles", choice.runs, choice.ranking, choice.relations,
+            lambda runs: metrics.rank_quartiles(runs, ranking=choice.ranking, relations=relations),
+        ),
+    )  # fmt: skip
+    st.markdown("#### Spread of the ranks by model")
+    _draw_boxes(
+        choice,
+        boxes,
+        "box chart",
+        axis="rank of the gold",
+        title="Ranks by model",
+        caption="Box: the middle half of the facts; whiskers: 90 % of them; diamond: the mean "
+        "rank. Click a bar or a diamond to see the facts.",
+    )
+    lines = python_of(
+        choice, "metrics.rank_histogram(runs, **options)\nmetrics.rank_quartiles(runs, **options)"
+    )
+    draw_export("ranks", lambda: table, choice.made(), lines)
+    _draw_spread(choice, listing)
+
+
+def _draw_spread(choice: RunChoice, listing: RunListing) -> None:
+    """Figure 4 itself: the mean rank over ten sentences a fact."""
+    st.markdown("#### The same fact asked in ten sentences (Figure 4)")
+    models = {run.model for run in choice.runs}
+    spread = {
+        run.model: run
+        for run in listing
+        if (run.dataset, run.prompts) == (choice.data, TEN_SENTENCES) and run.model in models
+    }
+    if not spread:
+        st.info(
+            plain(f"No run of these models on {choice.data} with the prompts {TEN_SENTENCES} yet. ")
+            + "Make one under **New run**, or with `python -m lama_core probe --prompts "
+            "ten-sentences`; the data must hold at least ten sentences a fact.",
+            icon=":material/info:",
+        )
+        return
+    runs = tuple(spread.values())
+    shown = replace(choice, runs=runs, names=tuple(run.model for run in runs))
+
+    def distribution(found: list[Run]) -> pd.DataFrame:
+        lines = []
+        for run in found:
+            ranks = metrics.average_ranks(run, ranking=choice.ranking)["mean_rank"]
+            ends = ranks.quantile([0.05, 0.25, 0.5, 0.75, 0.95]).tolist()
+            names = ("low", "q1", "median", "q3", "high")
+            lines.append(
+                {"run": run.info.id, "n": len(ranks), "mean": float(ranks.mean())}
+                | dict(zip(names, ends, strict=True))
+            )
+        return pd.DataFrame(lines)
+
+    table = _named(shown, cache.of_runs("spread", runs, choice.ranking, (), distribution))
+    _draw_boxes(
+        replace(shown, prompts=TEN_SENTENCES, exact=()),
+        table,
+        "spread chart",
+        axis="mean rank over ten sentences",
+        title="Average rank over ten sentences",
+        caption="Each fact's rank is averaged over ten sentences that state it, for at most 100 "
+        "facts a relation: a narrow box means that the wording matters little.",
+    )
+
+
+def _draw_boxes(
+    choice: RunChoice, boxes: pd.DataFrame, key: str, *, axis: str, title: str, caption: str
+) -> None:
+    """A box a run; a click on its mean opens the run's facts."""
+    points = charts.show(
+        charts.rank_boxes(boxes, choice.colours, axis),
+        key,
+        title=title,
+        footnote=choice.footnote(),
+        picture=choice.picture,
+    )
+    st.caption(caption)
+    for point in points:
+        if "customdata" in point:
+            to_facts(choice, point["customdata"][0])
+
+
+def draw_calibration(choice: RunChoice) -> None:
+    """How often a first answer is right, by the probability that the model gives it."""
+    st.markdown("#### Is a confident answer a right one?")
+
+    def bins(runs: list[Run]) -> pd.DataFrame:
+        lines = []
+        for run in runs:
+            found = metrics.calibrate(
+                run, ranking=choice.ranking, relations=choice.relations or None
+            )
+            lines += [
+                {"run": run.info.id, "ece": found.ece, "low": b.low, "high": b.high, "n": b.n,
+                 "confidence": b.confidence, "accuracy": b.accuracy}
+                for b in found.bins
+            ]  # fmt: skip
+        return pd.DataFrame(lines)
+
+    table = _named(
+        choice, cache.of_runs("bins", choice.runs, choice.ranking, choice.relations, bins)
+    )
+    left, right = st.columns([3, 1], gap="large")
+    with left:
+        points = charts.show(
+            charts.reliability(table, choice.colours),
+            "calibration chart",
+            title="Reliability diagram",
+            footnote=choice.footnote(),
+            picture=choice.picture,
+        )
+    with right:
+        for name in choice.names:
+            ece = table.loc[table["name"] == name, "ece"].iloc[0]
+            st.metric(
+                f"ECE · {name}",
+                f"{100 * ece:.1f} %",
+                help="Expected calibration error = sum over bins of (facts in the bin / facts) x "
+                "|share of right answers - mean probability|, ten bins of equal width "
+                "(Naeini et al. 2015).",
+            )
+    st.caption(
+        "Facts are put into ten bins by the probability of the first answer (over the model's "
+        "whole vocabulary). Below the dashed line a model is surer than it should be. The larger a "
+        "point, the more facts. Click one to see them."
+    )
+    for point in points:
+        if "customdata" in point:
+            name, low, high = point["customdata"][:3]
+            to_facts(choice, name, conf=[f"{low:.2f}", f"{high:.2f}"])
+    lines = python_of(choice, "[metrics.calibrate(run, **options) for run in runs]")
+    draw_export("calibration", lambda: table, choice.made(), lines)
+
+
+def _mentions(model: str) -> metrics.Mentions:
+    """Counts in the model's own training text where they came with it, else wordfreq's."""
+    located = locate(find_model(model))
+    if located is not None and (located.folder / COUNTS_FILE).is_file():
+        return corpus_mentions(located.folder)
+    return metrics.wordfreq_mentions()
+
+
+def draw_correlates(choice: RunChoice) -> None:
+    """Figure 3's matrix for one run, beside the paper's."""
+    st.markdown("#### What goes together with a right first answer")
+    which, vectors = st.columns([2, 3], vertical_alignment="bottom")
+    name = which.selectbox("Model", choice.names, key="of", bind=BOUND)
+    with_vectors = vectors.toggle(
+        "Include the vectors (SOCS): this loads the model",
+        key="vectors",
+        bind=BOUND,
+        help="SOCS is the cosine of subject and object. Ours is of the model's own input "
+        "embeddings, the mean over a name's pieces; the paper took spaCy's vectors.",
+    )
+    run = dict(zip(choice.names, choice.runs, strict=True))[name]
+
+    def matrix(runs: list[Run]) -> metrics.Correlations:
+        take = None
+        if with_vectors:
+            from lama_core.models.loader import load_model
+
+            model = load_model(runs[0].info.model)
+            take = getattr(model, "word_vectors", None)
+        return metrics.correlate(
+            runs[0], _mentions(runs[0].info.model), take, ranking=choice.ranking,
+            relations=choice.relations or None,
+        )  # fmt: skip
+
+    with st.spinner("Correlating", show_time=True):
+        found = cache.of_runs(
+            f"correlations {with_vectors}", (run,), choice.ranking, choice.relations, matrix
+        )
+    ours, paper = st.columns(2, gap="large")
+    with ours:
+        st.markdown(f"**{plain(name)}** · {found.n:,} facts")
+        points = charts.show(
+            charts.correlation_matrix(found.matrix),
+            "correlation chart",
+            title=f"Correlations of {name}",
+            footnote=replace(choice, runs=(run,), names=(name,)).footnote(),
+            picture=choice.picture,
+        )
+    with paper:
+        st.markdown("**BERT-large on T-REx** · published, Petroni et al. 2019, Figure 3")
+        table = published_table("petroni2019", "figure3").frame().set_index("measure")
+        full = pd.DataFrame(index=list(LABELS), columns=list(LABELS), dtype=float)
+        full.loc[table.index, table.columns] = table.astype(float)
+        charts.show(
+            charts.correlation_matrix(full), "published correlations",
+            title="Published correlations", footnote="Petroni et al. 2019, Figure 3",
+            picture=choice.picture,
+        )  # fmt: skip
+    st.caption(
+        "Pearson's correlation over facts. "
+        + ", ".join(f"**{short}**: {long}" for short, long in LABELS.items())
+        + f". Mentions are counted in: {plain(found.mentions)}."
+    )
+    if points:
+        to_facts(choice, name)
+    call = (
+        "from lama_core.models.loader import load_model\n"
+        f'vectors = load_model("{run.model}").word_vectors\n'
+        if with_vectors
+        else "vectors = None\n"
+    )
+    source = "metrics.wordfreq_mentions()"
+    if "wordfreq" not in found.mentions:
+        call += (
+            "from pathlib import Path\nfrom lama_core.metrics.correlates import corpus_mentions\n"
+        )
+        source = f'corpus_mentions(Path("assets/models/{run.model}"))'
+    call += f"metrics.correlate(runs[0], {source}, vectors, **options)"
+    draw_export(
+        "correlations",
+        lambda: found.matrix.rename_axis("measure").reset_index(),
+        choice.made() | {"mentions": found.mentions, "of": run.id},
+        python_of(replace(choice, runs=(run,)), call),
+    )

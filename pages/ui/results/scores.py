@@ -1,0 +1,341 @@
+"""The P@k tables and charts of the Results page: by source, by type, by relation."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pandas as pd
+import streamlit as st
+
+from lama_core.metrics import METRICS, Metric
+from lama_core.metrics.tables import By, ResultsRequest
+from lama_core.papers.published import published_scores, published_table
+from pages.ui.shared import cache, charts, links
+from pages.ui.shared.choice import PRECISION_HELP, RunChoice
+from pages.ui.shared.export import draw_export
+from pages.ui.shared.state import BOUND
+
+Grouped = dict[tuple[Any, ...], dict[str, dict[str, Any]]]
+P_AT_K = METRICS["p_at_1"]  # what is said of P@1 holds of P@k
+# Freq stands beside P@1 and is no figure of a model; P@k takes P@1's place.
+FIGURES = {"P@k": P_AT_K} | {
+    one.label: one for name, one in METRICS.items() if name not in ("p_at_1", "freq")
+}
+ORDERS = ("as in the data", "best first")
+MOST_INTERVALS = 3  # for more runs their columns are hidden, and can be shown by the table's menu
+DEFAULT_PUBLISHED = ("BERT-base", "BERT-large")
+LEFT_OUT_HELP = (
+    "Facts that don't count, each with its reason: the object isn't one token of the model or not "
+    "among the candidates, judges said no, or an earlier fact is the same. Click to see them."
+)
+
+
+def score_rows(choice: RunChoice, by: By) -> pd.DataFrame:
+    """The score table of the chosen runs, with the run's name in the column `name`."""
+    tables = []
+    for run, name in zip(choice.runs, choice.names, strict=True):
+        table = cache.scores(run, by, choice.ranking, choice.k, choice.relations)
+        tables.append(table.assign(name=name))
+    return pd.concat(tables, ignore_index=True)
+
+
+def to_facts(choice: RunChoice, name: str = "", **filters: Any) -> None:
+    """Open the Facts page on what a number stands for; `name` is the run in focus."""
+    params: dict[str, str | list[str]] = {**choice.params(), "of": name}
+    for key, value in filters.items():
+        params[key] = value if isinstance(value, list) else str(value)
+    links.go(links.RESULTS, links.FACTS, params)
+
+
+def request_of(choice: RunChoice, by: By) -> ResultsRequest:
+    """What gives the same table from a terminal."""
+    own = all(run.ranking == choice.ranking for run in choice.runs)
+    return ResultsRequest(
+        tuple(run.id for run in choice.runs),
+        by,
+        None if own else choice.ranking,
+        choice.k,
+        choice.relations,
+    )
+
+
+def _explain(label: str, metric: Metric) -> str:
+    """What a figure says, and its formula."""
+    formula = "facts with rank at most k / facts" if label == "P@k" else metric.formula
+    return f"**{label}**: {metric.meaning} *{formula}*"
+
+
+def draw_scores(choice: RunChoice) -> None:
+    """The whole tab: totals as in the paper's Table 2, the chart and the table by relation."""
+    head, published_box, figure_box = st.columns([5, 3, 2], vertical_alignment="bottom")
+    figure = figure_box.selectbox(
+        "Figure",
+        list(FIGURES),
+        key="figure",
+        bind=BOUND,
+        help="\n\n".join(_explain(*one) for one in FIGURES.items()),
+    )
+    metric = FIGURES[figure]
+    column = "p_at_k" if metric is P_AT_K else metric.name
+    label = f"P@{choice.k}" if figure == "P@k" else figure
+    comparable = column == "p_at_k" and choice.k == 1
+    shown = published_box.multiselect(
+        "Published beside them",
+        published_table("petroni2019", "table2").columns,
+        default=list(DEFAULT_PUBLISHED),
+        key="published",
+        bind=BOUND,
+        placeholder="None",
+        disabled=not comparable,
+        help="P@1 in percent as printed in Table 2 of Petroni et al. 2019, on LAMA's own facts: "
+        "comparable with ours only where ours is on the same facts and candidates.",
+    )
+    title = label[0].upper() + label[1:]
+    head.markdown(f"#### {title} by source and type of relation")
+    _draw_totals(choice, column, label, shown if comparable else [])
+    rows = score_rows(choice, "relation")
+    rows["label"] = rows["relation"].map(choice.labels)
+    head, order_box = st.columns([4, 2], vertical_alignment="bottom")
+    head.markdown(f"#### {title} by relation")
+    with order_box, st.container(horizontal=True, horizontal_alignment="right"):
+        order = st.segmented_control(
+            "Order", ORDERS, default=ORDERS[0], required=True, key="order", bind=BOUND,
+            label_visibility="collapsed",
+        )  # fmt: skip
+    if order == "best first":
+        best = rows.groupby("relation")[column].agg("max" if metric.higher_is_better else "min")
+        places = best.rank(ascending=not metric.higher_is_better, method="first")
+        rows["place"] = rows["relation"].map(places)
+        rows = rows.sort_values("place", kind="stable").reset_index(drop=True)
+    _draw_chart(choice, rows, column, label)
+    _draw_relations(choice, rows, column, label)
+    with st.expander("The published models (Table 1 of Petroni et al. 2019)"):
+        st.dataframe(published_table("petroni2019", "table1").frame(), hide_index=True)
+
+
+def _draw_totals(choice: RunChoice, column: str, label: str, published: Sequence[str]) -> None:
+    """Table 2's rows: each type of relation, then the source's total."""
+    by_type = _group(score_rows(choice, "type"), "source", "type")
+    totals = _group(score_rows(choice, "source"), "source")
+    lines: list[tuple[str, str | None]] = []
+    for (source,) in totals:
+        kinds = [kind for kind in ("1-1", "N-1", "N-M") if (source, kind) in by_type]
+        lines += [(source, kind) for kind in kinds if len(kinds) > 1] + [(source, None)]
+    grid = []
+    for source, kind in lines:
+        part = totals[source,] if kind is None else by_type[source, kind]
+        counted = next(iter(part.values()))
+        row: dict[str, Any] = {
+            "corpus": source,
+            "relations": "total" if kind is None else kind,
+            "#rel": int(counted["n_relations"]),
+            "facts": int(counted["n"]),
+            "left out": int(counted["n_excluded"]),
+            "Freq": 100 * counted["freq"] if column == "p_at_k" and choice.k == 1 else None,
+        }
+        grid.append(row | _cells(part, choice, column) | _published_cells(source, kind, published))
+    table = pd.DataFrame(grid)
+    event = _table(table, choice, label, "totals", list(published))
+    cell = _clicked(event)
+    if cell is not None:
+        source, kind = lines[cell[0]]
+        name = _run_of(cell[1], choice)
+        filters: dict[str, Any] = {"sources": [source], "types": [kind] if kind else []}
+        _follow(choice, name, cell[1], filters)
+    notes = ["Click a number to see its facts."]
+    if len(published):
+        notes.append(
+            "**published**: Petroni et al. 2019, Table 2, on LAMA's own facts and candidates."
+        )
+    st.caption(" ".join(notes))
+    draw_export(
+        "totals", lambda: score_rows(choice, "type"), choice.made(), request_of(choice, "type")
+    )
+
+
+def _draw_chart(choice: RunChoice, rows: pd.DataFrame, column: str, label: str) -> None:
+    """The chart by relation; a click opens the relation's facts."""
+    share = column == "p_at_k" or METRICS[column].is_share
+    chart = rows.assign(value=rows[column])
+    if column != "p_at_k":
+        chart = chart.assign(low=float("nan"), high=float("nan"))
+    if not share or choice.k != 1:
+        chart = chart.assign(freq=float("nan"))
+    points = charts.show(
+        charts.precision_by_relation(chart, choice.colours, what=label, percent=share),
+        "precision chart",
+        title=f"{label} by relation",
+        footnote=choice.footnote(),
+        picture=choice.picture,
+    )
+    st.caption(
+        "Whiskers: 95 % bootstrap intervals over a relation's facts (2,000 resamples). "
+        "Click a mark to see its facts."
+        if column == "p_at_k"
+        else "Click a mark to see its facts."
+    )
+    for point in points:
+        name, relation = point["customdata"][:2]
+        to_facts(choice, name, relations=[choice.labels[relation]])
+
+
+def _draw_relations(choice: RunChoice, rows: pd.DataFrame, column: str, label: str) -> None:
+    """The table by relation; a cell opens the relation's facts, or those left out."""
+    groups = _group(rows, "relation")
+    names = [relation for (relation,) in groups]
+    grid = []
+    for part in groups.values():
+        first = next(iter(part.values()))
+        row = {
+            "relation": first["label"],
+            "type": first["type"],
+            "corpus": first["source"],
+            "facts": int(first["n"]),
+            "left out": int(first["n_excluded"]),
+            "Freq": 100 * first["freq"] if column == "p_at_k" and choice.k == 1 else None,
+        }
+        grid.append(row | _cells(part, choice, column))
+    event = _table(pd.DataFrame(grid), choice, label, "by relation", [])
+    cell = _clicked(event)
+    if cell is not None:
+        relation = choice.labels[names[cell[0]]]
+        _follow(choice, _run_of(cell[1], choice), cell[1], {"relations": [relation]})
+    draw_export(
+        "relations", lambda: score_rows(choice, "relation"), choice.made(),
+        request_of(choice, "relation"),
+    )  # fmt: skip
+
+
+def _follow(choice: RunChoice, name: str, column: str, filters: dict[str, Any]) -> None:
+    if column == "left out":
+        filters["rows"] = "excluded"
+    to_facts(choice, name, **filters)
+
+
+def _group(rows: pd.DataFrame, *columns: str) -> Grouped:
+    """The rows of a score table by some columns, then by run name, in their order."""
+    grouped: Grouped = {}
+    for row in rows.to_dict("records"):
+        key = tuple(row[column] for column in columns)
+        grouped.setdefault(key, {})[row["name"]] = {str(k): value for k, value in row.items()}
+    return grouped
+
+
+def _cells(part: dict[str, dict[str, Any]], choice: RunChoice, column: str) -> dict[str, Any]:
+    """Each run's value and interval in a row of a table."""
+    cells: dict[str, Any] = {}
+    scale = 100 if column == "p_at_k" or METRICS[column].is_share else 1
+    for name in choice.names:
+        row = part.get(name)
+        cells[name] = scale * row[column] if row else None
+        if column == "p_at_k":
+            known = row is not None and row["n"] > 0
+            cells[f"{name} interval"] = (
+                f"{100 * row['low']:.1f}–{100 * row['high']:.1f}" if row and known else ""
+            )
+    return cells
+
+
+def _published_cells(source: str, kind: str | None, columns: Sequence[str]) -> dict[str, Any]:
+    table = published_scores()
+    rows = table[(table["source"] == source) & table["relation"].isna()]
+    rows = rows[rows["type"].isna() if kind is None else rows["type"] == kind]
+    values = rows.set_index("model")["p_at_1"]
+    return {f"{name} *": 100 * values[name] if name in values else None for name in columns}
+
+
+def _table(
+    table: pd.DataFrame, choice: RunChoice, label: str, key: str, published: list[str]
+) -> Any:
+    number = st.column_config.NumberColumn
+    form = "%.3f" if label == "MRR" else "%.1f"
+    config: dict[str, Any] = {
+        "left out": number(help=LEFT_OUT_HELP, width="small"),
+        "facts": number(
+            help="Facts that count, of the first model", format="localized", width="small"
+        ),
+        "#rel": number(help="Relations, of which the value is the unweighted mean", width="small"),
+        "Freq": number(
+            format="%.1f",
+            width="small",
+            help="P@1 of always giving the relation's most frequent object.",
+        ),
+    }
+    for name in choice.names:
+        config[name] = number(f"{name} · {label}", format=form, help=PRECISION_HELP)
+        config[f"{name} interval"] = st.column_config.TextColumn(
+            "95 % interval", help="Percentile bootstrap over facts, drawn within each relation."
+        )
+    for name in published:
+        config[f"{name} *"] = number(
+            f"{name} · published", format="%.1f", help="Petroni et al. 2019, Table 2"
+        )
+    if table["Freq"].isna().all():
+        table = table.drop(columns="Freq")
+    hidden = (
+        (lambda name: name.endswith(" interval")) if len(choice.names) > MOST_INTERVALS else None
+    )
+    return st.dataframe(
+        table,
+        hide_index=True,
+        column_order=[str(name) for name in table if not (hidden and hidden(str(name)))],
+        column_config=config,
+        key=f"{key} table",
+        on_select="rerun",
+        selection_mode="single-cell",
+        placeholder="–",
+        height="content" if len(table) <= 12 else 460,
+    )
+
+
+def _clicked(event: Any) -> tuple[int, str] | None:
+    cells = event["selection"]["cells"]
+    return cast(tuple[int, str], tuple(cells[0])) if cells else None
+
+
+def _run_of(column: str, choice: RunChoice) -> str:
+    name = column.removesuffix(" interval")
+    return name if name in choice.names else ""
+
+
+def draw_types(choice: RunChoice) -> None:
+    """P@k against the type of relation, as the paper discusses it in section 5."""
+    st.markdown(f"#### P@{choice.k} by type of relation")
+    relations = score_rows(choice, "relation")
+    relations = relations[relations["type"].notna() & (relations["n"] > 0)]
+    means = score_rows(choice, "type")
+    means = means[means["type"].notna()]
+    if means.empty:
+        st.info("None of these relations has a type in the data.", icon=":material/info:")
+        return
+    sources = list(dict.fromkeys(means["source"]))
+    source = max(sources, key=lambda name: int((relations["source"] == name).sum()))
+    if len(sources) > 1:
+        chosen = st.segmented_control(
+            "Source", sources, default=source, required=True, key="type_source", bind=BOUND
+        )
+        source = chosen or source
+    relations, means = (part[part["source"] == source] for part in (relations, means))
+    points = charts.show(
+        charts.precision_by_type(
+            relations.assign(value=relations["p_at_k"], label=relations["relation"].map(
+                choice.labels)),
+            means.assign(value=means["p_at_k"]), choice.colours, choice.k,
+        ),
+        "type chart",
+        title=f"P@{choice.k} by type of relation, {source}",
+        footnote=choice.footnote(),
+        picture=choice.picture,
+    )  # fmt: skip
+    st.caption(
+        "Bars: the unweighted mean over relations with its 95 % interval; points: relations. "
+        "**1-1**: one object a subject and the other way round, as capitals. **N-1**: many "
+        "subjects share an object, as birthplaces. **N-M**: many of both, as shared borders."
+    )
+    for point in points:
+        name, what, which = point["customdata"][:3]
+        if what == "type":
+            to_facts(choice, name, types=[which], sources=[source])
+        to_facts(choice, name, relations=[choice.labels[which]])
+    draw_export(
+        "types", lambda: score_rows(choice, "type"), choice.made(), request_of(choice, "type")
+    )

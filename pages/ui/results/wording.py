@@ -1,0 +1,141 @@
+"""What other wordings of the same facts change: paraphrases, negated and misprimed queries."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from lama_core import metrics
+from lama_core.metrics.tables import ResultsRequest
+from lama_core.runs.find import RunListing
+from lama_core.runs.info import Run, RunInfo
+from pages.ui.results.scores import to_facts
+from pages.ui.shared import cache
+from pages.ui.shared.choice import RunChoice, run_names
+from pages.ui.shared.export import draw_export
+from pages.ui.shared.messages import plain
+
+CONTRAST_HELP = (
+    "**same first**: facts with the same first answer to the plain and to the altered query; a "
+    "model that hears a *not* has few. **Spearman**: correlation of the two rankings of all "
+    "candidates, 1 where nothing changed (Kassner and Schütze 2020, Table 2). P@1 of both is over "
+    "the same facts."
+)
+CONSISTENCY_HELP = (
+    "**consistency**: of all pairs of wordings of a fact, those that give the same first answer. "
+    "**consistent P@1**: facts that every wording gets right (Elazar et al. 2021)."
+)
+
+
+def draw_wording(choice: RunChoice, listing: RunListing) -> None:
+    """Both, for the models on the screen."""
+    models = {run.model for run in choice.runs}
+    here = [run for run in listing if run.dataset == choice.data and run.model in models]
+    altered = [run for run in here if run.kind == "contrast"]
+    several = [run for run in here if _is_asked_in_several_ways(run)]
+    st.markdown("#### Negated and misprimed queries beside plain ones", help=CONTRAST_HELP)
+    if altered:
+        _draw(choice, altered, "contrast", _contrast_rows, _CONTRAST_COLUMNS)
+    else:
+        _draw_none(choice, ("negated", "misprimed"))
+    st.markdown("#### The same fact in several wordings", help=CONSISTENCY_HELP)
+    if several:
+        _draw(choice, several, "consistency", _consistency_rows, _CONSISTENCY_COLUMNS)
+    else:
+        _draw_none(choice, ("paraphrases", "ten-sentences"))
+
+
+def _is_asked_in_several_ways(run: RunInfo) -> bool:
+    wordings = max((len(relation.templates) for relation in run.relations), default=0)
+    return wordings > 1 or run.prompt_kind == "ten sentences"
+
+
+def _draw_none(choice: RunChoice, prompts: Sequence[str]) -> None:
+    named = " or ".join(f"`{name}`" for name in prompts)
+    st.info(
+        plain(f"No run of these models on {choice.data} with such prompts yet. ")
+        + f"Make one under **New run** with the prompts {named}.",
+        icon=":material/info:",
+    )
+
+
+def _contrast_rows(runs: list[Run], choice: RunChoice) -> pd.DataFrame:
+    return pd.concat(
+        [
+            metrics.contrast(run, ranking=choice.ranking).assign(prompts=run.info.prompts)
+            for run in runs
+        ],
+        ignore_index=True,
+    )
+
+
+def _consistency_rows(runs: list[Run], choice: RunChoice) -> pd.DataFrame:
+    rows = [
+        {"run": run.info.id, "prompts": run.info.prompts, "relation": line.relation,
+         "n": line.n_facts, "wordings": line.n_prompts, "consistency": line.consistency,
+         "accuracy": line.accuracy, "consistent": line.consistent_accuracy}
+        for run in runs
+        for line in metrics.paraphrase_consistency(run.facts, ranking=choice.ranking)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _percent(label: str) -> Any:
+    return st.column_config.NumberColumn(label, format="percent")
+
+
+_CONTRAST_COLUMNS: dict[str, Callable[[], Any]] = {
+    "overlap": lambda: _percent("same first"),
+    "spearman": lambda: st.column_config.NumberColumn("Spearman", format="%.2f"),
+    "plain": lambda: _percent("P@1 plain"),
+    "altered": lambda: _percent("P@1"),
+}
+_CONSISTENCY_COLUMNS: dict[str, Callable[[], Any]] = {
+    "wordings": lambda: st.column_config.NumberColumn("wordings", format="%d"),
+    "consistency": lambda: _percent("consistency"),
+    "accuracy": lambda: _percent("P@1"),
+    "consistent": lambda: _percent("consistent P@1"),
+}
+
+
+def _draw(
+    choice: RunChoice,
+    infos: Sequence[RunInfo],
+    what: str,
+    make: Callable[[list[Run], RunChoice], pd.DataFrame],
+    columns: dict[str, Callable[[], Any]],
+) -> None:
+    """The means by run, then every relation; a row opens its facts."""
+    runs = tuple(infos)
+    names = dict(zip([run.id for run in runs], run_names(runs), strict=True))
+    table = cache.of_runs(what, runs, choice.ranking, (), lambda found: make(found, choice))
+    if choice.relations:
+        table = table[table["relation"].isin(choice.relations)].reset_index(drop=True)
+    if table.empty:
+        st.caption("None of the chosen relations was asked so.")
+        return
+    labels = {r.name: choice.labels.get(r.name, r.name) for run in runs for r in run.relations}
+    shown = table.assign(
+        run=table["run"].map(names), relation=table["relation"].map(lambda name: labels[name])
+    )
+    config = {name: column() for name, column in columns.items()}
+    config["n"] = st.column_config.NumberColumn("facts", format="localized")
+    means = shown.groupby(["run", "prompts"], sort=False).agg(
+        relations=("relation", "size"), n=("n", "sum"), **{name: (name, "mean") for name in columns}
+    )
+    st.dataframe(means.reset_index(), hide_index=True, column_config=config)
+    st.caption("Means over relations; below, each relation. Click a row to see its facts.")
+    order = ["run", "prompts", "relation", "n", *columns]
+    event = st.dataframe(
+        shown[order], hide_index=True, column_config=config, key=f"{what} by relation",
+        on_select="rerun", selection_mode="single-row",
+        height=420 if len(shown) > 10 else "content",
+    )  # fmt: skip
+    picked = event["selection"]["rows"]
+    if picked:
+        row = table.iloc[picked[0]]
+        to_facts(choice, runs=[row["run"]], relations=[labels[row["relation"]]])
+    request = ResultsRequest(tuple(run.id for run in runs), ranking=choice.ranking, wording=True)
+    made = {"runs": [run.id for run in runs], "ranking": choice.ranking}
+    draw_export(what, lambda: table, made, request)

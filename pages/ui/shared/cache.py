@@ -1,0 +1,216 @@
+"""The only place where pages keep results between reruns."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import streamlit as st
+
+from lama_core.asking.blanks import parse_query
+from lama_core.asking.ranking import Ranking
+from lama_core.asking.settings import ClozeSettings, choose_candidates, load_models
+from lama_core.candidates.columns import Candidates, Columns
+from lama_core.datasets import AnalogyDataset, Dataset
+from lama_core.datasets.library.installed import (
+    STARTER,
+    STARTER_ANALOGIES,
+    installed_dir,
+    load_analogies,
+    load_dataset,
+    starter_analogies_dir,
+    starter_dir,
+)
+from lama_core.models.loader import Precision, load_model
+from lama_core.probes.cloze.ask import ModelAnswer, ask
+from lama_core.runs.info import Run, RunInfo
+
+if TYPE_CHECKING:  # the metrics bring scipy, which the Cloze page can do without
+    import pandas as pd
+
+    from lama_core.metrics import By
+    from lama_core.metrics.answers import JoinedAnswers
+    from lama_core.metrics.tables import PrecisionSamples
+    from lama_core.probes.analogy.score import ModelScores, Normalise, Pair
+    from lama_core.probes.analogy.solve import Solution
+    from lama_core.probes.analogy.templates import Question
+
+T = TypeVar("T")
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def candidates_of(settings: ClozeSettings) -> tuple[Candidates, dict[str, Columns]]:
+    """The candidates of a choice of models, and where each model has them."""
+    models = load_models(settings)
+    candidates = choose_candidates(settings, models)
+    return candidates, {model.name: candidates.columns(model.vocabulary) for model in models}
+
+
+@st.cache_data(max_entries=500, show_spinner=False)
+def cloze_answer(
+    settings: ClozeSettings, name: str, text: str, gold: str, top_k: int, renormalise: bool
+) -> ModelAnswer:
+    """One model's answers to a text; `name` is one of the models that are compared."""
+    candidates, columns = candidates_of(settings)
+    model = load_model(name, precision=settings.precision)
+    return ask(
+        model,
+        parse_query(text),
+        candidates,
+        top_k=top_k,
+        gold=gold or None,
+        context=settings.context,
+        renormalise=renormalise,
+        n_rescored=settings.n_rescored,
+        columns=columns[name],
+    )
+
+
+def _mark(info: RunInfo) -> str:
+    """What tells a run's rows from all others: its folder, identity and date."""
+    return f"{info.folder}|{info.digest}|{info.made}"
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _run(mark: str, _info: RunInfo) -> Run:
+    run = Run(_info)
+    len(run.facts)
+    return run
+
+
+def finished_run(info: RunInfo) -> Run:
+    """The run with its rows in memory."""
+    return _run(_mark(info), info)
+
+
+@st.cache_resource(max_entries=48, show_spinner=False)
+def _figures(mark: str, ranking: Ranking, _info: RunInfo) -> "pd.DataFrame":
+    from lama_core.metrics import relation_figures
+
+    return relation_figures(finished_run(_info), ranking)
+
+
+@st.cache_resource(max_entries=120, show_spinner=False)
+def _samples(mark: str, ranking: Ranking, k: int, _info: RunInfo) -> "PrecisionSamples":
+    from lama_core.metrics import precision_samples
+
+    return precision_samples(finished_run(_info), k, ranking)
+
+
+def scores(
+    info: RunInfo, by: "By", ranking: Ranking, k: int, relations: tuple[str, ...]
+) -> "pd.DataFrame":
+    """A run's part of the score table."""
+    from lama_core.metrics import summarise
+
+    mark = _mark(info)
+    figures = _figures(mark, ranking, info)
+    return summarise(figures, _samples(mark, ranking, k, info), by=by, relations=relations)
+
+
+@st.cache_resource(max_entries=60, show_spinner=False)
+def _drawn(
+    what: str, marks: tuple[str, ...], ranking: Ranking, relations: tuple[str, ...], k: int,
+    _make: Callable[[list[Run]], Any], _infos: tuple[RunInfo, ...],
+) -> Any:  # fmt: skip
+    return _make([finished_run(info) for info in _infos])
+
+
+def of_runs(
+    what: str,
+    infos: tuple[RunInfo, ...],
+    ranking: Ranking,
+    relations: tuple[str, ...],
+    make: Callable[[list[Run]], T],
+    k: int = 1,
+) -> T:
+    """What `make` makes of some runs, kept under `what` and everything it depends on."""
+    marks = tuple(map(_mark, infos))
+    return cast(T, _drawn(what, marks, ranking, relations, k, make, infos))
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def _joined(
+    marks: tuple[str, ...], ranking: Ranking, _infos: tuple[RunInfo, ...]
+) -> "JoinedAnswers":
+    from lama_core.metrics.answers import join_answers
+
+    return join_answers([finished_run(info) for info in _infos], ranking=ranking)
+
+
+def joined_answers(infos: tuple[RunInfo, ...], ranking: Ranking) -> "JoinedAnswers":
+    """Some runs' answers side by side."""
+    return _joined(tuple(map(_mark, infos)), ranking, infos)
+
+
+@st.cache_resource(max_entries=6, show_spinner="Reading the data")
+def _data(name: str, changed: float, _load: Callable[[str], Any]) -> Any:
+    return _load(name)
+
+
+def dataset_of(name: str) -> Dataset:
+    """The facts of that name, read again when their folder has changed."""
+    folder = starter_dir() if name == STARTER else installed_dir(name)
+    return cast(Dataset, _data(name, _changed(folder), load_dataset))
+
+
+def analogies_of(name: str) -> AnalogyDataset:
+    """The analogies of that name, read again when their folder has changed."""
+    folder = starter_analogies_dir() if name == STARTER_ANALOGIES else installed_dir(name)
+    return cast(AnalogyDataset, _data(name, _changed(folder), load_analogies))
+
+
+def _changed(folder: Path) -> float:
+    return folder.stat().st_mtime if folder.exists() else 0.0
+
+
+def relations_of(name: str) -> dict[str, str]:
+    """Relation -> its name and label, of those with facts in the dataset of that name."""
+    dataset = dataset_of(name)
+    return {
+        relation.name: f"{relation.name} {relation.label}".strip()
+        for relation in dataset.relations
+        if dataset.facts_of(relation.name)
+    }
+
+
+@st.cache_data(max_entries=500, show_spinner=False)
+def solution(
+    settings: ClozeSettings,
+    name: str,
+    question: "Question",
+    gold: str,
+    keep_query_words: bool,
+    top_k: int,
+    renormalise: bool,
+) -> "Solution":
+    """One model's answers to an analogy; `name` is one of the models that are compared."""
+    from lama_core.probes.analogy.solve import solve
+
+    candidates, _ = candidates_of(settings)
+    return solve(
+        [load_model(name, precision=settings.precision)],
+        question,
+        candidates,
+        keep_query_words=keep_query_words,
+        top_k=top_k,
+        gold=gold or None,
+        context=settings.context,
+        n_rescored=settings.n_rescored,
+        renormalise=renormalise,
+    )
+
+
+@st.cache_data(max_entries=500, show_spinner=False)
+def pair_scores(
+    name: str,
+    precision: Precision,
+    query: "Pair",
+    pairs: tuple["Pair", ...],
+    template: str,
+    normalise: "Normalise",
+) -> "ModelScores":
+    """One model's (pseudo-)perplexities of candidate pairs."""
+    from lama_core.probes.analogy.score import score_pairs
+
+    model = load_model(name, precision=precision)
+    return score_pairs([model], query, pairs, template=template, normalise=normalise).models[0]

@@ -1,0 +1,292 @@
+"""Which runs a page shows: data, prompts and models, or exact runs; and how they are told apart.
+
+What is chosen is in the address bar: data, prompts, models, runs, relations, p_at, ranking.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import streamlit as st
+
+from lama_core.asking.ranking import Ranking
+from lama_core.probes.kinds import FACT_KINDS
+from lama_core.runs.find import RunListing, list_runs
+from lama_core.runs.info import RunInfo
+from pages.ui.shared import links
+from pages.ui.shared.colours import model_colours
+from pages.ui.shared.messages import plain, show_fault
+from pages.ui.shared.state import BOUND
+
+MAX_RUNS = 8
+RANKINGS_HELP = (
+    "**filtered**: the other valid objects of the same subject and relation are taken out of the "
+    "candidates before the gold is ranked (Petroni et al. 2019, section 4.4). **raw**: all "
+    "candidates count, as in the paper's released code."
+)
+PRECISION_HELP = (
+    "P@k = facts whose gold is among the k best candidates / facts. A relation's value is the "
+    "mean over its facts; a source's the unweighted mean over its relations."
+)
+
+
+@dataclass(frozen=True)
+class RunChoice:
+    """The runs that are shown.
+
+    names: one a run, no two the same. relations: () is all. missing: models without a run here.
+    known: all models that have a run, so that a model keeps its colour whichever are chosen.
+    """
+
+    runs: tuple[RunInfo, ...]
+    names: tuple[str, ...]
+    data: str
+    prompts: str
+    models: tuple[str, ...]
+    exact: tuple[str, ...]
+    relations: tuple[str, ...]
+    k: int
+    ranking: Ranking
+    picture: str
+    missing: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+
+    @property
+    def colours(self) -> dict[str, str]:
+        """Run name -> colour: the model's; a second run of it takes one that is free."""
+        found = model_colours([*self.known, *(run.model for run in self.runs)])
+        colours: dict[str, str] = {}
+        for run, name in zip(self.runs, self.names, strict=True):
+            colours[name] = found[run.model]
+            if list(colours.values()).count(found[run.model]) > 1:
+                free = [c for c in model_colours(self.names).values() if c not in colours.values()]
+                colours[name] = (free or [found[run.model]])[0]
+        return colours
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Relation -> what people call it: `P19 place of birth`."""
+        return {
+            relation.name: relation_label(relation.name, relation.label)
+            for run in self.runs
+            for relation in run.relations
+        }
+
+    def params(self) -> dict[str, str | list[str]]:
+        """The choice as parameters of an address, for the pages that show runs."""
+        labels = self.labels
+        return {
+            "data": self.data,
+            "prompts": self.prompts if self.prompts != "manual" else "",
+            "models": list(self.models),
+            "runs": list(self.exact),
+            "relations": [labels[name] for name in self.relations],
+            "p_at": str(self.k) if self.k != 1 else "",
+            "ranking": self.ranking if self.ranking != "filtered" else "",
+        }
+
+    def made(self) -> dict[str, object]:
+        """How what is shown was made, to go with what is taken away."""
+        return {
+            "runs": {name: run.id for name, run in zip(self.names, self.runs, strict=True)},
+            "digests": {run.id: run.digest for run in self.runs},
+            "ranking": self.ranking,
+            "k": self.k,
+            "relations": list(self.relations) or "all",
+        }
+
+    def footnote(self) -> str:
+        """The same in a line, for pictures."""
+        runs = "; ".join(run.id for run in self.runs)
+        return f"{self.ranking} ranking, runs: {runs}"
+
+
+def relation_label(name: str, label: str) -> str:
+    """A relation as people read it, beginning with its name."""
+    same = label.lower() in ("", name.lower().replace("_", " "))
+    return name if same else f"{name} {label}"
+
+
+def pick_runs(runs: Sequence[RunInfo], data: str, prompts: str) -> dict[str, RunInfo]:
+    """Model -> its run on this data with these prompts: the one on most facts, the newest."""
+    picked: dict[str, RunInfo] = {}
+    for run in runs:
+        if (run.dataset, run.prompts) != (data, prompts):
+            continue
+        best = picked.get(run.model)
+        if best is None or (run.n, run.made) >= (best.n, best.made):
+            picked[run.model] = run
+    return picked
+
+
+def run_names(runs: Sequence[RunInfo]) -> tuple[str, ...]:
+    """A name for each run: the model's, and as much more as it takes to tell them apart."""
+    ways = (
+        lambda run: run.model,
+        lambda run: f"{run.model} {run.prompts}",
+        lambda run: f"{run.model} {run.prompts} {run.dataset}",
+        lambda run: f"{run.model} {run.prompts} {run.dataset} {run.digest[:6]}",
+    )
+    for way in ways[:-1]:
+        names = tuple(way(run) for run in runs)
+        if len(set(names)) == len(names):
+            return names
+    return tuple(ways[-1](run) for run in runs)
+
+
+def open_runs(here: str) -> tuple[RunListing, RunChoice] | None:
+    """The finished runs, and the choice among them; None if there is no run to choose.
+
+    Says which runs can't be read, and which were asked for and aren't here.
+    """
+    listing = list_runs(kinds=FACT_KINDS)
+    for problem in listing.problems:
+        show_fault(problem)
+    if not len(listing):
+        return None
+    choice = choose_runs(listing, here)
+    draw_missing(choice, here)
+    return listing, choice
+
+
+def choose_runs(listing: RunListing, here: str) -> RunChoice:
+    """The widgets, and what they say. The listing must hold a run."""
+    every = list(listing)
+    datasets = list(dict.fromkeys(run.dataset for run in every))
+    data_box, models_box, relations_box, k_box, more_box = st.columns(
+        [2.2, 4, 4, 1.5, 1.8], vertical_alignment="bottom"
+    )
+    data = data_box.selectbox(
+        "Data", datasets, key="data", bind=BOUND, help="The knowledge source that was asked."
+    )
+    with more_box, st.popover("More", icon=":material/tune:", width="stretch"):
+        sets = list(dict.fromkeys(run.prompts for run in every if run.dataset == data))
+        prompts = st.selectbox(
+            "Prompts",
+            sets,
+            index=sets.index("manual") if "manual" in sets else 0,
+            key="prompts",
+            bind=BOUND,
+            help="The prompts that the runs were made with: **manual** is each relation's own "
+            "template.",
+        )
+        ranking = st.segmented_control(
+            "Ranking", ("filtered", "raw"), default="filtered", required=True, key="ranking",
+            bind=BOUND, help=RANKINGS_HELP,
+        )  # fmt: skip
+        exact = st.multiselect(
+            "Exact runs",
+            [run.id for run in every],
+            key="runs",
+            bind=BOUND,
+            max_selections=MAX_RUNS,
+            placeholder="By data, prompts and models",
+            help="Runs by name, of any data and prompts; they take the place of the choice above.",
+        )
+        picture = st.segmented_control(
+            "Charts are saved as", ("png", "svg"), default="png", required=True, key="picture",
+            bind=BOUND, help="The camera above a chart saves it with its run names.",
+        )  # fmt: skip
+    picked = pick_runs(every, data, prompts)
+    models = models_box.multiselect(
+        "Models",
+        list(picked),
+        key="models",
+        bind=BOUND,
+        accept_new_options=True,
+        max_selections=MAX_RUNS,
+        placeholder=f"All {len(picked)} with a run",
+        help="The models whose runs are shown; none chosen shows all that have a run on this data.",
+    )
+    by_id = {run.id: run for run in every}
+    if exact:
+        runs = [by_id[name] for name in exact]
+    else:
+        runs = [picked[name] for name in (models or picked) if name in picked] or list(
+            picked.values()
+        )
+    runs = runs[:MAX_RUNS]
+    labels = {
+        relation_label(relation.name, relation.label): relation.name
+        for run in runs
+        for relation in run.relations
+    }
+    _complete_names(labels, here)
+    chosen = relations_box.multiselect(
+        "Relations",
+        list(labels),
+        key="relations",
+        bind=BOUND,
+        placeholder=f"All {len(labels)}",
+        help="None chosen is all.",
+    )
+    k = k_box.number_input("k", 1, 100, 1, key="p_at", bind=BOUND, help=PRECISION_HELP)
+    return RunChoice(
+        runs=tuple(runs),
+        names=run_names(runs),
+        data=data,
+        prompts=prompts,
+        models=tuple(models),
+        exact=tuple(exact),
+        relations=tuple(labels[label] for label in chosen),
+        k=int(k),
+        ranking=cast(Ranking, ranking),
+        picture=picture,
+        missing=tuple(name for name in models if name not in picked and not exact),
+        known=tuple(dict.fromkeys(run.model for run in every)),
+    )
+
+
+def draw_missing(choice: RunChoice, here: str) -> None:
+    """Say what else than data, prompts and models decides, and which models have no run."""
+    if choice.exact:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"Exact runs: {plain(', '.join(choice.exact))}", width="content")
+            if st.button("By data and models", icon=":material/undo:", type="tertiary"):
+                links.go(here, here, {**choice.params(), "runs": [], "relations": []})
+    if choice.missing:
+        names = ", ".join(choice.missing)
+        st.info(
+            plain(f"No run of {names} on {choice.data} with these prompts yet: ")
+            + "make one under **New run**.",
+            icon=":material/info:",
+        )
+
+
+def _complete_names(labels: dict[str, str], here: str) -> None:
+    """A link that names relations without their labels (`relations=P19`) means the same."""
+    asked = st.query_params.get_all("relations")
+    by_name = {name: label for label, name in labels.items()}
+    if any(name not in labels and name in by_name for name in asked):
+        params = {name: st.query_params.get_all(name) for name in st.query_params}
+        links.go(here, here, params | {"relations": [by_name.get(name, name) for name in asked]})
+
+
+def draw_runs(choice: RunChoice) -> None:
+    """How the runs that are shown were made."""
+    with st.expander("How these runs were made"):
+        st.dataframe(
+            [
+                {
+                    "run": run.id,
+                    "made": run.made.replace("T", " ").removesuffix("Z"),
+                    "facts": run.n,
+                    "left out": run.n_excluded,
+                    "candidates": f"{run.candidates} ({run.n_candidates:,})",
+                    "context": run.context,
+                    "precision": run.precision,
+                    "facts a relation": "all" if run.limit is None else f"first {run.limit}",
+                    "facts/s": run.n / run.seconds if run.seconds else None,
+                    "comes with the project": run.bundled,
+                }
+                for run in choice.runs
+            ],
+            hide_index=True,
+            column_config={"facts/s": st.column_config.NumberColumn(format="%.0f")},
+        )
+        if len({run.data_digest for run in choice.runs}) > 1:
+            st.caption("These runs were made on different facts: compare them with care.")
+        elif len({run.candidates_digest for run in choice.runs}) > 1:
+            st.caption(
+                "These runs ranked different candidates: fewer candidates make a better rank."
+            )

@@ -1,0 +1,96 @@
+"""The one bar with which what is on the screen is taken away: CSV, JSON, and what gives the same.
+
+The files are made when they are asked for. What gives the same is a request, shown as the command
+line that asks for it (`lama_core.requests`), or lines of Python where there is no command.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from lama_core import __version__
+from lama_core.requests import Request, command_line
+
+Rows = list[dict[str, Any]]
+
+
+def to_csv(rows: Sequence[dict[str, Any]]) -> str:
+    """Rows as CSV with a header. A cell that a spreadsheet would take for a formula is quoted."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]) if rows else [])
+    writer.writeheader()
+    writer.writerows({key: _as_text(value) for key, value in row.items()} for row in rows)
+    return out.getvalue()
+
+
+def _as_text(value: Any) -> Any:
+    risky = isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r")
+    return f"'{value}" if risky else value
+
+
+def records_of(table: pd.DataFrame | Rows) -> Rows:
+    """The rows of a table as plain values; None for what is unknown."""
+    if not isinstance(table, pd.DataFrame):
+        return table
+    cells = table.astype({column: object for column in table.columns})
+    rows = cells.where(cells.notna(), None).to_dict("records")
+    return [{str(name): _plain(value) for name, value in row.items()} for row in rows]
+
+
+def _plain(value: Any) -> Any:
+    """An array's own number as a plain one."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def json_of(content: dict[str, Any], made: dict[str, Any]) -> str:
+    """Some content as JSON, with how it was made."""
+    whole = {"made_with": {**made, "lama_explorer": __version__}, **content}
+    return json.dumps(whole, ensure_ascii=False, indent=1, allow_nan=False, default=str)
+
+
+def draw_export(
+    name: str,
+    make_table: Callable[[], pd.DataFrame | Rows],
+    made: dict[str, Any],
+    how: Request | tuple[Request, ...] | str,
+    *,
+    record: Callable[[], dict[str, Any]] | None = None,
+) -> None:
+    """CSV, JSON (with `made`) and how to get the same again.
+
+    record: the JSON's content, by default the table's rows. how: requests, or lines of Python.
+    """
+
+    def content() -> dict[str, Any]:
+        return record() if record is not None else {"rows": records_of(make_table())}
+
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.download_button(
+            "CSV", lambda: to_csv(records_of(make_table())), f"{name}.csv", "text/csv",
+            key=f"{name} csv", icon=":material/table:", on_click="ignore",
+        )  # fmt: skip
+        st.download_button(
+            "JSON", lambda: json_of(content(), made), f"{name}.json", "application/json",
+            key=f"{name} json", icon=":material/data_object:", on_click="ignore",
+        )  # fmt: skip
+        draw_command(how, key=f"{name} command")
+
+
+def draw_command(how: Request | tuple[Request, ...] | str, *, key: str) -> None:
+    """What gives the same, in a popover."""
+    with st.popover(
+        "Python" if isinstance(how, str) else "Command line", icon=":material/terminal:", key=key
+    ):
+        if isinstance(how, str):
+            st.caption("The same in Python:")
+            st.code(how, language="python", wrap_lines=True)
+        else:
+            requests = how if isinstance(how, tuple) else (how,)
+            st.caption("The same from a terminal:")
+            lines = "\n".join(map(command_line, requests))
+            st.code(lines, language="shell", wrap_lines=True)

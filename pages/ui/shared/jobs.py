@@ -1,0 +1,164 @@
+"""Long work beside the pages, in a process of its own, watched and cancelled.
+
+All sessions see the same jobs. The process is the command line's own command, so that the page and
+the terminal do the same; cancelling it ends the process and keeps nothing half-made. It says how
+far it is, what came out and what went wrong as lines of JSON (`lama_core.progress`).
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import streamlit as st
+
+from lama_core.progress import Pace, Progress, Result, What, describe
+from lama_core.requests import Request, arguments
+from pages.ui.shared.messages import plain
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@dataclass
+class Job:
+    """A running or finished command. error: empty while it runs and when it succeeded.
+
+    scratch: a folder that is there for this command alone, removed when it ends.
+    ending: it was told to end. results: what came out so far. said: lines that are no reports.
+    """
+
+    name: str
+    process: subprocess.Popen[str]
+    scratch: Path | None = None
+    step: Progress = field(default_factory=lambda: Progress("Starting"))
+    pace: Pace = field(default_factory=Pace)
+    error: str = ""
+    ending: bool = False
+    results: list[Result] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    over: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def running(self) -> bool:
+        """Whether the command is at work, or what it said at its end isn't read yet."""
+        return not self.over.is_set()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it was told to end and did, before it was through."""
+        return self.ending and not self.running and self.process.returncode != 0
+
+    @property
+    def share(self) -> float | None:
+        """How much is done, between 0 and 1; None where it isn't known."""
+        return min(1.0, self.step.done / self.step.total) if self.step.total else None
+
+    def names(self, what: What) -> tuple[str, ...]:
+        """The names of what came out, of one sort, each once."""
+        return tuple(dict.fromkeys(one.name for one in self.results if one.what == what))
+
+    def cancel(self) -> None:
+        """End the command and everything it started."""
+        self.ending = True
+        if self.running:
+            with suppress(ProcessLookupError):  # it has just ended by itself
+                os.killpg(self.process.pid, signal.SIGTERM)
+
+    def follow(self) -> None:
+        """Read what the command says until it ends; runs in a thread."""
+        try:
+            for line in self.process.stderr or ():
+                self.hear(line)
+            if self.process.wait() and not self.ending and not self.error:
+                said = [line for line in self.said if line] or ["It ended without a word."]
+                self.error = said[-1]
+            if self.scratch is not None:
+                self.error = self.error.replace(f"{self.scratch}{os.sep}", "")
+                shutil.rmtree(self.scratch, ignore_errors=True)
+        finally:
+            self.over.set()
+
+    def hear(self, line: str) -> None:
+        """Take note of one line that the command said."""
+        try:
+            ((kind, value),) = json.loads(line).items()
+            if kind == "progress":
+                self.step = Progress(**value)
+                self.pace.see(self.step)
+            elif kind == "result":
+                self.results.append(Result(**value))
+            elif kind == "note":
+                self.notes.append(str(value))
+            elif kind == "error":
+                self.error = str(value)
+            else:
+                self.said.append(line.strip())
+        except (ValueError, TypeError, AttributeError):
+            self.said.append(line.strip())
+
+
+@st.cache_resource
+def _jobs() -> dict[str, Job]:
+    return {}
+
+
+def start(name: str, request: Request, *, scratch: Path | None = None) -> Job:
+    """Start the command that answers a request, or give the job of that name that is running.
+
+    scratch: see `Job`; what the command says doesn't show this folder's name.
+    """
+    job = _jobs().get(name)
+    if job is not None and job.running:
+        return job
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lama_core", *arguments(request)],
+        cwd=ROOT,
+        env={**os.environ, "LAMA_PROGRESS": "json"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    job = _jobs()[name] = Job(name, process, scratch)
+    threading.Thread(target=job.follow, daemon=True).start()
+    return job
+
+
+def find(name: str) -> Job | None:
+    """The job of that name, running or finished; None if there was none."""
+    return _jobs().get(name)
+
+
+def forget(name: str) -> None:
+    """Drop a finished job, so that its message is shown once."""
+    _jobs().pop(name, None)
+
+
+@st.fragment(run_every=0.5)
+def draw_progress(name: str, is_here: Callable[[], bool] = lambda: False) -> None:
+    """A running job's bar and a button that cancels it; at its end the page is drawn again.
+
+    is_here: whether what the job was to bring has come, so that nothing need be said of it.
+    """
+    job = find(name)
+    if job is None or not job.running:
+        if job is not None and is_here():
+            forget(name)
+        st.rerun()
+        return
+    text = "Cancelling" if job.ending else describe(job.step, job.pace)
+    st.progress(job.share or 0.0, text=plain(text))
+    st.button(
+        "Cancel", key=f"cancel {name}", icon=":material/close:", disabled=job.ending,
+        on_click=job.cancel,
+    )  # fmt: skip

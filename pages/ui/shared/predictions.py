@@ -1,0 +1,97 @@
+"""Models' answers side by side: one column a model, one bar a word.
+
+Every word of a user or a model goes through `html.escape`.
+"""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+import streamlit as st
+
+from lama_core.models.base import KINDS, Kind
+from lama_core.probes.cloze.ask import BlankAnswer, Gold, ModelAnswer
+
+CONTEXTS = {"left": "sees the left side only", "both": "sees both sides"}
+
+
+def draw_head(name: str, title: str, colour: str, detail: str) -> None:
+    """A model's name in its colour, with a line of detail under it."""
+    st.html(
+        f'<div class="lx-head"><span class="lx-dot" style="background:{colour}"></span>'
+        f'<span class="lx-name" title="{escape(name)}">{escape(title)}</span></div>'
+        f'<div class="lx-muted">{escape(detail)}</div>'
+    )
+
+
+def describe(answer: ModelAnswer) -> str:
+    """A model's kind and what it was shown, in words."""
+    return f"{KINDS[answer.kind].title} · {CONTEXTS[answer.context]}"
+
+
+def title_of_kind(kind: Kind | None) -> str:
+    """A kind of model in words, before its answer is there."""
+    return KINDS[kind].title if kind else "a model of your own"
+
+
+def draw_answers(blank: BlankAnswer, colour: str, shared: Mapping[str, int], n_models: int) -> None:
+    """A model's best words with bars, and where the gold stands.
+
+    shared: lower-case word -> how many of the n_models have it among their answers.
+    """
+    gold = blank.gold.word.lower() if blank.gold else None
+    rows = []
+    for item in blank.predictions:
+        word = item.token.lower()
+        n_shared = shared.get(word, 1)
+        mark = f'<span class="shared">{n_shared} of {n_models}</span>' if n_shared > 1 else ""
+        rows.append(
+            f'<tr class="{"gold" if word == gold else ""}"><td class="rank">{item.rank}</td>'
+            f'<td class="word">{escape(item.token)}{mark}</td>'
+            f'<td class="bar"><div style="width:{100 * item.prob:.2f}%;background:{colour}">'
+            f'</div></td><td class="num">{probability(item.prob)}</td>'
+            f'<td class="num muted">{item.log_prob:.2f}</td></tr>'
+        )
+    st.html(
+        '<table class="lx"><thead><tr><th></th><th>word</th><th></th><th class="num">prob.</th>'
+        f'<th class="num">log-prob.</th></tr></thead><tbody>{"".join(rows)}</tbody></table>'
+        + (_gold_line(blank.gold) if blank.gold else "")
+    )
+
+
+def _gold_line(gold: Gold) -> str:
+    value = ("log-prob. " if gold.log_prob is not None else "") + gold.shown_log_prob()
+    notes = []
+    if len(gold.pieces) > 1:
+        notes.append(f"{len(gold.pieces)} pieces, scored one after the other: ")
+        notes[-1] += " + ".join(gold.pieces)
+    if not gold.in_candidates:
+        notes.append("not among the candidates; the rank is where it would stand")
+    note = f'<div class="lx-muted">{escape("; ".join(notes))}</div>' if notes else ""
+    return (
+        f'<div class="lx-gold">Gold <b>{escape(gold.word)}</b>: rank <b>{gold.rank:,}</b>, '
+        f"{escape(value)}</div>{note}"
+    )
+
+
+def probability(value: float) -> str:
+    """A probability with three decimals, or as a small power of ten."""
+    return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}".replace("e-0", "e-")
+
+
+def draw_agreement(answers: Sequence[ModelAnswer], shared: Mapping[str, int], blank: int) -> None:
+    """In one line: do the models put the same word first, and what else do they share?"""
+    firsts = [answer.blanks[blank].predictions[0].token for answer in answers]
+    same = len({word.lower() for word in firsts}) == 1
+    if same:
+        who = "Both models put" if len(answers) == 2 else f"All {len(answers)} models put"
+        text = f"{who} <b>{escape(firsts[0])}</b> first."
+    else:
+        chips = " ".join(f'<span class="lx-chip">{escape(word)}</span>' for word in firsts)
+        text = f"The models differ on the first answer: {chips}"
+    others = [word for word in shared if not (same and word == firsts[0].lower())]
+    if others:
+        chips = " ".join(f'<span class="lx-chip">{escape(word)}</span>' for word in others)
+        text += f" Shared among their answers: {chips}"
+    elif not same:
+        text += " They share no answer."
+    st.html(f"<div>{text}</div>")

@@ -1,0 +1,33 @@
+"""Every page is drawn by app.py, also when it is the first that is opened.
+
+Streamlit takes a folder named `pages` for its older kind of multipage app until `st.navigation` has
+run once: a browser that opens /models first would get that page alone, without the menu. A page
+that finds itself in that place hands over to app.py, which draws it.
+"""
+
+import runpy
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+APP = Path(__file__).resolve().parents[3] / "app.py"
+_here = threading.local()
+
+
+@contextmanager
+def routing() -> Iterator[None]:
+    """What runs in the block has been chosen by app.py."""
+    _here.routed = True
+    try:
+        yield
+    finally:
+        _here.routed = False
+
+
+def draw_page(main: Callable[[], None]) -> None:
+    """Draw the page, or let app.py do it where it hasn't been asked."""
+    if getattr(_here, "routed", False):
+        main()
+    else:
+        runpy.run_path(str(APP), run_name="__main__")

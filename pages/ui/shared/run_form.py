@@ -1,0 +1,115 @@
+"""Starting a run from a page, of any kind of probe: the command line's own command, watched.
+
+A page says what can be chosen; this says the rest: start, progress, cancel, how it ended, and the
+command that does the same from a terminal.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import streamlit as st
+
+from lama_core.asking.settings import DEFAULT_MODEL
+from lama_core.models.catalog import all_models, find_model
+from lama_core.models.sources import locate
+from lama_core.requests import Request
+from pages.ui.shared import jobs, links
+from pages.ui.shared.export import draw_command
+from pages.ui.shared.messages import faults_shown, plain, show_fault
+
+KEPT: Literal["session"] = "session"  # while a run goes on, the form isn't drawn
+
+
+@dataclass(frozen=True)
+class RunForm:
+    """A page's form for one kind of run.
+
+    name: of the job. choose: draws the widgets; None while something is missing. show: opens the
+    runs of these names, once they are whole. note: what else a user should know.
+    """
+
+    name: str
+    choose: Callable[[], Request | None]
+    show: Callable[[Sequence[str]], None]
+    note: str = ""
+
+
+def draw_run_form(form: RunForm) -> None:
+    """Choose what to run, start it, watch it; when it is whole one click shows it."""
+    job = jobs.find(form.name)
+    if job is not None and job.running:
+        jobs.draw_progress(form.name)
+        return
+    if job is not None:
+        _draw_ended(job, form)
+    with faults_shown():
+        request = form.choose()
+        if request is None:
+            return
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if st.button(
+                "Start", type="primary", icon=":material/play_arrow:", key=f"start {form.name}"
+            ):
+                jobs.start(form.name, request)
+                st.rerun()
+            draw_command(request, key=f"command of {form.name}")
+        st.caption(
+            "It goes on while you look at other pages. Cancelled, it keeps what is done, and the "
+            f"same choice goes on from there. {form.note}"
+        )
+
+
+def _draw_ended(job: jobs.Job, form: RunForm) -> None:
+    """Say how the last run ended; a whole one is shown by one click."""
+    if job.cancelled:
+        st.info(
+            "Cancelled. What was done is kept: the same choice goes on from there.",
+            icon=":material/pause_circle:",
+        )
+        return
+    if job.error:
+        show_fault(job.error)
+        return
+    names = job.names("run")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        many = f"{len(names)} runs are" if len(names) != 1 else "The run is"
+        st.success(f"{many} whole.", icon=":material/check_circle:")
+        if names and st.button("Show it", type="primary", key=f"show {form.name}"):
+            jobs.forget(form.name)
+            form.show(names)
+    if job.notes:
+        with st.expander(f"What was said on the way ({len(job.notes)})"):
+            st.markdown("\n".join(f"- {plain(note)}" for note in job.notes))
+
+
+def choose_models(key: str) -> tuple[str, ...]:
+    """The models to ask: those that are here, or any other by its name."""
+    here = models_here()
+    models = st.multiselect(
+        "Models", here, default=[name for name in here if name == DEFAULT_MODEL] or here[:1],
+        key=key, persist_state=KEPT, accept_new_options=True, placeholder="Choose models",
+        help="Models that are on this machine. A hub name or a folder can be typed in; it is "
+        "fetched first.",
+    )  # fmt: skip
+    return tuple(find_model(name).name for name in models)
+
+
+def models_here() -> list[str]:
+    """The models that are on this machine."""
+    return [entry.name for entry in all_models() if locate(entry) is not None]
+
+
+def choose_relations(known: dict[str, str], key: str) -> tuple[str, ...]:
+    """Some of the relations (name -> what people call it); none chosen is all."""
+    chosen = st.multiselect(
+        "Relations", known, format_func=lambda name: known[name], key=key, persist_state=KEPT,
+        placeholder=f"All {len(known)}",
+    )  # fmt: skip
+    return tuple(chosen)
+
+
+def draw_no_data(what: str) -> None:
+    """There is nothing to ask yet: the way to get it."""
+    st.info(f"No {what} are here yet: get or import a source first.", icon=":material/info:")
+    st.page_link(links.DATA, label="To the Data page", icon=":material/database:")

@@ -1,0 +1,37 @@
+"""Processes that make runs, killed at random moments."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+
+def kill_often(code: str, parts: Path, *, first: str, times: int = 10) -> list[int]:
+    """Start the same Python code again and again and kill it; how many parts each left.
+
+    parts: folder of the run's parts; each process is killed a moment after it has written one more.
+    first: the line that the code prints when it has begun.
+    """
+    draw = np.random.default_rng(20)
+    left: list[int] = []
+    for _ in range(times):
+        before = _count(parts)
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None and process.stdout.readline().strip() == first
+        while process.poll() is None and _count(parts) <= before:
+            time.sleep(0.002)
+        time.sleep(float(draw.uniform(0, 0.05)))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        assert parts.is_dir(), f"the run ended before it was killed {times} times"
+        left.append(_count(parts))
+    return left
+
+
+def _count(parts: Path) -> int:
+    """Whole parts; what is being written has a name that begins with a dot."""
+    return len([path for path in parts.glob("*.parquet") if path.name[0] != "."])

@@ -1,0 +1,56 @@
+"""The score table in three steps is the score table."""
+
+import pandas as pd
+import pytest
+
+from lama_core import metrics
+from lama_core.metrics import BYS, precision_samples, relation_figures, summarise
+from lama_core.runs.info import Run
+from tools.bench.pages import make_runs
+from tools.bench.pages import run as run_benchmark
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, ...]:
+    return make_runs(tmp_path_factory.mktemp("runs"), n_relations=7, n_facts=400)[:2]
+
+
+@pytest.mark.parametrize("by", BYS)
+@pytest.mark.parametrize("k", [1, 10])
+def test_the_steps_give_the_score_table(runs: tuple[Run, ...], by: metrics.By, k: int) -> None:
+    parts = [summarise(relation_figures(run), precision_samples(run, k), by=by) for run in runs]
+    whole = metrics.score_table(runs, by=by, k=k)
+    together = pd.concat(parts, ignore_index=True)[list(whole.columns)]
+    pd.testing.assert_frame_equal(together, whole, check_dtype=False)
+
+
+@pytest.mark.parametrize("by", BYS)
+def test_chosen_relations_give_the_figures_of_these_alone(
+    runs: tuple[Run, ...], by: metrics.By
+) -> None:
+    chosen = [relation.name for relation in runs[0].info.relations][1:4]
+    ours = metrics.score_table(runs[:1], by=by, k=5, relations=chosen)
+    alone = metrics.scored_rows(runs[0], "filtered", chosen)
+    shares = alone.mean(alone.ranks <= 5)
+    groups = {
+        "relation": [relation.name for relation in alone.relations],
+        "source": [relation.source for relation in alone.relations],
+        "type": [relation.type for relation in alone.relations],
+    }[by]
+    for value, group in zip(ours["p_at_k"], dict.fromkeys(groups), strict=True):
+        members = [share for share, name in zip(shares, groups, strict=True) if name == group]
+        assert value == pytest.approx(sum(members) / len(members))
+    assert (ours["low"] <= ours["p_at_k"]).all() and (ours["p_at_k"] <= ours["high"]).all()
+
+
+def test_made_up_runs_are_read_like_any_other(runs: tuple[Run, ...]) -> None:
+    run = runs[0]
+    assert run.info.n + run.info.n_excluded == len(run.facts) == 400
+    assert run.top.words.shape == (400, 10)
+
+
+def test_the_benchmark_measures_every_click_beside_its_bound() -> None:
+    rows = run_benchmark(n_facts=300, repetitions=1)
+    clicks = [row for row in rows if row.what.startswith(("Results: tables", "Facts: text"))]
+    assert len(clicks) == 3
+    assert all(row.ours > 0 and row.limit == 0.3 for row in clicks)

@@ -1,0 +1,413 @@
+"""Runs are resumable to the bit, locked, honest about what they leave out, and saved whole."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from killing import kill_often
+from probe_fakes import CITIES, HashFiller, hash_model, write_dataset
+
+from lama_core import metrics
+from lama_core.errors import UserError
+from lama_core.probes.cloze.runs import ClozeSpec
+from lama_core.probes.probing import Planned, ProbeRequest, plan
+from lama_core.progress import Pace, Progress
+from lama_core.runs.execute import RunStopped, execute
+from lama_core.runs.find import list_runs, load_run
+from lama_core.runs.info import Run
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def one_spec(folder: Path, **choices: object) -> ClozeSpec:
+    request = ProbeRequest(str(folder), ("hash",), candidates="full")
+    planned: Planned = plan(replace(request, **choices), load=hash_model)  # type: ignore[arg-type]
+    return replace(planned.specs[0], batch_rows=8)
+
+
+def run(spec: ClozeSpec, folder: Path, **options: object) -> Run:
+    return execute(spec, folder=folder, load=hash_model, **options)  # type: ignore[arg-type]
+
+
+def rows_of(made: Run) -> bytes:
+    return (made.info.folder / "facts.parquet").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_dataset(tmp_path_factory.mktemp("data") / "toy")
+
+
+def test_a_run_has_one_row_a_fact_and_says_what_it_was_made_from(
+    data: Path, tmp_path: Path
+) -> None:
+    made = run(one_spec(data), tmp_path)
+    assert len(made.facts) == 120 + 120 + 10
+    assert (made.info.n, made.info.n_excluded) == (250, 0)
+    assert [(r.name, r.n) for r in made.info.relations] == [
+        ("P19", 120),
+        ("P47", 120),
+        ("Squad", 10),
+    ]
+    assert made.info.model == "hash" and made.info.dataset == "toy"
+    row = made.facts.iloc[0]
+    assert row["query"] == "Person 0 was born in [MASK] ." and row["object"] == "City0"
+    assert not list(tmp_path.glob("*.part")) and not list(tmp_path.glob("*/parts"))
+
+
+def test_ranks_agree_with_the_ten_best(data: Path, tmp_path: Path) -> None:
+    made = run(one_spec(data), tmp_path)
+    facts, top = made.facts, made.top
+    for number in range(len(facts)):
+        rank = int(facts["rank_raw"].iloc[number])
+        if rank <= 10:
+            assert top.words[number, rank - 1] == facts["object"].iloc[number]
+            assert top.log_probs[number, rank - 1] == np.float32(facts["log_prob"].iloc[number])
+    assert (facts["first"].astype(str) == top.words[:, 0]).all()
+
+
+def test_filtered_ranks_pass_over_the_other_objects_of_the_subject(
+    data: Path, tmp_path: Path
+) -> None:
+    made = run(one_spec(data), tmp_path)
+    facts = made.facts
+    borders = facts[facts["relation"] == "P47"]
+    assert (borders["n_valid"] == 3).all()
+    model = hash_model()
+    for _, subject in borders.groupby("subject"):
+        # One query for all three: their raw ranks, in order, lose 0, 1 and 2 places.
+        ordered = subject.sort_values("rank_raw")
+        assert (ordered["rank_raw"] - ordered["rank_filtered"]).tolist() == [0, 1, 2]
+    assert model.vocabulary.size == len(CITIES)
+
+
+def test_squad_questions_do_not_filter_one_another(data: Path, tmp_path: Path) -> None:
+    facts = run(one_spec(data), tmp_path).facts
+    squad = facts[facts["relation"] == "Squad"]
+    assert (squad["rank_raw"] == squad["rank_filtered"]).all() and (squad["n_valid"] == 1).all()
+
+
+def test_the_same_spec_loads_the_finished_run(data: Path, tmp_path: Path) -> None:
+    spec = one_spec(data)
+    first = run(spec, tmp_path)
+    calls: list[Progress] = []
+    assert run(spec, tmp_path, on_progress=calls.append).info == first.info
+    assert not calls
+
+
+def test_a_stopped_run_goes_on_where_it_stopped_and_ends_the_same(
+    data: Path, tmp_path: Path
+) -> None:
+    spec = one_spec(data)
+    whole = run(spec, tmp_path / "whole")
+    seen: list[Progress] = []
+    while True:
+        stops = iter([False, False, False, False, False, True])
+        try:
+            broken = run(
+                spec,
+                tmp_path / "broken",
+                on_progress=seen.append,
+                stopped=lambda stops=stops: next(stops),
+            )
+            break
+        except RunStopped as stop:
+            assert "are kept" in str(stop)
+    assert rows_of(broken) == rows_of(whole)
+    assert max(progress.resumed for progress in seen) > 200
+    resumed = [progress.resumed for progress in seen]
+    assert resumed == sorted(resumed), "a sitting never loses what an earlier one kept"
+    assert all(progress.done >= progress.resumed for progress in seen)
+
+
+def test_progress_counts_to_the_end_and_gives_a_rate(data: Path, tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    run(one_spec(data), tmp_path, on_progress=seen.append)
+    seconds = iter(range(1000))
+    pace = Pace(lambda: next(seconds))
+    pace.see(seen[0])
+    assert seen[0].done == 0 and pace.seconds_left(seen[0]) is None
+    pace.see(seen[-1])
+    assert seen[-1].done == seen[-1].total == 250 and seen[-1].unit == "queries"
+    assert pace.per_second == 250 / 1 and pace.seconds_left(seen[-1]) == 0
+
+
+KILLED = """
+import sys
+sys.path[:0] = [{root!r}, {tests!r}]
+from pathlib import Path
+from dataclasses import replace
+from probe_fakes import hash_model
+from lama_core.probes.probing import ProbeRequest, plan
+from lama_core.runs.execute import execute
+planned = plan(ProbeRequest({data!r}, ("slow",), candidates="full"), load=hash_model)
+spec = replace(planned.specs[0], batch_rows=4)
+print(spec.run_id, flush=True)
+execute(spec, folder=Path({out!r}), load=hash_model)
+"""
+
+
+def test_a_run_killed_ten_times_equals_the_unbroken_run(data: Path, tmp_path: Path) -> None:
+    spec = replace(one_spec(data, models=("slow",)), batch_rows=4)
+    whole = run(spec, tmp_path / "whole")
+    out = tmp_path / "killed"
+    code = KILLED.format(root=str(ROOT), tests=str(ROOT / "tests"), data=str(data), out=str(out))
+    killed = kill_often(code, out / f"{spec.run_id}.part" / "parts", first=spec.run_id)
+    assert killed == sorted(killed)
+    assert rows_of(run(spec, out)) == rows_of(whole)
+
+
+def test_two_processes_never_write_one_run(data: Path, tmp_path: Path) -> None:
+    spec = one_spec(data)
+    refused: list[str] = []
+
+    def second(progress: Progress) -> None:
+        if progress.done and not refused:
+            with pytest.raises(UserError, match="Another process is writing the run") as error:
+                run(spec, tmp_path)
+            refused.append(str(error.value))
+
+    run(spec, tmp_path, on_progress=second)
+    assert refused
+
+
+def test_nan_from_a_model_names_the_text_and_keeps_what_was_scored(
+    data: Path, tmp_path: Path
+) -> None:
+    def load(reference: str, *, precision: str) -> HashFiller:
+        return HashFiller(CITIES, name=reference, broken="Land 3 ")
+
+    spec = one_spec(data)
+    with pytest.raises(UserError, match=r"not a number for 'Land 3 .*is kept"):
+        execute(spec, folder=tmp_path, load=load)
+    assert list(tmp_path.glob("*.part/parts/*.parquet"))
+
+
+def test_a_changed_dataset_is_said_and_the_part_kept(tmp_path: Path) -> None:
+    data = write_dataset(tmp_path / "toy")
+    spec = one_spec(data)
+    stops = iter([*[False] * 5, True])
+    with pytest.raises(RunStopped):
+        run(spec, tmp_path / "runs", stopped=lambda: next(stops))
+    write_dataset(data, n_facts=60)
+    with pytest.raises(UserError, match="dataset 'toy' has changed"):
+        run(spec, tmp_path / "runs")
+    notes: list[str] = []
+    made = run(one_spec(data), tmp_path / "runs", on_note=notes.append)
+    assert made.info.n == 130
+    assert "was begun with other data" in notes[0]
+    assert (tmp_path / "runs" / f"{spec.run_id}.part").is_dir()
+
+
+def test_excluded_facts_are_rows_with_their_reason(tmp_path: Path) -> None:
+    data = write_dataset(tmp_path / "toy", n_facts=3)
+    extra = [
+        {"uuid": "x1", "sub_label": "Person 0", "obj_label": "City0", "predicate_id": "P19"},
+        {"uuid": "x2", "sub_label": "Ann", "obj_label": "New York", "predicate_id": "P19"},
+        {"uuid": "x3", "sub_label": "Bob", "obj_label": "City39", "predicate_id": "P19"},
+    ]
+    with (data / "TREx" / "P19.jsonl").open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in extra)
+    long = "word " * 100 + "[MASK] ."
+    (data / "Squad" / "test.jsonl").write_text(
+        json.dumps({"id": "l", "sub_label": "S", "obj_label": "City1", "masked_sentences": [long]})
+        + "\n",
+        encoding="utf-8",
+    )
+    births = [
+        {
+            "uuid": str(number),
+            "sub_label": f"Judged {number}",
+            "obj_label": "City2",
+            "judgments": [{"rater": str(n), "judgment": vote} for n, vote in enumerate(votes)],
+        }
+        for number, votes in enumerate((["yes", "no"], ["no", "no", "yes"]))
+    ]
+    (data / "Google_RE").mkdir()
+    (data / "Google_RE" / "place_of_birth_test.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in births), encoding="utf-8"
+    )
+    words = tmp_path / "words.txt"
+    words.write_text("\n".join(CITIES[:39]), encoding="utf-8")
+    made = run(one_spec(data, candidates=f"file:{words}"), tmp_path / "runs")
+    reasons = made.facts.set_index("fact_id")["excluded"].dropna().astype(str).to_dict()
+    assert reasons == {
+        "P19:x1": "duplicate of an earlier fact",
+        "P19:x2": "object is not one token of the model",
+        "P19:x3": "object is not among the candidates",
+        "Squad:l": "text is longer than 100 words",
+        "place_of_birth:1": "judges say no",
+    }
+    excluded = made.facts["excluded"].notna()
+    assert made.facts.loc[excluded, ["rank_raw", "rank_filtered", "log_prob"]].isna().all(axis=None)
+    assert (made.top.words[excluded.to_numpy()] == None).all()  # noqa: E711 - elementwise
+    assert made.info.n_excluded == 5
+
+
+def test_relation_candidates_rank_among_the_relations_own_objects(
+    data: Path, tmp_path: Path
+) -> None:
+    made = run(one_spec(data, candidates="relation"), tmp_path)
+    squad = made.facts[made.facts["relation"] == "Squad"]
+    assert squad["rank_raw"].max() <= 10
+    assert set(squad["first"]) <= set(CITIES[:10])
+    assert squad["first_is_object"].all()
+
+
+def test_limit_takes_the_first_facts_of_each_relation_in_file_order(
+    data: Path, tmp_path: Path
+) -> None:
+    facts = run(one_spec(data, limit=4), tmp_path).facts
+    births = facts[facts["relation"] == "P19"]
+    assert births["subject"].tolist() == [f"Person {n}" for n in range(4)]
+    assert len(facts) == 4 + 4 + 4
+
+
+@pytest.mark.parametrize(
+    ("prompts", "n_rows", "text"),
+    [
+        ("paraphrases", 3 * 120, "Person 0 comes from [MASK] ."),
+        ("negated", 120, "Person 0 was not born in [MASK] ."),
+        ("sentences", 120, "Sentence 0 of person 0 says [MASK] ."),
+        ("ten-sentences", 100 * 10, "Sentence 9 of person 0 says [MASK] ."),
+    ],
+)
+def test_prompt_sets(data: Path, tmp_path: Path, prompts: str, n_rows: int, text: str) -> None:
+    facts = run(one_spec(data, prompts=prompts, relations=("P19",)), tmp_path).facts
+    assert len(facts) == n_rows
+    if prompts == "ten-sentences":
+        assert set(facts.groupby("fact_id").size()) == {10}
+    else:
+        assert text in set(facts["query"])
+
+
+def test_figure_4_averages_a_facts_ranks_over_ten_sentences(data: Path, tmp_path: Path) -> None:
+    made = run(one_spec(data, prompts="ten-sentences", relations=("P19",)), tmp_path)
+    table = metrics.average_ranks(made)
+    assert len(table) == 100 and set(table["n"]) == {10}
+    first = made.facts[made.facts["fact_id"] == table["fact_id"].iloc[0]]
+    assert table["mean_rank"].iloc[0] == first["rank_filtered"].sum() / 10
+    again = run(one_spec(data, prompts="ten-sentences", relations=("P19",)), tmp_path / "again")
+    assert rows_of(again) == rows_of(made), "the facts and sentences are drawn alike each time"
+
+
+def test_a_folder_that_cannot_be_written_is_named(data: Path, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder", encoding="utf-8")
+    with pytest.raises(UserError, match="runs can't be written here"):
+        run(one_spec(data), blocked)
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"relations": ("P1",)}, "no relation 'P1'"),
+        ({"prompts": "manul"}, "did you mean 'manual'"),
+        ({"candidates": "comon"}, "did you mean 'common'"),
+        ({"limit": 0}, "limit is 0"),
+        ({"models": ()}, "at least one model"),
+        ({"ranking": "filterd"}, "did you mean 'filtered'"),
+    ],
+)
+def test_a_request_that_cannot_be_is_refused_in_one_sentence(
+    data: Path, choices: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        one_spec(data, **choices)
+
+
+def test_the_identity_follows_what_changes_numbers_and_nothing_else(data: Path) -> None:
+    spec = one_spec(data)
+    assert replace(spec, ranking="raw", dataset="elsewhere").digest == spec.digest
+    for change in (
+        {"data_digest": "x"},
+        {"model_identity": "x"},
+        {"limit": 3},
+        {"context": "left"},
+        {"relations": ("P19",)},
+        {"batch_rows": 9},
+    ):
+        assert replace(spec, **change).digest != spec.digest
+
+
+def test_runs_are_listed_and_loaded_by_the_beginning_of_their_name(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
+    made = execute(one_spec(data), load=hash_model)
+    own = [info for info in list_runs() if not info.bundled]
+    assert own == [made.info]
+    assert load_run(made.info.id[:-3]).info == made.info
+    with pytest.raises(UserError, match="did you mean"):
+        load_run(made.info.id + "x")
+
+
+def test_a_damaged_run_is_named_and_the_others_are_listed(data: Path, tmp_path: Path) -> None:
+    made = run(one_spec(data), tmp_path)
+    other = run(one_spec(data, limit=2), tmp_path)
+    (other.info.folder / "run.json").write_text("{", encoding="utf-8")
+    listing = list_runs([tmp_path])
+    assert [info.id for info in listing] == [made.info.id]
+    assert other.info.id in listing.problems[0] and "damaged" in listing.problems[0]
+    os.truncate(made.info.folder / "facts.parquet", 100)
+    with pytest.raises(UserError, match="rows are damaged"):
+        _ = load_run(made.info.folder).facts
+
+
+def test_negated_queries_are_scored_beside_their_plain_ones(data: Path, tmp_path: Path) -> None:
+    spec = one_spec(data, prompts="negated", relations=("P19",), limit=40)
+    made = run(spec, tmp_path)
+    assert made.info.kind == "contrast"
+    facts = made.facts
+    row = facts[facts["fact_id"] == "P19:b7"].iloc[0]
+    assert row["query"] == "Person 7 was not born in [MASK] ."
+    assert row["plain"] == "Person 7 was born in [MASK] ."
+    plain = run(one_spec(data, relations=("P19",), limit=40), tmp_path).facts
+    assert facts["plain_rank_raw"].tolist() == plain["rank_raw"].tolist()
+    assert facts["plain_rank_filtered"].tolist() == plain["rank_filtered"].tolist()
+    assert facts["plain_first"].tolist() == plain["first"].tolist()
+    line = metrics.contrast(made).iloc[-1]
+    assert (line["n"], line["relation"]) == (40, "P19")
+    # The fake model answers every text at random: no overlap to speak of, no correlation.
+    same = facts["first"].astype(str) == facts["plain_first"].astype(str)
+    assert line["overlap"] == same.mean()
+    assert line["spearman"] == pytest.approx(facts["spearman"].mean())
+    assert abs(line["spearman"]) < 0.1
+
+
+def test_spearmans_correlation_is_of_the_two_distributions(data: Path, tmp_path: Path) -> None:
+    from scipy.stats import spearmanr
+
+    from lama_core.asking.blanks import parse_query
+    from lama_core.candidates.columns import Candidates
+
+    made = run(one_spec(data, prompts="misprimed", relations=("P19",), limit=3), tmp_path)
+    row, model = made.facts.iloc[1], hash_model()
+    columns = Candidates("full", None).columns(model.vocabulary)
+    queries = [parse_query(row[name]) for name in ("query", "plain")]
+    scores = model.blank_log_probs([model.encode(query) for query in queries], columns).log_probs
+    assert row["query"].split("?")[0] in CITIES and row["plain"] == "Person 1 was born in [MASK] ."
+    assert row["spearman"] == pytest.approx(spearmanr(*scores).statistic, abs=1e-6)
+
+
+def test_negation_without_negated_texts_is_said(data: Path) -> None:
+    with pytest.raises(UserError, match="give nothing to ask"):
+        run(one_spec(data, prompts="negated", relations=("Squad",)), data / "runs")
+
+
+def test_lpaqa_prompts_come_from_their_folder(data: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "prompts"
+    (folder / "mine").mkdir(parents=True)
+    lines = ["[X] , born in [Y]", "[Y] native [X]"]
+    (folder / "mine" / "P19.jsonl").write_text(
+        "".join(json.dumps({"template": line, "weight": 0.5}) + "\n" for line in lines),
+        encoding="utf-8",
+    )
+    facts = run(one_spec(data, prompts=str(folder), relations=("P19",), limit=1), tmp_path).facts
+    assert "Person 0 , born in [MASK]" in set(facts["query"])
+    assert "[MASK] native Person 0" in set(facts["query"])
+    with pytest.raises(UserError, match="data get lpaqa"):
+        one_spec(data, prompts="mine")

@@ -1,0 +1,82 @@
+"""A part of a run counts when it is whole; what is damaged is scored again, and said."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lama_core.asking.answers import ROW, from_table, to_table
+from lama_core.errors import UserError
+from lama_core.progress import silent
+from lama_core.runs.parts import Parts
+
+
+def rows(number: int, n_rows: int = 3) -> pa.Table:
+    found = np.zeros(n_rows, dtype=ROW)
+    found["query"] = np.arange(n_rows) + 10 * number
+    found["log_prob"] = -number / 7
+    found["top"] = number
+    return to_table(found)
+
+
+def test_parts_come_back_as_they_were_written(tmp_path: Path) -> None:
+    parts = Parts(tmp_path, "run")
+    parts.write("00000", rows(0), 1.5)
+    parts.write("00001", rows(1, 2), 0.25)
+    again = Parts(tmp_path, "run")
+    found = again.load("00001", silent)
+    assert found is not None and found[1] == 0.25
+    assert from_table(found[0]).tobytes() == from_table(rows(1, 2)).tobytes()
+    assert again.load("00002", silent) is None
+
+
+def test_a_part_cut_anywhere_is_scored_again_and_said(tmp_path: Path) -> None:
+    parts = Parts(tmp_path, "run")
+    parts.write("00000", rows(0), 1.0)
+    path = next((tmp_path / "parts").iterdir())
+    whole = path.read_bytes()
+    for length in range(0, len(whole), 7):
+        path.write_bytes(whole[:length])
+        notes: list[str] = []
+        assert parts.load("00000", notes.append) is None
+        assert "is damaged: this part is scored again" in notes[0]
+    path.write_bytes(whole)
+    assert parts.load("00000", silent) is not None
+
+
+def test_a_flipped_bit_in_the_rows_is_noticed(tmp_path: Path) -> None:
+    parts = Parts(tmp_path, "run")
+    parts.write("00000", rows(5, 200), 1.0)
+    path = next((tmp_path / "parts").iterdir())
+    whole = path.read_bytes()
+    at = whole.index(np.float32(-5 / 7).tobytes())
+    flipped = bytearray(whole)
+    flipped[at] ^= 1
+    path.write_bytes(flipped)
+    notes: list[str] = []
+    assert parts.load("00000", notes.append) is None and notes
+
+
+def test_the_part_of_another_run_is_refused(tmp_path: Path) -> None:
+    Parts(tmp_path, "one").write("00000", rows(0), 1.0)
+    with pytest.raises(UserError, match="belongs to another run"):
+        Parts(tmp_path, "two").load("00000", silent)
+
+
+def test_a_full_disk_is_said_and_keeps_what_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = Parts(tmp_path, "run")
+    parts.write("00000", rows(0), 1.0)
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(UserError, match="the disk is full"):
+        parts.write("00001", rows(1), 1.0)
+    monkeypatch.undo()
+    assert parts.load("00000", silent) is not None and parts.load("00001", silent) is None
+    assert len(os.listdir(tmp_path / "parts")) == 1, "nothing half-written is left"

@@ -1,0 +1,42 @@
+"""The commands of the tools, which the library's command line shows among its own."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lama_core.cli import show
+from lama_core.datasets.library import installed
+from tools.bench import command as bench
+from tools.training import command as training
+
+
+def register(app: typer.Typer) -> None:
+    """Add `train-mlm`, `bench` and `data build-starter`."""
+    training.register(app)
+    bench.register(app)
+    data = next(group for group in app.registered_groups if group.name == "data")
+    assert data.typer_instance is not None
+    example = "Example: python -m lama_core data build-starter"
+    data.typer_instance.command("build-starter", epilog=example)(build_starter)
+
+
+def build_starter(
+    folder: Annotated[
+        Path | None, typer.Option(help="Where to write them; the project's assets if left.")
+    ] = None,
+    json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
+) -> None:
+    """Build the starter facts and analogies again, the same from the same sources."""
+    from tools.starter.build import build_analogies, build_facts
+
+    facts_dir = folder / installed.STARTER if folder else installed.starter_dir()
+    pairs_dir = (
+        folder / installed.STARTER_ANALOGIES if folder else installed.starter_analogies_dir()
+    )
+    facts, pairs = build_facts(facts_dir), build_analogies(pairs_dir)
+    if json:
+        show.print_json({"facts": facts, "pairs": pairs})
+        return
+    print(f"{sum(facts.values()):,} facts in {len(facts)} relations: {facts_dir}")
+    print(f"{sum(pairs.values()):,} pairs in {len(pairs)} relations: {pairs_dir}")
