@@ -10,6 +10,7 @@ import platformdirs
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
 APP_NAME = "lama-explorer"
+CORPUS_SUMMARY = "corpus.json"
 
 
 def cache_dir() -> Path:
@@ -21,6 +22,18 @@ def cache_dir() -> Path:
 def training_dir() -> Path:
     """Folder of `train-mlm`'s own run: `corpus`, `tokens` and checkpoints; not created here."""
     return cache_dir() / "train-mlm"
+
+
+def corpus_files() -> list[Path]:
+    """The text files of the embedded model's corpus; none if it isn't built here.
+
+    `CORPUS_SUMMARY` is written last: without it the corpus isn't whole.
+    """
+    folder = training_dir() / "corpus"
+    if not (folder / CORPUS_SUMMARY).is_file():
+        return []
+    held_out = set(folder.glob("*.held-out.txt"))
+    return sorted(set(folder.glob("*.txt")) - held_out)
 
 
 def data_dir() -> Path:

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from lama_core.errors import UserError
 from lama_core.metrics.counts import COUNTS_FILE, count_corpus, save_corpus_counts
+from lama_core.paths import CORPUS_SUMMARY
 from tools.training.catalog import SOURCES
 from tools.training.fetch import open_origin
 from tools.training.passages import Passage, Source, split_sentences, tidy
 
 HELD_OUT_SHARE = 0.02
 CORPUS_FORMAT = 1
-SUMMARY_FILE = "corpus.json"
 MAX_WORDS_OF_A_PASSAGE = 45
 
 Report = Callable[[str], None]
@@ -54,7 +54,7 @@ def build_corpus(
 
     Raises UserError when a source can't be fetched.
     """
-    if not (folder / SUMMARY_FILE).exists():
+    if not (folder / CORPUS_SUMMARY).exists():
         folder.mkdir(parents=True, exist_ok=True)
         digests: Digests = (set(), set())
         about: list[tuple[str, tuple[str, ...]]] = []
@@ -76,13 +76,13 @@ def build_corpus(
         text = json.dumps(
             {"format": CORPUS_FORMAT, "sources": [asdict(s) for s in summaries]}, indent=1
         )
-        (folder / SUMMARY_FILE).write_text(text + "\n", encoding="utf-8")
+        (folder / CORPUS_SUMMARY).write_text(text + "\n", encoding="utf-8")
     return open_corpus(folder)
 
 
 def open_corpus(folder: Path) -> Corpus:
     """The corpus that `build_corpus` wrote into `folder`."""
-    loaded = json.loads((folder / SUMMARY_FILE).read_text(encoding="utf-8"))
+    loaded = json.loads((folder / CORPUS_SUMMARY).read_text(encoding="utf-8"))
     summary = tuple(SourceSummary(**entry) for entry in loaded["sources"])
     train = tuple((s.name, s.share, folder / f"{s.name}.txt") for s in summary if s.n_passages)
     held_out = tuple((s.name, folder / f"{s.name}.held-out.txt") for s in summary if s.n_held_out)
@@ -115,7 +115,7 @@ def corpus_from_files(files: list[Path], folder: Path) -> Corpus:
     text = json.dumps(
         {"format": CORPUS_FORMAT, "sources": [asdict(s) for s in summaries]}, indent=1
     )
-    (folder / SUMMARY_FILE).write_text(text + "\n", encoding="utf-8")
+    (folder / CORPUS_SUMMARY).write_text(text + "\n", encoding="utf-8")
     return open_corpus(folder)
 
 

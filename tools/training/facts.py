@@ -1,34 +1,34 @@
-"""What the trained model knows: P@k on LAMA's facts, and how many of them its corpus states.
+"""What the exported model knows: P@k on LAMA's T-REx facts, and how many of them its corpus states.
 
-P@k is LAMA's (Petroni et al. 2019, section 4): log-softmax over the whole vocabulary, then the
-gold's rank among the candidates; duplicates of subject and object count once. The candidates are
-the published common vocabulary lower-cased, for the model is uncased, and other valid objects of
-the subject stay among them (`raw`).
+The run is one of the library's (`lama_core.probes`): LAMA's templates, the published common
+vocabulary (lower-cased, for the model is uncased), and the other valid objects of a subject stay
+among the candidates (`raw`).
 """
 
-import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import torch
+from lama_core.asking.ranking import Ranking
+from lama_core.datasets import load_dataset
+from lama_core.errors import UserError
+from lama_core.metrics.tables import score_table
+from lama_core.probes.probing import ProbeRequest, plan
+from lama_core.runs.execute import execute
+from lama_core.runs.info import Run
 
-from tools.training.corpus import read_lines
-from tools.training.evaluate import padded
-from tools.training.modelling import hidden_logits
-
+SOURCE = "TREx"
+RANKING: Ranking = "raw"
+COLUMNS = ("n_excluded", "p_at_1", "p_at_10", "mrr")
 MAX_SUBJECT_WORDS = 6
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
 class FactRank:
-    """One fact and the rank of its object, 1 = best; the object is lower-cased."""
+    """One fact and the rank of its object, 1 = best."""
 
     relation: str
     subject: str
@@ -38,7 +38,7 @@ class FactRank:
 
 @dataclass(frozen=True)
 class RelationScore:
-    """P@k over the facts of one relation whose object is a candidate."""
+    """P@k over the facts of one relation whose object is a candidate, or the mean of relations."""
 
     relation: str
     n_facts: int
@@ -48,65 +48,38 @@ class RelationScore:
     mrr: float
 
 
-@dataclass(frozen=True)
-class FactScores:
-    """relations: by relation, in the order of their numbers. facts: every fact that counts."""
-
-    relations: tuple[RelationScore, ...]
-    facts: tuple[FactRank, ...]
-
-
-def evaluate_facts(
-    model: Any, tokenizer: Any, lama_folder: Path, *, limit: int | None = None
-) -> FactScores:
-    """P@1, P@10 and MRR of every relation in a folder of LAMA's layout, by its template.
-
-    limit: take only the first facts of each relation, in file order.
-    """
-    vocabulary = lama_folder / "common_vocab_cased.txt"
-    words = dict.fromkeys(word.lower() for word in read_lines(vocabulary))
-    known = tokenizer.get_vocab()
-    candidates = {word: known[word] for word in words if word in known}
-    columns = {word: column for column, word in enumerate(candidates)}
-    token_ids = torch.tensor(list(candidates.values()))
-    scores: list[RelationScore] = []
-    facts: list[FactRank] = []
-    for line in read_lines(lama_folder / "relations.jsonl"):
-        relation = json.loads(line)
-        path = lama_folder / "TREx" / f"{relation['relation']}.jsonl"
-        if not path.exists():
-            continue
-        pairs = dict.fromkeys(
-            (fact["sub_label"], fact["obj_label"].lower())
-            for fact in map(json.loads, read_lines(path))
-        )
-        taken = list(pairs)[:limit]
-        kept = [(s, o) for s, o in taken if o in columns]
-        texts = [
-            relation["template"].replace("[X]", s).replace("[Y]", tokenizer.mask_token)
-            for s, _ in kept
-        ]
-        gold = np.array([columns[o] for _, o in kept])
-        ranks = _gold_ranks(model, tokenizer, texts, gold, token_ids)
-        scores.append(_score(relation["relation"], ranks, len(taken) - len(kept)))
-        facts += [
-            FactRank(relation["relation"], s, o, int(rank))
-            for (s, o), rank in zip(kept, ranks, strict=True)
-        ]
-    return FactScores(tuple(sorted(scores, key=lambda s: int(s.relation[1:]))), tuple(facts))
-
-
-def mean_score(scores: Iterable[RelationScore]) -> RelationScore:
-    """The unweighted mean over relations, as LAMA reports a source."""
-    rows = list(scores)
-    return RelationScore(
-        "mean",
-        sum(s.n_facts for s in rows),
-        sum(s.n_excluded for s in rows),
-        float(np.mean([s.p_at_1 for s in rows])),
-        float(np.mean([s.p_at_10 for s in rows])),
-        float(np.mean([s.mrr for s in rows])),
+def probe_facts(model: Path, facts: Path, runs: Path) -> Run:
+    """Ask the model of a folder for the T-REx facts of another; the run is kept in `runs`."""
+    relations = [r.name for r in load_dataset(str(facts)).relations if r.source == SOURCE]
+    if not relations:
+        raise UserError(f"{facts} holds no T-REx facts: name a folder in LAMA's layout")
+    vocabulary = facts / "common_vocab_cased.txt"
+    request = ProbeRequest(
+        str(facts),
+        (str(model),),
+        relations=tuple(relations),
+        candidates=f"file:{vocabulary}" if vocabulary.exists() else "common",
+        ranking=RANKING,
     )
+    return execute(plan(request).specs[0], folder=runs)
+
+
+def relation_scores(run: Run) -> tuple[RelationScore, ...]:
+    """Each relation, and last their unweighted mean, as LAMA reports a source."""
+    tables = [score_table([run], by=by, ranking=RANKING) for by in ("relation", "source")]
+    return tuple(
+        RelationScore(str(row.get("relation", "mean")), int(row["n"]), *(row[c] for c in COLUMNS))
+        for table in tables
+        for row in table.to_dict("records")
+    )
+
+
+def fact_ranks(run: Run) -> Iterator[FactRank]:
+    """The facts that count."""
+    rows = run.facts[run.facts[f"rank_{RANKING}"].notna()]
+    names = (rows[name].astype(str) for name in ("relation", "subject", "object"))
+    for relation, subject, gold, rank in zip(*names, rows[f"rank_{RANKING}"], strict=True):
+        yield FactRank(relation, subject, gold, int(rank))
 
 
 def facts_in_text(facts: Iterable[FactRank], passages: Iterable[str]) -> frozenset[FactRank]:
@@ -125,50 +98,7 @@ def facts_in_text(facts: Iterable[FactRank], passages: Iterable[str]) -> frozens
         for start in (i for i, word in enumerate(words) if word in first_words):
             for length in range(1, MAX_SUBJECT_WORDS + 1):
                 for fact in by_subject.get(tuple(words[start : start + length]), ()):
-                    if fact.object in present and _apart(fact, words, start, length):
+                    around = (*words[:start], *words[start + length :])
+                    if fact.object.lower() in present and fact.object.lower() in around:
                         found.add(fact)
     return frozenset(found)
-
-
-def _apart(fact: FactRank, words: list[str], start: int, length: int) -> bool:
-    """Whether the object stands outside the subject, too."""
-    return fact.object in (*words[:start], *words[start + length :])
-
-
-def _score(relation: str, ranks: npt.NDArray[np.int64], n_excluded: int) -> RelationScore:
-    return RelationScore(
-        relation,
-        len(ranks),
-        n_excluded,
-        float((ranks == 1).mean()),
-        float((ranks <= 10).mean()),
-        float((1 / ranks).mean()),
-    )
-
-
-def _gold_ranks(
-    model: Any,
-    tokenizer: Any,
-    texts: list[str],
-    gold: npt.NDArray[np.int64],
-    token_ids: torch.Tensor,
-    batch_size: int = 64,
-) -> npt.NDArray[np.int64]:
-    """Rank of each gold among the candidates, 1 = best; ties: the earlier column wins."""
-    encoded = tokenizer(texts)["input_ids"]
-    order = np.argsort([len(ids) for ids in encoded], kind="stable")
-    ranks = np.zeros(len(texts), dtype=np.int64)
-    model.eval()
-    with torch.inference_mode():
-        for start in range(0, len(order), batch_size):
-            rows = order[start : start + batch_size]
-            ids, lengths = padded([encoded[i] for i in rows], tokenizer.pad_token_id)
-            inputs = torch.from_numpy(ids)
-            hidden = inputs == tokenizer.mask_token_id
-            mask = torch.from_numpy(np.arange(ids.shape[1])[None] < lengths[:, None]).long()
-            logits = hidden_logits(model, inputs, mask, hidden).float()
-            values = torch.log_softmax(logits, -1)[:, token_ids].numpy()
-            own = values[np.arange(len(rows)), gold[rows]][:, None]
-            earlier = np.arange(values.shape[1])[None] < gold[rows][:, None]
-            ranks[rows] = 1 + (values > own).sum(1) + ((values == own) & earlier).sum(1)
-    return ranks

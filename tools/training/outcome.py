@@ -8,6 +8,7 @@ from typing import Any
 
 from lama_core.errors import UserError
 from lama_core.metrics.counts import COUNTS_FILE
+from lama_core.runs.info import Run
 from tools.training.card import make_card
 from tools.training.corpus import Corpus, read_lines
 from tools.training.evaluate import QUESTIONS, HeldOut, answer, evaluate_files
@@ -15,9 +16,10 @@ from tools.training.export import export_model, round_to_stored
 from tools.training.facts import (
     FactRank,
     RelationScore,
-    evaluate_facts,
+    fact_ranks,
     facts_in_text,
-    mean_score,
+    probe_facts,
+    relation_scores,
 )
 from tools.training.recipe import prepare
 from tools.training.train import Progress, Settings, train
@@ -91,10 +93,11 @@ def run_recipe(
         on_progress=on_progress,
     )
     round_to_stored(ready.model)
-    report("measuring")
-    outcome = measure(ready.model, ready.tokenizer, ready.corpus, settings, out=out, facts=facts)
     report("exporting")
     export_model(ready.model, ready.tokenizer, out, counts=run_folder / "corpus" / COUNTS_FILE)
+    report("measuring")
+    run = probe_facts(out, facts, run_folder / "runs") if facts else None
+    outcome = measure(ready.model, ready.tokenizer, ready.corpus, settings, out=out, run=run)
     write_outcome(outcome, ready.corpus, encoder)
     return outcome
 
@@ -106,19 +109,18 @@ def measure(
     settings: Settings,
     *,
     out: Path,
-    facts: Path | None,
+    run: Run | None,
 ) -> Outcome:
-    """Held-out scores, P@k on the facts, and answers to the fixed questions."""
+    """Held-out scores, P@k of the exported model's run, and answers to the fixed questions."""
     held_out = {}
     if corpus.held_out:
         held_out = evaluate_files(model, tokenizer, corpus.held_out, max_length=settings.max_length)
-    scores = evaluate_facts(model, tokenizer, facts) if facts else None
     return Outcome(
         folder=out,
         settings=settings,
         held_out=held_out,
-        relations=(*scores.relations, mean_score(scores.relations)) if scores else (),
-        by_corpus=_by_corpus(scores.facts, corpus) if scores else (),
+        relations=relation_scores(run) if run else (),
+        by_corpus=_by_corpus(tuple(fact_ranks(run)), corpus) if run else (),
         answers={
             text: answer(model, tokenizer, text.replace("[MASK]", tokenizer.mask_token))
             for text in QUESTIONS

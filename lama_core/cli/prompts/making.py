@@ -220,16 +220,15 @@ def _pairs(relation: str, pairs: Path | None, dataset: str) -> "tuple[Fact, ...]
 def _corpus_files() -> list[Path]:
     """The files of the embedded model's corpus. Raises UserError if it isn't built here."""
     from lama_core.errors import UserError
-    from lama_core.paths import training_dir
-    from tools.training.corpus import SUMMARY_FILE, open_corpus
+    from lama_core.paths import corpus_files
 
-    folder = training_dir() / "corpus"
-    if not (folder / SUMMARY_FILE).is_file():
+    files = corpus_files()
+    if not files:
         raise UserError(
             "The embedded model's corpus is not built here: `python -m lama_core train-mlm --help` "
             "says how, or give a --text."
         )
-    return [path for _, _, path in open_corpus(folder).train]
+    return files
 
 
 def _write_templates(templates: list[str], out: Path | None, relation: str) -> None:

@@ -1,18 +1,18 @@
 """Evaluation: what counts as right."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
-import pytest
 import torch
 
 from tools.training.evaluate import evaluate_held_out
 from tools.training.facts import (
     FactRank,
-    RelationScore,
-    evaluate_facts,
+    fact_ranks,
     facts_in_text,
-    mean_score,
+    probe_facts,
+    relation_scores,
 )
 from tools.training.modelling import hidden_logits, load_encoder, load_tokenizer
 from tools.training.tokens import Reading, tokenise_file
@@ -46,13 +46,18 @@ def test_facts_are_scored_once_each_and_by_their_rank(tiny_encoder: Path, tmp_pa
         json.dumps({"relation": "P36", "template": "[X] is the capital of [Y] ."}) + "\n"
     )
     (tmp_path / "common_vocab_cased.txt").write_text("France\nItaly\n")
-    tokenizer, model = load_tokenizer(tiny_encoder), load_encoder(tiny_encoder)
-    found = evaluate_facts(model, tokenizer, tmp_path)
-    (score,) = found.relations
-    assert [(f.subject, f.object) for f in found.facts] == [("Paris", "france"), ("Rome", "italy")]
-    assert (score.relation, score.n_facts, score.n_excluded) == ("P36", 2, 1)
+    model = tmp_path / "model"
+    load_encoder(tiny_encoder).save_pretrained(model)
+    load_tokenizer(tiny_encoder).save_pretrained(model)
+    run = probe_facts(model, tmp_path, tmp_path / "runs")
+    score, mean = relation_scores(run)
+    facts_of_run = [(f.subject, f.object) for f in fact_ranks(run)]
+    assert facts_of_run == [("Paris", "France"), ("Rome", "Italy")]
+    assert (score.relation, score.n_facts, score.n_excluded) == ("P36", 2, 2)
+    # Left out: the one that stands there twice, and Atlantis.
     assert score.p_at_10 == 1.0  # there are only two candidates
     assert score.p_at_1 in (0.0, 0.5, 1.0)
+    assert replace(mean, relation="P36") == score
 
 
 def test_a_fact_is_stated_where_its_subject_and_object_stand_together() -> None:
@@ -63,15 +68,6 @@ def test_a_fact_is_stated_where_its_subject_and_object_stand_together() -> None:
     )
     texts = ["PARIS, a city of France.", "Rome.", "Italy.", "New York County is a county."]
     assert facts_in_text([paris, rome, york], texts) == {paris}
-
-
-def test_the_mean_is_over_relations_not_facts() -> None:
-    scores = [
-        RelationScore("P1", 1000, 0, 0.0, 0.5, 0.2),
-        RelationScore("P2", 10, 0, 1.0, 1.0, 1.0),
-    ]
-    assert mean_score(scores).p_at_1 == 1 / 2
-    assert mean_score(scores).p_at_10 == pytest.approx((0.5 + 1.0) / 2)
 
 
 def test_reading_from_a_later_step_gives_the_batches_of_that_step(
