@@ -10,14 +10,15 @@ from lama_core.datasets.base import BLANK, SQUAD_RELATION
 from tools.starter import geography, hand, people, things, wordnet
 from tools.starter.model import (
     HERE,
+    Spec,
     Stated,
     at_most,
     at_most_per_object,
     bert_words,
     known_words,
     order_key,
+    specs,
 )
-from tools.starter.specs import SPECS, Spec
 
 # LAMA's Figure 4 needs ten sentences a fact; with so many phrasings they become evidences.
 MIN_EVIDENCES = 10
@@ -38,7 +39,7 @@ def build_facts(folder: Path) -> dict[str, int]:
     for source in sources:
         for fact in source:
             stated[fact.relation].append(fact)
-    chosen = {spec.name: _choose(spec, stated[spec.name]) for spec in SPECS}
+    chosen = {spec.relation: _choose(spec, stated[spec.relation]) for spec in specs()}
     written_beside(folder, lambda beside: _write(beside, chosen))
     return {name: len(facts) for name, facts in chosen.items()} | {
         SQUAD_RELATION: len(hand.cloze_questions())
@@ -69,16 +70,18 @@ def _choose(spec: Spec, facts: list[Stated]) -> list[Stated]:
 
 def _write(folder: Path, chosen: dict[str, list[Stated]]) -> None:
     by_source: defaultdict[str, list[Spec]] = defaultdict(list)
-    for spec in SPECS:
+    for spec in specs():
         by_source[spec.source].append(spec)
-    _write_lines(folder / "relations.jsonl", (_relation_row(spec) for spec in SPECS))
+    _write_lines(folder / "relations.jsonl", (_relation_row(spec) for spec in specs()))
     for spec in by_source["TREx"]:
-        rows = (_row(spec, fact) for fact in chosen[spec.name])
-        _write_lines(folder / "TREx" / f"{spec.name}.jsonl", rows)
+        rows = (_row(spec, fact) for fact in chosen[spec.relation])
+        _write_lines(folder / "TREx" / f"{spec.relation}.jsonl", rows)
     for spec in by_source["Google_RE"]:
-        rows = (_row(spec, fact) for fact in chosen[spec.name])
-        _write_lines(folder / "Google_RE" / f"{spec.name}_test.jsonl", rows)
-    concepts = (_row(spec, fact) for spec in by_source["ConceptNet"] for fact in chosen[spec.name])
+        rows = (_row(spec, fact) for fact in chosen[spec.relation])
+        _write_lines(folder / "Google_RE" / f"{spec.relation}_test.jsonl", rows)
+    concepts = (
+        _row(spec, fact) for spec in by_source["ConceptNet"] for fact in chosen[spec.relation]
+    )
     _write_lines(folder / "ConceptNet" / "test.jsonl", concepts)
     questions = (_question(sentence, answer) for sentence, answer in hand.cloze_questions())
     _write_lines(folder / "Squad" / "test.jsonl", questions)
@@ -88,7 +91,7 @@ def _write(folder: Path, chosen: dict[str, list[Stated]]) -> None:
 
 def _relation_row(spec: Spec) -> dict[str, object]:
     return {
-        "relation": spec.name,
+        "relation": spec.relation,
         "template": spec.template,
         "label": spec.label,
         "type": spec.type,

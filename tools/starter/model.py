@@ -1,13 +1,53 @@
-"""What the builders pass to each other: a statement of fact with its origin, and word lists."""
+"""What the builders pass to each other: relations, statements of fact, and word lists."""
 
 import hashlib
+import json
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+from lama_core.types import RelationType
 
 HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """How a relation of the starter facts is phrased, and how many facts it may have.
+
+    Names, labels and types follow Wikidata and ConceptNet as LAMA uses them; the phrasings are our
+    own. statements: further phrasings that become a fact's cloze sentences; ten or more make the
+    relation usable for LAMA's Figure 4 (average rank over ten sentences of one fact).
+    limit: at most so many facts. per_object: at most so many of one object.
+    single_words: `common` (objects are one token in BERT's and SmolLM2's vocabularies) or `bert`.
+    """
+
+    relation: str
+    source: str
+    label: str
+    type: RelationType
+    template: str
+    negated: str
+    paraphrases: tuple[str, ...]
+    statements: tuple[str, ...] = ()
+    limit: int = 400
+    per_object: int = 400
+    single_words: str = "common"
+
+
+@cache
+def specs() -> tuple[Spec, ...]:
+    """The starter relations, a line each of `hand/relations.jsonl`."""
+    lines = (HERE / "hand" / "relations.jsonl").read_text("utf-8").splitlines()
+    rows = ({name: _tuples(value) for name, value in json.loads(line).items()} for line in lines)
+    return tuple(Spec(**row) for row in rows)
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)
