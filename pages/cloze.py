@@ -6,19 +6,14 @@ import streamlit as st
 
 from lama_core.asking.blanks import parse_query
 from lama_core.asking.settings import ClozeSettings
-from lama_core.models.catalog import find_model
 from lama_core.models.loader import CACHE
-from lama_core.models.sources import locate
 from lama_core.probes.cloze.ask import ClozeAnswer, ClozeRequest, ModelAnswer, agreement
 from lama_core.types import Query
 from pages.ui.shared import cache, predictions, state
-from pages.ui.shared.colours import model_colours
+from pages.ui.shared.columns import ask_each
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.fetching import draw_offer
 from pages.ui.shared.messages import faults_shown, plain
 from pages.ui.shared.router import draw_page
-
-COLUMNS_PER_ROW = 4
 
 
 def draw_question() -> tuple[str, str, state.ClozeChoice]:
@@ -60,51 +55,30 @@ def draw_question() -> tuple[str, str, state.ClozeChoice]:
 
 def draw_columns(query: Query, gold: str, choice: state.ClozeChoice) -> tuple[ModelAnswer, ...]:
     """One column a model, filled as each is done; a model that isn't here is offered instead."""
-    names = choice.settings.models
-    here = tuple(name for name in names if locate(find_model(name)))
-    settings = replace(choice.settings, models=here)
-    colours = model_colours(names)
-    summary = st.container()
-    boxes: dict[str, st.delta_generator.DeltaGenerator] = {}
-    for first in range(0, len(names), COLUMNS_PER_ROW):
-        row = names[first : first + COLUMNS_PER_ROW]
-        boxes |= dict(zip(row, st.columns(len(row), gap="medium", border=True), strict=True))
-    waiting = {}
-    for name, box in boxes.items():
-        with box:
-            head = st.empty()
-            with head:
-                kind = predictions.title_of_kind(find_model(name).kind)
-                detail = kind if name in here else f"{kind} · not here yet"
-                predictions.draw_head(name, state.title_of(name), colours[name], detail)
-            if name not in here:
-                draw_offer(find_model(name))
-            else:
-                waiting[name] = (head, st.empty())
-                waiting[name][1].skeleton(height=220)
-    answers = {}
-    for name, (head, place) in waiting.items():
-        with place.container(), faults_shown(), st.spinner("Asking the model", show_time=True):
-            answers[name] = cache.cloze_answer(
-                settings, name, query.text(), gold, choice.top_k, choice.renormalise
-            )
-        with head:
-            detail = predictions.describe(answers[name]) if name in answers else ""
-            predictions.draw_head(name, state.title_of(name), colours[name], detail)
-    given = tuple(answers.values())
+
+    def ask(name: str, here: tuple[str, ...]) -> ModelAnswer:
+        settings = replace(choice.settings, models=here)
+        return cache.cloze_answer(
+            settings, name, query.text(), gold, choice.top_k, choice.renormalise
+        )
+
+    summary, columns = ask_each(choice.settings.models, ask, lambda answer: answer)
+    given = tuple(column.answer for column in columns.values())
     for blank in range(query.n_blanks):
+        which = f"Blank {blank + 1} of {query.n_blanks}" if query.n_blanks > 1 else ""
         shared = {word: len(who) for word, who in agreement(given, blank)}
         if len(given) > 1:
             with summary:
-                if query.n_blanks > 1:
-                    st.caption(f"Blank {blank + 1} of {query.n_blanks}")
+                if which:
+                    st.caption(which)
                 predictions.draw_agreement(given, shared, blank)
-        for name, answer in answers.items():
-            place = waiting[name][1] if blank == 0 else boxes[name].empty()
+        for column in columns.values():
+            place = column.place if blank == 0 else column.box.empty()
             with place.container():
-                if query.n_blanks > 1:
-                    st.caption(f"Blank {blank + 1} of {query.n_blanks}")
-                predictions.draw_answers(answer.blanks[blank], colours[name], shared, len(given))
+                if which:
+                    st.caption(which)
+                answers = column.answer.blanks[blank]
+                predictions.draw_answers(answers, column.colour, shared, len(given))
     return given
 
 

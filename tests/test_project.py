@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,8 @@ from typer.main import get_command
 from lama_core.cli import make_app
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = sorted([*ROOT.glob("lama_core/**/*.py"), *ROOT.glob("pages/**/*.py"), ROOT / "app.py"])
+FOLDERS = ("lama_core", "pages", "tools")
+SOURCES = sorted([*(p for name in FOLDERS for p in ROOT.glob(f"{name}/**/*.py")), ROOT / "app.py"])
 HEAVY = ("torch", "transformers", "sklearn")
 
 
@@ -56,14 +58,60 @@ def test_nothing_read_can_run(path: Path) -> None:
     assert not re.search(r"(?<![.\w])(eval|exec)\(", text)
 
 
-def test_the_library_knows_nothing_of_streamlit() -> None:
-    knowing = [
-        path
-        for path in SOURCES
-        if path.is_relative_to(ROOT / "lama_core")
-        and re.search(r"^\s*(import|from) (streamlit|pages)\b", path.read_text("utf-8"), re.M)
+@pytest.mark.parametrize(
+    ("where", "line", "broken"),
+    (
+        ("lama_core/datasets/base.py", "import lama_core.runs.info", "only rooms below it"),
+        ("lama_core/models/base.py", "import lama_core.models.loader", "no circles"),
+        ("lama_core/metrics/figures.py", "import torch", "only the room of models knows torch"),
+        ("lama_core/paths.py", "import tools.commands", "stand on the library"),
+        ("lama_core/paths.py", "import streamlit", "knows nothing of its pages"),
+        ("tools/commands.py", "import pages.ui.shared.links", "not on each other"),
+        ("lama_core/paths.py", "", ""),
+    ),
+)
+def test_a_wrong_import_breaks_the_contract(
+    tmp_path: Path, where: str, line: str, broken: str
+) -> None:
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("*.pyc"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    with (tmp_path / where).open("a", encoding="utf-8") as file:
+        file.write(f"\n{line}\n")
+    lint = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run(
+        [lint, "--no-cache", "--no-logo"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == (1 if line else 0), done.stdout
+    found = [text for text in done.stdout.splitlines() if "BROKEN" in text]
+    assert any(broken in text for text in found) if line else not found
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=names(SOURCES))
+def test_a_private_name_stays_in_its_module(path: Path) -> None:
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    taken = [
+        alias.name
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and f"{node.module}".split(".")[0] in FOLDERS
+        for alias in node.names
+        if re.match("_[^_]", alias.name)
     ]
-    assert names(knowing) == []
+    ours = {
+        alias.asname or alias.name
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and f"{node.module}".split(".")[0] in FOLDERS
+        for alias in node.names
+    }
+    taken += [
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in ours
+        and re.match("_[^_]", node.attr)
+    ]
+    assert taken == []
 
 
 def test_every_requirement_is_pinned() -> None:

@@ -4,7 +4,6 @@ A blank is `[MASK]`, `<mask>`, `[Y]`, or three or more underscores.
 """
 
 import re
-from collections.abc import Iterable
 from itertools import pairwise
 
 from lama_core.datasets.templates import template_fault
@@ -58,11 +57,6 @@ def fill(prompt: Prompt | str, subject: str) -> Query:
     template = prompt if isinstance(prompt, str) else prompt.template
     left, right = check_template(template).split("[Y]")
     return Query((left.replace("[X]", subject), right.replace("[X]", subject)))
-
-
-def make_queries(prompt: Prompt | str, subjects: Iterable[str]) -> list[Query]:
-    """One query a subject, in their order."""
-    return [fill(prompt, subject) for subject in subjects]
 
 
 def follows_only_punctuation(query: Query, blank: int = 0) -> bool:

@@ -126,18 +126,8 @@ def solve(
         return
     print(question.query.text("___") + "\n")
     for answer in solution.cloze.models:
-        blank = answer.blanks[0]
-        rows: list[Sequence[object]] = [
-            (item.rank, item.token, f"{item.prob:.3f}", f"{item.log_prob:.2f}")
-            for item in blank.predictions
-        ]
-        if blank.gold:
-            shown = blank.gold.shown_log_prob()
-            rows.append((blank.gold.rank, f"gold: {blank.gold.word}", "", shown))
-        print(f"{answer.name}: context {answer.context}, {answer.n_candidates:,} candidates")
-        show.print_table(
-            ("rank", "word", "prob", "log-prob"), rows, right=("rank", "prob", "log-prob")
-        )
+        seen = f"context {answer.context}, {answer.n_candidates:,} candidates"
+        show.print_answers(answer.blanks[0], f"{answer.name}: {seen}")
         for baseline in solution.baselines:
             if baseline.name == answer.name:
                 words = ", ".join(item.token for item in baseline.predictions)
@@ -202,7 +192,6 @@ def score(
                 for found in one.ranked
             ],
             title=f"{one.name}: {how} of the log-probabilities",
-            right=("rank", KINDS[one.kind].measure, "log-perplexity", "tokens"),
         )
         if tokens:
             for found in one.ranked:
@@ -340,7 +329,6 @@ def print_accuracies(lines: "Sequence[Accuracy]") -> None:
                 for model, name, how in rows
             ],
             title=f"Accuracy in percent, {setting} (chance is 50; ± is over classifier seeds)",
-            right=(*probes, "n a probe"),
         )  # fmt: skip
         for how in dict.fromkeys(line.made_with for line in chosen):
             print(how)

@@ -80,22 +80,7 @@ def cloze(
         return
     for number in range(query.n_blanks):
         for one in answer.models:
-            blank = one.blanks[number]
             which = f", blank {number + 1}" if query.n_blanks > 1 else ""
-            rows: list[tuple[object, ...]] = [
-                (item.rank, item.token, f"{item.prob:.3f}", f"{item.log_prob:.2f}")
-                for item in blank.predictions
-            ]
-            if blank.gold:
-                shown = blank.gold.shown_log_prob()
-                pieces = " + ".join(blank.gold.pieces)
-                note = "" if len(blank.gold.pieces) == 1 else f" ({pieces})"
-                rows.append((blank.gold.rank, f"gold: {blank.gold.word}{note}", "", shown))
-            show.print_table(
-                ("rank", "word", "prob", "log-prob"),
-                rows,
-                title=f"{one.name}{which}: context {one.context}, "
-                f"{one.n_candidates:,} candidates ({words.name})",
-                right=("rank", "prob", "log-prob"),
-            )
+            seen = f"context {one.context}, {one.n_candidates:,} candidates ({words.name})"
+            show.print_answers(one.blanks[number], f"{one.name}{which}: {seen}")
             print()

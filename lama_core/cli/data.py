@@ -62,7 +62,7 @@ def list_sources(json: Annotated[bool, typer.Option(help="Print JSON.")] = False
         for row in rows
     ]
     columns = ("name", "kind", "where", "relations", "facts or pairs", "to fetch", "licence")
-    show.print_table(columns, table, right=("relations", "facts or pairs", "to fetch"))
+    show.print_table(columns, table)
 
 
 def get(

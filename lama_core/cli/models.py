@@ -55,7 +55,7 @@ def list_models(json: Annotated[bool, typer.Option(help="Print JSON.")] = False)
         for entry in entries
     ]
     columns = ("name", "kind", "size", "case", "trained on", "corpus size", "where")
-    show.print_table(columns, rows, right=("size",))
+    show.print_table(columns, rows)
 
 
 def get(

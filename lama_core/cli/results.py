@@ -109,7 +109,6 @@ def _print_wording(runs: "Sequence[Run]", ranking: Ranking | None, *, as_json: b
                 for line in agreement
             ],
             title="Pairs of wordings with the same first answer, in percent (Elazar et al. 2021)",
-            right=("consistency", "P@1", "consistent P@1", "facts", "prompts"),
         )  # fmt: skip
     if beside:
         show.print_table(
@@ -121,7 +120,6 @@ def _print_wording(runs: "Sequence[Run]", ranking: Ranking | None, *, as_json: b
                 for line in beside
             ],
             title="Negated or misprimed beside plain, in percent (Kassner and Schütze 2020)",
-            right=("same first", "Spearman", "P@1 plain", "P@1", "facts"),
         )  # fmt: skip
 
 
@@ -185,7 +183,6 @@ def compare(
             for line in lines
         ],
         title=f"P@{k} in percent, {ranking} ranking",
-        right=("n", "A", "B", "B - A", "95% interval", "only A", "only B"),
     )
     test, agreed = found.mcnemar, found.agreement
     print(
@@ -265,7 +262,6 @@ def reproduce(
             for row in found.rows
         ],
         title="\nIn percent: P@1, or accuracy for analogies",
-        right=("n", "ours", "paper", "difference"),
     )
     for number, reason in enumerate(reasons, start=1):
         print(f"[{number}] {reason}")
@@ -321,7 +317,6 @@ def print_scores(
             for line in table.to_dict("records")
         ],
         title=f"By {by}, {ranking or 'own'} ranking; P@ and Freq in percent",
-        right=right,
     )
     if by == "relation" and not relations and k == 1:
         for run in runs:
@@ -361,7 +356,6 @@ def _print_published(by: str) -> None:
             for line in table.to_dict("records")
         ],
         title="\nPublished: Petroni et al. 2019, Table 2; P@1 in percent",
-        right=("n", "P@1"),
     )
 
 

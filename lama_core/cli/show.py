@@ -6,12 +6,13 @@ Results go to standard output, everything else to standard error.
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn
@@ -20,6 +21,12 @@ from rich.table import Table
 from rich.text import Text
 
 from lama_core.progress import OnProgress, Pace, Progress, Result, What, describe
+
+if TYPE_CHECKING:
+    from lama_core.probes.cloze.ask import BlankAnswer
+
+
+_NUMBER = re.compile(r"[-+]?\d[^A-Za-z]*( ([kMG]?B|to .*))?$")
 
 
 def print_json(value: Any) -> None:
@@ -32,19 +39,32 @@ def print_table(
     rows: Sequence[Sequence[object]],
     *,
     title: str = "",
-    right: Sequence[str] = (),
 ) -> None:
-    """Print a table on standard output. right: the columns of numbers, aligned right.
-
-    Cells are text, never markup.
-    """
-    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+    """Print a table on standard output. Cells are text, never markup; numbers stand right."""
+    table = Table(box=None, pad_edge=False)
+    shown = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    for number, column in enumerate(columns):
+        cells = [row[number] for row in shown if row[number]]
+        numbers = bool(cells) and all(_NUMBER.match(cell) for cell in cells)
+        table.add_column(column, justify="right" if numbers else "left", overflow="fold")
+    for row in shown:
+        table.add_row(*map(Text, row))
     console = Console(width=None if sys.stdout.isatty() else 160)
+    if title:
+        console.print(Text(title))
     console.print(table)
+
+
+def print_answers(blank: "BlankAnswer", title: str) -> None:
+    """A model's best words for a blank, best first, and where the gold stands."""
+    rows: list[Sequence[object]] = [
+        (item.rank, item.token, f"{item.prob:.3f}", f"{item.log_prob:.2f}")
+        for item in blank.predictions
+    ]
+    if gold := blank.gold:
+        note = "" if len(gold.pieces) == 1 else f" ({' + '.join(gold.pieces)})"
+        rows.append((gold.rank, f"gold: {gold.word}{note}", "", gold.shown_log_prob()))
+    print_table(("rank", "word", "prob", "log-prob"), rows, title=title)
 
 
 def size(n_bytes: int | None) -> str:

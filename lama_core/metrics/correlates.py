@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from lama_core.asking.ranking import Ranking
 from lama_core.runs.info import Run
 
-NAMES = ("SM", "OM", "LPFP", "SOCS", "ST", "SWP", "P@1")
 LABELS = {
     "SM": "subject mentions",
     "OM": "object mentions",
@@ -60,11 +59,6 @@ class Correlations:
     matrix: pd.DataFrame
     mentions: str
     n: int
-
-    @property
-    def with_precision(self) -> pd.Series:
-        """The last row of the figure: each measure's correlation with P@1."""
-        return self.matrix["P@1"].drop("P@1")
 
 
 def correlate(

@@ -9,7 +9,6 @@ from lama_core.asking.blanks import (
     MAX_CHARACTERS,
     fill,
     follows_only_punctuation,
-    make_queries,
     parse_query,
 )
 from lama_core.errors import UserError
@@ -107,11 +106,6 @@ def test_only_the_templates_own_blank_counts(subject: str) -> None:
 def test_a_template_without_exactly_one_of_each_is_refused(template: str) -> None:
     with pytest.raises(UserError, match=r"^The template"):
         fill(template, "Dante")
-
-
-def test_queries_come_in_the_order_of_their_subjects() -> None:
-    queries = make_queries("[X] is [Y]", ["a", "b", "a"])
-    assert [query.parts[0] for query in queries] == ["a is ", "b is ", "a is "]
 
 
 @pytest.mark.parametrize(

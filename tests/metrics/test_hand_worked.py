@@ -221,11 +221,12 @@ def test_figure_3_correlations(run: Run) -> None:
         return np.array([[1.0, 0.0] if name in counts else [1.0, 1.0] for name in names])  # type: ignore[attr-defined]
 
     result = metrics.correlate(run, mentions, vectors)
+    with_precision = result.matrix["P@1"]
     # SM is 1 for Anna and Cleo, P@1 for Anna, Cleo and Land-Berlin: phi of that 2 x 2 table.
-    assert result.with_precision["SM"] == pytest.approx((2 * 5 - 0 * 1) / sqrt((2 * 6) * (3 * 5)))
-    assert isnan(result.with_precision["OM"])  # every object is mentioned three times
-    assert isnan(result.with_precision["SOCS"])  # the cosine is 1 / sqrt(2) throughout
+    assert with_precision["SM"] == pytest.approx((2 * 5 - 0 * 1) / sqrt((2 * 6) * (3 * 5)))
+    assert isnan(with_precision["OM"])  # every object is mentioned three times
+    assert isnan(with_precision["SOCS"])  # the cosine is 1 / sqrt(2) throughout
     assert (result.n, result.mentions) == (8, "a toy text")
     first = np.array([-0.1, -0.2, -1.0, -0.5, -0.3, -0.3, -0.3, -1.0])
     right = np.array([1, 0, 1, 0, 1, 0, 0, 0])
-    assert result.with_precision["LPFP"] == pytest.approx(np.corrcoef(first, right)[0, 1], rel=1e-5)
+    assert with_precision["LPFP"] == pytest.approx(np.corrcoef(first, right)[0, 1], rel=1e-5)

@@ -101,7 +101,7 @@ def bench(
     if json:
         show.print_json([row.to_json() for row in rows])
         return
-    show.print_table(COLUMNS, [_cells(row.to_json()) for row in rows], right=COLUMNS[2:])
+    show.print_table(COLUMNS, [_cells(row.to_json()) for row in rows])
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ def build_facts(folder: Path) -> dict[str, int]:
     nouns = wordnet.load()
     stated: defaultdict[str, list[Stated]] = defaultdict(list)
     sources: tuple[Iterable[Stated], ...] = (
-        hand.facts(), people.facts(nouns), geography.facts(nouns), things.facts(nouns),
+        geography.facts(nouns), hand.facts(), people.facts(nouns), things.facts(nouns),
     )  # fmt: skip
     for source in sources:
         for fact in source:

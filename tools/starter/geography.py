@@ -45,92 +45,6 @@ CITIES_PER_STATE = 14
 # Other places of the same name must be at most this share of its size.
 MAX_NAMESAKE = 0.05
 
-US_STATE_CAPITALS = {
-    "Alabama": "Montgomery", "Alaska": "Juneau", "Arizona": "Phoenix", "Arkansas": "Little Rock",
-    "California": "Sacramento", "Colorado": "Denver", "Connecticut": "Hartford",
-    "Delaware": "Dover", "Florida": "Tallahassee", "Georgia": "Atlanta", "Hawaii": "Honolulu",
-    "Idaho": "Boise", "Illinois": "Springfield", "Indiana": "Indianapolis", "Iowa": "Des Moines",
-    "Kansas": "Topeka", "Kentucky": "Frankfort", "Louisiana": "Baton Rouge", "Maine": "Augusta",
-    "Maryland": "Annapolis", "Massachusetts": "Boston", "Michigan": "Lansing",
-    "Minnesota": "Saint Paul", "Mississippi": "Jackson", "Missouri": "Jefferson City",
-    "Montana": "Helena", "Nebraska": "Lincoln", "Nevada": "Carson City",
-    "New Hampshire": "Concord", "New Jersey": "Trenton", "New Mexico": "Santa Fe",
-    "New York": "Albany", "North Carolina": "Raleigh", "North Dakota": "Bismarck",
-    "Ohio": "Columbus", "Oklahoma": "Oklahoma City", "Oregon": "Salem",
-    "Pennsylvania": "Harrisburg", "Rhode Island": "Providence", "South Carolina": "Columbia",
-    "South Dakota": "Pierre", "Tennessee": "Nashville", "Texas": "Austin",
-    "Utah": "Salt Lake City", "Vermont": "Montpelier", "Virginia": "Richmond",
-    "Washington": "Olympia", "West Virginia": "Charleston", "Wisconsin": "Madison",
-    "Wyoming": "Cheyenne",
-}  # fmt: skip
-OTHER_CAPITALS = {
-    "Ontario": "Toronto", "Manitoba": "Winnipeg", "Alberta": "Edmonton", "Saskatchewan": "Regina",
-    "British Columbia": "Victoria", "Nova Scotia": "Halifax", "Queensland": "Brisbane",
-    "New South Wales": "Sydney", "Tasmania": "Hobart", "South Australia": "Adelaide",
-    "Western Australia": "Perth", "Scotland": "Edinburgh", "Wales": "Cardiff",
-    "Northern Ireland": "Belfast", "Bavaria": "Munich", "Saxony": "Dresden", "Hesse": "Wiesbaden",
-    "Thuringia": "Erfurt", "Lower Saxony": "Hanover", "Brandenburg": "Potsdam",
-    "Saarland": "Saarbrücken", "Tyrol": "Innsbruck", "Styria": "Graz", "Carinthia": "Klagenfurt",
-    "Catalonia": "Barcelona", "Andalusia": "Seville", "Aragon": "Zaragoza", "Tuscany": "Florence",
-    "Lombardy": "Milan", "Piedmont": "Turin", "Veneto": "Venice", "Liguria": "Genoa",
-    "Sicily": "Palermo", "Campania": "Naples", "Lazio": "Rome", "Sardinia": "Cagliari",
-    "Umbria": "Perugia", "Normandy": "Rouen", "Corsica": "Ajaccio", "Kerala": "Thiruvananthapuram",
-    "Maharashtra": "Mumbai", "West Bengal": "Kolkata", "Karnataka": "Bangalore",
-    "Tamil Nadu": "Chennai", "Rajasthan": "Jaipur", "Gujarat": "Gandhinagar",
-    "Telangana": "Hyderabad", "Bihar": "Patna", "Assam": "Dispur", "Madhya Pradesh": "Bhopal",
-    "Sindh": "Karachi", "Punjab": "Lahore", "Khyber Pakhtunkhwa": "Peshawar",
-    "Balochistan": "Quetta", "Hokkaido": "Sapporo", "Sichuan": "Chengdu", "Hubei": "Wuhan",
-    "Guangdong": "Guangzhou", "Zhejiang": "Hangzhou", "Jiangsu": "Nanjing", "Tibet": "Lhasa",
-    "Greenland": "Nuuk", "the Faroe Islands": "Tórshavn", "the Ottoman Empire": "Constantinople",
-    "the Soviet Union": "Moscow", "East Germany": "Berlin", "West Germany": "Bonn",
-    "Prussia": "Berlin", "Czechoslovakia": "Prague", "Yugoslavia": "Belgrade",
-    "the Byzantine Empire": "Constantinople", "the Roman Empire": "Rome",
-    "Friesland": "Leeuwarden", "Limburg": "Maastricht", "Crete": "Heraklion",
-    "Tatarstan": "Kazan", "Chechnya": "Grozny", "Dagestan": "Makhachkala",
-    "Puerto Rico": "San Juan", "Zanzibar": "Zanzibar City",
-}  # fmt: skip
-CITIES_OF_REGIONS = {
-    "Ontario": "Toronto, Ottawa, Kitchener, Oshawa, Sudbury, Guelph, Mississauga, Brampton, Barrie",
-    "Quebec": "Montreal, Laval, Gatineau, Sherbrooke, Longueuil",
-    "Alberta": "Calgary, Edmonton, Lethbridge, Banff",
-    "Manitoba": "Winnipeg, Churchill",
-    "Saskatchewan": "Saskatoon, Regina, Moose Jaw",
-    "Bavaria": "Munich, Nuremberg, Augsburg, Regensburg, Bayreuth, Passau, Würzburg",
-    "Saxony": "Dresden, Leipzig, Chemnitz, Zwickau",
-    "Hesse": "Wiesbaden, Kassel, Darmstadt, Marburg",
-    "Tuscany": "Florence, Pisa, Siena, Lucca, Livorno",
-    "Lombardy": "Milan, Bergamo, Brescia, Mantua, Pavia",
-    "Sicily": "Palermo, Catania, Syracuse, Messina, Agrigento",
-    "Catalonia": "Barcelona, Girona, Tarragona, Lleida, Figueres",
-    "Queensland": "Brisbane, Cairns, Townsville, Toowoomba",
-    "Victoria": "Melbourne, Geelong, Ballarat, Bendigo",
-    "Tasmania": "Hobart, Launceston, Devonport",
-    "Punjab": "Lahore, Faisalabad, Rawalpindi, Multan, Amritsar, Ludhiana",
-    "Kent": "Canterbury, Dover, Maidstone, Dartford, Margate",
-    "Yorkshire": "Leeds, Sheffield, Bradford, Harrogate",
-    "Cornwall": "Truro, Penzance, Falmouth, St Ives",
-    "Gujarat": "Ahmedabad, Surat, Vadodara, Rajkot",
-    "Kerala": "Kochi, Thiruvananthapuram, Kozhikode",
-    "Hokkaido": "Sapporo, Hakodate, Asahikawa",
-    "Normandy": "Rouen, Caen, Cherbourg, Le Havre",
-    "Brittany": "Rennes, Brest, Quimper, Lorient, Saint-Malo",
-}  # fmt: skip
-LANDMARK_CONTINENTS = {
-    "Africa": "the Sahara, the Nile, Kilimanjaro, the Congo River, Lake Victoria, the Kalahari, "
-    "Mount Kenya, the Zambezi, the Niger River, the Serengeti, Lake Chad, the Atlas Mountains, "
-    "Victoria Falls, Lake Malawi, the Namib, Table Mountain, the Orange River, Timbuktu, Carthage",
-    "Asia": "the Himalayas, Mount Everest, the Ganges, the Gobi Desert, Mount Fuji, the Mekong, "
-    "Lake Baikal, Siberia, the Yangtze, K2, the Indus, the Euphrates, Borneo, the Karakoram, "
-    "Manchuria, the Dead Sea, Mesopotamia, Kamchatka, the Tigris, the Brahmaputra, Angkor Wat",
-    "Europe": "the Alps, the Danube, Mont Blanc, the Rhine, the Pyrenees, Mount Etna, the Thames, "
-    "Lake Geneva, the Carpathians, Mount Vesuvius, the Seine, Scandinavia, the Balkans, the Po, "
-    "the Black Forest, Lake Balaton, the Matterhorn, Stonehenge, the Apennines, the Elbe",
-    "Antarctica": "Mount Erebus, the Ross Ice Shelf, Vinson Massif, Marie Byrd Land, "
-    "Queen Maud Land, Lake Vostok, McMurdo Station, the Transantarctic Mountains, "
-    "Adélie Land, Wilkes Land, Victoria Land, Ellsworth Land, the Beardmore Glacier, "
-    "Amundsen-Scott Station, Palmer Land, the Weddell Sea coast, Vostok Station, Enderby Land, "
-    "Graham Land, Mawson Station, Davis Station, Casey Station, Halley Research Station",
-}  # fmt: skip
 
 # No name, or one that two countries share.
 AMBIGUOUS = {"none", "Congo"}
@@ -215,12 +129,6 @@ def _capitals(factbook: dict[str, dict[str, Any]], geonames: Any) -> Iterator[St
             yield Stated("P36", name, capital, BOTH)
             if capital != name:
                 yield Stated("P1376", capital, _bare(name), BOTH)
-    for table in (US_STATE_CAPITALS, OTHER_CAPITALS):
-        for name, capital in table.items():
-            yield Stated("P36", name, capital, "written by hand")
-    for name, capital in (US_STATE_CAPITALS | OTHER_CAPITALS).items():
-        if "Empire" not in name and "Germany" not in name and "Union" not in name:
-            yield Stated("P1376", capital, _bare(name), "written by hand")
 
 
 def _continents(geonames: Any) -> Iterator[Stated]:
@@ -231,9 +139,6 @@ def _continents(geonames: Any) -> Iterator[Stated]:
             yield Stated("P30", row["name"], continent, GEONAMES)
             if row["capital"] and row["iso"] not in DISPUTED and row["capital"] != row["name"]:
                 yield Stated("P30", row["capital"], continent, GEONAMES)
-    for continent, landmarks in LANDMARK_CONTINENTS.items():
-        for landmark in landmarks.split(", "):
-            yield Stated("P30", landmark, continent, "written by hand")
 
 
 def _languages(factbook: dict[str, dict[str, Any]]) -> Iterator[Stated]:
@@ -296,12 +201,6 @@ def _administrative(geonames: Any) -> Iterator[Stated]:
         if state not in city["name"] and city["name"] not in CITIES_LEFT_OUT:
             taken[state] += 1
             yield Stated("P131", city["name"], state, GEONAMES)
-    for state, capital in US_STATE_CAPITALS.items():
-        if state not in capital:
-            yield Stated("P131", capital, state, "written by hand")
-    for region, cities in CITIES_OF_REGIONS.items():
-        for name in cities.split(", "):
-            yield Stated("P131", name, region, "written by hand")
 
 
 def _landmarks(nouns: Nouns) -> Iterator[Stated]:

@@ -115,7 +115,6 @@ def _print(outcome: "Outcome", *, as_json: bool) -> None:
     show.print_table(
         ["held-out text", "loss", "accuracy", "hidden tokens"],
         rows,
-        right=("loss", "accuracy", "hidden tokens"),
     )
     if outcome.relations:
         show.print_table(
@@ -124,7 +123,6 @@ def _print(outcome: "Outcome", *, as_json: bool) -> None:
                 (s.relation, s.n_facts, f"{100 * s.p_at_1:.1f}", f"{100 * s.p_at_10:.1f}")
                 for s in outcome.relations
             ],
-            right=("facts", "P@1", "P@10"),
         )
     print(f"model: {outcome.folder}")
 

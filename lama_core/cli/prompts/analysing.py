@@ -65,7 +65,6 @@ def analyse(
         ],
         title=f"{here.label}: divergence of prompts, Pearson {found.correlation:.2f} "
         "(the paper's: 0.25)",
-        right=("pairs", "mean divergence"),
     )
     for (name, kind), values in result["curves"].items():
         shown = ", ".join(f"{k}: {percent(values[k - 1])}" for k in (1, 2, 3, 5, 10, 20, 29)
@@ -136,7 +135,6 @@ def both_ways(
              row["n_test"])
             for row in rows
         ],
-        right=("forward", "forward and backward", "training", "test"),
     )  # fmt: skip
 
 

@@ -54,7 +54,6 @@ def list_prompts(
             )
             for row in rows
         ],
-        right=("weight",),
     )
 
 
@@ -119,7 +118,6 @@ def mine(
     show.print_table(
         ("prompt", "count", "found by"),
         [(row["template"], row["count"], ", ".join(row["methods"])) for row in rows],
-        right=("count",),
     )
 
 
@@ -162,7 +160,8 @@ def paraphrase(
     if by not in ("refill", "refine", "translate"):
         raise UserError(f"Unknown way {by!r}: choose refill, refine or translate.")
     if by == "translate":
-        from lama_core.probes.prompts.translation import HubTranslator, paraphrase_by_translation
+        from lama_core.models.translator import HubTranslator
+        from lama_core.probes.prompts.translation import paraphrase_by_translation
 
         found = paraphrase_by_translation(
             template, HubTranslator(there), HubTranslator(back), n_beams=beams, n_kept=keep
@@ -198,7 +197,6 @@ def paraphrase(
             )
             for row in rows
         ],
-        right=("log-prob",),
     )
 
 

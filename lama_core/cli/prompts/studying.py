@@ -96,7 +96,6 @@ def select(
             ],
             title=f"{study.relation.name} {study.relation.label}: {study.model}, "
             f"{len(study.train):,} training and {len(study.test):,} test facts",
-            right=("training", "test", "only it is right"),
         )
         print()
 
@@ -238,7 +237,6 @@ def _print_scores(
         ],
         title=f"{rows[0].model}: P@1 in percent; n: relations / test facts; "
         f"paper: {rows[0].published_model}, 41 relations",
-        right=("micro", "macro", "paper micro", "paper macro", "log P(gold)", "n"),
     )
     for run in runs:
         show.say(f"run {run}")

@@ -8,7 +8,7 @@ same mean (n - 1 in the denominator).
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -88,25 +88,40 @@ def _spread(values: Sequence[float]) -> float | None:
 
 def _by_relation(run: ProbeRun) -> list[Accuracy]:
     return [
-        Accuracy(
-            run=run.info.id,
-            model=run.info.model,
-            dataset=run.info.dataset,
-            setting=run.details.setting,
-            probe=run.details.probe,
-            name=result.name,
-            kind=result.kind,
-            accuracy=result.accuracy,
-            spread=_spread(result.seeds),
-            n=result.n,
-            n_excluded=result.n_excluded,
-            mark=mark_of(result, run.details.probe),
-            p_value=result.frequency.p_value,
-            made_with=describe(run.details),
+        _line(
+            run, result.name, result.kind, [result], result.accuracy, result.seeds,
+            mark=mark_of(result, run.details.probe), p_value=result.frequency.p_value,
         )
         for result in run.details.relations
         if result.accuracy is not None
-    ]
+    ]  # fmt: skip
+
+
+def _line(
+    run: ProbeRun,
+    name: str,
+    kind: str,
+    results: Sequence[RelationResult],
+    accuracy: float,
+    seeds: Sequence[float],
+    **more: Any,
+) -> Accuracy:
+    """A line of the table about some relations of a run."""
+    return Accuracy(
+        run=run.info.id,
+        model=run.info.model,
+        dataset=run.info.dataset,
+        setting=run.details.setting,
+        probe=run.details.probe,
+        name=name,
+        kind=kind,
+        accuracy=accuracy,
+        spread=_spread(seeds),
+        n=sum(result.n for result in results),
+        n_excluded=sum(result.n_excluded for result in results),
+        made_with=describe(run.details),
+        **more,
+    )
 
 
 def _by_kind(run: ProbeRun) -> list[Accuracy]:
@@ -120,22 +135,8 @@ def _by_kind(run: ProbeRun) -> list[Accuracy]:
         by_seed = [
             float(np.mean([result.seeds[seed] for result in chosen])) for seed in range(n_seeds)
         ]
-        lines.append(
-            Accuracy(
-                run=run.info.id,
-                model=run.info.model,
-                dataset=run.info.dataset,
-                setting=run.details.setting,
-                probe=run.details.probe,
-                name=kind,
-                kind=kind,
-                accuracy=float(np.mean([result.accuracy for result in chosen])),
-                spread=_spread(by_seed),
-                n=sum(result.n for result in chosen),
-                n_excluded=sum(result.n_excluded for result in chosen),
-                made_with=describe(run.details),
-            )
-        )
+        accuracy = float(np.mean([result.accuracy for result in chosen]))
+        lines.append(_line(run, kind, kind, chosen, accuracy, by_seed))
     return lines
 
 

@@ -25,13 +25,13 @@ from pages.ui.analogy import examples
 from pages.ui.analogy.heat import heat_strip
 from pages.ui.shared import cache, predictions, state
 from pages.ui.shared.colours import model_colours
+from pages.ui.shared.columns import boxes_of
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.fetching import draw_offer
 from pages.ui.shared.messages import faults_shown
 
 FIRST_QUERY = "Paris:France"
 FIRST_PAIRS = "Rome:Italy, Italy:Rome, Rome:Germany, Rome:Berlin"
-COLUMNS_PER_ROW = 2  # a sentence needs room
 MEASURE_HELP = (
     "**sum**: exp of minus the sum of the tokens' log-probabilities, equation 1 of Rezaee and "
     "Camacho-Collados; longer sentences have more. **mean**: divided by the number of tokens. "
@@ -51,26 +51,22 @@ def draw_score() -> None:
         "log-probability."
     )
     found: dict[str, ModelScores] = {}
-    for first in range(0, len(names), COLUMNS_PER_ROW):
-        row = names[first : first + COLUMNS_PER_ROW]
-        for name, box in zip(row, st.columns(len(row), gap="medium", border=True), strict=True):
-            with box:
-                entry = find_model(name)
-                if locate(entry) is None:
-                    predictions.draw_head(name, state.title_of(name), colours[name], "not here yet")
-                    draw_offer(entry)
-                    continue
-                head = st.container()
-                with faults_shown(), st.spinner("Scoring the sentences", show_time=True):
-                    found[name] = cache.pair_scores(
-                        name, precision, query, pairs, template, normalise
-                    )
-                with head:
-                    kind = found[name].kind if name in found else entry.kind
-                    detail = f"{KINDS[kind].title} · {KINDS[kind].measure}" if kind else ""
-                    predictions.draw_head(name, state.title_of(name), colours[name], detail)
-                if name in found:
-                    _draw_pairs(found[name], colours[name])
+    for name, box in boxes_of(names, per_row=2).items():  # a sentence needs room
+        with box:
+            entry = find_model(name)
+            if locate(entry) is None:
+                predictions.draw_head(name, state.title_of(name), colours[name], "not here yet")
+                draw_offer(entry)
+                continue
+            head = st.container()
+            with faults_shown(), st.spinner("Scoring the sentences", show_time=True):
+                found[name] = cache.pair_scores(name, precision, query, pairs, template, normalise)
+            with head:
+                kind = found[name].kind if name in found else entry.kind
+                detail = f"{KINDS[kind].title} · {KINDS[kind].measure}" if kind else ""
+                predictions.draw_head(name, state.title_of(name), colours[name], detail)
+            if name in found:
+                _draw_pairs(found[name], colours[name])
     if found:
         _draw_export(ScoreAnswer(query, template, normalise, tuple(found.values())), precision)
 

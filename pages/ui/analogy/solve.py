@@ -6,21 +6,17 @@ from html import escape
 import streamlit as st
 
 from lama_core.asking.settings import ClozeSettings
-from lama_core.models.catalog import find_model
-from lama_core.models.sources import locate
 from lama_core.probes.analogy.solve import METHODS, Solution, SolveRequest, VectorAnswer
 from lama_core.probes.analogy.templates import SLOTS, Question, ask_for
 from lama_core.probes.cloze.ask import ClozeAnswer, agreement
 from pages.ui.analogy import examples
 from pages.ui.shared import cache, predictions, state
-from pages.ui.shared.colours import model_colours
+from pages.ui.shared.columns import ask_each
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.fetching import draw_offer
-from pages.ui.shared.messages import faults_shown, plain
+from pages.ui.shared.messages import plain
 
 DEFAULT_TEMPLATE = "to-as"
 FIRST = examples.EXAMPLES[0]
-COLUMNS_PER_ROW = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,48 +90,26 @@ def _ask() -> Asked:
 
 def _draw_columns(asked: Asked) -> tuple[Solution, ...]:
     """One column a model; a model that isn't here is offered instead."""
-    names = asked.choice.settings.models
-    here = tuple(name for name in names if locate(find_model(name)))
-    settings = replace(asked.choice.settings, models=here)
-    colours = model_colours(names)
-    summary = st.container()
-    boxes: dict[str, st.delta_generator.DeltaGenerator] = {}
-    for first in range(0, len(names), COLUMNS_PER_ROW):
-        row = names[first : first + COLUMNS_PER_ROW]
-        boxes |= dict(zip(row, st.columns(len(row), gap="medium", border=True), strict=True))
-    waiting = {}
-    for name, box in boxes.items():
-        with box:
-            head = st.container()
-            if name not in here:
-                with head:
-                    predictions.draw_head(name, state.title_of(name), colours[name], "not here yet")
-                draw_offer(find_model(name))
-            else:
-                waiting[name] = (head, st.empty())
-                waiting[name][1].skeleton(height=320)
-    found: dict[str, Solution] = {}
-    for name, (head, place) in waiting.items():
-        with place.container(), faults_shown(), st.spinner("Asking the model", show_time=True):
-            found[name] = cache.solution(
-                settings, name, asked.question, asked.gold, asked.keep,
-                asked.choice.top_k, asked.choice.renormalise,
-            )  # fmt: skip
-        with head:
-            answer = found[name].cloze.models[0] if name in found else None
-            detail = predictions.describe(answer) if answer else ""
-            predictions.draw_head(name, state.title_of(name), colours[name], detail)
-    answers = tuple(solution.cloze.models[0] for solution in found.values())
+    choice = asked.choice
+
+    def ask(name: str, here: tuple[str, ...]) -> Solution:
+        settings = replace(choice.settings, models=here)
+        return cache.solution(
+            settings, name, asked.question, asked.gold, asked.keep, choice.top_k, choice.renormalise
+        )
+
+    summary, columns = ask_each(choice.settings.models, ask, lambda found: found.cloze.models[0])
+    answers = tuple(column.answer.cloze.models[0] for column in columns.values())
     shared = {word: len(who) for word, who in agreement(answers)}
     if len(answers) > 1:
         with summary:
             predictions.draw_agreement(answers, shared, 0)
-    for name, solution in found.items():
-        with waiting[name][1].container():
-            blank = solution.cloze.models[0].blanks[0]
-            predictions.draw_answers(blank, colours[name], shared, len(answers))
-            _draw_arithmetic(solution.baselines)
-    return tuple(found.values())
+    for column in columns.values():
+        with column.place.container():
+            blank = column.answer.cloze.models[0].blanks[0]
+            predictions.draw_answers(blank, column.colour, shared, len(answers))
+            _draw_arithmetic(column.answer.baselines)
+    return tuple(column.answer for column in columns.values())
 
 
 def _draw_arithmetic(answers: tuple[VectorAnswer, ...]) -> None:

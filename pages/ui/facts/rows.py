@@ -12,6 +12,7 @@ from lama_core.probes.cloze.ask import BlankAnswer, Gold, Prediction
 from pages.ui.facts.filters import SORTS, FactsChoice
 from pages.ui.shared import charts, links, predictions
 from pages.ui.shared.choice import RunChoice
+from pages.ui.shared.columns import boxes_of
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
 from pages.ui.shared.state import BOUND, DEFAULT_MODELS
@@ -19,7 +20,6 @@ from pages.ui.shared.state import BOUND, DEFAULT_MODELS
 PAGE_SIZE = 100
 N_PREDICTIONS = 10
 N_WORDS = 15
-COLUMNS_PER_ROW = 4
 Ints = NDArray[np.int64]
 
 
@@ -162,12 +162,9 @@ def draw_fact(joined: JoinedAnswers, row: int, choice: RunChoice) -> None:
             if st.button("Close", icon=":material/close:", type="tertiary"):
                 del st.query_params["fact"]
                 st.rerun()
-        names = list(choice.names)
-        for first in range(0, len(names), COLUMNS_PER_ROW):
-            part = names[first : first + COLUMNS_PER_ROW]
-            for name, box in zip(part, st.columns(len(part), gap="medium"), strict=True):
-                with box:
-                    _draw_one(joined, row, names.index(name), choice, gold)
+        for number, box in enumerate(boxes_of(choice.names, border=False).values()):
+            with box:
+                _draw_one(joined, row, number, choice, gold)
 
 
 def _draw_one(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, gold: str) -> None:
@@ -207,23 +204,19 @@ def draw_fallbacks(
     if table.empty:
         st.info("No model is wrong on these facts.", icon=":material/check:")
         return
-    names = list(choice.names)
-    for first in range(0, len(names), 3):
-        part = names[first : first + 3]
-        for name, box in zip(part, st.columns(len(part), gap="medium"), strict=True):
-            words = table[table["number"] == names.index(name)]
-            with box:
-                st.markdown(f"**{plain(name)}**")
-                points = charts.show(
-                    charts.words(words, choice.colours[name]),
-                    f"words {name}",
-                    title=f"Wrong answers of {name}",
-                    footnote="",
-                    picture=choice.picture,
-                )
-                for point in points:
-                    _to_answer(chosen, choice, name, str(point["customdata"][0]))
-    named = table.assign(name=[names[number] for number in table["number"]])
+    for number, (name, box) in enumerate(boxes_of(choice.names, per_row=3, border=False).items()):
+        with box:
+            st.markdown(f"**{plain(name)}**")
+            points = charts.show(
+                charts.words(table[table["number"] == number], choice.colours[name]),
+                f"words {name}",
+                title=f"Wrong answers of {name}",
+                footnote="",
+                picture=choice.picture,
+            )
+            for point in points:
+                _to_answer(chosen, choice, name, str(point["customdata"][0]))
+    named = table.assign(name=[choice.names[number] for number in table["number"]])
     draw_export(
         "wrong-answers", lambda: named.drop(columns="number"),
         choice.made() | describe_filter(chosen), python_of(chosen, choice),

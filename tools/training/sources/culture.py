@@ -19,71 +19,23 @@ _PLAYERS = re.compile(
     r"(?:artists?|musicians?|bands?|performers?|singers?|groups?|players?|vocalists)"
     r"(?: and .*| by .*)?$"
 )
-_STYLES = frozenset(
-    (
-        "rock",
-        "jazz",
-        "blues",
-        "metal",
-        "pop",
-        "punk",
-        "folk",
-        "soul",
-        "funk",
-        "disco",
-        "reggae",
-        "country",
-        "house",
-        "techno",
-        "gospel",
-        "opera",
-        "rap",
-        "hip-hop",
-        "ska",
-        "swing",
-        "classical",
-        "ambient",
-        "industrial",
-        "electronic",
-        "dance",
-    )
-)
+_STYLES = {
+    "rock", "jazz", "blues", "metal", "pop", "punk", "folk", "soul", "funk", "disco", "reggae",
+    "country", "house", "techno", "gospel", "opera", "rap", "hip-hop", "ska", "swing", "classical",
+    "ambient", "industrial", "electronic", "dance",
+}  # fmt: skip
 _NOT_A_NAME = re.compile(r"^(list of|see also|\[|\d+$)|wikipedia|template|edit$", re.I)
 
 LOCALES = {
-    "cs_CZ": "Czech",
-    "da_DK": "Danish",
-    "de_DE": "German",
-    "de_AT": "Austrian",
-    "en_GB": "English",
-    "en_US": "American",
-    "en_IE": "Irish",
-    "en_IN": "Indian",
-    "es_ES": "Spanish",
-    "es_MX": "Mexican",
-    "es_AR": "Argentine",
-    "et_EE": "Estonian",
-    "fi_FI": "Finnish",
-    "fr_FR": "French",
-    "fr_CA": "Canadian",
-    "hr_HR": "Croatian",
-    "hu_HU": "Hungarian",
-    "is_IS": "Icelandic",
-    "it_IT": "Italian",
-    "lt_LT": "Lithuanian",
-    "lv_LV": "Latvian",
-    "nl_NL": "Dutch",
-    "no_NO": "Norwegian",
-    "pl_PL": "Polish",
-    "pt_BR": "Brazilian",
-    "pt_PT": "Portuguese",
-    "ro_RO": "Romanian",
-    "sk_SK": "Slovak",
-    "sl_SI": "Slovenian",
-    "sv_SE": "Swedish",
-    "tr_TR": "Turkish",
-    "id_ID": "Indonesian",
-}
+    "cs_CZ": "Czech", "da_DK": "Danish", "de_DE": "German", "de_AT": "Austrian", "en_GB": "English",
+    "en_US": "American", "en_IE": "Irish", "en_IN": "Indian", "es_ES": "Spanish",
+    "es_MX": "Mexican", "es_AR": "Argentine", "et_EE": "Estonian", "fi_FI": "Finnish",
+    "fr_FR": "French", "fr_CA": "Canadian", "hr_HR": "Croatian", "hu_HU": "Hungarian",
+    "is_IS": "Icelandic", "it_IT": "Italian", "lt_LT": "Lithuanian", "lv_LV": "Latvian",
+    "nl_NL": "Dutch", "no_NO": "Norwegian", "pl_PL": "Polish", "pt_BR": "Brazilian",
+    "pt_PT": "Portuguese", "ro_RO": "Romanian", "sk_SK": "Slovak", "sl_SI": "Slovenian",
+    "sv_SE": "Swedish", "tr_TR": "Turkish", "id_ID": "Indonesian",
+}  # fmt: skip
 NAMES_OF_A_LOCALE = 400
 
 

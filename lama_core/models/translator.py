@@ -1,0 +1,74 @@
+"""Models that translate: any sequence-to-sequence model, by hub name or folder.
+
+Only safetensors weights are read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from lama_core.errors import UserError
+
+MAX_NEW_TOKENS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """One translation. log_prob: natural logarithm of its probability given the source."""
+
+    text: str
+    log_prob: float
+
+
+class Translator(Protocol):
+    """Translates texts, several ways each."""
+
+    def translate(self, texts: Sequence[str], n: int) -> list[tuple[Translation, ...]]:
+        """The n best translations of each text, best first."""
+        ...
+
+
+class HubTranslator:
+    """A translation model of the hub or of a folder (Marian, FSMT, M2M100, ...)."""
+
+    def __init__(self, name: str) -> None:
+        """Load the model. Raises UserError if it isn't there, or is no translation model."""
+        from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()
+        place: Any = Path(name).expanduser()
+        place = place if place.is_dir() else name
+        try:
+            self._tokenizer: Any = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
+            self._model: Any = AutoModelForSeq2SeqLM.from_pretrained(
+                place, use_safetensors=True, trust_remote_code=False
+            ).eval()
+        except (OSError, ValueError, ImportError, KeyError, TypeError, RuntimeError) as error:
+            first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise UserError(
+                f"The translation model {name!r} can't be had: {first} Give the hub name or the "
+                "folder of a translation model with safetensors weights; `--by refill` needs none."
+            ) from error
+
+    def translate(self, texts: Sequence[str], n: int) -> list[tuple[Translation, ...]]:
+        """The n best translations of each text by beam search with n beams, best first."""
+        import torch
+
+        inputs = self._tokenizer(list(texts), return_tensors="pt", padding=True)
+        with torch.inference_mode():
+            output = self._model.generate(
+                **inputs,
+                num_beams=n,
+                num_return_sequences=n,
+                do_sample=False,
+                length_penalty=0.0,  # the plain log-probability
+                max_new_tokens=MAX_NEW_TOKENS,
+                return_dict_in_generate=True,
+                output_scores=True,
+            )
+        found = self._tokenizer.batch_decode(output.sequences, skip_special_tokens=True)
+        scores = [0.0] * len(found) if n == 1 else output.sequences_scores.tolist()
+        translations = [Translation(text, score) for text, score in zip(found, scores, strict=True)]
+        return [tuple(translations[n * at : n * (at + 1)]) for at in range(len(texts))]

@@ -1,0 +1,78 @@
+"""One column a model: offered where it isn't here, else asked, its answer drawn in its place."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from lama_core.models.catalog import find_model
+from lama_core.models.sources import locate
+from lama_core.probes.cloze.ask import ModelAnswer
+from pages.ui.shared import predictions, state
+from pages.ui.shared.colours import model_colours
+from pages.ui.shared.fetching import draw_offer
+from pages.ui.shared.messages import faults_shown
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[Answer]):
+    """A model's column. place: what it was waiting in, to be filled with what it answered."""
+
+    box: DeltaGenerator
+    place: DeltaGenerator
+    colour: str
+    answer: Answer
+
+
+def boxes_of(
+    names: Sequence[str], *, per_row: int = 4, border: bool = True
+) -> dict[str, DeltaGenerator]:
+    """A box a model, so many side by side."""
+    boxes: dict[str, DeltaGenerator] = {}
+    for first in range(0, len(names), per_row):
+        row = names[first : first + per_row]
+        columns = st.columns(len(row), gap="medium", border=border)
+        boxes |= dict(zip(row, columns, strict=True))
+    return boxes
+
+
+def ask_each(
+    names: Sequence[str],
+    ask: Callable[[str, tuple[str, ...]], Answer],
+    answer_of: Callable[[Answer], ModelAnswer],
+) -> tuple[DeltaGenerator, dict[str, Column[Answer]]]:
+    """Ask the models that are here, one after the other; a container above them, and their columns.
+
+    ask: from a model's name, and the names of all that are asked. A model that fails says so in
+    its place, and has no column in what comes back.
+    """
+    here = tuple(name for name in names if locate(find_model(name)))
+    colours = model_colours(names)
+    above = st.container()
+    boxes = boxes_of(names)
+    waiting = {}
+    for name, box in boxes.items():
+        with box:
+            head = st.empty()
+            with head:
+                kind = predictions.title_of_kind(find_model(name).kind)
+                detail = kind if name in here else f"{kind} · not here yet"
+                predictions.draw_head(name, state.title_of(name), colours[name], detail)
+            if name in here:
+                waiting[name] = (head, st.empty())
+                waiting[name][1].skeleton(height=220)
+            else:
+                draw_offer(find_model(name))
+    columns: dict[str, Column[Answer]] = {}
+    for name, (head, place) in waiting.items():
+        with place.container(), faults_shown(), st.spinner("Asking the model", show_time=True):
+            answer = ask(name, here)
+            columns[name] = Column(boxes[name], place, colours[name], answer)
+            with head:
+                detail = predictions.describe(answer_of(answer))
+                predictions.draw_head(name, state.title_of(name), colours[name], detail)
+    return above, columns
