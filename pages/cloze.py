@@ -99,12 +99,12 @@ def draw_notes(settings: ClozeSettings, answers: tuple[ModelAnswer, ...]) -> Non
 
 
 def draw_taken(
-    answer: ClozeAnswer, settings: ClozeSettings, gold: str, choice: state.ClozeChoice
+    answer: ClozeAnswer, text: str, settings: ClozeSettings, gold: str, choice: state.ClozeChoice
 ) -> None:
     """What can be taken away: the answers, and the command that gives them."""
     request = ClozeRequest(
         **{field.name: getattr(settings, field.name) for field in fields(settings)},
-        text=answer.text,
+        text=text,
         top_k=choice.top_k,
         gold=gold or None,
         renormalise=choice.renormalise,
@@ -143,7 +143,8 @@ def main() -> None:
             asked = replace(choice.settings, models=tuple(answer.name for answer in answers))
             draw_notes(asked, answers)
             candidates, _ = cache.candidates_of(asked)
-            draw_taken(ClozeAnswer(text, candidates, answers), asked, gold, choice)
+            answer = ClozeAnswer(query.text(), candidates, answers)
+            draw_taken(answer, text, asked, gold, choice)
 
 
 draw_page(main)

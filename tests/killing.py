@@ -13,7 +13,8 @@ def kill_often(code: str, parts: Path, *, first: str, times: int = 10) -> list[i
     """Start the same Python code again and again and kill it; how many parts each left.
 
     parts: folder of the run's parts; each process is killed a moment after it has written one more.
-    first: the line that the code prints when it has begun.
+    first: the line that the code prints when it has begun. While the first process is halted in the
+    middle of the run, another one is refused in a sentence.
     """
     draw = np.random.default_rng(20)
     left: list[int] = []
@@ -24,6 +25,10 @@ def kill_often(code: str, parts: Path, *, first: str, times: int = 10) -> list[i
         while process.poll() is None and _count(parts) <= before:
             time.sleep(0.002)
         time.sleep(float(draw.uniform(0, 0.05)))
+        if not left:
+            process.send_signal(signal.SIGSTOP)
+            again = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+            assert "UserError: Another process is writing the run" in again.stderr
         process.send_signal(signal.SIGKILL)
         process.wait()
         process.stdout.close()

@@ -67,16 +67,21 @@ def results(
     if not chosen:
         raise UserError("There is no finished run yet: `probe --help` shows how to make one.")
     which = None if ranking is None else choose(ranking, RANKINGS, "ranking")
-    if wording:
-        _print_wording(chosen, which, as_json=as_json)
-        return
     names = tuple(relation or ())
+    for name in names:
+        if not any(name == one.name for run in chosen for one in run.info.relations):
+            chosen[0].info.relation(name)
+    if wording:
+        _print_wording(chosen, which, names, as_json=as_json)
+        return
     print_scores(chosen, by=grouping, ranking=which, as_json=as_json, k=k, relations=names)
     if published and not as_json:
         _print_published(by)
 
 
-def _print_wording(runs: "Sequence[Run]", ranking: Ranking | None, *, as_json: bool) -> None:
+def _print_wording(
+    runs: "Sequence[Run]", ranking: Ranking | None, relations: Sequence[str], *, as_json: bool
+) -> None:
     """What other wordings of the same facts change, of the runs that have several."""
     from lama_core import metrics
 
@@ -84,12 +89,14 @@ def _print_wording(runs: "Sequence[Run]", ranking: Ranking | None, *, as_json: b
         {"run": run.info.id, "model": run.info.model, **asdict(line)}
         for run in runs
         for line in metrics.paraphrase_consistency(run.facts, ranking=ranking or run.info.ranking)
+        if not relations or line.relation in relations
     ]
     beside = [
         {**line, "prompts": run.info.prompts}
         for run in runs
         if "plain" in run.facts
         for line in metrics.contrast(run, ranking=ranking or run.info.ranking).to_dict("records")
+        if not relations or line["relation"] in relations
     ]
     if as_json:
         show.print_json(plain({"consistency": agreement, "contrast": beside}))
@@ -284,9 +291,6 @@ def print_scores(
 
     from lama_core.metrics import METRICS, score_table
 
-    for run in runs:
-        for name in relations:
-            run.info.relation(name)
     tables = [
         score_table([run], by=by, ranking=ranking or run.info.ranking, k=k, relations=relations)
         for run in runs

@@ -98,6 +98,14 @@ class Dataset:
         hint = did_you_mean(name, names) or f"; it has {', '.join(names[:50])}"
         raise UserError(f"the dataset {self.name!r} has no relation {name!r}{hint}")
 
+    def choose(self, names: Iterable[str]) -> tuple[Relation, ...]:
+        """The relations of these names, in the data's order, whatever theirs; () is all.
+
+        Raises UserError for a name that there is none of.
+        """
+        wanted = {self.relation(name).name for name in names}
+        return tuple(one for one in self.relations if not wanted or one.name in wanted)
+
     def facts_of(self, relation_name: str) -> tuple[Fact, ...]:
         """The relation's facts in file order; empty if it has none."""
         return self._facts_by_relation.get(relation_name, ())
@@ -145,6 +153,14 @@ class AnalogyDataset:
         names = [relation.name for relation in self.relations]
         hint = did_you_mean(name, names) or f"; it has {', '.join(names[:50])}"
         raise UserError(f"the analogies {self.name!r} have no relation {name!r}{hint}")
+
+    def choose(self, names: Iterable[str]) -> tuple[AnalogyRelation, ...]:
+        """The relations of these names, in the data's order, whatever theirs; () is all.
+
+        Raises UserError for a name that there is none of.
+        """
+        wanted = {self.relation(name).name for name in names}
+        return tuple(one for one in self.relations if not wanted or one.name in wanted)
 
     @property
     def n_pairs(self) -> int:

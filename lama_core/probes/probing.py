@@ -68,11 +68,11 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
     check_limit(request.limit)
     choose(request.ranking, RANKINGS, "ranking")
     dataset = load_dataset(request.dataset)
-    with_facts = [relation for relation in dataset.relations if dataset.facts_of(relation.name)]
-    chosen = [dataset.relation(name) for name in dict.fromkeys(request.relations)] or with_facts
-    empty = [relation.name for relation in chosen if relation not in with_facts]
-    if empty:
+    chosen = dataset.choose(request.relations)
+    empty = [relation.name for relation in chosen if not dataset.facts_of(relation.name)]
+    if empty and request.relations:
         raise UserError(f"{dataset.name} has no facts of {', '.join(empty)}: leave it out.")
+    chosen = tuple(relation for relation in chosen if relation.name not in empty)
     prompts = make_prompt_set(request.prompts, chosen)
     models = [load(name, precision=request.precision) for name in dict.fromkeys(request.models)]
     vocabularies = [model.vocabulary for model in models]

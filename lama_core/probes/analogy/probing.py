@@ -133,10 +133,8 @@ def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[Analogy
     if not request.judges:
         raise UserError("Name at least one model, vectors or RelBERT to ask.")
     dataset = load_analogies(request.dataset)
-    relations = tuple(dict.fromkeys(request.relations)) or tuple(
-        relation.name for relation in dataset.relations
-    )
-    words = words_of([dataset.relation(name) for name in relations])
+    relations = dataset.choose(request.relations)
+    words = words_of(relations)
     specs = []
     for method, reference in request.judges:
         asked = _Loaded(load, request.precision)
@@ -146,7 +144,7 @@ def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[Analogy
                 dataset=absolute(request.dataset),
                 dataset_name=dataset.name,
                 data_digest=dataset.digest,
-                relations=relations,
+                relations=tuple(relation.name for relation in relations),
                 model=reference,
                 model_name=judge.name,
                 model_identity=judge.identity,

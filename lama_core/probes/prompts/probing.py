@@ -186,9 +186,7 @@ def _choose_relations(
     request: StudyRequest, dataset: Dataset
 ) -> tuple[tuple[tuple[Relation, PromptPool], ...], tuple[str, ...]]:
     """The relations with their prompts, and notes about those that have none."""
-    wanted = [dataset.relation(name) for name in dict.fromkeys(request.relations)] or [
-        relation for relation in dataset.relations if relation.prompts
-    ]
+    wanted = [r for r in dataset.choose(request.relations) if r.prompts or request.relations]
     if request.training is not None and not request.relations and request.training.is_dir():
         wanted = [r for r in wanted if (request.training / f"{r.name}.jsonl").is_file()]
     chosen, notes = [], []

@@ -151,7 +151,7 @@ def paraphrase_by_refilling(
                 continue
             for two in _changed(one.template, place, refiller, n_words):
                 n_tried += 1
-                joined = Paraphrase(two.template, one.log_prob + two.log_prob)
+                joined = Paraphrase(two.template, one.log_prob + two.log_prob, one.template)
                 key = normalise_template(joined.template)
                 if key not in best or joined.log_prob > best[key].log_prob:
                     best[key] = joined
@@ -167,10 +167,11 @@ def _changed(template: str, place: int, refiller: Refiller, n_words: int) -> lis
     own = refiller.log_prob_of(scores, old)
     best = np.argsort(-scores, kind="stable")[: n_words + 1]
     return [
-        Paraphrase(refiller.with_word(template, place, int(column)), float(scores[column]) - own)
+        Paraphrase(refiller.with_word(template, place, int(column)), float(scores[column]) - own,
+                   template)
         for column in best
         if refiller.columns.words[int(column)].lower() != old.lower()
-    ][:n_words]
+    ][:n_words]  # fmt: skip
 
 
 def _filled(text: str, fact: Fact, after: str = "", before: str = "") -> str:

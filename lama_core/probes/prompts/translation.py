@@ -22,10 +22,11 @@ PLACEHOLDER = re.compile(r"\[\s*([XYxy])\s*\]")
 
 @dataclass(frozen=True, slots=True)
 class Paraphrase:
-    """A paraphrase of a template. log_prob: by which they are ranked."""
+    """A paraphrase of a template. log_prob: by which they are ranked. via: the way it took."""
 
     template: str
     log_prob: float
+    via: str
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def paraphrase_by_translation(
             if template_fault(text) or key == itself:
                 n_dropped += 1
                 continue
-            found = Paraphrase(text, first.log_prob + second.log_prob)
+            found = Paraphrase(text, first.log_prob + second.log_prob, first.text)
             if key not in best or found.log_prob > best[key].log_prob:
                 best[key] = found
     ranked = sorted(best.values(), key=lambda one: -one.log_prob)

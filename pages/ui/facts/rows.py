@@ -246,5 +246,5 @@ def python_of(chosen: FactsChoice, choice: RunChoice) -> str:
         f'joined = join_answers([{runs}], ranking="{choice.ranking}")\n'
         f"rows = joined.select({chosen.filter!r})\n"
         "facts = joined.facts.iloc[rows]\n"
-        "wrong_words = fallbacks(joined, rows)"
+        f"wrong_words = fallbacks(joined, rows, n={N_WORDS})"
     )

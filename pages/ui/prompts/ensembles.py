@@ -8,6 +8,7 @@ import streamlit as st
 
 from lama_core.datasets.prompt_sets import TITLES
 from lama_core.papers.jiang2020 import LINES, Averaging, nearest_model, published
+from lama_core.probes.prompts.probing import request_of
 from lama_core.probes.prompts.study import Score
 from pages.ui.prompts.choice import PromptsChoice, all_relations
 from pages.ui.shared import charts
@@ -92,7 +93,9 @@ def draw_ensembles(choice: PromptsChoice) -> None:
             "same model or facts. The oracle counts a fact when any prompt gets it right."
         )
     _draw_curve(choice)
-    draw_export("ensembles", lambda: table, choice.made(), choice.request())
+    names = tuple(study.relation.name for study in studies)
+    made = {**choice.made(), "relation": list(names)}
+    draw_export("ensembles", lambda: table, made, request_of(choice.whole, names))
 
 
 def _bars(

@@ -93,11 +93,20 @@ def _draw_accuracy(choice: PromptsChoice, weights: Floats) -> None:
             "might come first."
         )
     st.caption(note)
-    draw_export(
-        "weights",
-        lambda: pd.DataFrame(
-            {"prompt": study.pool.templates, "weight": weights.astype(float)}
-        ).query("weight > 0"),
-        {**choice.made(), "p_at_1": accuracy},
-        choice.request(),
+    table = pd.DataFrame({"prompt": study.pool.templates, "weight": weights.astype(float)})
+    table = table[table["weight"] > 0]
+    made = {**choice.made(), "p_at_1": accuracy}
+    draw_export("weights", lambda: table, made, _python_of(choice, table))
+
+
+def _python_of(choice: PromptsChoice, table: pd.DataFrame) -> str:
+    """The lines of Python that give the accuracy of these weights."""
+    weights = dict(zip(table["prompt"], table["weight"].round(6), strict=True))
+    return (
+        "import numpy as np\nfrom lama_core.probes.prompts.runs import find_study\n"
+        "from lama_core.probes.prompts.shortlist import judge\n\n"
+        f'study = find_study("{choice.info.id}").relation({choice.study.relation.name!r})\n'
+        f"weights = {weights!r}\n"
+        "given = [weights.get(template, 0) for template in study.pool.templates]\n"
+        "judge(study.shortlist, np.array(given, np.float32)).correct.mean()"
     )

@@ -148,8 +148,15 @@ def _draw_totals(choice: RunChoice, column: str, label: str, published: Sequence
         )
     st.caption(" ".join(notes))
     draw_export(
-        "totals", lambda: score_rows(choice, "type"), choice.made(), request_of(choice, "type")
-    )
+        "totals", lambda: _all_totals(choice), choice.made(),
+        (request_of(choice, "type"), request_of(choice, "source")),
+    )  # fmt: skip
+
+
+def _all_totals(choice: RunChoice) -> pd.DataFrame:
+    """The rows of every type and source, told apart by `by`."""
+    tables = [score_rows(choice, by).assign(by=by) for by in ("type", "source")]
+    return pd.concat(tables, ignore_index=True)
 
 
 def _draw_chart(choice: RunChoice, rows: pd.DataFrame, column: str, label: str) -> None:

@@ -136,6 +136,11 @@ def _draw(
     if picked:
         row = table.iloc[picked[0]]
         to_facts(choice, runs=[row["run"]], relations=[labels[row["relation"]]])
-    request = ResultsRequest(tuple(run.id for run in runs), ranking=choice.ranking, wording=True)
+    request = ResultsRequest(
+        tuple(run.id for run in runs),
+        ranking=choice.ranking,
+        relations=choice.relations,
+        wording=True,
+    )
     made = {"runs": [run.id for run in runs], "ranking": choice.ranking}
     draw_export(what, lambda: table, made, request)

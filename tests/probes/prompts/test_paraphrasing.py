@@ -47,9 +47,9 @@ BACK = BookTranslator(
 
 def test_round_trips_are_ranked_by_the_product_of_both_ways() -> None:
     found = paraphrase_by_translation(TEMPLATE, THERE, BACK, n_beams=2)
-    assert [(one.template, one.log_prob) for one in found.kept] == [
-        ("[X]'s capital is [Y].", -3.0),  # better than -3.5 through DE-2
-        ("[Y] heads [X].", -4.0),
+    assert [(one.template, one.log_prob, one.via) for one in found.kept] == [
+        ("[X]'s capital is [Y].", -3.0, "DE-1"),  # better than -3.5 through DE-2
+        ("[Y] heads [X].", -4.0, "DE-2"),
     ]
 
 

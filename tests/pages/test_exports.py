@@ -1,0 +1,288 @@
+"""What every page gives away: its command or its lines of Python give the screen's own numbers."""
+
+import ast
+import json
+import math
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+from typer.testing import CliRunner
+
+from lama_core.cli import make_app
+from lama_core.metrics import Correlations
+from lama_core.requests import Request, command_line
+from pages.ui.shared import export
+from pages.ui.shared.state import title_of
+
+ROOT = Path(__file__).resolve().parents[2]
+MODEL = "minilm-mlm"
+STUDY = {"study": f"{title_of(MODEL)} on starter", "relation": "P1376 capital of"}
+TIMEOUT = 300
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a bar gives: the JSON file, and how to get the same."""
+
+    content: dict[str, Any]
+    how: tuple[Request, ...] | str
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self.content["rows"]
+        return rows
+
+
+@pytest.fixture(scope="module", autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A home with a negated run, beside the bundled runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LAMA_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.chdir(ROOT)
+        ask("probe", "--dataset", "starter", "--model", MODEL, "--relation", "P36", "--relation",
+            "P30", "--prompts", "negated", "--limit", "20", "--json")  # fmt: skip
+        yield
+
+
+def ask(*words: str) -> Any:
+    """What a command prints as JSON."""
+    said = CliRunner().invoke(make_app(), words)
+    assert said.exit_code == 0, said.output
+    return json.loads(said.stdout)
+
+
+def answers(taken: Taken, *more: str) -> list[Any]:
+    """What the commands print, in their order. more: further words to each."""
+    assert isinstance(taken.how, tuple)
+    return [ask(*shlex.split(command_line(how, "--json", *more))[3:]) for how in taken.how]
+
+
+def values(taken: Taken) -> list[Any]:
+    """What each expression of the Python lines is worth, in their order; statements are run."""
+    assert isinstance(taken.how, str)
+    names: dict[str, Any] = {}
+    found = []
+    for node in ast.parse(taken.how).body:
+        code = ast.unparse(node)
+        if isinstance(node, ast.Expr):
+            exec(f"value = {code}", names)
+            found.append(names.pop("value"))
+        else:
+            exec(code, names)
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                found.append(names[node.targets[0].id])
+    return found
+
+
+@pytest.fixture
+def take(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Taken]:
+    """Open a page and take away what the bar `name` gives."""
+    files: dict[str, Callable[[], str]] = {}
+    ways: dict[str, tuple[Request, ...] | str] = {}
+    draw = export.draw_command
+
+    def button(_: str, data: Callable[[], str], file_name: str, *__: Any, **___: Any) -> None:
+        files[file_name] = data
+
+    def draw_command(how: Request | tuple[Request, ...] | str, *, key: str) -> None:
+        ways[key.removesuffix(" command")] = how if isinstance(how, str | tuple) else (how,)
+        draw(how, key=key)
+
+    def opened(page: str, name: str, **params: str | list[str]) -> Taken:
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
+        app.switch_page(f"pages/{page}.py")
+        for key, value in params.items():
+            app.query_params[key] = value
+        app.run()
+        assert not app.exception
+        assert not app.error
+        how = ways[name]
+        shown = how if isinstance(how, str) else "\n".join(map(command_line, how))
+        assert shown in [code.value for code in app.code]
+        return Taken(json.loads(files[f"{name}.json"]()), how)
+
+    monkeypatch.setattr("streamlit.download_button", button)
+    monkeypatch.setattr(export, "draw_command", draw_command)
+    return opened
+
+
+def assert_same(ours: Any, theirs: Any) -> None:
+    """Equal at every depth; None and NaN are the same."""
+    if isinstance(ours, dict):
+        assert ours.keys() == theirs.keys()
+        for key, value in ours.items():
+            assert_same(value, theirs[key])
+    elif isinstance(ours, list | tuple):
+        assert len(ours) == len(theirs)
+        for one, other in zip(ours, theirs, strict=True):
+            assert_same(one, other)
+    elif isinstance(ours, float) or isinstance(theirs, float):
+        known = ours is not None and not math.isnan(ours)
+        assert known == (theirs is not None and not math.isnan(theirs))
+        if known:
+            assert ours == pytest.approx(theirs, rel=1e-5, abs=1e-9)
+    else:
+        assert ours == theirs
+
+
+def assert_rows_agree(rows: list[dict[str, Any]], printed: list[dict[str, Any]]) -> None:
+    """Row by row, in all columns that both have; there are some."""
+    assert len(rows) == len(printed) > 0
+    common = [key for key in rows[0] if key in printed[0]]
+    assert len(common) >= 4
+    for row, line in zip(rows, printed, strict=True):
+        assert_same({key: row[key] for key in common}, {key: line[key] for key in common})
+
+
+def in_page(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return export.records_of(table)
+
+
+@pytest.mark.parametrize("name", ("totals", "relations"))
+def test_scores_come_from_results(take: Callable[..., Taken], name: str) -> None:
+    taken = take("results", name, data="starter", p_at="5", ranking="raw",
+                 relations=["P36 capital", "P30 continent"])  # fmt: skip
+    printed = [line for lines in answers(taken) for line in lines]
+    assert_rows_agree(taken.rows, printed)
+    assert {"p_at_k", "mrr", "n_excluded"} <= printed[0].keys()
+
+
+def test_types_come_from_results(take: Callable[..., Taken]) -> None:
+    taken = take("results", "types", tab="Types", data="starter")
+    assert_rows_agree(taken.rows, answers(taken)[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "tab", "value"),
+    (
+        ("curves", "Curves", lambda found: in_page(found)),
+        ("ranks", "Ranks", lambda found: in_page(found)),
+        (
+            "calibration",
+            "Calibration",
+            lambda found: [
+                {"ece": one.ece, "low": each.low, "n": each.n, "confidence": each.confidence,
+                 "accuracy": each.accuracy}
+                for one in found
+                for each in one.bins
+            ],
+        ),
+        ("correlations", "Correlations", lambda found: in_page(found.matrix)),
+    ),
+)  # fmt: skip
+def test_figures_come_from_lines_of_python(
+    take: Callable[..., Taken], name: str, tab: str, value: Callable[[Any], list[dict[str, Any]]]
+) -> None:
+    taken = take("results", name, tab=tab, data="starter", relations=["P36 capital", "P19"])
+    found = next(
+        one
+        for one in values(taken)
+        if isinstance(one, pd.DataFrame | Correlations) or (name == "calibration" and one)
+        if not isinstance(one, dict) and not (isinstance(one, list) and hasattr(one[0], "info"))
+    )
+    assert_rows_agree(taken.rows, value(found))
+
+
+def test_a_comparison_comes_from_compare(take: Callable[..., Taken]) -> None:
+    taken = take("results", "comparison", tab="Compare", data="starter", p_at="10")
+    (printed,) = answers(taken)
+    assert_rows_agree(taken.rows, printed["relations"])
+    assert printed["mcnemar"]["p"] == pytest.approx(taken.content["made_with"]["mcnemar_p"])
+
+
+@pytest.mark.parametrize("name", ("contrast", "consistency"))
+def test_wording_comes_from_results(take: Callable[..., Taken], name: str) -> None:
+    taken = take("results", name, tab="Wording", data="starter", relations=["P36 capital"])
+    (printed,) = answers(taken)
+    assert_rows_agree(taken.rows, printed[name])
+    assert {row["relation"] for row in taken.rows} == {"P36"}
+
+
+def test_facts_come_from_lines_of_python(take: Callable[..., Taken]) -> None:
+    taken = take("facts", "facts", data="starter", relations=["P36 capital"], right=[MODEL])
+    facts = next(one for one in values(taken) if isinstance(one, pd.DataFrame))
+    shown = [(row["subject"], row["gold"]) for row in taken.rows]
+    assert shown == list(zip(facts["subject"], facts["object"], strict=True))
+    assert 0 < len(shown) < 400
+
+
+def test_wrong_answers_come_from_lines_of_python(take: Callable[..., Taken]) -> None:
+    taken = take("facts", "wrong-answers", view="Wrong answers", relations=["P36 capital"])
+    words = [one for one in values(taken) if isinstance(one, pd.DataFrame)][-1]
+    assert_rows_agree(taken.rows, in_page(words))
+
+
+def test_a_cloze_query_comes_from_cloze(take: Callable[..., Taken]) -> None:
+    taken = take("cloze", "cloze", text="-- ___ is in France.", gold="Paris", models=[MODEL],
+                 renormalise="true")  # fmt: skip
+    (printed,) = answers(taken)
+    assert_same({key: taken.content[key] for key in printed}, printed)
+
+
+def test_a_solved_analogy_comes_from_solve(take: Callable[..., Taken]) -> None:
+    taken = take("analogy", "analogy", models=[MODEL], keep="true")
+    (printed,) = answers(taken)
+    assert_same({key: taken.content[key] for key in printed}, printed)
+
+
+def test_scored_pairs_come_from_score(take: Callable[..., Taken]) -> None:
+    taken = take("analogy", "analogy-scores", view="Score", models=[MODEL])
+    (printed,) = answers(taken)
+    assert_same({key: taken.content[key] for key in printed}, printed)
+
+
+@pytest.mark.parametrize("setting", ("unsupervised", "supervised"))
+def test_analogy_probes_come_from_probe(take: Callable[..., Taken], setting: str) -> None:
+    taken = take("analogy", "analogy-probes", view="Probes", probed=[title_of(MODEL)],
+                 setting=setting)  # fmt: skip
+    ours = [row for row in taken.rows if not row["published"]]
+    assert {row["model"] for row in ours} == {MODEL} != {row["model"] for row in taken.rows}
+    assert_rows_agree(ours, [line for lines in answers(taken) for line in lines])
+
+
+def test_prompts_come_from_select(take: Callable[..., Taken], tmp_path: Path) -> None:
+    taken = take("prompts", "prompts", **STUDY, set="Man+Para")
+    (printed,) = answers(taken, "--out", str(tmp_path))
+    found = {line["template"]: line for line in printed}
+    for row in taken.rows:
+        line = found[row["prompt"]]
+        assert (row["training"], row["test"]) == pytest.approx(
+            (100 * line["train"], 100 * line["test"])
+        )
+        assert row["only it"] == line["only_right"]
+
+
+@pytest.mark.parametrize("scope", ("this relation", "all relations"))
+def test_ensembles_come_from_fit(take: Callable[..., Taken], tmp_path: Path, scope: str) -> None:
+    taken = take("prompts", "ensembles", tab="Ensembles", **STUDY, scope=scope)
+    (printed,) = answers(taken, "--out", str(tmp_path))
+    for row in taken.rows:
+        lines = [
+            line["micro"]
+            for line in printed["relations"]
+            if (line["combination"], line["method"]) == (row["set"], row["method"])
+        ]
+        assert row["value"] == pytest.approx(100 * sum(lines) / len(lines))
+        assert row["relations"] == len(lines)
+    assert (taken.rows[0]["relations"] > 1) == (scope == "all relations")
+
+
+def test_weights_come_from_lines_of_python(take: Callable[..., Taken]) -> None:
+    taken = take("prompts", "weights", tab="Weights", **STUDY, start="top3")
+    assert values(taken)[-1] == pytest.approx(taken.content["made_with"]["p_at_1"])
+    assert len(taken.rows) == 3
+
+
+def test_divergence_comes_from_analyse(take: Callable[..., Taken]) -> None:
+    taken = take("prompts", "divergence", tab="Analyses", **STUDY)
+    (printed,) = answers(taken)
+    rows = pd.DataFrame(taken.rows)
+    assert printed["divergence"]["n_pairs"] == len(rows)
+    correlation = rows["distance"].corr(rows["divergence"])
+    assert printed["divergence"]["correlation"] == pytest.approx(correlation)
