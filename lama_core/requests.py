@@ -28,11 +28,11 @@ def argument(**default: Any) -> Any:
     return dataclasses.field(metadata={"argument": True}, **default)
 
 
-def arguments(request: Request) -> list[str]:
+def arguments(request: Request, *more: str) -> list[str]:
     """The words that follow `python -m lama_core` to ask for the same.
 
     What stands at its default is left out. A tuple is an option given several times; True is an
-    option without a value, and False the same with `no-` before its name.
+    option without a value, and False the same with `no-` before its name. more: further options.
     """
     words: list[str] = []
     names: list[str] = []
@@ -51,11 +51,9 @@ def arguments(request: Request) -> list[str]:
             words += [name, str(one)]
     # Behind `--` nothing is an option, whatever it begins with.
     marked = ["--", *names] if any(name.startswith("-") for name in names) else names
-    return [*request.command, *words, *marked]
+    return [*request.command, *words, *more, *marked]
 
 
 def command_line(request: Request, *more: str) -> str:
     """The whole command, quoted for a shell. more: further words, such as `--json`."""
-    words = arguments(request)
-    at = words.index("--") if "--" in words else len(words)
-    return shlex.join([*PROGRAM, *words[:at], *more, *words[at:]])
+    return shlex.join([*PROGRAM, *arguments(request, *more)])

@@ -1,0 +1,134 @@
+"""A request's command line, read by the command line, is the same request again."""
+
+import shlex
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from lama_core.asking import settings
+from lama_core.cli import make_app
+from lama_core.datasets.library import download
+from lama_core.datasets.library.download import GetRequest, ImportRequest
+from lama_core.metrics.comparison import CompareRequest
+from lama_core.metrics.tables import ResultsRequest
+from lama_core.models.catalog import ModelRequest
+from lama_core.probes import probing
+from lama_core.probes.analogy import probing as analogy_probing
+from lama_core.probes.analogy.probing import AnalogyRequest
+from lama_core.probes.analogy.score import ScoreRequest
+from lama_core.probes.analogy.solve import SolveRequest
+from lama_core.probes.cloze.ask import ClozeRequest
+from lama_core.probes.probing import ProbeRequest
+from lama_core.probes.prompts import probing as study_probing
+from lama_core.probes.prompts.analyses import AnalyseRequest
+from lama_core.probes.prompts.probing import SelectRequest, StudyRequest
+from lama_core.requests import Request, argument, arguments, command_line
+
+ASKED: dict[str, Any] = {"candidates": "full", "context": "both", "n_rescored": 9, "top_k": 7,
+                         "gold": "-Rome", "renormalise": True, "precision": "bf16"}  # fmt: skip
+STUDIED: dict[str, Any] = {
+    "dataset": "a b", "model": "m", "relations": ("P1",), "prompts": Path("my prompts"),
+    "own": ("[X] is [Y] .",), "training": Path("pairs"), "candidates": "lama", "context": "left",
+    "ranking": "filtered", "precision": "bf16", "limit": 3, "train_limit": 4, "seed": 5,
+    "drop_overlap": True,
+}  # fmt: skip
+
+# Every field of each stands at another value than its default.
+REQUESTS: tuple[tuple[Request, Any, str], ...] = (
+    (ClozeRequest(text="--top-k ___ 'n \"x\"", models=("a", "b/c"), **ASKED), settings,
+     "load_models"),
+    (SolveRequest(text=("Paris", "France", "-Rome", "___"), models=("a",), template="to-as",
+                  keep_query_words=True, **ASKED), settings, "load_models"),
+    (ScoreRequest(query="a:b", pairs=("c:d", "-e:f"), models=("m", "n"), template="to-as",
+                  normalise="mean", precision="bf16"), settings, "load_models"),
+    (ProbeRequest("some folder/lama", ("a", "b"), ("P19", "P20"), "paraphrases", "full", "raw",
+                  "both", "bf16", 5), probing, "plan"),
+    (AnalogyRequest("bats", ("a",), ("v.txt",), ("r",), ("E 1",), ("type", "reverse"), "both",
+                    "to-as", "mean", 3, 40, True, 2, "last", 50, 2, "bf16"),
+     analogy_probing, "plan"),
+    (SelectRequest(**STUDIED), study_probing, "plan_study"),
+    (StudyRequest(**STUDIED, combinations=("mine", "all"), recipes=("exact", "paper"),
+                  curves=False, keep=True), study_probing, "plan_study"),
+)  # fmt: skip
+# Those whose commands take the values as they are.
+PLAIN: tuple[tuple[Request, str], ...] = (
+    (ResultsRequest(("a", "b"), "source", "raw", 5, ("P1", "P2"), True),
+     "results --by source --ranking raw --k 5 --relation P1 --relation P2 --wording a b"),
+    (CompareRequest("a", "-b", "raw", 3, ("P1",)),
+     "compare --ranking raw --k 3 --relation P1 -- a -b"),
+    (AnalyseRequest("a study", "all"), "prompts analyse --set all 'a study'"),
+    (ModelRequest("owner/name"), "models get owner/name"),
+    (GetRequest("lama-uhn", True), "data get --compute lama-uhn"),
+    (ImportRequest("/a b/x.csv", "mine"), "data import --name mine '/a b/x.csv'"),
+)  # fmt: skip
+
+
+class Seen(Exception):
+    """What a command was about to work on."""
+
+
+@pytest.mark.parametrize(("request_", "module", "name"), REQUESTS, ids=lambda one: str(type(one)))
+def test_a_request_reads_itself_back(
+    request_: Request, module: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_default = [
+        one.name
+        for one in fields(request_)
+        if one.default is not MISSING and getattr(request_, one.name) == one.default
+    ]
+    assert at_default == [], "a field at its default shows nothing"
+
+    def see(read: Request, *_: object, **__: object) -> None:
+        raise Seen(read)
+
+    monkeypatch.setattr(module, name, see)
+    said = CliRunner().invoke(make_app(), shlex.split(command_line(request_, "--json"))[3:])
+    assert isinstance(said.exception, Seen), said.output
+    assert said.exception.args[0] == request_
+
+
+@pytest.mark.parametrize(("request_", "line"), PLAIN, ids=lambda one: str(type(one)))
+def test_other_requests_are_the_commands_own_words(request_: Request, line: str) -> None:
+    assert command_line(request_) == f"python -m lama_core {line}"
+
+
+def test_the_words_of_data_reach_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    def see(*words: object, **options: object) -> None:
+        raise Seen(*words, options.get("compute"), options.get("name"))
+
+    monkeypatch.setattr(download, "get_dataset", see)
+    monkeypatch.setattr(download, "import_dataset", see)
+    for asked, expected in (
+        (GetRequest("lama-uhn", True), ("lama-uhn", True, None)),
+        (ImportRequest("-x.csv", "-n"), (Path("-x.csv"), None, "-n")),
+    ):
+        said = CliRunner().invoke(make_app(), arguments(asked))
+        assert isinstance(said.exception, Seen), said.output
+        assert said.exception.args == expected
+
+
+@dataclass(frozen=True)
+class Words:
+    """A request of words alone."""
+
+    command: ClassVar[tuple[str, ...]] = ("cloze",)
+
+    text: str = argument()
+    gold: str | None = None
+    models: tuple[str, ...] = field(metadata={"option": "--model"}, default=())
+
+
+@given(st.text(max_size=9), st.none() | st.text(max_size=9), st.lists(st.text(max_size=9)))
+def test_any_text_stays_one_word_of_the_shell(
+    text: str, gold: str | None, models: list[str]
+) -> None:
+    words = shlex.split(command_line(Words(text, gold, tuple(models)), "--json"))
+    named = [word for name in models for word in ("--model", name)]
+    at = ["--", text] if text.startswith("-") else [text]
+    expected = ["cloze", *([] if gold is None else ["--gold", gold]), *named, "--json", *at]
+    assert words[3:] == expected
