@@ -1,4 +1,4 @@
-"""What users ask for, as command lines: what a page shows can be had in a terminal.
+"""What users ask for, as command lines and back: what a page shows can be had in a terminal.
 
 A request is a frozen dataclass. `command` names its command; a field is the option of its name
 (`top_k` is `--top-k`), or, by its metadata, an option of another name or an argument without one.
@@ -6,7 +6,10 @@ A request is a frozen dataclass. `command` names its command; a field is the opt
 
 import dataclasses
 import shlex
-from typing import Any, ClassVar, Protocol
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin
+
+from lama_core.errors import choose
 
 PROGRAM = ("python", "-m", "lama_core")
 
@@ -18,6 +21,9 @@ class Request(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
+Asked = TypeVar("Asked", bound=Request)
+
+
 def option(name: str, **default: Any) -> Any:
     """A field that is an option of another name, such as `--model` for `models`."""
     return dataclasses.field(metadata={"option": name}, **default)
@@ -26,6 +32,28 @@ def option(name: str, **default: Any) -> Any:
 def argument(**default: Any) -> Any:
     """A field that stands in the command without a name, as one word or several."""
     return dataclasses.field(metadata={"argument": True}, **default)
+
+
+def read(kind: type[Asked], options: Mapping[str, Any], **instead: Any) -> Asked:
+    """The request that a command's options ask for: the way back from `arguments`.
+
+    options: by the names of the command's parameters, which are a field's or its option's. None
+    stands for the field's default. instead: fields whose options aren't taken as they were typed.
+    Raises UserError for a value that isn't one of those that the field's type names.
+    """
+    made = {}
+    for field in dataclasses.fields(kind):
+        named = field.metadata.get("option", "--").removeprefix("--").replace("-", "_")
+        value = options[field.name] if field.name in options else options[named]
+        value = instead.get(field.name, value)
+        if value is None:
+            continue
+        choices = next((get_args(one) for one in (field.type, *get_args(field.type))
+                        if get_origin(one) is Literal), ())  # fmt: skip
+        if choices:
+            choose(value, choices, field.name)
+        made[field.name] = tuple(value) if isinstance(value, list) else value
+    return kind(**made)
 
 
 def arguments(request: Request, *more: str) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lama_core.cli import show
+from lama_core.cli import options, show
 from lama_core.datasets.library import installed
 from tools.bench import command as bench
 from tools.training import command as training
@@ -25,7 +25,7 @@ def build_starter(
     folder: Annotated[
         Path | None, typer.Option(help="Where to write them; the project's assets if left.")
     ] = None,
-    json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Build the starter facts and analogies again, the same from the same sources."""
     from tools.starter.build import build_analogies, build_facts
@@ -35,7 +35,7 @@ def build_starter(
         folder / installed.STARTER_ANALOGIES if folder else installed.starter_analogies_dir()
     )
     facts, pairs = build_facts(facts_dir), build_analogies(pairs_dir)
-    if json:
+    if as_json:
         show.print_json({"facts": facts, "pairs": pairs})
         return
     print(f"{sum(facts.values()):,} facts in {len(facts)} relations: {facts_dir}")

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import named_candidates
-from lama_core.errors import UserError, choose
+from lama_core.errors import UserError
 from lama_core.models.base import RESCORED, Context
 from lama_core.models.loader import Precision, load_model
 from lama_core.progress import OnProgress, silent
@@ -54,18 +54,6 @@ class ClozeSettings(ModelSettings):
         super().check()
         if self.n_rescored < 2:
             raise UserError(f"{self.n_rescored} words to rescore are too few: choose at least 2.")
-
-
-def parse_context(text: str | None) -> Context | None:
-    """`left`, `both`, or None. Raises UserError for anything else."""
-    contexts: tuple[Context, ...] = get_args(Context)
-    return choose(text, contexts, "context") if text else None
-
-
-def parse_precision(text: str) -> Precision:
-    """`auto`, `fp32` or `bf16`. Raises UserError for anything else."""
-    precisions: tuple[Precision, ...] = get_args(Precision)
-    return choose(text, precisions, "precision")
 
 
 def load_models(settings: ModelSettings, on_progress: OnProgress = silent) -> tuple["Model", ...]:

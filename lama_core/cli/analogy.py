@@ -3,13 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lama_core.cli import show
+from lama_core.cli import options, show
 from lama_core.errors import choose
+from lama_core.requests import read
 
 if TYPE_CHECKING:
     from lama_core.probes.analogy.runs import ProbeRun
@@ -26,18 +26,6 @@ PROBE = """
 Example: python -m lama_core analogy probe --dataset starter-analogies --model minilm-mlm
 --setting unsupervised --limit 50
 """
-Models = Annotated[
-    list[str] | None,
-    typer.Option("--model", help="A model's name, folder or hub name; repeat it to compare."),
-]
-Template = Annotated[
-    str,
-    typer.Option(
-        help="to-what, to-as, rel-same, what-to, she-as, as-what, or your own with [A] [B] [C] [D]."
-    ),
-]
-Precision = Annotated[str, typer.Option(help="fp32, bf16, or auto.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -61,7 +49,7 @@ def solve(
             "is the blank."
         ),
     ],
-    model: Models = None,
+    models: options.Models = None,
     template: Annotated[
         str | None,
         typer.Option(
@@ -72,48 +60,28 @@ def solve(
     keep_query_words: Annotated[
         bool, typer.Option(help="Let the three given words be answers too.")
     ] = False,
-    top_k: Annotated[int, typer.Option(help="How many answers to show.")] = 5,
-    candidates: Annotated[
-        str, typer.Option(help="The words that are ranked: full, common, lama or file:PATH.")
-    ] = "common",
-    gold: Annotated[str | None, typer.Option(help="The right answer: its rank is shown.")] = None,
-    context: Annotated[
-        str | None, typer.Option(help="What a causal model sees: left, or both sides.")
-    ] = None,
-    rescored: Annotated[
-        int, typer.Option(help="Context both: how many words of the left context are rescored.")
-    ] = 200,
-    renormalise: Annotated[
-        bool, typer.Option(help="Probabilities over the candidates, not the whole vocabulary.")
-    ] = False,
-    precision: Precision = "fp32",
-    as_json: AsJson = False,
+    top_k: options.TopK = 5,
+    candidates: options.Candidates = "common",
+    gold: options.Gold = None,
+    context: options.Context = None,
+    rescored: options.Rescored = 200,
+    renormalise: options.Renormalise = False,
+    precision: options.Precision = "fp32",
+    as_json: options.Json = False,
 ) -> None:
     """Fill the blank of an analogy with several models, vector arithmetic beside them."""
     from lama_core.asking import settings
     from lama_core.probes.analogy.solve import SolveRequest
     from lama_core.probes.analogy.solve import solve as solve_with
 
-    request = SolveRequest(
-        text=tuple(text),
-        models=tuple(model or [settings.DEFAULT_MODEL]),
-        template=template,
-        keep_query_words=keep_query_words,
-        top_k=top_k,
-        candidates=candidates,
-        gold=gold,
-        context=settings.parse_context(context),
-        n_rescored=rescored,
-        renormalise=renormalise,
-        precision=settings.parse_precision(precision),
-    )
+    request = read(SolveRequest, locals(), models=models or (settings.DEFAULT_MODEL,))
     question = request.question()
     with show.progress() as on_progress:
-        models = settings.load_models(request, on_progress)
+        opened = settings.load_models(request, on_progress)
     solution = solve_with(
-        models,
+        opened,
         question,
-        settings.choose_candidates(request, models),
+        settings.choose_candidates(request, opened),
         keep_query_words=keep_query_words,
         top_k=top_k,
         gold=gold,
@@ -140,40 +108,26 @@ def solve(
 
 def score(
     query: Annotated[str, typer.Argument(help="The query pair, as Paris:France.")],
-    pair: Annotated[list[str], typer.Argument(help="Two or more candidate pairs.")],
-    model: Models = None,
-    template: Template = "what-to",
+    pairs: Annotated[list[str], typer.Argument(help="Two or more candidate pairs.")],
+    models: options.Models = None,
+    template: options.AnalogyTemplate = "what-to",
     normalise: Annotated[
         str, typer.Option(help="sum (the paper's equation) or mean of the log-probabilities.")
     ] = "sum",
     tokens: Annotated[bool, typer.Option(help="Show every token's log-probability.")] = False,
-    precision: Precision = "fp32",
-    as_json: AsJson = False,
+    precision: options.Precision = "fp32",
+    as_json: options.Json = False,
 ) -> None:
     """Rank candidate pairs by the (pseudo-)perplexity of the analogy they make."""
     from lama_core.asking import settings
     from lama_core.models.base import KINDS
-    from lama_core.probes.analogy.score import (
-        NORMALISATIONS,
-        ScoreRequest,
-        parse_pair,
-        score_pairs,
-    )
+    from lama_core.probes.analogy.score import ScoreRequest, parse_pair, score_pairs
 
-    how = choose(normalise, NORMALISATIONS, "normalisation")
-    request = ScoreRequest(
-        query=query,
-        pairs=tuple(pair),
-        models=tuple(model or [settings.DEFAULT_MODEL]),
-        template=template,
-        normalise=how,
-        precision=settings.parse_precision(precision),
-    )
-    pairs = [parse_pair(text) for text in pair]
-    parsed = parse_pair(query)
+    request = read(ScoreRequest, locals(), models=models or (settings.DEFAULT_MODEL,))
+    parsed, *candidates = map(parse_pair, (query, *pairs))
     with show.progress() as on_progress:
-        models = settings.load_models(request, on_progress)
-    answer = score_pairs(models, parsed, pairs, template=template, normalise=how)
+        opened = settings.load_models(request, on_progress)
+    answer = score_pairs(opened, parsed, candidates, template=template, normalise=request.normalise)
     if as_json:
         show.print_json(answer.to_json())
         return
@@ -191,7 +145,7 @@ def score(
                 )
                 for found in one.ranked
             ],
-            title=f"{one.name}: {how} of the log-probabilities",
+            title=f"{one.name}: {request.normalise} of the log-probabilities",
         )
         if tokens:
             for found in one.ranked:
@@ -204,7 +158,7 @@ def probe(
     dataset: Annotated[
         str, typer.Option(help="An analogy set's name, or a folder in BATS's layout.")
     ] = "starter-analogies",
-    model: Models = None,
+    models: options.Models = None,
     vectors: Annotated[
         list[str] | None,
         typer.Option(
@@ -215,17 +169,17 @@ def probe(
     relbert: Annotated[
         list[str] | None, typer.Option(help="A RelBERT model (hub name or folder) as a baseline.")
     ] = None,
-    relation: Annotated[
-        list[str] | None, typer.Option(help="Only this relation; repeat it for several.")
-    ] = None,
-    probe: Annotated[
+    relations: options.Relations = None,
+    probes: Annotated[
         list[str] | None,
-        typer.Option(help="random-head, random-tail, reverse, type; without it, all four."),
+        typer.Option(
+            "--probe", help="random-head, random-tail, reverse, type; without it, all four."
+        ),
     ] = None,
     setting: Annotated[
         str, typer.Option(help="unsupervised, supervised, or both.")
     ] = "unsupervised",
-    template: Template = "what-to",
+    template: options.AnalogyTemplate = "what-to",
     normalise: Annotated[str, typer.Option(help="sum (the paper's) or mean.")] = "sum",
     seed: Annotated[int, typer.Option(help="Of the negatives, the limit and the split.")] = 0,
     limit: Annotated[
@@ -244,40 +198,20 @@ def probe(
     hidden: Annotated[int, typer.Option(help="Supervised: hidden units.", min=1)] = 100,
     seeds: Annotated[int, typer.Option(help="Supervised: classifiers trained.", min=1)] = 5,
     by: Annotated[str, typer.Option(help="relation or kind.")] = "kind",
-    precision: Precision = "fp32",
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the runs; by default the user's own.")
-    ] = None,
-    as_json: AsJson = False,
+    precision: options.Precision = "fp32",
+    out: options.Out = None,
+    as_json: options.Json = False,
 ) -> None:
     """Probe models with analogies; the same command again takes up where it stopped."""
-    from lama_core.asking.settings import DEFAULT_MODEL, parse_precision
+    from lama_core.asking.settings import DEFAULT_MODEL
     from lama_core.cli.running import make_runs, open_with
-    from lama_core.models.loader import chosen_precision
     from lama_core.probes.analogy import tables
     from lama_core.probes.analogy.probing import AnalogyRequest, plan
     from lama_core.probes.analogy.runs import ProbeRun
 
     chosen_by = choose(by, tables.BYS, "grouping")
-    request = AnalogyRequest(
-        dataset=dataset,
-        models=tuple(model or ([] if vectors or relbert else [DEFAULT_MODEL])),
-        vectors=tuple(vectors or ()),
-        relbert=tuple(relbert or ()),
-        relations=tuple(relation or ()),
-        probes=tuple(probe or ()),
-        setting=setting,
-        template=template,
-        normalise=normalise,
-        seed=seed,
-        limit=limit,
-        strict=strict,
-        layer=layer,
-        pooling=pooling,
-        hidden=hidden,
-        n_seeds=seeds,
-        precision=chosen_precision(parse_precision(precision)),
-    )
+    asked = models or (() if vectors or relbert else (DEFAULT_MODEL,))
+    request = read(AnalogyRequest, locals(), models=asked)
     specs = open_with(lambda load: plan(request, load=load))
     runs = [ProbeRun(run) for run in make_runs(specs, out)]
     _say_left_out(runs)

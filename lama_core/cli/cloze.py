@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from lama_core.cli import show
+from lama_core.cli import options, show
+from lama_core.requests import read
 
 EXAMPLE = """
 Example: python -m lama_core cloze "Dante was born in ___." --model minilm-mlm --model smollm2-135m
@@ -18,17 +19,10 @@ def register(app: typer.Typer) -> None:
 
 def cloze(
     text: Annotated[str, typer.Argument(help="A text with a blank: [MASK], <mask>, [Y], or ___.")],
-    model: Annotated[
-        list[str] | None,
-        typer.Option(help="A model's name, folder or hub name (owner/name); repeat it to compare."),
-    ] = None,
-    top_k: Annotated[int, typer.Option(help="How many answers to show.")] = 5,
-    candidates: Annotated[
-        str, typer.Option(help="The words that are ranked: full, common, lama or file:PATH.")
-    ] = "common",
-    gold: Annotated[
-        str | None, typer.Option(help="The word that should be there: its rank is shown.")
-    ] = None,
+    models: options.Models = None,
+    top_k: options.TopK = 5,
+    candidates: options.Candidates = "common",
+    gold: options.Gold = None,
     context: Annotated[
         str | None,
         typer.Option(
@@ -36,37 +30,23 @@ def cloze(
             "punctuation follows the blank, else both."
         ),
     ] = None,
-    rescored: Annotated[
-        int, typer.Option(help="Context both: how many words of the left context are rescored.")
-    ] = 200,
-    renormalise: Annotated[
-        bool, typer.Option(help="Probabilities over the candidates, not the whole vocabulary.")
-    ] = False,
-    precision: Annotated[str, typer.Option(help="fp32, bf16, or auto.")] = "fp32",
-    json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
+    rescored: options.Rescored = 200,
+    renormalise: options.Renormalise = False,
+    precision: options.Precision = "fp32",
+    as_json: options.Json = False,
 ) -> None:
     """Fill the blanks of a text with several models, side by side."""
     from lama_core.asking import settings
     from lama_core.asking.blanks import parse_query
     from lama_core.probes.cloze.ask import ClozeRequest, ask_all
 
+    chosen = read(ClozeRequest, locals(), models=models or (settings.DEFAULT_MODEL,))
     query = parse_query(text)
-    chosen = ClozeRequest(
-        text=text,
-        models=tuple(model or [settings.DEFAULT_MODEL]),
-        top_k=top_k,
-        candidates=candidates,
-        gold=gold,
-        context=settings.parse_context(context),
-        n_rescored=rescored,
-        renormalise=renormalise,
-        precision=settings.parse_precision(precision),
-    )
     with show.progress() as on_progress:
-        models = settings.load_models(chosen, on_progress)
-    words = settings.choose_candidates(chosen, models)
+        opened = settings.load_models(chosen, on_progress)
+    words = settings.choose_candidates(chosen, opened)
     answer = ask_all(
-        models,
+        opened,
         query,
         words,
         top_k=top_k,
@@ -75,7 +55,7 @@ def cloze(
         renormalise=renormalise,
         n_rescored=rescored,
     )
-    if json:
+    if as_json:
         show.print_json(answer.to_json())
         return
     for number in range(query.n_blanks):

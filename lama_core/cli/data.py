@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lama_core.cli import show
+from lama_core.cli import options, show
 from lama_core.datasets.base import AnalogyDataset, Dataset
 from lama_core.datasets.library import installed
 from lama_core.datasets.library.catalog import source
@@ -39,13 +39,13 @@ def register(app: typer.Typer) -> None:
 def _default(context: typer.Context) -> None:
     """List the knowledge sources, fetch or import one."""
     if context.invoked_subcommand is None:
-        list_sources(json=False)
+        list_sources(as_json=False)
 
 
-def list_sources(json: Annotated[bool, typer.Option(help="Print JSON.")] = False) -> None:
+def list_sources(as_json: options.Json = False) -> None:
     """List the knowledge sources: what is here, what can be fetched, licence and citation."""
     rows = installed.listing()
-    if json:
+    if as_json:
         records = [asdict(row) for row in rows]
         show.print_json([{name: record[name] for name in _JSON_FIELDS} for record in records])
         return
@@ -77,7 +77,7 @@ def get(
         str | None,
         typer.Option(help="With --compute: the masked model that guesses from names."),
     ] = None,
-    json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Fetch a published source from its authors' address; a broken fetch is continued."""
     from lama_core.datasets.library.download import get_dataset
@@ -89,7 +89,7 @@ def get(
     guess = _guess_with(guesser) if guesser else None
     with show.progress() as report:
         installed = get_dataset(name, on_progress=report, repin=repin, compute=compute, guess=guess)
-    _print_installed(installed, json=json)
+    _print_installed(installed, as_json=as_json)
 
 
 def import_source(
@@ -100,14 +100,14 @@ def import_source(
         str | None,
         typer.Option(help="What it is called here; the folder's or file's name if left."),
     ] = None,
-    json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Take a source that is on this machine already: what was read, what was left out and why."""
     from lama_core.datasets.library.download import import_dataset
 
     with show.progress() as report:
         installed = import_dataset(path, name=name, on_progress=report)
-    _print_installed(installed, json=json)
+    _print_installed(installed, as_json=as_json)
 
 
 def show_licence(title: str, licence: str, citation: str, note: str) -> None:
@@ -138,10 +138,10 @@ def _guess_with(model_name: str) -> Guess:
     return guess
 
 
-def _print_installed(installed: "Installed", *, json: bool) -> None:
+def _print_installed(installed: "Installed", *, as_json: bool) -> None:
     dataset = installed.dataset
     show.announce("data", installed.folder.name)
-    if json:
+    if as_json:
         show.print_json(_record(installed))
         return
     if isinstance(dataset, AnalogyDataset):

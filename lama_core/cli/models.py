@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lama_core.cli import show
+from lama_core.cli import options, show
 from lama_core.models.catalog import Entry, add_model, all_models, find_model
 from lama_core.models.sources import fetch, locate
 
@@ -33,13 +33,13 @@ def register(app: typer.Typer) -> None:
 def _default(context: typer.Context) -> None:
     """List the models, fetch one, look at one."""
     if context.invoked_subcommand is None:
-        list_models(json=False)
+        list_models(as_json=False)
 
 
-def list_models(json: Annotated[bool, typer.Option(help="Print JSON.")] = False) -> None:
+def list_models(as_json: options.Json = False) -> None:
     """List the models: what there is, where it comes from, what is here already."""
     entries = all_models()
-    if json:
+    if as_json:
         show.print_json([_record(entry) for entry in entries])
         return
     rows = [
@@ -60,7 +60,7 @@ def list_models(json: Annotated[bool, typer.Option(help="Print JSON.")] = False)
 
 def get(
     name: Annotated[str, typer.Argument(help="A known name, a folder, or a hub name.")],
-    json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Fetch a model, so that it is on this machine from then on."""
     entry = find_model(name)
@@ -69,7 +69,7 @@ def get(
     if entry.added:
         add_model(name)
     show.announce("model", entry.name)
-    if json:
+    if as_json:
         show.print_json({**_record(entry), "folder": str(located.folder)})
     else:
         print(f"{entry.name} is here: {located.folder}")
@@ -77,11 +77,11 @@ def get(
 
 def info(
     name: Annotated[str, typer.Argument(help="A known name, a folder, or a hub name.")],
-    json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Show what is known of a model."""
     record = _record(find_model(name))
-    if json:
+    if as_json:
         show.print_json(record)
         return
     rows = [(key.replace("_", " "), value) for key, value in record.items() if value is not None]

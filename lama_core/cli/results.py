@@ -1,18 +1,18 @@
 """`results`, `compare` and `reproduce`: what finished runs say, beside each other and papers."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lama_core.asking.ranking import RANKINGS, Ranking
-from lama_core.cli import show
+from lama_core.cli import options, show
 from lama_core.cli.show import percent, plain
 from lama_core.errors import UserError, choose
 
 if TYPE_CHECKING:
-    from lama_core.metrics import By
+    from lama_core.metrics import By, Difference
     from lama_core.runs.info import Run
 
 HELD_BACK = 40  # flips that `compare` prints; --json has them all
@@ -35,9 +35,7 @@ def results(
         str | None, typer.Option(help="filtered or raw; without it, what each run was made with.")
     ] = None,
     k: Annotated[int, typer.Option(help="Also P@k, for this k.", min=1)] = 1,
-    relation: Annotated[
-        list[str] | None, typer.Option(help="Only this relation; repeat it for several.")
-    ] = None,
+    relations: options.Relations = None,
     wording: Annotated[
         bool,
         typer.Option(
@@ -48,7 +46,7 @@ def results(
     published: Annotated[
         bool, typer.Option(help="Add LAMA's Table 2, marked as published (by source or type).")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """P@1, P@10, MRR, macro P@1 and mean rank of finished runs."""
     from lama_core.metrics import BYS
@@ -67,7 +65,7 @@ def results(
     if not chosen:
         raise UserError("There is no finished run yet: `probe --help` shows how to make one.")
     which = None if ranking is None else choose(ranking, RANKINGS, "ranking")
-    names = tuple(relation or ())
+    names = tuple(relations or ())
     for name in names:
         if not any(name == one.name for run in chosen for one in run.info.relations):
             chosen[0].info.relation(name)
@@ -133,12 +131,10 @@ def _print_wording(
 def compare(
     run_a: Annotated[str, typer.Argument(help="The run to compare with.")],
     run_b: Annotated[str, typer.Argument(help="The run that is compared.")],
-    ranking: Annotated[str, typer.Option(help="filtered or raw.")] = "filtered",
+    ranking: options.Ranking = "filtered",
     k: Annotated[int, typer.Option(help="Right is: among the k best.", min=1)] = 1,
-    relation: Annotated[
-        list[str] | None, typer.Option(help="Only this relation; repeat it for several.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    relations: options.Relations = None,
+    as_json: options.Json = False,
 ) -> None:
     """Two runs on the same facts: differences with intervals, McNemar's test, the facts that flip.
 
@@ -150,7 +146,7 @@ def compare(
 
     a, b = (load_run(name, kinds=FACT_KINDS) for name in (run_a, run_b))
     which = choose(ranking, RANKINGS, "ranking")
-    found = metrics.compare(a, b, ranking=which, k=k, relations=relation)
+    found = metrics.compare(a, b, ranking=which, k=k, relations=relations)
     flips = found.flips
     if as_json:
         show.print_json(
@@ -168,7 +164,7 @@ def compare(
                 },
                 "agreement": plain(asdict(found.agreement)),
                 "n_unpaired": found.n_unpaired,
-                "flips": [_flip(row) for _, row in flips.iterrows()],
+                "flips": [_flip(row) for row in flips.to_dict("records")],
             }
         )
         return
@@ -200,19 +196,12 @@ def compare(
         f"The same first answer on {percent(agreed.same_first)}% of the facts; kappa of being "
         f"right {agreed.kappa:.2f}; {found.n_unpaired:,} rows that only one run counts are left out"
     )
-    shown = [_flip(row) for _, row in flips.head(HELD_BACK).iterrows()]
+    shown = [_flip(row) for row in flips.head(HELD_BACK).to_dict("records")]
     if shown:
         show.print_table(
             ("right", "relation", "query", "gold", "A says", "B says"),
             [
-                (
-                    flip["right"],
-                    flip["relation"],
-                    flip["query"],
-                    flip["object"],
-                    flip["a"],
-                    flip["b"],
-                )
+                [flip[name] for name in ("right", "relation", "query", "object", "a", "b")]
                 for flip in shown
             ],
             title=f"\nThe facts that flip ({len(shown)} of {len(flips):,})",
@@ -224,20 +213,19 @@ def reproduce(
     dataset: Annotated[
         str | None, typer.Option(help="The data to use: a name or a folder; else it is fetched.")
     ] = None,
-    model: Annotated[
-        list[str] | None, typer.Option(help="Also this model, without a published value.")
+    models: Annotated[
+        list[str] | None,
+        typer.Option("--model", help="Also this model, without a published value."),
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option(help="The first so many facts of each relation.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    limit: options.Limit = None,
+    as_json: options.Json = False,
 ) -> None:
     """Fetch, run, and print our numbers beside a paper's; what can't be had is listed with why."""
     from lama_core.papers.framework import ReproduceOptions
     from lama_core.papers.known import find_reproduction
 
     run = find_reproduction(paper)
-    options = ReproduceOptions(dataset, tuple(model or ()), limit)
+    options = ReproduceOptions(dataset, tuple(models or ()), limit)
     with show.progress() as on_progress:
         found = run(options, on_progress=on_progress, on_note=show.say)
     if as_json:
@@ -363,38 +351,17 @@ def _print_published(by: str) -> None:
     )
 
 
-def _difference(line: object) -> dict[str, object]:
-    from lama_core.metrics import Difference
-
-    assert isinstance(line, Difference)
-    return {
-        "relation": line.relation or None,
-        "n": line.n,
-        "a": line.a,
-        "b": line.b,
-        "difference": line.difference,
-        "low": plain(line.interval.low),
-        "high": plain(line.interval.high),
-        "only_a": line.only_a,
-        "only_b": line.only_b,
-    }
+def _difference(line: "Difference") -> object:
+    known = {**asdict(line), "relation": line.relation or None}
+    interval, only_a, only_b = (known.pop(name) for name in ("interval", "only_a", "only_b"))
+    return plain({**known, **interval, "only_a": only_a, "only_b": only_b})
 
 
-def _flip(row: object) -> dict[str, object]:
-    import pandas as pd
-
-    assert isinstance(row, pd.Series)
-    return {
-        "right": "A" if row["right_a"] else "B",
-        "fact_id": row["fact_id"],
-        "relation": row["relation"],
-        "query": row["query"],
-        "object": row["object"],
-        "a": row["first_a"],
-        "b": row["first_b"],
-        "rank_a": int(row["rank_a"]),
-        "rank_b": int(row["rank_b"]),
-    }
+def _flip(row: Mapping[Hashable, Any]) -> dict[str, Any]:
+    known = {name: row[name] for name in ("fact_id", "relation", "query", "object")}
+    first = {"a": row["first_a"], "b": row["first_b"]}
+    ranks = {name: int(row[name]) for name in ("rank_a", "rank_b")}
+    return {"right": "A" if row["right_a"] else "B", **known, **first, **ranks}
 
 
 def _interval(low: float, high: float) -> str:

@@ -14,6 +14,7 @@ from lama_core.datasets import load_dataset
 from lama_core.datasets.library.installed import analogy_names, dataset_names
 from lama_core.errors import UserError, choose
 from lama_core.models.base import KINDS, Context, Kind
+from lama_core.models.loader import Precision, chosen_precision
 from lama_core.probes.cloze.runs import ClozeSpec
 from lama_core.probes.contrast.runs import ContrastSpec
 from lama_core.requests import option
@@ -45,7 +46,7 @@ class ProbeRequest:
     candidates: str = "common"
     ranking: Ranking = "filtered"
     context: Context | None = None
-    precision: str = "fp32"
+    precision: Precision = "fp32"
     limit: int | None = None
 
 
@@ -65,6 +66,7 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
     """
     if not request.models:
         raise UserError("Name at least one model: `models list` shows what there is.")
+    precision = chosen_precision(request.precision)
     check_limit(request.limit)
     choose(request.ranking, RANKINGS, "ranking")
     dataset = load_dataset(request.dataset)
@@ -74,7 +76,7 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
         raise UserError(f"{dataset.name} has no facts of {', '.join(empty)}: leave it out.")
     chosen = tuple(relation for relation in chosen if relation.name not in empty)
     prompts = make_prompt_set(request.prompts, chosen)
-    models = [load(name, precision=request.precision) for name in dict.fromkeys(request.models)]
+    models = [load(name, precision=precision) for name in dict.fromkeys(request.models)]
     vocabularies = [model.vocabulary for model in models]
     candidates = named_candidates(request.candidates, vocabularies, of_relations=True)
     specs = [
@@ -91,7 +93,7 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
             candidates=candidates,
             context=choose_context(request.context, model.kind),
             ranking=request.ranking,
-            precision=request.precision,
+            precision=precision,
             limit=request.limit,
         )
         for reference, model in zip(dict.fromkeys(request.models), models, strict=True)

@@ -22,6 +22,7 @@ from lama_core.asking.ranking import Ranking
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import write_text_whole
 from lama_core.models.base import Context
+from lama_core.models.loader import Precision
 from lama_core.paths import ASSETS
 from lama_core.types import RelationType
 
@@ -71,7 +72,7 @@ class RunInfo:
     model: str
     model_identity: str
     model_kind: str
-    precision: str
+    precision: Precision
     prompts: str
     prompt_kind: PromptKind
     candidates: str

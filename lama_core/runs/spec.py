@@ -23,6 +23,7 @@ from lama_core.asking.prompts import PromptKind
 from lama_core.asking.ranking import Ranking
 from lama_core.errors import UserError
 from lama_core.models.base import Context
+from lama_core.models.loader import Precision
 from lama_core.runs.info import RelationInfo
 
 # (reference, precision=...) -> whoever is asked.
@@ -79,7 +80,7 @@ class RunSpec(ABC):
     model_name: str
     model_identity: str
     model_kind: str
-    precision: str = "fp32"
+    precision: Precision = "fp32"
     context: Context = "both"
     ranking: Ranking = "filtered"
     limit: int | None = None

@@ -55,7 +55,7 @@ def test_bundled_studies() -> None:
 def test_what_a_command_prints(name: str) -> None:
     printed = measured.commands()[name]
     assert same(measured.kept(name, printed), FROZEN["commands"][name]), (
-        f"{moved(measured.COMMANDS[name][0])}: {printed}"
+        f"{moved(measured.COMMANDS[name][0])}: {str(printed)[:2000]}"
     )
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lama_core.cli import show
+from lama_core.cli import options, show
 from lama_core.errors import choose
 from lama_core.progress import Progress
 from tools.bench import BenchRow
@@ -86,7 +86,7 @@ def bench(
     queries: Annotated[
         int | None, typer.Option(help="How many queries are measured, where there are any.", min=1)
     ] = None,
-    json: Annotated[bool, typer.Option(help="Print JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Measure speed and memory; what one run measures can be compared, on any machine."""
     chosen = tuple(BENCHMARKS) if name is None else (choose(name, BENCHMARKS, "benchmark"),)
@@ -98,7 +98,7 @@ def bench(
             measured = BENCHMARKS[one]
             taken = {key: value for key in measured.takes if (value := given[key]) is not None}
             rows += measured.run(**taken)
-    if json:
+    if as_json:
         show.print_json([row.to_json() for row in rows])
         return
     show.print_table(COLUMNS, [_cells(row.to_json()) for row in rows])

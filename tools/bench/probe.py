@@ -4,13 +4,17 @@ Speed: facts of T-REx's form go through `runs.execute`, from the dataset's files
 run, with a random model of BERT base's size; the limit is the encoder alone on the same batches of
 the same tokens. Memory: as many facts as T-REx has, in a process of its own; to save time only
 every so many batches go through the model, the others get random scores of the same shape.
+Keeping: a run's finished parts, each a file of its own, beside a log to which each batch is
+appended with a checksum, and beside one file written once; all of them down to the disk.
 """
 
 import json
+import os
 import resource
 import subprocess
 import sys
 import tempfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
@@ -19,11 +23,14 @@ from typing import Any
 
 import numpy as np
 
+from lama_core.asking.answers import ROW, to_table
+from lama_core.asking.scoring import MAX_ROWS, plan_batches
 from lama_core.candidates.columns import Columns
 from lama_core.models.base import Encoded, Scores
-from lama_core.probes.cloze.runs import ClozeSpec
+from lama_core.probes.cloze.runs import BATCHES, ClozeSpec
 from lama_core.probes.probing import ProbeRequest, plan
 from lama_core.runs.execute import execute
+from lama_core.runs.parts import Parts
 from tools.bench import BenchRow
 from tools.bench.cloze import BOUND, ROOT, SUBJECTS, TEMPLATES, base_sized_model, medians
 
@@ -73,8 +80,6 @@ def one_spec(model: Any, data: Path) -> ClozeSpec:
 def throughput(n_facts: int, repetitions: int) -> list[BenchRow]:
     """A whole run beside the encoder alone on the same batches."""
     import torch
-
-    from lama_core.asking.scoring import plan_batches
 
     model = base_sized_model()
     with tempfile.TemporaryDirectory() as folder:
@@ -164,6 +169,38 @@ def memory(n_facts: int) -> list[BenchRow]:
     return [BenchRow(what, "GB", ours, None, "", GIGABYTES, BOUND)]
 
 
+def keeping(n_facts: int, repetitions: int) -> list[BenchRow]:
+    """What it costs to keep what is scored, apart from the scoring."""
+    rows = np.zeros(n_facts, dtype=ROW)
+    rows["query"] = np.arange(n_facts)
+    a_part = BATCHES * MAX_ROWS
+    with tempfile.TemporaryDirectory(dir=ROOT) as folder:
+        number = iter(range(1000))
+
+        def parts() -> None:
+            kept = Parts(Path(folder) / str(next(number)), "run")
+            for first in range(0, n_facts, a_part):
+                kept.write(f"{first:06}", to_table(rows[first : first + a_part]), 0.0)
+
+        def log() -> None:
+            with open(Path(folder) / str(next(number)), "ab", buffering=0) as file:
+                for first in range(0, n_facts, MAX_ROWS):
+                    batch = rows[first : first + MAX_ROWS].tobytes()
+                    file.write(zlib.crc32(batch).to_bytes(4) + batch)
+                    os.fsync(file)
+
+        def once() -> None:
+            with open(Path(folder) / str(next(number)), "wb") as file:
+                file.write(rows.tobytes())
+                file.flush()
+                os.fsync(file)
+
+        ours, peer, limit = (n_facts / t for t in medians([parts, log, once], repetitions))
+    what = f"{n_facts:,} scored queries kept, {a_part} a part"
+    peer_name = f"a log, flushed after every {MAX_ROWS}"
+    return [BenchRow(what, "queries/s", ours, peer, peer_name, limit, "one file, written once")]
+
+
 def run(
     *,
     n_queries: int = N_FACTS,
@@ -174,4 +211,5 @@ def run(
 
     Raises UserError if the embedded model, whose tokenizer is used, is not here.
     """
-    return [*throughput(n_queries, repetitions), *memory(memory_facts)]
+    measured = [*throughput(n_queries, repetitions), *keeping(memory_facts, repetitions)]
+    return [*measured, *memory(memory_facts)]

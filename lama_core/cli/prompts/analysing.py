@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lama_core.cli import show
-from lama_core.cli.prompts.options import Json, Relation
+from lama_core.cli import options, show
 from lama_core.cli.show import percent
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ def analyse(
         bool, typer.Option(help="Ranks by part-of-speech pattern too (needs spaCy).")
     ] = False,
     combination: Annotated[str, typer.Option("--set", help="Which prompts.")] = "mine",
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Divergence against edit distance, Top-K curves, weights of another model, patterns."""
     from lama_core.probes.prompts import analyses
@@ -78,7 +77,7 @@ def analyse(
 
 def both_ways(
     study: Annotated[str, typer.Argument(help="A study's name or folder.")],
-    relation: Relation = None,
+    relations: options.Relations = None,
     n_prompts: Annotated[
         int, typer.Option("--prompts", help="How many of the best prompts.", min=1)
     ] = 3,
@@ -88,7 +87,7 @@ def both_ways(
     n_facts: Annotated[
         int, typer.Option("--facts", help="At most so many training and test facts.", min=1)
     ] = 30,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Forward and backward: does it help that the subject follows from the object too?"""
     from lama_core.errors import UserError
@@ -107,7 +106,7 @@ def both_ways(
         model = load_model(here.info.model, on_progress=report)
         if not KINDS[model.kind].fills_together:
             raise UserError(f"{model.name} sees no right side: choose a masked model's study.")
-        for name in relation or here.relations:
+        for name in relations or here.relations:
             one = here.relation(name)
             best = order_of(one.pool, "all", one.train_accuracies)[:n_prompts]
             prompts = [one.pool.prompts[number] for number in best]

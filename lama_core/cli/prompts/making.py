@@ -7,25 +7,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lama_core.cli import show
-from lama_core.cli.prompts.options import Dataset, Json, Model, Prompts, Relation
+from lama_core.cli import options, show
 
 if TYPE_CHECKING:
     from lama_core.types import Fact
 
 
 def list_prompts(
-    dataset: Dataset = "starter",
-    relation: Relation = None,
-    prompts: Prompts = None,
-    as_json: Json = False,
+    dataset: options.Dataset = "starter",
+    relations: options.Relations = None,
+    prompts: options.Prompts = None,
+    as_json: options.Json = False,
 ) -> None:
     """The prompts of each relation: where they come from, and their published weights."""
     from lama_core.datasets import load_dataset
     from lama_core.datasets.prompt_sets import load_pool
 
     loaded = load_dataset(dataset)
-    chosen = [loaded.relation(name) for name in relation or ()] or list(loaded.relations)
+    chosen = [loaded.relation(name) for name in relations or ()] or list(loaded.relations)
     rows: list[dict[str, Any]] = []
     for one in chosen:
         pool = load_pool(one, folder=prompts)
@@ -69,7 +68,7 @@ def mine(
             help="Pairs: a P*.jsonl or a folder of them; else half of the dataset's facts."
         ),
     ] = None,
-    dataset: Dataset = "starter",
+    dataset: options.Dataset = "starter",
     method: Annotated[str, typer.Option(help="middle, or both: dependency paths too.")] = "middle",
     pipeline: Annotated[
         str, typer.Option(help="spaCy's pipeline for dependency paths.")
@@ -78,7 +77,7 @@ def mine(
     out: Annotated[
         Path | None, typer.Option(help="Write them to this folder as RELATION.jsonl.")
     ] = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Find prompts in a text, between or around subjects and their objects."""
     from lama_core.errors import UserError
@@ -130,11 +129,11 @@ def paraphrase(
             "change none; translate: there and back again."
         ),
     ] = "refill",
-    model: Model = "minilm-mlm",
+    model: options.Model = "minilm-mlm",
     relation: Annotated[
         str | None, typer.Option(help="Whose facts fill the prompt (refill and refine).")
     ] = None,
-    dataset: Dataset = "starter",
+    dataset: options.Dataset = "starter",
     pairs: Annotated[
         Path | None,
         typer.Option(help="Pairs: a P*.jsonl or a folder; else half of the dataset's facts."),
@@ -150,7 +149,7 @@ def paraphrase(
     out: Annotated[
         Path | None, typer.Option(help="Write them to this folder as RELATION.jsonl.")
     ] = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Other ways to say a prompt: by a masked model, or by translating it there and back."""
     from lama_core.datasets.prompt_sets import check_templates

@@ -7,27 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lama_core.cli import show
-from lama_core.cli.prompts.options import (
-    Counting,
-    Dataset,
-    Drop,
-    Json,
-    Keep,
-    Limit,
-    Model,
-    Out,
-    Own,
-    Prompts,
-    Relation,
-    Seed,
-    Seen,
-    Training,
-    TrainLimit,
-    Words,
-)
+from lama_core.cli import options, show
 from lama_core.cli.running import make_runs, open_with
 from lama_core.cli.show import percent
+from lama_core.requests import read
 
 if TYPE_CHECKING:
     from lama_core.probes.prompts.probing import SelectRequest
@@ -36,45 +19,27 @@ if TYPE_CHECKING:
 
 
 def select(
-    dataset: Dataset = "starter",
-    model: Model = "minilm-mlm",
-    relation: Relation = None,
-    prompts: Prompts = None,
-    template: Own = None,
-    training: Training = None,
-    candidates: Words = None,
-    context: Seen = None,
-    ranking: Counting = "raw",
-    precision: Annotated[str, typer.Option(help="auto, fp32 or bf16.")] = "fp32",
-    limit: Limit = None,
-    train_limit: TrainLimit = None,
-    seed: Seed = None,
-    drop_overlap: Drop = False,
-    out: Out = None,
-    as_json: Json = False,
+    dataset: options.Dataset = "starter",
+    model: options.Model = "minilm-mlm",
+    relations: options.Relations = None,
+    prompts: options.Prompts = None,
+    own: options.Own = None,
+    training: options.Training = None,
+    candidates: options.PublishedCandidates = None,
+    context: options.Context = None,
+    ranking: options.Ranking = "raw",
+    precision: options.Precision = "fp32",
+    limit: options.Limit = None,
+    train_limit: options.TrainLimit = None,
+    seed: options.Seed = None,
+    drop_overlap: options.Drop = False,
+    out: options.Out = None,
+    as_json: options.Json = False,
 ) -> None:
     """Each prompt's accuracy on training and test facts, the best on the training facts first."""
-    from lama_core.asking import settings
-    from lama_core.asking.ranking import RANKINGS
-    from lama_core.errors import choose
     from lama_core.probes.prompts.probing import SelectRequest
 
-    request = SelectRequest(
-        dataset=dataset,
-        model=model,
-        relations=tuple(relation or ()),
-        prompts=prompts,
-        own=tuple(template or ()),
-        training=training,
-        candidates=candidates,
-        context=settings.parse_context(context),
-        ranking=choose(ranking, RANKINGS, "ranking"),
-        precision=settings.parse_precision(precision),
-        limit=limit,
-        train_limit=train_limit,
-        seed=seed,
-        drop_overlap=drop_overlap,
-    )
+    request = read(SelectRequest, locals())
     studies = _relations(_study(request, out))
     rows = [row for study in studies for row in _prompt_rows(study)]
     if as_json:
@@ -101,13 +66,13 @@ def select(
 
 
 def fit(
-    dataset: Dataset = "starter",
-    model: Model = "minilm-mlm",
-    relation: Relation = None,
-    prompts: Prompts = None,
-    template: Own = None,
-    training: Training = None,
-    combination: Annotated[
+    dataset: options.Dataset = "starter",
+    model: options.Model = "minilm-mlm",
+    relations: options.Relations = None,
+    prompts: options.Prompts = None,
+    own: options.Own = None,
+    training: options.Training = None,
+    combinations: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
@@ -115,56 +80,38 @@ def fit(
             "several. Without it: all of the paper's that there are.",
         ),
     ] = None,
-    recipe: Annotated[
+    recipes: Annotated[
         list[str] | None,
-        typer.Option(help="Of the optimiser: released, paper or exact; repeat it for several."),
+        typer.Option(
+            "--recipe", help="Of the optimiser: released, paper or exact; repeat it for several."
+        ),
     ] = None,
-    candidates: Words = None,
-    context: Seen = None,
-    ranking: Counting = "raw",
-    precision: Annotated[str, typer.Option(help="auto, fp32 or bf16.")] = "fp32",
-    limit: Limit = None,
-    train_limit: TrainLimit = None,
-    seed: Seed = None,
-    drop_overlap: Drop = False,
-    out: Out = None,
-    keep: Keep = False,
+    candidates: options.PublishedCandidates = None,
+    context: options.Context = None,
+    ranking: options.Ranking = "raw",
+    precision: options.Precision = "fp32",
+    limit: options.Limit = None,
+    train_limit: options.TrainLimit = None,
+    seed: options.Seed = None,
+    drop_overlap: options.Drop = False,
+    out: options.Out = None,
+    keep: Annotated[
+        bool, typer.Option(help="Keep the distributions on disk, for other weights later.")
+    ] = False,
     curves: Annotated[
         bool, typer.Option(help="Accuracy of Top-K for every K, log-linear and linear.")
     ] = True,
     save_runs: Annotated[
         bool, typer.Option(help="Save Top-1 and the optimised ensembles as runs.")
     ] = True,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Top-K and optimised ensembles: micro and macro accuracy beside the published values."""
-    from lama_core.asking import settings
-    from lama_core.asking.ranking import RANKINGS
-    from lama_core.errors import choose
-    from lama_core.probes.prompts.probing import StudyRequest
+    from lama_core.probes.prompts.probing import COMBINATIONS, StudyRequest
     from lama_core.probes.prompts.runs import save_ensembles
 
-    chosen = tuple(combination or ("manual", "mine", "mine+man", "mine+para", "man+para"))
-    request = StudyRequest(
-        dataset=dataset,
-        model=model,
-        relations=tuple(relation or ()),
-        prompts=prompts,
-        own=tuple(template or ()),
-        training=training,
-        candidates=candidates,
-        context=settings.parse_context(context),
-        ranking=choose(ranking, RANKINGS, "ranking"),
-        precision=settings.parse_precision(precision),
-        combinations=(*chosen, "user") if template and not combination else chosen,
-        recipes=tuple(recipe or ("released",)),
-        limit=limit,
-        train_limit=train_limit,
-        seed=seed,
-        drop_overlap=drop_overlap,
-        keep=keep,
-        curves=curves,
-    )
+    chosen = combinations or [*COMBINATIONS, *(["user"] if own else [])]
+    request = read(StudyRequest, locals(), combinations=chosen)
     study = _study(request, out)
     runs = save_ensembles(study, folder=out) if save_runs else ()
     for run in runs:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, get_args
 from lama_core.datasets import analogy_names, load_analogies
 from lama_core.errors import UserError, choose
 from lama_core.models.base import KINDS, Kind, Pooling
+from lama_core.models.loader import Precision, chosen_precision
 from lama_core.probes.analogy.judges import Method, open_judge
 from lama_core.probes.analogy.probes import PROBES, SETTINGS, ProbeOptions, Setting, words_of
 from lama_core.probes.analogy.runs import AnalogySpec, ProbeRun
@@ -49,7 +50,7 @@ class AnalogyRequest:
     pooling: str = "mean"
     hidden: int = HIDDEN
     n_seeds: int = option("--seeds", default=N_SEEDS)
-    precision: str = "fp32"
+    precision: Precision = "fp32"
 
     @property
     def settings(self) -> tuple[Setting, ...]:
@@ -129,6 +130,7 @@ def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[Analogy
     Raises UserError for anything in the request that doesn't exist.
     """
     settings, options = request.settings, request.options
+    precision = chosen_precision(request.precision)
     probes = tuple(choose(name, PROBES, "probe") for name in request.probes or PROBES)
     if not request.judges:
         raise UserError("Name at least one model, vectors or RelBERT to ask.")
@@ -137,7 +139,7 @@ def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[Analogy
     words = words_of(relations)
     specs = []
     for method, reference in request.judges:
-        asked = _Loaded(load, request.precision)
+        asked = _Loaded(load, precision)
         judge = open_judge(method, reference, words, options, asked)
         specs += [
             AnalogySpec(
@@ -149,7 +151,7 @@ def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[Analogy
                 model_name=judge.name,
                 model_identity=judge.identity,
                 model_kind=asked.kind or method,
-                precision=request.precision if asked.kind else "fp32",
+                precision=precision if asked.kind else "fp32",
                 context=KINDS[asked.kind].contexts[0] if asked.kind else "both",
                 ranking="raw",
                 limit=options.limit,

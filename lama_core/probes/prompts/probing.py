@@ -15,6 +15,7 @@ from lama_core.datasets.library.installed import installed_dir
 from lama_core.datasets.prompt_sets import PromptPool, load_pool, parse_combination
 from lama_core.errors import UserError, choose
 from lama_core.models.base import BlankFiller, Context
+from lama_core.models.loader import Precision, chosen_precision
 from lama_core.probes.probing import absolute, check_limit, choose_context
 from lama_core.probes.prompts.ensemble import RECIPES, RELEASED
 from lama_core.probes.prompts.runs import Study, StudySpec, split_of
@@ -51,7 +52,7 @@ class SelectRequest:
     candidates: str | None = None
     context: Context | None = None
     ranking: Ranking = "raw"
-    precision: str = "fp32"
+    precision: Precision = "fp32"
     limit: int | None = None
     train_limit: int | None = None
     seed: int | None = None
@@ -126,9 +127,10 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
     """
     request = as_study(request)
     _check(request)
+    precision = chosen_precision(request.precision)
     dataset = load_dataset(request.dataset)
     relations, notes = _choose_relations(request, dataset)
-    model = load(request.model, precision=request.precision)
+    model = load(request.model, precision=precision)
     context = choose_context(request.context, model.kind)
     names = tuple(relation.name for relation, _ in relations)
     # A relation without pairs of its own is named here, before anything is asked.
@@ -142,7 +144,7 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
         model_name=model.name,
         model_identity=model.identity,
         model_kind=model.kind,
-        precision=request.precision,
+        precision=precision,
         context=context,
         ranking=request.ranking,
         limit=request.limit,

@@ -63,13 +63,12 @@ def _set_running(running: bool) -> None:
 
 
 def _grown(choice: PromptsChoice, growth: Growth) -> Growth:
-    from lama_core.asking.settings import parse_precision
     from lama_core.models.loader import load_model
     from lama_core.probes.prompts.asking import make_asked
     from lama_core.probes.prompts.growing import grow
 
     study, info = choice.study, choice.info
-    model = load_model(info.model, precision=parse_precision(info.precision))
+    model = load_model(info.model, precision=info.precision)
     state = st.session_state[STATE]
     if "facts" not in state:
         state["facts"] = make_asked(

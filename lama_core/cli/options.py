@@ -1,0 +1,89 @@
+"""Options that several commands share, with what their help says."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Out = Annotated[Path | None, typer.Option(help="Folder of the runs; by default the user's own.")]
+
+# Who is asked, and how.
+Model = Annotated[str, typer.Option(help="A model's name, folder or hub name.")]
+Models = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model", help="A model's name, folder or hub name (owner/name); repeat it for several."
+    ),
+]
+Precision = Annotated[str, typer.Option(help="fp32, bf16, or auto.")]
+Context = Annotated[
+    str | None,
+    typer.Option(help="What a causal model sees: left (in runs the default), or both sides."),
+]
+Rescored = Annotated[
+    int, typer.Option(help="Context both: how many words of the left context are rescored.")
+]
+
+# What is asked.
+Dataset = Annotated[str, typer.Option(help="A dataset's name, or a folder in LAMA's layout.")]
+Relations = Annotated[
+    list[str] | None,
+    typer.Option("--relation", help="Only this relation; repeat it for several."),
+]
+Limit = Annotated[
+    int | None, typer.Option(help="At most so many facts of each relation: the first of its file.")
+]
+Prompts = Annotated[
+    Path | None, typer.Option(help="A folder in LPAQA's layout; else the dataset's own prompts.")
+]
+AnalogyTemplate = Annotated[
+    str,
+    typer.Option(
+        help="to-what, to-as, rel-same, what-to, she-as, as-what, or your own with [A] [B] [C] [D]."
+    ),
+]
+
+# What is ranked, and how it is shown.
+Candidates = Annotated[
+    str, typer.Option(help="The words that are ranked: full, common, lama or file:PATH.")
+]
+Ranking = Annotated[
+    str,
+    typer.Option(
+        help="filtered (without the other valid objects) or raw; runs keep both, this one is shown."
+    ),
+]
+TopK = Annotated[int, typer.Option(help="How many answers to show.")]
+Gold = Annotated[str | None, typer.Option(help="The right answer: its rank is shown.")]
+Renormalise = Annotated[
+    bool, typer.Option(help="Probabilities over the candidates, not the whole vocabulary.")
+]
+
+# Of a study of prompts.
+Own = Annotated[
+    list[str] | None,
+    typer.Option("--template", help="Your own prompt with [X] and [Y]; repeat it for several."),
+]
+Training = Annotated[
+    Path | None,
+    typer.Option(
+        help="A folder of training pairs (one P*.jsonl a relation); else half of the facts train."
+    ),
+]
+PublishedCandidates = Annotated[
+    str | None,
+    typer.Option(
+        help="full, common, lama or file:PATH; else the dataset's published list, or common."
+    ),
+]
+TrainLimit = Annotated[
+    int | None, typer.Option(help="At most so many training facts of each relation.")
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(help="Draw the facts of a limit at random by this seed; else the first."),
+]
+Drop = Annotated[
+    bool, typer.Option(help="Leave out training pairs that are test facts, instead of refusing.")
+]
