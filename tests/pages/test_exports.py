@@ -22,7 +22,9 @@ from pages.ui.shared.state import title_of
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = "minilm-mlm"
-STUDY = {"study": f"{title_of(MODEL)} on starter", "relation": "P1376 capital of"}
+SMALL = ("--dataset", "starter", "--model", MODEL, "--relation", "P36", "--relation", "P30",
+         "--limit", "15", "--json")  # fmt: skip
+STUDY = {"relation": "P36 capital"}  # of the study that the user made last
 TIMEOUT = 300
 
 
@@ -41,12 +43,28 @@ class Taken:
 
 @pytest.fixture(scope="module", autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A home with a negated run, beside the bundled runs."""
+    """A home with a negated run and a small study, beside the bundled runs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LAMA_HOME", str(tmp_path_factory.mktemp("home")))
         patch.chdir(ROOT)
-        ask("probe", "--dataset", "starter", "--model", MODEL, "--relation", "P36", "--relation",
-            "P30", "--prompts", "negated", "--limit", "20", "--json")  # fmt: skip
+        ask("probe", *SMALL, "--prompts", "negated")
+        ask(
+            "prompts",
+            "fit",
+            *SMALL,
+            "--prompts",
+            "assets/prompts/starter",
+            "--train-limit",
+            "30",
+            "--candidates",
+            "common",
+            "--set",
+            "manual",
+            "--set",
+            "mine+man",
+            "--set",
+            "man+para",
+        )
         yield
 
 
