@@ -3,9 +3,7 @@
 import streamlit as st
 
 from pages.ui.analogy import heat
-from pages.ui.shared.messages import faults_shown
-from pages.ui.shared.router import draw_page
-from pages.ui.shared.state import BOUND
+from pages.ui.shared.router import draw_page, draw_tabs
 
 TABS = ("Solve", "Score", "Probes")
 
@@ -34,10 +32,7 @@ def main() -> None:
         "told which."
     )
     st.html(f"<style>{heat.CSS}</style>")
-    for name, tab in zip(TABS, st.tabs(TABS, key="view", bind=BOUND), strict=True):
-        if tab.open:
-            with tab, faults_shown():
-                draw_tab(name)
+    draw_tabs(TABS, draw_tab, key="view")
 
 
 draw_page(main)

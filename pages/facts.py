@@ -7,10 +7,7 @@ from pages.ui.facts.rows import draw_fallbacks, draw_rows
 from pages.ui.shared import cache, links
 from pages.ui.shared.choice import draw_runs, open_runs
 from pages.ui.shared.messages import faults_shown
-from pages.ui.shared.router import draw_page
-from pages.ui.shared.state import BOUND
-
-VIEWS = ("Facts", "Wrong answers")
+from pages.ui.shared.router import draw_page, draw_tabs
 
 
 def draw_empty() -> None:
@@ -42,11 +39,8 @@ def main() -> None:
         joined = cache.joined_answers(choice.runs, choice.ranking)
         rows = joined.select(chosen.filter)
         draw_active(chosen, choice, len(rows), len(joined.facts))
-        for name, view in zip(VIEWS, st.tabs(VIEWS, key="view", bind=BOUND), strict=True):
-            if view.open:
-                with view, faults_shown():
-                    draw = draw_rows if name == "Facts" else draw_fallbacks
-                    draw(joined, rows, chosen, choice)
+        views = {"Facts": draw_rows, "Wrong answers": draw_fallbacks}
+        draw_tabs(list(views), lambda name: views[name](joined, rows, chosen, choice), key="view")
         draw_runs(choice)
 
 

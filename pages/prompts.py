@@ -7,8 +7,7 @@ from pages.ui.prompts.form import draw_form
 from pages.ui.prompts.table import draw_prompts
 from pages.ui.shared import links
 from pages.ui.shared.messages import faults_shown, plain
-from pages.ui.shared.router import draw_page
-from pages.ui.shared.state import BOUND
+from pages.ui.shared.router import draw_page, draw_tabs
 
 TABS = ("Prompts", "Ensembles", "One fact", "Weights", "Try a prompt", "Analyses", "New study")
 
@@ -61,10 +60,7 @@ def main() -> None:
         if choice.study.notes:
             with st.expander(f"{len(choice.study.notes)} notes on what was left out"):
                 st.markdown("\n".join(f"- {plain(note)}" for note in choice.study.notes))
-        for name, tab in zip(TABS, st.tabs(TABS, key="tab", bind=BOUND), strict=True):
-            if tab.open:
-                with tab, faults_shown():
-                    draw_tab(name, choice)
+        draw_tabs(TABS, lambda name: draw_tab(name, choice))
 
 
 draw_page(main)

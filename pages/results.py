@@ -1,5 +1,7 @@
 """Results: what finished runs say, by relation and model; every number leads to its facts."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from lama_core.runs.find import RunListing
@@ -11,25 +13,12 @@ from pages.ui.results.wording import draw_wording
 from pages.ui.shared import links
 from pages.ui.shared.choice import RunChoice, draw_runs, open_runs
 from pages.ui.shared.messages import faults_shown
-from pages.ui.shared.router import draw_page
-from pages.ui.shared.state import BOUND
-
-TABS = (
-    "P@k",
-    "Curves",
-    "Ranks",
-    "Types",
-    "Calibration",
-    "Correlations",
-    "Wording",
-    "Compare",
-    "New run",
-)
+from pages.ui.shared.router import draw_page, draw_tabs
 
 
-def draw_tabs(choice: RunChoice, listing: RunListing) -> None:
+def draw_all(choice: RunChoice, listing: RunListing) -> None:
     """One way of looking at the runs at a time."""
-    drawn = {
+    drawn: dict[str, Callable[[], None]] = {
         "P@k": lambda: draw_scores(choice),
         "Curves": lambda: draw_curves(choice),
         "Ranks": lambda: draw_ranks(choice, listing),
@@ -40,10 +29,7 @@ def draw_tabs(choice: RunChoice, listing: RunListing) -> None:
         "Compare": lambda: draw_comparison(choice, listing),
         "New run": draw_form,
     }
-    for name, tab in zip(TABS, st.tabs(TABS, key="tab", bind=BOUND), strict=True):
-        if tab.open:
-            with tab, faults_shown():
-                drawn[name]()
+    draw_tabs(list(drawn), lambda name: drawn[name]())
 
 
 def draw_empty() -> None:
@@ -70,7 +56,7 @@ def main() -> None:
             draw_empty()
             return
         listing, choice = opened
-        draw_tabs(choice, listing)
+        draw_all(choice, listing)
         draw_runs(choice)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lama_core.datasets.base import AnalogyDataset, AnalogyRelation, ReadReport, make_analogies
 from lama_core.models.base import TokenScores
 from lama_core.probes.analogy.judges import Judge, ModelJudge
-from lama_core.probes.analogy.probes import PROBES, SETTINGS, Probe, ProbeOptions, Setting
+from lama_core.probes.analogy.probes import PROBES, SETTINGS, ProbeOptions, Setting
 from lama_core.probes.analogy.runs import AnalogySpec, ProbeRun
 from lama_core.probes.analogy.templates import TEMPLATES
 from lama_core.runs.execute import execute_all
@@ -67,7 +67,7 @@ class Work:
 
     dataset: AnalogyDataset
     relations: tuple[str, ...] = ()
-    probes: tuple[Probe, ...] = PROBES
+    probes: tuple[str, ...] = tuple(PROBES)
     settings: tuple[Setting, ...] = SETTINGS
     options: ProbeOptions = field(default_factory=ProbeOptions)
 

@@ -9,6 +9,7 @@ import typer
 
 from lama_core.cli import options, show
 from lama_core.errors import choose
+from lama_core.probes.analogy.probes import PROBES
 from lama_core.requests import read
 
 if TYPE_CHECKING:
@@ -172,9 +173,7 @@ def probe(
     relations: options.Relations = None,
     probes: Annotated[
         list[str] | None,
-        typer.Option(
-            "--probe", help="random-head, random-tail, reverse, type; without it, all four."
-        ),
+        typer.Option("--probe", help=f"{', '.join(PROBES)}; without it, all."),
     ] = None,
     setting: Annotated[
         str, typer.Option(help="unsupervised, supervised, or both.")

@@ -28,7 +28,7 @@ from lama_core.runs.execute import execute_all
 
 PAPER = "rezaee2022"
 # The columns of the paper's tables.
-SHOWN = ("random", "reverse", "type")
+COLUMNS = ("random", "reverse", "type")
 TABLE = "Table 1"
 DATASET = "bats"
 # The paper's name -> how it is opened; None where a user has to bring it.
@@ -101,7 +101,7 @@ def _rows(
     known = any(row.labels[1] == model for row in table.rows)
     rows = []
     for setting in SETTINGS:
-        for probe in SHOWN:
+        for probe in COLUMNS:
             for kind in kinds:
                 column = f"{setting} {probe}"
                 published = table.value(column, kind=kind, model=model) if known else None
@@ -127,7 +127,7 @@ def published_by_kind() -> list[Accuracy]:
     for row in table.rows:
         kind, model = (str(label) for label in row.labels)
         for setting in SETTINGS:
-            for probe in SHOWN:
+            for probe in COLUMNS:
                 value = table.value(f"{setting} {probe}", kind=kind, model=model)
                 if value is not None:
                     lines.append(_published(model, setting, probe, kind, kind, value))
@@ -140,7 +140,7 @@ def published_by_relation() -> list[Accuracy]:
     for row in published_table(PAPER, "table2").rows:
         kind, relation = (str(label) for label in row.labels)
         marks = {"random": "one-to-many" in row.marks, "reverse": "bidirectional" in row.marks}
-        for probe, value in zip(SHOWN, row.values, strict=True):
+        for probe, value in zip(COLUMNS, row.values, strict=True):
             mark = "" if not marks.get(probe) else "*" if probe == "random" else "†"
             if value is not None:
                 lines.append(

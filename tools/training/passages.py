@@ -6,9 +6,6 @@ from dataclasses import dataclass
 
 from tools.training.fetch import Origin, ReadMember
 
-PRIMARY_KIND = "text"
-FACT_KIND = "facts"
-
 
 @dataclass(frozen=True)
 class Passage:

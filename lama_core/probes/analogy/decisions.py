@@ -13,7 +13,6 @@ from lama_core.probes.analogy.judges import Judge, OnDone
 from lama_core.probes.analogy.probes import (
     MIN_PAIRS,
     Instance,
-    Probe,
     ProbeImpossible,
     ProbeOptions,
     Setting,
@@ -205,7 +204,7 @@ def _both(instance: Instance) -> list[_Row]:
 def make_plan(
     relation: AnalogyRelation,
     setting: Setting,
-    probe: Probe,
+    probe: str,
     options: ProbeOptions,
     *,
     reads_sentences: bool,

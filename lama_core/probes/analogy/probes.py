@@ -20,7 +20,7 @@ right tails it may happen to be true as well. With `strict` such negatives are n
 """
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -33,11 +33,53 @@ from lama_core.probes.analogy.score import Normalise, Pair
 from lama_core.probes.analogy.supervised import HIDDEN, N_SEEDS
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE
 
-Probe = Literal["random-head", "random-tail", "reverse", "type"]
-PROBES: tuple[Probe, ...] = ("random-head", "random-tail", "reverse", "type")
 Setting = Literal["unsupervised", "supervised"]
 SETTINGS: tuple[Setting, ...] = ("unsupervised", "supervised")
 MIN_PAIRS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A way to make a wrong pair. A new one is a row in `PROBES`.
+
+    meaning: for people. negatives: from the other pairs of the relation, the positive and a coin,
+    what a negative is drawn from. marked: the relations that the paper marks, and the mark.
+    """
+
+    meaning: str
+    negatives: Callable[[Sequence[Pair], Pair, bool], list[Pair]]
+    marked: Literal["one_to_many", "bidirectional"] | None = None
+    mark: str = ""
+
+
+PROBES: dict[str, Probe] = {
+    "random-head": Probe(
+        "the wrong pair has the head of another pair",
+        lambda others, right, _: [(head, right[1]) for head, _ in others if head != right[0]],
+        "one_to_many",
+        "*",
+    ),
+    "random-tail": Probe(
+        "the wrong pair has the tail of another pair",
+        lambda others, right, _: [(right[0], tail) for _, tail in others if tail != right[1]],
+        "one_to_many",
+        "*",
+    ),
+    "reverse": Probe(
+        "the wrong pair is the right one, reversed",
+        lambda _, right, __: [(right[1], right[0])] if right[0] != right[1] else [],
+        "bidirectional",
+        "†",
+    ),
+    "type": Probe(
+        "the wrong pair is two heads, or two tails",
+        lambda others, right, heads: [
+            (right[0 if heads else 1], word)
+            for pair in others
+            if (word := pair[0 if heads else 1]) != right[0 if heads else 1]
+        ],
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +143,7 @@ def split_pairs(pairs: Sequence[Pair], *, seed: int, name: str) -> tuple[list[Pa
 
 def make_probe(
     relation: AnalogyRelation,
-    probe: Probe,
+    probe: str,
     *,
     seed: int = 0,
     limit: int | None = None,
@@ -139,7 +181,7 @@ def make_probe(
 
 def _instance(
     relation: str,
-    probe: Probe,
+    probe: str,
     pairs: Sequence[Pair],
     right: set[Pair],
     place: tuple[int, int],
@@ -149,19 +191,8 @@ def _instance(
 ) -> Instance:
     i, j = place
     positive = pairs[j]
-    head, tail = positive
     others = [pair for number, pair in enumerate(pairs) if number not in place]
-    options: list[Pair]
-    if probe == "random-head":
-        options = [(other, tail) for other, _ in others if other != head]
-    elif probe == "random-tail":
-        options = [(head, other) for _, other in others if other != tail]
-    elif probe == "reverse":
-        options = [(tail, head)] if tail != head else []
-    elif draw[1] < 0.5:
-        options = [(head, other) for other, _ in others if other != head]
-    else:
-        options = [(tail, other) for _, other in others if other != tail]
+    options = PROBES[probe].negatives(others, positive, bool(draw[1] < 0.5))
     wrong = {positive} | (right if strict else set())
     options = [option for option in options if option not in wrong]
     label = relation if part == "all" else f"{relation}/{part}"

@@ -29,7 +29,6 @@ from lama_core.probes.analogy.decisions import Plan, make_plan, split
 from lama_core.probes.analogy.frequency import FrequencyTest, compare_frequency
 from lama_core.probes.analogy.judges import Judge, Method, open_judge
 from lama_core.probes.analogy.probes import (
-    Probe,
     ProbeImpossible,
     ProbeOptions,
     Setting,
@@ -78,7 +77,7 @@ class ProbeDetails:
     """What `details.json` says. missing: words that the vectors don't have."""
 
     setting: Setting
-    probe: Probe
+    probe: str
     method: Method
     options: ProbeOptions
     relations: tuple[RelationResult, ...]
@@ -161,7 +160,7 @@ class AnalogySpec(RunSpec):
     version: ClassVar[int] = VERSION
 
     setting: Setting
-    probe: Probe
+    probe: str
     method: Method
     probe_options: ProbeOptions = field(default_factory=ProbeOptions)
 

@@ -12,13 +12,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lama_core.probes.analogy.probes import PROBES, Probe, Setting
+from lama_core.probes.analogy.probes import PROBES, Setting
 from lama_core.probes.analogy.runs import ProbeDetails, ProbeRun, RelationResult
 
 By = Literal["relation", "kind"]
 BYS: tuple[By, ...] = ("relation", "kind")
 KINDS = ("encyclopedic", "lexicographic", "derivational", "inflectional")
 ALL = "all"
+# What the paper prints as one, `random`; and all that stand beside each other.
+RANDOM = ("random-head", "random-tail")
+SHOWN = ("random", *(name for name in PROBES if name not in RANDOM))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +63,8 @@ def accuracies(runs: Iterable[ProbeRun], *, by: By) -> list[Accuracy]:
 
 def mark_of(result: RelationResult, probe: str) -> str:
     """The paper's mark: `*` for one-to-many on random, `†` for bidirectional on reverse."""
-    if probe in ("random", "random-head", "random-tail") and result.one_to_many:
-        return "*"
-    return "†" if probe == "reverse" and result.bidirectional else ""
+    known = PROBES[RANDOM[0] if probe == "random" else probe]
+    return known.mark if known.marked and getattr(result, known.marked) else ""
 
 
 def describe(details: ProbeDetails) -> str:
@@ -164,7 +166,7 @@ def _random(lines: Sequence[Accuracy]) -> list[Accuracy]:
             made_with=head.made_with,
         )
         for both in found.values()
-        if (head := both.get("random-head")) and (tail := both.get("random-tail"))
+        if (head := both.get(RANDOM[0])) and (tail := both.get(RANDOM[1]))
     ]
 
 
@@ -177,6 +179,6 @@ def _mean_spread(head: Accuracy, tail: Accuracy) -> float | None:
 
 def probes_in(lines: Iterable[Accuracy]) -> tuple[str, ...]:
     """The probes that the lines have, in the order in which they are shown."""
-    order: tuple[Probe | str, ...] = ("random", *PROBES)
+    order = ("random", *PROBES)
     present = {line.probe for line in lines}
     return tuple(probe for probe in order if probe in present)

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from lama_core.papers.rezaee2022 import SHOWN, published_by_kind, published_by_relation
+from lama_core.papers.rezaee2022 import published_by_kind, published_by_relation
 from lama_core.probes.analogy.decisions import split
-from lama_core.probes.analogy.probes import SETTINGS, Setting
+from lama_core.probes.analogy.probes import PROBES, SETTINGS, Setting
 from lama_core.probes.analogy.probing import requests_of
 from lama_core.probes.analogy.runs import ProbeRun, list_probe_runs
-from lama_core.probes.analogy.tables import ALL, KINDS, Accuracy, accuracies, describe
+from lama_core.probes.analogy.tables import ALL, KINDS, SHOWN, Accuracy, accuracies, describe
 from lama_core.runs.info import RunInfo
 from pages.ui.analogy.charts import accuracy_by_name
 from pages.ui.analogy.form import draw_form
@@ -27,9 +27,8 @@ SETTING_HELP = (
     "± is the standard deviation over its seeds. Chance is 50."
 )
 PROBE_HELP = (
-    "**random**: the wrong pair has the head or the tail of another pair. **reverse**: the right "
-    "pair, turned round. **type**: two heads or two tails. "
-    "Rezaee and Camacho-Collados, section 2.2."
+    "Rezaee and Camacho-Collados, section 2.2; **random** is the mean of the first two.\n\n"
+    + "\n\n".join(f"**{name}**: {probe.meaning}." for name, probe in PROBES.items())
 )
 DEFAULT_PUBLISHED = ("RoBERTa-base", "fastText")
 
@@ -209,7 +208,7 @@ def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Se
     )
     with box:
         probe = st.segmented_control(
-            "Probe", ("random", "random-head", "random-tail", "reverse", "type"), default="random",
+            "Probe", ("random", *PROBES), default="random",
             required=True, key="probe", bind=BOUND, help=PROBE_HELP,
         )  # fmt: skip
     lines = [line for line in accuracies(runs, by="relation") if line.probe == probe]

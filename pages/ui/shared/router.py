@@ -7,9 +7,14 @@ that finds itself in that place hands over to app.py, which draws it.
 
 import runpy
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+import streamlit as st
+
+from pages.ui.shared.messages import faults_shown
+from pages.ui.shared.state import BOUND
 
 APP = Path(__file__).resolve().parents[3] / "app.py"
 _here = threading.local()
@@ -23,6 +28,14 @@ def routing() -> Iterator[None]:
         yield
     finally:
         _here.routed = False
+
+
+def draw_tabs(names: Sequence[str], draw: Callable[[str], None], *, key: str = "tab") -> None:
+    """Tabs of which the open one is drawn; which one it is stands in the address bar."""
+    for name, tab in zip(names, st.tabs(names, key=key, bind=BOUND), strict=True):
+        if tab.open:
+            with tab, faults_shown():
+                draw(name)
 
 
 def draw_page(main: Callable[[], None]) -> None:

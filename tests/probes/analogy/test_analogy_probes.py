@@ -11,7 +11,6 @@ from lama_core.datasets.base import AnalogyRelation
 from lama_core.errors import UserError
 from lama_core.probes.analogy.probes import (
     PROBES,
-    Probe,
     ProbeImpossible,
     distinct_pairs,
     make_probe,
@@ -24,7 +23,7 @@ TAILS = {tail for _, tail in CAPITALS}
 
 
 @pytest.mark.parametrize("probe", PROBES)
-def test_n_pairs_give_n_times_n_minus_one_instances(probe: Probe) -> None:
+def test_n_pairs_give_n_times_n_minus_one_instances(probe: str) -> None:
     n = len(CAPITALS)
     instances = make_probe(relation(), probe)
     assert len(instances) == n * (n - 1)
@@ -64,7 +63,7 @@ def test_type_pairs_two_heads_or_two_tails_about_equally_often() -> None:
 
 
 @pytest.mark.parametrize("probe", PROBES)
-def test_the_seed_decides_alone(probe: Probe) -> None:
+def test_the_seed_decides_alone(probe: str) -> None:
     assert make_probe(relation(), probe, seed=3) == make_probe(relation(), probe, seed=3)
     if probe != "reverse":
         assert make_probe(relation(), probe, seed=3) != make_probe(relation(), probe, seed=4)
@@ -80,7 +79,7 @@ def test_a_limit_takes_the_same_queries_and_positives_of_every_probe() -> None:
 
 
 @pytest.mark.parametrize("probe", PROBES)
-def test_a_limit_leaves_the_chosen_instances_as_they_were(probe: Probe) -> None:
+def test_a_limit_leaves_the_chosen_instances_as_they_were(probe: str) -> None:
     whole = {one.id: one for one in make_probe(relation(), probe)}
     assert all(whole[one.id] == one for one in make_probe(relation(), probe, limit=9))
 
@@ -121,12 +120,12 @@ words = st.text("abc", min_size=1, max_size=2)
 
 @given(
     st.lists(st.tuples(words, words), min_size=3, max_size=8, unique=True),
-    st.sampled_from(PROBES),
+    st.sampled_from(sorted(PROBES)),
     st.booleans(),
 )
 @settings(max_examples=150, deadline=None)
 def test_a_negative_never_is_its_positive(
-    pairs: list[tuple[str, str]], probe: Probe, strict: bool
+    pairs: list[tuple[str, str]], probe: str, strict: bool
 ) -> None:
     made = make_probe(relation(pairs=tuple(pairs)), probe, strict=strict)
     assert len(made) == len(pairs) * (len(pairs) - 1)

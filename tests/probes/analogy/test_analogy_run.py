@@ -278,9 +278,8 @@ def test_accuracies_by_kind_are_unweighted_means_and_random_is_the_mean_of_both(
 
 
 def test_a_damaged_run_is_named_and_the_others_listed(tmp_path: Path) -> None:
-    runs = run_probes(
-        knowing()[1], Work(dataset(), probes=PROBES[:2], settings=UNSUPERVISED), folder=tmp_path
-    )
+    work = Work(dataset(), probes=("reverse", "type"), settings=UNSUPERVISED)
+    runs = run_probes(knowing()[1], work, folder=tmp_path)
     (runs[0].info.folder / "details.json").write_text("{", encoding="utf-8")
     listing = list_probe_runs([tmp_path])
     assert [run.info.id for run in listing.runs] == [runs[1].info.id]
