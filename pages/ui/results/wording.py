@@ -82,7 +82,7 @@ def _consistency_rows(runs: list[Run], choice: RunChoice) -> pd.DataFrame:
 
 
 def _percent(label: str) -> Any:
-    return st.column_config.NumberColumn(label, format="percent")
+    return st.column_config.NumberColumn(label, format="%.1f %%")
 
 
 _CONTRAST_COLUMNS: dict[str, Callable[[], Any]] = {
@@ -119,6 +119,8 @@ def _draw(
     shown = table.assign(
         run=table["run"].map(names), relation=table["relation"].map(lambda name: labels[name])
     )
+    shares = [name for name in columns if name not in ("spearman", "wordings")]
+    shown[shares] *= 100
     config = {name: column() for name, column in columns.items()}
     config["n"] = st.column_config.NumberColumn("facts", format="localized")
     means = shown.groupby(["run", "prompts"], sort=False).agg(
