@@ -43,6 +43,13 @@ def results(
             "misprimed queries beside plain ones."
         ),
     ] = False,
+    own: Annotated[
+        bool,
+        typer.Option(
+            help="Each run on all facts that it counts, not on those that every run of the same "
+            "data and prompts counts."
+        ),
+    ] = False,
     published: Annotated[
         bool, typer.Option(help="Add LAMA's Table 2, marked as published (by source or type).")
     ] = False,
@@ -51,6 +58,7 @@ def results(
     """P@1, P@10, MRR, macro P@1 and mean rank of finished runs."""
     from lama_core.metrics import BYS
     from lama_core.probes.kinds import FACT_KINDS
+    from lama_core.runs.aligned import align
     from lama_core.runs.find import list_runs, load_run
     from lama_core.runs.info import Run
 
@@ -65,6 +73,10 @@ def results(
     if not chosen:
         raise UserError("There is no finished run yet: `probe --help` shows how to make one.")
     which = None if ranking is None else choose(ranking, RANKINGS, "ranking")
+    if not own:
+        chosen = list(align(chosen))
+        if note := _what_differs(chosen):
+            show.say(note)
     names = tuple(relations or ())
     for name in names:
         if not any(name == one.name for run in chosen for one in run.info.relations):
@@ -75,6 +87,19 @@ def results(
     print_scores(chosen, by=grouping, ranking=which, as_json=as_json, k=k, relations=names)
     if published and not as_json:
         _print_published(by)
+
+
+def _what_differs(runs: "Sequence[Run]") -> str:
+    """Which facts runs were scored on together, and where they ranked other words."""
+    from lama_core.runs.aligned import differing_candidates
+
+    beside = [run.info for run in runs if run.info.beside]
+    if not beside:
+        return ""
+    said = "Runs of the same data and prompts are scored on the facts that all of them count."
+    if any(differing_candidates(info.beside) for info in beside):
+        said += " Some of them rank different words: with fewer words every rank is better."
+    return f"{said} --own: each on its own."
 
 
 def _print_wording(
@@ -292,6 +317,12 @@ def print_scores(
         show.print_json(plain(table[names].to_dict("records")))
         return
     first, *others = METRICS.values()
+    asked = {
+        run.info.id: run.info.model
+        if run.info.prompts == "manual"
+        else f"{run.info.model}, {run.info.prompts}"
+        for run in runs
+    }
     right = ("n", "excluded", f"P@{k}", "95% interval", *(metric.label for metric in others))
     show.print_table(
         (named, "type", "model", *right),
@@ -299,7 +330,7 @@ def print_scores(
             (
                 f"{line[named]} {line['label']}".strip(),
                 line["type"] if isinstance(line["type"], str) else "",
-                line["model"],
+                asked[line["run"]],
                 f"{line['n']:,}",
                 f"{line['n_excluded']:,}",
                 first.shown(line["p_at_k"]),

@@ -38,7 +38,10 @@ BYS: tuple[By, ...] = ("relation", "source", "type")
 
 @dataclass(frozen=True, slots=True)
 class ResultsRequest:
-    """Finished runs, and which table of theirs: the choices of `results` and of the page."""
+    """Finished runs, and which table of theirs: the choices of `results` and of the page.
+
+    own: each run on all the facts that it counts, see `runs.aligned`.
+    """
 
     command: ClassVar[tuple[str, ...]] = ("results",)
 
@@ -48,6 +51,7 @@ class ResultsRequest:
     k: int = 1
     relations: tuple[str, ...] = option("--relation", default=())
     wording: bool = False
+    own: bool = False
 
 
 @dataclass(frozen=True)

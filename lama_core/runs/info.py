@@ -9,7 +9,7 @@ A run is written into `<id>.part` and renamed when it is whole; see `execute`.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +59,7 @@ class RunInfo:
     kind, version: of the probe, and its scoring version. folder: where it is. bundled: it came with
     the project. model_kind: masked or causal, or the method of a baseline. limit: facts a relation,
     None is all. n: queries that count. seconds: of scoring, over all sittings. made: ISO date, UTC.
+    beside: the runs that it is seen beside, see `aligned`; not of the run itself.
     """
 
     id: str
@@ -88,6 +89,7 @@ class RunInfo:
     seconds: float
     made: str
     versions: tuple[tuple[str, str], ...]
+    beside: tuple["RunInfo", ...] = ()
 
     @property
     def label(self) -> str:
@@ -119,13 +121,19 @@ class TopPredictions:
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: what it was made from, and its rows, read when first asked for."""
+    """A finished run: what it was made from, and its rows, read when first asked for.
+
+    seen: rows that take the place of the file's, where the run is seen beside others.
+    """
 
     info: RunInfo
+    seen: "pd.DataFrame | None" = field(default=None, compare=False, repr=False)
 
     @cached_property
     def facts(self) -> "pd.DataFrame":
         """One row a query (see `table`), without the ten best; NaN where excluded."""
+        if self.seen is not None:
+            return self.seen
         from lama_core.runs.table import read_facts
 
         return read_facts(self.info.folder / FACTS_FILE)
@@ -167,7 +175,7 @@ def read_info(folder: Path) -> RunInfo:
 def write_info(info: RunInfo, folder: Path) -> None:
     """Write `run.json` whole."""
     content = {"form": FORM, **asdict(info)}
-    for name in ("id", "folder", "bundled"):
+    for name in ("id", "folder", "bundled", "beside"):
         del content[name]
     write_text_whole(folder / RUN_FILE, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
 

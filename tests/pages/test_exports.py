@@ -202,7 +202,8 @@ def test_figures_come_from_lines_of_python(
         one
         for one in values(taken)
         if isinstance(one, pd.DataFrame | Correlations) or (name == "calibration" and one)
-        if not isinstance(one, dict) and not (isinstance(one, list) and hasattr(one[0], "info"))
+        if not isinstance(one, dict)
+        and not (isinstance(one, list | tuple) and hasattr(one[0], "info"))
     )
     assert_rows_agree(taken.rows, value(found))
 

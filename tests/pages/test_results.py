@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from lama_core.metrics.answers import AnswerFilter, join_answers
 from lama_core.requests import arguments
+from lama_core.runs.aligned import align
 from lama_core.runs.find import list_runs, runs_dir
 from lama_core.runs.info import Run
 from tools.bench.pages import make_runs
@@ -63,6 +64,22 @@ def test_the_page_and_the_command_line_give_the_same_numbers(runs: tuple[Run, ..
         expected = [100 * line["p_at_1"] for line in lines if line["run"] == run.info.id]
         assert by_relation[run.info.model].tolist() == expected
         assert totals[run.info.model].iloc[-1] == pytest.approx(sum(expected) / 6)
+
+
+@pytest.mark.usefixtures("here")
+def test_models_beside_each_other_are_of_the_same_facts_or_say_it(runs: tuple[Run, ...]) -> None:
+    n_common = align(runs)[0].info.n
+    app = open_page("results", data="made-up")
+    said = f"Scored on the {n_common:,} facts that every model counts."
+    assert any(said in text.value for text in app.caption)
+    totals, by_relation = tables(app)[:2]
+    assert totals["facts"].iloc[-1] == by_relation["facts"].sum() == n_common
+    app = open_page("results", data="made-up", scored_on="each its own")
+    assert any("**Not the same facts**" in text.value for text in app.caption)
+    totals, by_relation = tables(app)[:2]
+    assert "facts" not in totals
+    for run in runs:
+        assert by_relation[f"{run.info.model} n"].sum() == run.info.n > n_common
 
 
 @pytest.mark.usefixtures("here")

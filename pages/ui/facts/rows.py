@@ -239,11 +239,10 @@ def describe_filter(chosen: FactsChoice) -> dict[str, Any]:
 
 def python_of(chosen: FactsChoice, choice: RunChoice) -> str:
     """The lines of Python that give the same facts."""
-    runs = ", ".join(f'load_run("{run.id}")' for run in choice.runs)
     return (
         "from lama_core.metrics.answers import AnswerFilter, fallbacks, join_answers\n"
-        "from lama_core.runs.find import load_run\n\n"
-        f'joined = join_answers([{runs}], ranking="{choice.ranking}")\n'
+        f"{choice.lines_of_runs()}"
+        f'joined = join_answers(runs, ranking="{choice.ranking}")\n'
         f"rows = joined.select({chosen.filter!r})\n"
         "facts = joined.facts.iloc[rows]\n"
         f"wrong_words = fallbacks(joined, rows, n={N_WORDS})"

@@ -31,11 +31,9 @@ def _named(choice: RunChoice, table: pd.DataFrame) -> pd.DataFrame:
 
 def python_of(choice: RunChoice, call: str) -> str:
     """The lines of Python that give the same figures from the runs."""
-    runs = ", ".join(f'load_run("{run.id}")' for run in choice.runs)
     relations = list(choice.relations) or None
     return (
-        "from lama_core import metrics\nfrom lama_core.runs.find import load_run\n\n"
-        f"runs = [{runs}]\n"
+        f"from lama_core import metrics\n{choice.lines_of_runs()}"
         f'options = {{"ranking": "{choice.ranking}", "relations": {relations}}}\n{call}'
     )
 

@@ -10,8 +10,9 @@ from lama_core.metrics import METRICS, Metric
 from lama_core.metrics.tables import By, ResultsRequest
 from lama_core.papers.published import published_scores, published_table
 from pages.ui.shared import cache, charts, links
-from pages.ui.shared.choice import PRECISION_HELP, RunChoice
+from pages.ui.shared.choice import OWN, PRECISION_HELP, RunChoice
 from pages.ui.shared.export import draw_export
+from pages.ui.shared.messages import plain
 from pages.ui.shared.state import BOUND
 
 Grouped = dict[tuple[Any, ...], dict[str, dict[str, Any]]]
@@ -55,6 +56,7 @@ def request_of(choice: RunChoice, by: By) -> ResultsRequest:
         None if own else choice.ranking,
         choice.k,
         choice.relations,
+        own=choice.facts == OWN,
     )
 
 
@@ -77,7 +79,8 @@ def draw_scores(choice: RunChoice) -> None:
     metric = FIGURES[figure]
     column = "p_at_k" if metric is P_AT_K else metric.name
     label = f"P@{choice.k}" if figure == "P@k" else figure
-    comparable = column == "p_at_k" and choice.k == 1
+    asked_plainly = all(run.prompts == "manual" for run in choice.runs)
+    comparable = column == "p_at_k" and choice.k == 1 and asked_plainly
     shown = published_box.multiselect(
         "Published beside them",
         published_table("petroni2019", "table2").columns,
@@ -87,9 +90,13 @@ def draw_scores(choice: RunChoice) -> None:
         placeholder="None",
         disabled=not comparable,
         help="P@1 in percent as printed in Table 2 of Petroni et al. 2019, on LAMA's own facts: "
-        "comparable with ours only where ours is on the same facts and candidates.",
+        "comparable with ours only where ours is on the same facts and candidates. They stand "
+        "beside P@1 of the relations' own templates only.",
     )
     title = label[0].upper() + label[1:]
+    if not asked_plainly:
+        kinds = dict.fromkeys(run.prompts for run in choice.runs)
+        title += f" ({plain(', '.join(kinds))} prompts)"
     head.markdown(f"#### {title} by source and type of relation")
     _draw_totals(choice, column, label, shown if comparable else [])
     rows = score_rows(choice, "relation")
@@ -128,8 +135,7 @@ def _draw_totals(choice: RunChoice, column: str, label: str, published: Sequence
             "corpus": source,
             "relations": "total" if kind is None else kind,
             "#rel": int(counted["n_relations"]),
-            "facts": int(counted["n"]),
-            "left out": int(counted["n_excluded"]),
+            **_counts(choice, counted),
             "Freq": 100 * counted["freq"] if column == "p_at_k" and choice.k == 1 else None,
         }
         grid.append(row | _cells(part, choice, column) | _published_cells(source, kind, published))
@@ -196,8 +202,7 @@ def _draw_relations(choice: RunChoice, rows: pd.DataFrame, column: str, label: s
             "relation": first["label"],
             "type": first["type"],
             "corpus": first["source"],
-            "facts": int(first["n"]),
-            "left out": int(first["n_excluded"]),
+            **_counts(choice, first),
             "Freq": 100 * first["freq"] if column == "p_at_k" and choice.k == 1 else None,
         }
         grid.append(row | _cells(part, choice, column))
@@ -227,6 +232,17 @@ def _group(rows: pd.DataFrame, *columns: str) -> Grouped:
     return grouped
 
 
+def _same_facts(choice: RunChoice) -> bool:
+    return len({tuple(r.n for r in run.relations) for run in choice.runs}) == 1
+
+
+def _counts(choice: RunChoice, line: dict[str, Any]) -> dict[str, Any]:
+    """How many facts a row is of, where all runs are on the same; else each run says it."""
+    if not _same_facts(choice):
+        return {}
+    return {"facts": int(line["n"]), "left out": int(line["n_excluded"])}
+
+
 def _cells(part: dict[str, dict[str, Any]], choice: RunChoice, column: str) -> dict[str, Any]:
     """Each run's value and interval in a row of a table."""
     cells: dict[str, Any] = {}
@@ -234,6 +250,8 @@ def _cells(part: dict[str, dict[str, Any]], choice: RunChoice, column: str) -> d
     for name in choice.names:
         row = part.get(name)
         cells[name] = scale * row[column] if row else None
+        if not _same_facts(choice):
+            cells[f"{name} n"] = int(row["n"]) if row else None
         if column == "p_at_k":
             known = row is not None and row["n"] > 0
             cells[f"{name} interval"] = (
@@ -258,7 +276,7 @@ def _table(
     config: dict[str, Any] = {
         "left out": number(help=LEFT_OUT_HELP, width="small"),
         "facts": number(
-            help="Facts that count, of the first model", format="localized", width="small"
+            help="Facts that count, for every model", format="localized", width="small"
         ),
         "#rel": number(help="Relations, of which the value is the unweighted mean", width="small"),
         "Freq": number(
@@ -269,6 +287,7 @@ def _table(
     }
     for name in choice.names:
         config[name] = number(f"{name} · {label}", format=form, help=PRECISION_HELP)
+        config[f"{name} n"] = number("facts", help=f"Facts that {name} counts", width="small")
         config[f"{name} interval"] = st.column_config.TextColumn(
             "95 % interval", help="Percentile bootstrap over facts, drawn within each relation."
         )
@@ -300,7 +319,7 @@ def _clicked(event: Any) -> tuple[int, str] | None:
 
 
 def _run_of(column: str, choice: RunChoice) -> str:
-    name = column.removesuffix(" interval")
+    name = column.removesuffix(" interval").removesuffix(" n")
     return name if name in choice.names else ""
 
 

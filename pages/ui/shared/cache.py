@@ -66,12 +66,15 @@ def cloze_answer(
 
 
 def _mark(info: RunInfo) -> str:
-    """What tells a run's rows from all others: its folder, identity and date."""
-    return f"{info.folder}|{info.digest}|{info.made}"
+    """What tells a run's rows from all others: its folder, identity, date and neighbours."""
+    own = f"{info.folder}|{info.digest}|{info.made}"
+    return "|beside ".join((own, *map(_mark, info.beside)))
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)
 def _run(mark: str, _info: RunInfo) -> Run:
+    if _info.beside:
+        return next(run for run in aligned(_info.beside) if run.info.id == _info.id)
     run = Run(_info)
     len(run.facts)
     return run
@@ -80,6 +83,18 @@ def _run(mark: str, _info: RunInfo) -> Run:
 def finished_run(info: RunInfo) -> Run:
     """The run with its rows in memory."""
     return _run(_mark(info), info)
+
+
+@st.cache_resource(max_entries=12, show_spinner=False)
+def _aligned(marks: tuple[str, ...], _infos: tuple[RunInfo, ...]) -> tuple[Run, ...]:
+    from lama_core.runs.aligned import align
+
+    return align([finished_run(info) for info in _infos])
+
+
+def aligned(infos: tuple[RunInfo, ...]) -> tuple[Run, ...]:
+    """Some runs as they are seen beside each other: on the queries that all of them count."""
+    return _aligned(tuple(map(_mark, infos)), infos)
 
 
 @st.cache_resource(max_entries=48, show_spinner=False)

@@ -3,22 +3,25 @@
 What is chosen is in the address bar: data, prompts, models, runs, relations, p_at, ranking.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 import streamlit as st
 
+from lama_core.asking.prompts import PROMPT_SETS
 from lama_core.asking.ranking import Ranking
 from lama_core.probes.kinds import FACT_KINDS
+from lama_core.runs.aligned import differing_candidates
 from lama_core.runs.find import RunListing, list_runs
 from lama_core.runs.info import RunInfo
-from pages.ui.shared import links
+from pages.ui.shared import cache, links
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.messages import plain, show_fault
 from pages.ui.shared.state import BOUND
 
 MAX_RUNS = 8
+SAME, OWN = SCORED_ON = ("the same facts", "each its own")
 RANKINGS_HELP = (
     "**filtered**: the other valid objects of the same subject and relation are taken out of the "
     "candidates before the gold is ranked (Petroni et al. 2019, section 4.4). **raw**: all "
@@ -50,6 +53,7 @@ class RunChoice:
     picture: str
     missing: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
+    facts: str = SAME
 
     @property
     def colours(self) -> dict[str, str]:
@@ -83,6 +87,7 @@ class RunChoice:
             "relations": [labels[name] for name in self.relations],
             "p_at": str(self.k) if self.k != 1 else "",
             "ranking": self.ranking if self.ranking != "filtered" else "",
+            "scored_on": self.facts if self.facts != SAME else "",
         }
 
     def made(self) -> dict[str, object]:
@@ -91,14 +96,39 @@ class RunChoice:
             "runs": {name: run.id for name, run in zip(self.names, self.runs, strict=True)},
             "digests": {run.id: run.digest for run in self.runs},
             "ranking": self.ranking,
+            "facts": self.facts,
+            "asked": self.question or "manual",
             "k": self.k,
             "relations": list(self.relations) or "all",
         }
 
+    def lines_of_runs(self) -> str:
+        """The lines of Python that open the runs as they are shown, as `runs`."""
+        runs = ", ".join(f'load_run("{run.id}")' for run in self.runs)
+        same = self.facts == SAME
+        align = "from lama_core.runs.aligned import align\n" if same else ""
+        return (
+            f"{align}from lama_core.runs.find import load_run\n\n"
+            f"runs = {f'align([{runs}])' if same else f'[{runs}]'}\n"
+        )
+
+    @property
+    def question(self) -> str:
+        """What kinds of question the runs asked; empty for the relations' own templates."""
+        kinds = dict.fromkeys(run.prompts for run in self.runs)
+        if set(kinds) <= {"manual"}:
+            return ""
+        meant = [
+            f"{kind} ({PROMPT_SETS[kind].meaning})" if kind in PROMPT_SETS else f"{kind} prompts"
+            for kind in kinds
+        ]
+        return "; ".join(meant)
+
     def footnote(self) -> str:
         """The same in a line, for pictures."""
         runs = "; ".join(run.id for run in self.runs)
-        return f"{self.ranking} ranking, runs: {runs}"
+        asked = f"asked: {self.question}; " if self.question else ""
+        return f"{asked}{self.ranking} ranking, {self.facts}, runs: {runs}"
 
 
 def relation_label(name: str, label: str) -> str:
@@ -120,9 +150,12 @@ def pick_runs(runs: Sequence[RunInfo], data: str, prompts: str) -> dict[str, Run
 
 
 def run_names(runs: Sequence[RunInfo]) -> tuple[str, ...]:
-    """A name for each run: the model's, and as much more as it takes to tell them apart."""
+    """A name for each run: the model's, and as much more as it takes to tell them apart.
+
+    What kind of question was asked is always said, but for the relations' own templates.
+    """
     ways = (
-        lambda run: run.model,
+        lambda run: run.model if run.prompts == "manual" else f"{run.model} {run.prompts}",
         lambda run: f"{run.model} {run.prompts}",
         lambda run: f"{run.model} {run.prompts} {run.dataset}",
         lambda run: f"{run.model} {run.prompts} {run.dataset} {run.digest[:6]}",
@@ -146,6 +179,7 @@ def open_runs(here: str) -> tuple[RunListing, RunChoice] | None:
         return None
     choice = choose_runs(listing, here)
     draw_missing(choice, here)
+    draw_same(choice)
     return listing, choice
 
 
@@ -183,6 +217,12 @@ def choose_runs(listing: RunListing, here: str) -> RunChoice:
             placeholder="By data, prompts and models",
             help="Runs by name, of any data and prompts; they take the place of the choice above.",
         )
+        facts = st.segmented_control(
+            "Scored on", SCORED_ON, default=SAME, required=True, key="scored_on", bind=BOUND,
+            help="**the same facts**: those that every model shown counts; what one of them left "
+            "out (its object isn't one of its tokens, say) is left out of all. **each its own**: "
+            "all that each of them counts.",
+        )  # fmt: skip
         picture = st.segmented_control(
             "Charts are saved as", ("png", "svg"), default="png", required=True, key="picture",
             bind=BOUND, help="The camera above a chart saves it with its run names.",
@@ -206,6 +246,8 @@ def choose_runs(listing: RunListing, here: str) -> RunChoice:
             picked.values()
         )
     runs = runs[:MAX_RUNS]
+    if facts == SAME:
+        runs = [run.info for run in cache.aligned(tuple(runs))]
     labels = {
         relation_label(relation.name, relation.label): relation.name
         for run in runs
@@ -234,7 +276,42 @@ def choose_runs(listing: RunListing, here: str) -> RunChoice:
         picture=picture,
         missing=tuple(name for name in models if name not in picked and not exact),
         known=tuple(dict.fromkeys(run.model for run in every)),
+        facts=str(facts),
     )
+
+
+def draw_same(choice: RunChoice) -> None:
+    """What was asked, and on which facts and words models are compared where there are several."""
+    if choice.question:
+        st.markdown(f"**Asked: {plain(choice.question)}.**")
+    if len(choice.runs) < 2:
+        return
+    if any(run.beside for run in choice.runs):
+        together = list(choice.runs)
+    else:
+        together = [run.info for run in cache.aligned(choice.runs)]
+    if all(
+        info.beside and info.n == run.n for info, run in zip(together, choice.runs, strict=True)
+    ):
+        said = f"Scored on the {choice.runs[0].n:,} facts that every model counts."
+    else:
+        each = ", ".join(f"{run.n:,} ({plain(name)})" for name, run in _named_runs(choice))
+        said = f"**Not the same facts**: {each}."
+    if differing_candidates(choice.runs):
+        each = ", ".join(
+            f"{run.n_candidates:,} ({plain(name)})" for name, run in _named_runs(choice)
+        )
+        said += (
+            f" **Not the same words** are ranked: {each}; with fewer words every rank is better. A "
+            "**New run** of all models at once ranks the words that all of them have."
+        )
+    else:
+        said += f" The same {choice.runs[0].n_candidates:,} words are ranked."
+    st.caption(said)
+
+
+def _named_runs(choice: RunChoice) -> Iterator[tuple[str, RunInfo]]:
+    return zip(choice.names, choice.runs, strict=True)
 
 
 def draw_missing(choice: RunChoice, here: str) -> None:
@@ -286,7 +363,3 @@ def draw_runs(choice: RunChoice) -> None:
         )
         if len({run.data_digest for run in choice.runs}) > 1:
             st.caption("These runs were made on different facts: compare them with care.")
-        elif len({run.candidates_digest for run in choice.runs}) > 1:
-            st.caption(
-                "These runs ranked different candidates: fewer candidates make a better rank."
-            )

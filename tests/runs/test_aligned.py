@@ -1,0 +1,85 @@
+"""Runs beside each other are of the same facts; nothing else of them moves."""
+
+from dataclasses import replace
+from functools import reduce
+
+import numpy as np
+import pytest
+
+from lama_core import metrics
+from lama_core.runs.aligned import align, differing_candidates
+from lama_core.runs.info import Run
+from tools.bench.pages import make_runs
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, ...]:
+    return make_runs(tmp_path_factory.mktemp("runs"), n_relations=6, n_facts=600)
+
+
+def counted(run: Run) -> set[str]:
+    facts = run.facts
+    return set(facts.loc[facts["excluded"].isna(), "fact_id"])
+
+
+def test_runs_beside_each_other_count_the_facts_that_all_count(runs: tuple[Run, ...]) -> None:
+    common = reduce(set.intersection, map(counted, runs))
+    assert len(common) < min(run.info.n for run in runs), "each leaves out facts of its own"
+    for run, alone in zip(align(runs), runs, strict=True):
+        assert counted(run) == common
+        assert run.info.n == len(common) == sum(one.n for one in run.info.relations)
+        assert run.info.n + run.info.n_excluded == alone.info.n + alone.info.n_excluded
+        scored = metrics.scored_rows(run, "filtered")
+        assert scored.n.tolist() == [one.n for one in run.info.relations]
+        facts = run.facts
+        assert facts["rank_raw"].isna().equals(facts["excluded"].notna())
+        kept = facts["excluded"].isna()
+        assert (facts.loc[kept, "rank_raw"] == alone.facts.loc[kept, "rank_raw"]).all()
+
+
+def test_what_another_model_left_out_says_so(runs: tuple[Run, ...]) -> None:
+    first, second = align(runs[:2])
+    lost = counted(runs[0]) - counted(second)
+    reasons = first.facts.set_index("fact_id").loc[sorted(lost), "excluded"]
+    assert set(reasons.astype(str)) == {f"not counted for {runs[1].info.model}"}
+    assert not runs[0].info.beside and {info.id for info in first.info.beside} == {
+        run.info.id for run in runs[:2]
+    }
+
+
+def test_scores_side_by_side_are_of_as_many_facts_as_the_pairs_compared(
+    runs: tuple[Run, ...],
+) -> None:
+    pair = align(runs[:2])
+    found = metrics.compare(*runs[:2])
+    tables = [metrics.score_table([run]) for run in pair]
+    for table in tables:
+        assert table["n"].tolist() == [line.n for line in found.relations]
+    assert tables[0]["p_at_1"].tolist() == pytest.approx([line.a for line in found.relations])
+    assert tables[1]["p_at_1"].tolist() == pytest.approx([line.b for line in found.relations])
+    assert metrics.compare(*pair).total == found.total
+
+
+def test_other_questions_and_other_data_stay_as_they_are(runs: tuple[Run, ...]) -> None:
+    first, second, *_ = runs
+    for change in ({"prompts": "negated"}, {"data_digest": "other"}, {"kind": "contrast"}):
+        other = Run(replace(second.info, **change), second.facts)
+        assert [run.info for run in align([first, other])] == [first.info, other.info]
+    assert align([first]) == (first,)
+
+
+def test_runs_without_a_common_fact_stay_as_they_are(runs: tuple[Run, ...]) -> None:
+    halves = []
+    for run, part in zip(runs[:2], (0, 1), strict=True):
+        facts = run.facts.copy()
+        gone = np.arange(len(facts)) % 2 == part
+        facts["excluded"] = facts["excluded"].cat.add_categories(["gone"])
+        facts.loc[gone, "excluded"] = "gone"
+        halves.append(Run(run.info, facts))
+    assert [run.info.n for run in align(halves)] == [run.info.n for run in halves]
+
+
+def test_other_candidates_are_noticed(runs: tuple[Run, ...]) -> None:
+    infos = [run.info for run in runs]
+    assert not differing_candidates(infos)
+    assert differing_candidates([infos[0], replace(infos[1], candidates_digest="other")])
