@@ -118,6 +118,10 @@ def draw_taken(
             "word": item.token,
             "prob": item.prob,
             "log_prob": item.log_prob,
+            "gold": blank.gold.word if blank.gold else None,
+            "gold_rank": blank.gold.rank if blank.gold else None,
+            "gold_log_prob": blank.gold.log_prob if blank.gold else None,
+            "precision": settings.precision,
             "text": answer.text,
             "candidates": answer.candidates.name,
         }

@@ -17,6 +17,10 @@ from numpy.typing import NDArray
 
 from lama_core.runs.info import RelationInfo, Run, RunInfo
 
+# What an excluded row doesn't have, as in a run's own rows.
+ANSWERED = ["rank_raw", "rank_filtered", "log_prob", "first", "first_log_prob", "first_filtered",
+            "first_filtered_log_prob"]  # fmt: skip
+
 Counted = TypeVar("Counted", RunInfo, RelationInfo)
 
 
@@ -65,7 +69,8 @@ def _without(
     reason = f"not counted for {' or '.join(others)}"
     facts["excluded"] = facts["excluded"].cat.add_categories([reason])
     facts.loc[lost, "excluded"] = reason
-    facts.loc[lost, ["rank_raw", "rank_filtered"]] = np.nan
+    facts.loc[lost, ANSWERED] = np.nan
+    facts.loc[lost, ["first_is_valid", "first_is_object"]] = False
     counts = facts.loc[lost, "relation"].value_counts()
     gone = {str(name): int(n) for name, n in counts.items()}
     relations = tuple(_fewer(one, gone.get(one.name, 0)) for one in run.info.relations)

@@ -226,9 +226,13 @@ def test_wording_comes_from_results(take: Callable[..., Taken], name: str) -> No
 def test_facts_come_from_lines_of_python(take: Callable[..., Taken]) -> None:
     taken = take("facts", "facts", data="starter", relations=["P36 capital"], right=[MODEL])
     facts = next(one for one in values(taken) if isinstance(one, pd.DataFrame))
-    shown = [(row["subject"], row["gold"]) for row in taken.rows]
+    shown = [(row["subject"], row["object"]) for row in taken.rows]
     assert shown == list(zip(facts["subject"], facts["object"], strict=True))
     assert 0 < len(shown) < 400
+    first = taken.rows[0]
+    assert (first[f"{MODEL} rank"], type(first[f"{MODEL} rank"])) == (1, int)
+    assert "✓" not in first[f"{MODEL} answer"] and first["query"].count("[MASK]") == 1
+    assert first[f"{MODEL} log_prob"] < 0 and first[f"{MODEL} left out"] is None
 
 
 def test_wrong_answers_come_from_lines_of_python(take: Callable[..., Taken]) -> None:

@@ -33,6 +33,7 @@ def test_runs_beside_each_other_count_the_facts_that_all_count(runs: tuple[Run, 
         assert scored.n.tolist() == [one.n for one in run.info.relations]
         facts = run.facts
         assert facts["rank_raw"].isna().equals(facts["excluded"].notna())
+        assert facts["first"].isna().equals(facts["excluded"].notna())
         kept = facts["excluded"].isna()
         assert (facts.loc[kept, "rank_raw"] == alone.facts.loc[kept, "rank_raw"]).all()
 

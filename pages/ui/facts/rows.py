@@ -79,6 +79,22 @@ def make_table(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> pd.DataF
     return pd.DataFrame(columns)
 
 
+def export_table(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> pd.DataFrame:
+    """The same to be taken away: plain values, the sentence that was asked, a column a reason."""
+    facts = joined.facts.iloc[rows]
+    columns: dict[str, Any] = {"fact_id": facts["fact_id"].to_numpy()}
+    for name in ("relation", "source", "type", "subject", "object", "query"):
+        columns[name] = facts[name].astype(object).to_numpy()
+    columns["object_count"] = facts["object_count"].to_numpy()
+    for name, run in zip(choice.names, joined.runs, strict=True):
+        columns[f"{name} answer"] = pd.Series(run.answer[rows]).astype(object)
+        columns[f"{name} prob"] = run.confidence[rows].astype(float)
+        columns[f"{name} rank"] = pd.array(run.rank[rows]).astype("Int64")
+        columns[f"{name} log_prob"] = run.log_prob[rows].astype(float)
+        columns[f"{name} left out"] = pd.Series(run.excluded[rows]).astype(object)
+    return pd.DataFrame(columns)
+
+
 def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice) -> None:
     """One page of rows; a click opens the fact above them."""
     opened = st.container()
@@ -135,10 +151,9 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
     if row is not None:
         with opened:
             draw_fact(joined, row, choice)
-    draw_export(
-        "facts", lambda: make_table(joined, rows, choice), choice.made() | describe_filter(chosen),
-        python_of(chosen, choice),
-    )  # fmt: skip
+    made = choice.made() | describe_filter(chosen)
+    lines = python_of(chosen, choice)
+    draw_export("facts", lambda: export_table(joined, rows, choice), made, lines)
 
 
 def draw_fact(joined: JoinedAnswers, row: int, choice: RunChoice) -> None:
