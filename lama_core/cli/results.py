@@ -73,10 +73,6 @@ def results(
     if not chosen:
         raise UserError("There is no finished run yet: `probe --help` shows how to make one.")
     which = None if ranking is None else choose(ranking, RANKINGS, "ranking")
-    if not own:
-        chosen = list(align(chosen))
-        if note := _what_differs(chosen):
-            show.say(note)
     names = tuple(relations or ())
     for name in names:
         if not any(name == one.name for run in chosen for one in run.info.relations):
@@ -84,6 +80,10 @@ def results(
     if wording:
         _print_wording(chosen, which, names, as_json=as_json)
         return
+    if not own:
+        chosen = list(align(chosen))
+        if note := _what_differs(chosen):
+            show.say(note)
     print_scores(chosen, by=grouping, ranking=which, as_json=as_json, k=k, relations=names)
     if published and not as_json:
         _print_published(by)

@@ -1,6 +1,7 @@
 """How commands load models and make runs: with a bar, notes, and the names that came out."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,14 +19,10 @@ Opened = TypeVar("Opened")
 
 def open_with(plan: Callable[[Callable[..., Any]], Opened]) -> Opened:
     """What `plan` gives when it may load models, which are fetched with a bar."""
-    from lama_core.models.loader import load_model
+    from lama_core.runs.spec import load_by_name
 
     with show.progress() as on_progress:
-
-        def load(reference: str, *, precision: Any = "fp32") -> Any:
-            return load_model(reference, precision=precision, on_progress=on_progress)
-
-        return plan(load)
+        return plan(partial(load_by_name, on_progress=on_progress))
 
 
 def make_runs(

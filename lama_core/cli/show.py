@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lama_core.probes.cloze.ask import BlankAnswer
 
 
-_NUMBER = re.compile(r"[-+]?\d[^A-Za-z]*( ([kMG]?B|to .*))?$")
+_NUMBER = re.compile(r"[-+]?\d[^A-Za-z]*(e[-+]\d+)?( ([kMG]?B|to .*))?$")
 
 
 def print_json(value: Any) -> None:

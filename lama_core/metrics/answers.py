@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lama_core.asking.ranking import Ranking
+from lama_core.runs.aligned import row_keys
 from lama_core.runs.info import Run
 
 WrongKind = Literal["right type", "another valid", "neither"]
@@ -186,7 +187,7 @@ def join_answers(runs: Sequence[Run], *, ranking: Ranking = "filtered") -> Joine
     if not runs:
         return JoinedAnswers(pd.DataFrame(columns=list(_BASE)), ())
     first = runs[0].facts
-    keys = [_keys(run) for run in runs]
+    keys = [row_keys(run) for run in runs]
     pieces, known = [first[list(_BASE)]], keys[0]
     for run, key in zip(runs[1:], keys[1:], strict=True):
         if key.equals(keys[0]):
@@ -238,16 +239,6 @@ def fallbacks(joined: JoinedAnswers, rows: Ints, *, n: int = 20) -> pd.DataFrame
         names = ["number", "answer", "n", "share", "n_relations", "right_type"]
         return pd.DataFrame(columns=names)
     return pd.concat(tables, ignore_index=True)
-
-
-def _keys(run: Run) -> pd.Index:
-    """What makes a row: the fact, and where a fact is asked in several ways, the prompt."""
-    facts = run.facts
-    prompts = facts["prompt"].to_numpy()
-    if len(prompts) and prompts.any():
-        texts = facts["fact_id"].astype(str) + "\t" + prompts.astype(str)
-        return pd.Index(texts)
-    return pd.Index(facts["fact_id"].astype(str) + "\t0")
 
 
 def _stack(pieces: Sequence[pd.DataFrame]) -> pd.DataFrame:

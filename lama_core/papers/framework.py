@@ -3,9 +3,8 @@
 What can't be fetched or run stays a line, with the reason.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from lama_core.progress import OnNote, OnProgress, silent
 
@@ -81,10 +80,3 @@ def fetching(name: str, installed: tuple[str, ...], on_progress: OnProgress) -> 
     if name not in installed:
         get_dataset(name, on_progress=on_progress)
     return name
-
-
-def loader(on_progress: OnProgress) -> Callable[..., Any]:
-    """Loads models, fetching them with progress."""
-    from lama_core.models.loader import load_model
-
-    return lambda name, precision: load_model(name, precision=precision, on_progress=on_progress)

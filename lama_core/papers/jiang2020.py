@@ -7,6 +7,7 @@ where model, relations and facts are the same, and the table says how many of th
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +16,7 @@ import numpy as np
 from lama_core.datasets.library.installed import installed_dir
 from lama_core.datasets.prompt_sets import TITLES
 from lama_core.errors import UserError
-from lama_core.papers.framework import ReproducedRow, ReproduceOptions, Reproduction, loader
+from lama_core.papers.framework import ReproducedRow, ReproduceOptions, Reproduction
 from lama_core.papers.published import published_table
 from lama_core.probes.prompts.probing import COMBINATIONS, StudyRequest, plan_study
 from lama_core.probes.prompts.runs import Study, save_ensembles
@@ -214,7 +215,7 @@ def reproduce(
                 model,
                 data=data,
                 limit=options.limit,
-                load=loader(on_progress),
+                load=partial(load_by_name, on_progress=on_progress),
                 on_progress=on_progress,
                 on_note=on_note,
             )

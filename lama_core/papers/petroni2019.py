@@ -4,6 +4,7 @@ On the published data with the published vocabulary, raw ranking (what the relea
 left context for causal models.
 """
 
+from functools import partial
 from pathlib import Path
 
 from lama_core.asking.ranking import Ranking
@@ -16,13 +17,13 @@ from lama_core.papers.framework import (
     ReproduceOptions,
     Reproduction,
     fetching,
-    loader,
 )
 from lama_core.papers.published import LAMA_MODELS, PublishedRow, PublishedTable, published_table
 from lama_core.probes.probing import ProbeRequest, plan
 from lama_core.progress import OnNote, OnProgress, silent
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
+from lama_core.runs.spec import load_by_name
 
 # The released code does not remove the other valid objects, so its numbers are raw.
 RANKING: Ranking = "raw"
@@ -63,7 +64,7 @@ def reproduce(
             limit=options.limit,
         )
         try:
-            planned = plan(request, load=loader(on_progress))
+            planned = plan(request, load=partial(load_by_name, on_progress=on_progress))
             run = execute(planned.specs[0], on_progress=on_progress, on_note=on_note)
         except UserError as error:
             rows += _missing_rows(table, column, str(error))

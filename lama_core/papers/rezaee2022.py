@@ -8,6 +8,7 @@ few points is no failure.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from lama_core.datasets import analogy_names
 from lama_core.errors import UserError
@@ -16,7 +17,6 @@ from lama_core.papers.framework import (
     ReproduceOptions,
     Reproduction,
     fetching,
-    loader,
 )
 from lama_core.papers.published import published_table
 from lama_core.probes.analogy.probes import SETTINGS, Setting
@@ -25,6 +25,7 @@ from lama_core.probes.analogy.runs import ProbeRun
 from lama_core.probes.analogy.tables import Accuracy, accuracies
 from lama_core.progress import OnNote, OnProgress, silent
 from lama_core.runs.execute import execute_all
+from lama_core.runs.spec import load_by_name
 
 PAPER = "rezaee2022"
 # The columns of the paper's tables.
@@ -73,7 +74,7 @@ def reproduce(
             continue
         request = replace(asked, dataset=dataset, setting="both", limit=options.limit)
         try:
-            specs = plan(request, load=loader(on_progress))
+            specs = plan(request, load=partial(load_by_name, on_progress=on_progress))
             runs = [ProbeRun(run) for run in execute_all(specs, on_progress=on_progress)]
         except UserError as error:
             rows += _rows(name, {}, str(error))

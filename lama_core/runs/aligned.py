@@ -47,7 +47,7 @@ def align(runs: Sequence[Run]) -> tuple[Run, ...]:
 
 def _align(runs: Sequence[Run]) -> Sequence[Run]:
     """Runs of the same data and prompts on the queries that all of them count."""
-    keys = [_keys(run) for run in runs]
+    keys = [row_keys(run) for run in runs]
     counts = [run.facts["excluded"].isna().to_numpy() for run in runs]
     counted = [key[count] for key, count in zip(keys, counts, strict=True)]
     common = reduce(lambda left, right: left[left.isin(right)], counted)
@@ -82,8 +82,13 @@ def _fewer(one: Counted, n_lost: int) -> Counted:
     return replace(one, n=one.n - n_lost, n_excluded=one.n_excluded + n_lost)
 
 
-def _keys(run: Run) -> pd.Index:
-    return pd.Index(run.facts["fact_id"].astype(str) + "\t" + run.facts["prompt"].astype(str))
+def row_keys(run: Run) -> pd.Index:
+    """What makes a row: the fact, and where a fact is asked in several ways, the prompt."""
+    facts = run.facts
+    prompts = facts["prompt"].to_numpy()
+    if len(prompts) and prompts.any():
+        return pd.Index(facts["fact_id"].astype(str) + "\t" + prompts.astype(str))
+    return pd.Index(facts["fact_id"].astype(str) + "\t0")
 
 
 def differing_candidates(infos: Sequence[RunInfo]) -> bool:

@@ -24,17 +24,18 @@ from lama_core.asking.ranking import Ranking
 from lama_core.errors import UserError
 from lama_core.models.base import Context
 from lama_core.models.loader import Precision
+from lama_core.progress import OnProgress, silent
 from lama_core.runs.info import RelationInfo
 
 # (reference, precision=...) -> whoever is asked.
 Load = Callable[..., Any]
 
 
-def load_by_name(reference: str, *, precision: Any) -> Any:
+def load_by_name(reference: str, *, precision: Any, on_progress: OnProgress = silent) -> Any:
     """The model that a user means, by `models.loader.load_model`."""
     from lama_core.models.loader import load_model
 
-    return load_model(reference, precision=precision)
+    return load_model(reference, precision=precision, on_progress=on_progress)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwrig
 from lama_core import paths
 
 ROOT = Path(__file__).resolve().parents[2]
-START_SECONDS = 60
+START_SECONDS = 180
 expect.set_options(timeout=90_000)  # a busy machine is slow, not wrong
 BROWSER_FLAGS = [
     "--no-sandbox",
@@ -33,13 +34,21 @@ BROWSER_FLAGS = [
 
 
 @pytest.fixture(scope="session")
-def app_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def start_app() -> Iterator[Callable[[Path], str]]:
+    """`start_app(home)`: the address of an app with that home and the user's weights."""
+    with ExitStack() as running:
+        yield lambda home: running.enter_context(_app(home))
+
+
+@pytest.fixture(scope="session")
+def app_url(tmp_path_factory: pytest.TempPathFactory, start_app: Callable[[Path], str]) -> str:
     """Address of a running app."""
     given = os.environ.get("LAMA_APP_URL")
-    if given:
-        yield given.rstrip("/")
-        return
-    home = tmp_path_factory.mktemp("home")
+    return given.rstrip("/") if given else start_app(tmp_path_factory.mktemp("home"))
+
+
+@contextmanager
+def _app(home: Path) -> Iterator[str]:
     weights = paths.cache_dir()
     weights.mkdir(parents=True, exist_ok=True)
     (home / "cache").symlink_to(weights)
@@ -58,8 +67,9 @@ def app_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         wait_for_health(url, process)
         yield url
     finally:
-        process.terminate()
-        process.wait(timeout=20)
+        # Killed, not asked to stop: it would first finish what its threads are scoring.
+        process.kill()
+        process.wait()
 
 
 def wait_for_health(url: str, process: "subprocess.Popen[bytes]") -> None:

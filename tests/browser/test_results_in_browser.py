@@ -1,51 +1,23 @@
 """From a bar on Results to its facts and on to a cloze query, in a real browser."""
 
-import os
 import re
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from lama_core import paths
 from tools.bench.pages import make_runs
 
-ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def results_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def results_url(tmp_path_factory: pytest.TempPathFactory, start_app: Callable[[Path], str]) -> str:
     """An app of its own, with made-up runs of six models."""
     home = tmp_path_factory.mktemp("results")
     make_runs(home / "data" / "runs", n_relations=4, n_facts=800)
-    (home / "cache").symlink_to(paths.cache_dir())
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
-    process = subprocess.Popen(
-        [*command, "--server.port", str(port)],
-        cwd=ROOT,
-        env={**os.environ, "LAMA_HOME": str(home)},
-        stdout=subprocess.DEVNULL,
-    )
-    try:
-        for _ in range(240):
-            with suppress(OSError), urlopen(f"http://localhost:{port}/_stcore/health", timeout=2):
-                break
-            time.sleep(0.25)
-        yield f"http://localhost:{port}"
-    finally:
-        process.terminate()
-        process.wait(timeout=20)
+    return start_app(home)
 
 
 def open_page(page: Page, url: str) -> None:

@@ -19,6 +19,7 @@ from lama_core.metrics import Correlations
 from lama_core.requests import Request, command_line
 from pages.ui.shared import export
 from pages.ui.shared.state import title_of
+from tools.bench.pages import make_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = "minilm-mlm"
@@ -43,9 +44,11 @@ class Taken:
 
 @pytest.fixture(scope="module", autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A home with a negated run and a small study, beside the bundled runs."""
+    """A home with a negated run, a small study, and runs that leave out facts of their own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LAMA_HOME", str(tmp_path_factory.mktemp("home")))
+        folder = tmp_path_factory.mktemp("home")
+        patch.setenv("LAMA_HOME", str(folder))
+        make_runs(folder / "data" / "runs", n_relations=6, n_facts=600)
         patch.chdir(ROOT)
         ask("probe", *SMALL, "--prompts", "negated")
         ask(
@@ -194,10 +197,19 @@ def test_types_come_from_results(take: Callable[..., Taken]) -> None:
         ("correlations", "Correlations", lambda found: in_page(found.matrix)),
     ),
 )  # fmt: skip
+@pytest.mark.parametrize(
+    ("data", "relations"),
+    (("starter", ["P36 capital", "P19"]), ("made-up", ["P101 made-up relation 1"])),
+)
 def test_figures_come_from_lines_of_python(
-    take: Callable[..., Taken], name: str, tab: str, value: Callable[[Any], list[dict[str, Any]]]
+    take: Callable[..., Taken],
+    name: str,
+    tab: str,
+    value: Callable[[Any], list[dict[str, Any]]],
+    data: str,
+    relations: list[str],
 ) -> None:
-    taken = take("results", name, tab=tab, data="starter", relations=["P36 capital", "P19"])
+    taken = take("results", name, tab=tab, data=data, relations=relations)
     found = next(
         one
         for one in values(taken)

@@ -244,7 +244,8 @@ def draw_correlates(choice: RunChoice) -> None:
         help="SOCS is the cosine of subject and object. Ours is of the model's own input "
         "embeddings, the mean over a name's pieces; the paper took spaCy's vectors.",
     )
-    run = dict(zip(choice.names, choice.runs, strict=True))[name]
+    number = choice.names.index(name)
+    run = choice.runs[number]
 
     def matrix(runs: list[Run]) -> metrics.Correlations:
         take = None
@@ -301,10 +302,10 @@ def draw_correlates(choice: RunChoice) -> None:
             "from pathlib import Path\nfrom lama_core.metrics.correlates import corpus_mentions\n"
         )
         source = f'corpus_mentions(Path("assets/models/{run.model}"))'
-    call += f"metrics.correlate(runs[0], {source}, vectors, **options)"
+    call += f"metrics.correlate(runs[{number}], {source}, vectors, **options)"
     draw_export(
         "correlations",
         lambda: found.matrix.rename_axis("measure").reset_index(),
         choice.made() | {"mentions": found.mentions, "of": run.id},
-        python_of(replace(choice, runs=(run,)), call),
+        python_of(choice, call),
     )

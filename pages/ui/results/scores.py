@@ -232,13 +232,9 @@ def _group(rows: pd.DataFrame, *columns: str) -> Grouped:
     return grouped
 
 
-def _same_facts(choice: RunChoice) -> bool:
-    return len({tuple(r.n for r in run.relations) for run in choice.runs}) == 1
-
-
 def _counts(choice: RunChoice, line: dict[str, Any]) -> dict[str, Any]:
     """How many facts a row is of, where all runs are on the same; else each run says it."""
-    if not _same_facts(choice):
+    if not choice.same_counts:
         return {}
     return {"facts": int(line["n"]), "left out": int(line["n_excluded"])}
 
@@ -250,7 +246,7 @@ def _cells(part: dict[str, dict[str, Any]], choice: RunChoice, column: str) -> d
     for name in choice.names:
         row = part.get(name)
         cells[name] = scale * row[column] if row else None
-        if not _same_facts(choice):
+        if not choice.same_counts:
             cells[f"{name} n"] = int(row["n"]) if row else None
         if column == "p_at_k":
             known = row is not None and row["n"] > 0

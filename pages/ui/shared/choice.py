@@ -5,6 +5,7 @@ What is chosen is in the address bar: data, prompts, models, runs, relations, p_
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 import streamlit as st
@@ -75,6 +76,11 @@ class RunChoice:
             for run in self.runs
             for relation in run.relations
         }
+
+    @cached_property
+    def same_counts(self) -> bool:
+        """Whether all runs count as many facts of every relation."""
+        return len({tuple(one.n for one in run.relations) for run in self.runs}) == 1
 
     def params(self) -> dict[str, str | list[str]]:
         """The choice as parameters of an address, for the pages that show runs."""
