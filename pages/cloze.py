@@ -6,8 +6,15 @@ import streamlit as st
 
 from lama_core.asking.blanks import parse_query
 from lama_core.asking.settings import ClozeSettings
+from lama_core.models.base import KINDS
 from lama_core.models.loader import CACHE
-from lama_core.probes.cloze.ask import ClozeAnswer, ClozeRequest, ModelAnswer, agreement
+from lama_core.probes.cloze.ask import (
+    ClozeAnswer,
+    ClozeRequest,
+    ModelAnswer,
+    agreement,
+    golds_of,
+)
 from lama_core.types import Query
 from pages.ui.shared import cache, predictions, state
 from pages.ui.shared.columns import ask_each
@@ -40,7 +47,8 @@ def draw_question() -> tuple[str, str, state.ClozeChoice]:
         key="gold",
         bind=state.BOUND,
         help="The word that should be there. Its rank is shown for every model, even far down the "
-        "list; a word of several pieces is scored as several.",
+        "list; a word of several pieces is scored as several. Of several blanks, one gold each "
+        "with | between them.",
     )
     models, more = st.columns([3, 1], vertical_alignment="bottom")
     with models:
@@ -78,6 +86,9 @@ def draw_columns(query: Query, gold: str, choice: state.ClozeChoice) -> tuple[Mo
                 if which:
                     st.caption(which)
                 answers = column.answer.blanks[blank]
+                if blank and not KINDS[column.answer.kind].fills_together:
+                    asked = plain(answers.asked.replace("[MASK]", "___"))
+                    st.caption(f"Asked behind the model's own first answers: {asked}")
                 predictions.draw_answers(answers, column.colour, shared, len(given))
     return given
 
@@ -116,7 +127,9 @@ def draw_taken(
             "blank": number,
             "rank": item.rank,
             "word": item.token,
+            "begins": item.begins,
             "prob": item.prob,
+            "prob_of": blank.shown_over(),
             "log_prob": item.log_prob,
             "gold": blank.gold.word if blank.gold else None,
             "gold_rank": blank.gold.rank if blank.gold else None,
@@ -142,6 +155,7 @@ def main() -> None:
         text, gold, choice = draw_question()
         query = parse_query(text)
         choice.settings.check()
+        golds_of(gold, query.n_blanks)
         answers = draw_columns(query, gold, choice)
         if answers:
             asked = replace(choice.settings, models=tuple(answer.name for answer in answers))

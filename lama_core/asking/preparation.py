@@ -136,7 +136,11 @@ def _segment(
     return Segment(
         columns,
         tuple(query for _, query, _, _ in kept),
-        tuple(encoded for _, _, _, encoded in kept),
+        tuple(
+            # Any valid object must be rescored, or the gold's rank is by what its left side says.
+            replace(encoded, rescored=(gold, *others)) if encoded.suffix else encoded
+            for (_, _, gold, encoded), others in zip(kept, removed, strict=True)
+        ),
         np.array([row for row, _, _, _ in kept], dtype=np.int64),
         np.array([gold for _, _, gold, _ in kept], dtype=np.int64),
         pad_columns(removed),

@@ -62,5 +62,8 @@ def cloze(
         for one in answer.models:
             which = f", blank {number + 1}" if query.n_blanks > 1 else ""
             seen = f"context {one.context}, {one.n_candidates:,} candidates ({words.name})"
-            show.print_answers(one.blanks[number], f"{one.name}{which}: {seen}")
+            blank = one.blanks[number]
+            if number and blank.asked != query.text():
+                which += f", asked as {blank.asked!r}"
+            show.print_answers(blank, f"{one.name}{which}: {seen}")
             print()

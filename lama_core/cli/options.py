@@ -22,7 +22,10 @@ Context = Annotated[
     typer.Option(help="What a causal model sees: left (in runs the default), or both sides."),
 ]
 Rescored = Annotated[
-    int, typer.Option(help="Context both: how many words of the left context are rescored.")
+    int,
+    typer.Option(
+        help="Context both: how many words of the left context are rescored, beside the gold."
+    ),
 ]
 
 # What is asked.
@@ -55,7 +58,12 @@ Ranking = Annotated[
     ),
 ]
 TopK = Annotated[int, typer.Option(help="How many answers to show.")]
-Gold = Annotated[str | None, typer.Option(help="The right answer: its rank is shown.")]
+Gold = Annotated[
+    str | None,
+    typer.Option(
+        help="The right answer: its rank is shown. Of several blanks: one each, | between."
+    ),
+]
 Renormalise = Annotated[
     bool, typer.Option(help="Probabilities over the candidates, not the whole vocabulary.")
 ]

@@ -58,13 +58,21 @@ def print_table(
 def print_answers(blank: "BlankAnswer", title: str) -> None:
     """A model's best words for a blank, best first, and where the gold stands."""
     rows: list[Sequence[object]] = [
-        (item.rank, item.token, f"{item.prob:.3f}", f"{item.log_prob:.2f}")
+        (
+            item.rank,
+            f"{item.token} ({item.begins})" if item.begins else item.token,
+            f"{item.prob:.3f}",
+            f"{item.log_prob:.2f}",
+        )
         for item in blank.predictions
     ]
     if gold := blank.gold:
         note = "" if len(gold.pieces) == 1 else f" ({' + '.join(gold.pieces)})"
         rows.append((gold.rank, f"gold: {gold.word}{note}", "", gold.shown_log_prob()))
-    print_table(("rank", "word", "prob", "log-prob"), rows, title=title)
+    heads = ("rank", "word", f"prob of {blank.shown_over()}", "log-prob")
+    print_table(heads, rows, title=title)
+    for note in blank.notes():
+        print(note)
 
 
 def size(n_bytes: int | None) -> str:

@@ -49,6 +49,7 @@ class Encoded:
     places: whether each blank stands after a space, or open (start of text, after a bracket).
     suffix: causal models with context `both`: the text right of the blank, rescored with each word.
     n_rescored: how many of the best words by the left context are rescored.
+    rescored: columns that are rescored whatever their place: the gold, the other valid objects.
     """
 
     token_ids: tuple[int, ...]
@@ -56,6 +57,7 @@ class Encoded:
     places: tuple[Place, ...]
     suffix: str = ""
     n_rescored: int = RESCORED
+    rescored: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +70,16 @@ class Scores:
         themselves (higher first); None where there are none.
     normaliser: float32 [blank], the log of the sum over the rescored words, which turns another
         word's sentence score into a log-probability; None where the vocabulary is the sum.
+    first: int64 [blank], the likeliest token of the whole vocabulary, a candidate or not (of a
+        causal model, after the left context); first_log_probs: float32 [blank], over that
+        vocabulary. None of a backend that doesn't say.
     """
 
     log_probs: NDArray[np.float32]
     order: NDArray[np.float32] | None = None
     normaliser: NDArray[np.float32] | None = None
+    first: NDArray[np.int64] | None = None
+    first_log_probs: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +145,20 @@ class BlankFiller(Protocol):
 
         Masked: as many masks as pieces, filled left to right. Causal: by the chain rule.
         normaliser: of the same blank's `Scores`, where they have one.
+        """
+        ...
+
+
+@runtime_checkable
+class WordContinuer(Protocol):
+    """Goes on from the first token of an answer to the end of the word."""
+
+    def continue_words(
+        self, encoded: Sequence[Encoded], firsts: Sequence[Sequence[int]]
+    ) -> list[str | None]:
+        """The longer word or name that each first token begins behind its text; None: it is whole.
+
+        firsts: of each text, the tokens that can write its answer; the likeliest is taken.
         """
         ...
 

@@ -3,11 +3,13 @@
 Context `left`: the distribution of the next word after what stands left of the blank
 (Petroni et al. 2019, section 4.2). Context `both`: the best words by the left context are
 rescored by the log-probability of the whole sentence, log P(left) dropped because it is common to
-all, and normalised over them. The second is ours: the paper never shows a causal model the right.
+all, and normalised over them. The gold is rescored whatever its place. The second is ours: the
+paper never shows a causal model the right.
 """
 
 import copy
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,8 @@ from lama_core.models.transformer import Positions, Transformer, pack
 from lama_core.types import Query
 
 ROWS_PER_PASS = 25
+# Tokens that a word is continued by.
+MAX_PIECES = 8
 TOKENS_PER_BATCH = 2048
 
 
@@ -68,9 +72,10 @@ class CausalModel(Transformer):
         """Scores of the candidates, a row for each query."""
         places: list[Place] = [query.places[0] for query in batch]
         logits = self.logits(*pack(batch))
-        left = self.pick(logits, places, columns)
+        picked = self.pick(logits, places, columns)
         if not any(query.suffix for query in batch):
-            return Scores(left)
+            return picked
+        left = picked.log_probs
         log_probs = np.full_like(left, -np.inf)
         normalisers = np.zeros(len(batch), np.float32)
         for row, query in enumerate(batch):
@@ -78,13 +83,66 @@ class CausalModel(Transformer):
                 log_probs[row] = left[row]
                 continue
             best = np.argsort(-left[row], kind="stable")[: query.n_rescored]
+            more = np.setdiff1d(np.array(query.rescored, dtype=best.dtype), best)
+            best = np.concatenate([best, more])
             forms = self._best_forms(logits[row], columns, places[row], best)
             joint = left[row][best] + self._suffix_log_probs(
                 list(query.token_ids), [[form] for form in forms], self._suffix_ids(query.suffix)
             )
             normalisers[row] = np.logaddexp.reduce(joint)
             log_probs[row, best] = joint - normalisers[row]
-        return Scores(log_probs, left, normalisers)
+        return replace(picked, log_probs=log_probs, order=left, normaliser=normalisers)
+
+    def continue_words(
+        self, encoded: Sequence[Encoded], firsts: Sequence[Sequence[int]]
+    ) -> list[str | None]:
+        """The longer word or name that each first token begins behind its text; None: it is whole.
+
+        The model's own likeliest next tokens are taken as long as they go on with the word, or,
+        after a capitalised word, are another one that is more likely than not: `New York`.
+        firsts: of each text, the tokens that can write its answer; the likeliest is taken.
+        """
+        if self.vocabulary.marks_ends:
+            return [None] * len(firsts)  # its tokens say where a word ends
+        several = {one.token_ids for one, forms in zip(encoded, firsts, strict=True) if forms[1:]}
+        after = dict(zip(several, self._next(list(several)), strict=True))
+        tokens = [
+            forms[int(after[one.token_ids][list(forms)].argmax())] if forms[1:] else forms[0]
+            for one, forms in zip(encoded, firsts, strict=True)
+        ]
+        begun = [self.vocabulary.entry(token)[0] for token in tokens]
+        rows = [(*one.token_ids, token) for one, token in zip(encoded, tokens, strict=True)]
+        words = list(begun)
+        going = [number for number, word in enumerate(words) if word.strip()]
+        for _ in range(MAX_PIECES):
+            going = [number for number in going if len(rows[number]) < self.max_tokens]
+            nexts = [logits.softmax(0).max(0) for logits in self._next([rows[n] for n in going])]
+            still = []
+            for number, best in zip(going, nexts, strict=True):
+                more = self._goes_on(words[number], int(best.indices), float(best.values))
+                if more:
+                    words[number] += more
+                    rows[number] = (*rows[number], int(best.indices))
+                    still.append(number)
+            going = still
+        words = [word.rstrip("-") for word in words]
+        return [word if word != one else None for word, one in zip(words, begun, strict=True)]
+
+    def _next(self, rows: Sequence[tuple[int, ...]]) -> Iterator[torch.Tensor]:
+        """Logits of what comes after each row, float32 [vocabulary], a few rows at a time."""
+        for first in range(0, len(rows), ROWS_PER_PASS):
+            chunk = rows[first : first + ROWS_PER_PASS]
+            yield from self.logits(chunk, [[len(row) - 1] for row in chunk])
+
+    def _goes_on(self, word: str, token: int, prob: float) -> str:
+        """What a next token adds to a word that is begun; nothing where it doesn't belong to it."""
+        text, begins = self.vocabulary.entry(token)
+        if not text.isprintable() or not text.strip():
+            return ""
+        if not begins:
+            return text if text[0].isalnum() or text == "-" else ""
+        name = word[:1].isupper() and text[0].isupper() and prob >= 0.5
+        return f" {text}" if name else ""
 
     @staticmethod
     def _best_forms(

@@ -85,7 +85,7 @@ class MaskedModel(Transformer):
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
         """Scores of the candidates, a row for each blank of each query in turn."""
         places: list[Place] = [place for query in batch for place in query.places]
-        return Scores(self.pick(self.logits(*pack(batch)), places, columns))
+        return self.pick(self.logits(*pack(batch)), places, columns)
 
     def word_log_prob(
         self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place
 from lama_core.errors import UserError
-from lama_core.models.base import Encoded
+from lama_core.models.base import Encoded, Scores
 from lama_core.models.vocabulary import TokenVocabulary
 
 Positions = tuple[torch.Tensor, torch.Tensor]  # row and column of each position, int64 [position]
@@ -120,10 +120,8 @@ class Transformer:
         )
         return self.forward(where, input_ids=ids, attention_mask=mask)[0]
 
-    def pick(
-        self, logits: torch.Tensor, places: Sequence[Place], columns: Columns
-    ) -> NDArray[np.float32]:
-        """Log-probabilities of the candidates, float32 [position, candidate], natural log.
+    def pick(self, logits: torch.Tensor, places: Sequence[Place], columns: Columns) -> Scores:
+        """Scores of the candidates, a row a position, and the first of all tokens.
 
         The log-softmax is over the whole vocabulary; a word with several forms has their sum.
         Raises UserError if the model gave a value that is not a number.
@@ -145,7 +143,9 @@ class Transformer:
                 forms = chosen[:, ids.clamp(min=0)].masked_fill(ids < 0, -torch.inf)
                 values = torch.logsumexp(forms, dim=2)
             picked[at] = (values - normaliser[at]).numpy()
-        return picked
+        best, first = logits.max(dim=1)
+        firsts = (best - normaliser[:, 0]).numpy()
+        return Scores(picked, first=first.numpy(), first_log_probs=firsts)
 
     def has_control_text(self, text: str) -> bool:
         """Whether a text holds what the tokenizer would read as a control token."""

@@ -54,6 +54,15 @@ class TokenVocabulary:
             return "bytes"
         return "metaspace"
 
+    @property
+    def marks_ends(self) -> bool:
+        """Whether a token says that a word ends with it, as those of OpenAI's first GPT do."""
+        return self._style == "suffix"
+
+    def entry(self, token_id: int) -> tuple[str, bool]:
+        """A token's text and whether it begins a word; no text for a control token."""
+        return self._entries.get(token_id, ("", False))
+
     @cached_property
     def special_ids(self) -> frozenset[int]:
         """Ids that stand for control, not for text."""

@@ -6,7 +6,7 @@ the candidates.
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,35 @@ from lama_core.asking.ranking import best_candidates, rank_gold
 from lama_core.asking.scoring import choose_context
 from lama_core.asking.settings import ClozeSettings
 from lama_core.candidates.columns import Candidates, Columns
-from lama_core.candidates.spelling import Place
+from lama_core.candidates.spelling import place_of, spell
 from lama_core.errors import UserError
-from lama_core.models.base import KINDS, RESCORED, BlankFiller, Context, Encoded, Kind, Scores
+from lama_core.models.base import (
+    KINDS,
+    RESCORED,
+    BlankFiller,
+    Context,
+    Encoded,
+    Kind,
+    Scores,
+    WordContinuer,
+)
 from lama_core.requests import argument
 from lama_core.types import Query
 
 MAX_TOP_K = 100
+# Answers that are continued to the word that they begin.
+N_CONTINUED = 10
+ENDS = tuple(".!?…:;,。！？")
+SEVERAL_GOLDS = "|"
+# A word can't take all the probability: something is left to the others.
+SMALLEST = 1e-300
+
+Over = Literal["vocabulary", "rescored", "candidates"]
+OVER: dict[Over, str] = {
+    "vocabulary": "tokens",
+    "rescored": "rescored words",
+    "candidates": "candidates",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,12 +60,17 @@ class ClozeRequest(ClozeSettings):
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """One answer of a model. prob: between 0 and 1."""
+    """One answer of a model. prob: between 0 and 1.
+
+    begins: the longer word or name that the model goes on to, `New York` for `New`; None where the
+    answer is whole, or the model can't go on from it.
+    """
 
     rank: int
     token: str
     log_prob: float
     prob: float
+    begins: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +78,7 @@ class Gold:
     """Where the word that should be there stands.
 
     rank: 1 = best; of a word outside the candidates, its rank if it were added to them.
-    log_prob: None for a word that a causal model did not rescore (context `both`), or that the
-        model can't write at all.
+    log_prob: None for a word that the model can't write at all.
     pieces: the model's tokens of the word; several are scored as several.
     """
 
@@ -66,15 +92,53 @@ class Gold:
         """The log-probability with two decimals, or in words why there is none."""
         if self.log_prob is not None:
             return f"{self.log_prob:.2f}"
-        return "not rescored" if self.in_candidates else "can't be written by this model"
+        return "can't be written by this model"
 
 
 @dataclass(frozen=True, slots=True)
 class BlankAnswer:
-    """A model's answers at one blank, best first, and the gold's place if one was given."""
+    """A model's answers at one blank, best first, and the gold's place if one was given.
+
+    over: what the probabilities sum to one over; n_over: how many that are, None where it isn't
+        known any more.
+    asked: the text of this blank; on its left stand a causal model's own answers.
+    outside: the share of the probability that no candidate has; None where all have it.
+    first: the likeliest of all tokens, a candidate or not (of a causal model, by the left side).
+    with_full_stop: the first answer if the text ended in a full stop; None if it is the same.
+    """
 
     predictions: tuple[Prediction, ...]
     gold: Gold | None = None
+    over: Over = "vocabulary"
+    n_over: int | None = None
+    asked: str = ""
+    outside: float | None = None
+    first: Prediction | None = None
+    with_full_stop: str | None = None
+
+    def notes(self) -> list[str]:
+        """In words what the list alone doesn't say, a sentence each."""
+        said = []
+        if self.outside is not None and self.first:
+            said.append(f"Outside the candidates: {self.outside:.1%} of the probability.")
+            if self.first.prob > max((item.prob for item in self.predictions), default=0.0):
+                said[-1] += (
+                    f" The likeliest of all tokens: {_shown(self.first)} ({self.first.prob:.3f})."
+                )
+        elif self.first:
+            said.append(
+                f"By the left side alone, the likeliest of all tokens: {_shown(self.first)} "
+                f"({self.first.prob:.3f})."
+            )
+        if self.with_full_stop is not None:
+            said.append(
+                f"With a full stop at the end of the text, {self.with_full_stop} would be first."
+            )
+        return said
+
+    def shown_over(self) -> str:
+        """In words what the probabilities sum to one over."""
+        return OVER[self.over] if self.n_over is None else f"{self.n_over:,} {OVER[self.over]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +182,40 @@ class ClozeAnswer:
                     "name": model.name,
                     "kind": model.kind,
                     "context": model.context,
-                    "blanks": [
-                        {
-                            "predictions": [asdict(prediction) for prediction in blank.predictions],
-                            **({"gold": asdict(blank.gold)} if blank.gold else {}),
-                        }
-                        for blank in model.blanks
-                    ],
+                    "blanks": [_blank_json(blank) for blank in model.blanks],
                 }
                 for model in self.models
             ],
         }
+
+
+def _shown(item: Prediction) -> str:
+    return f"{item.token}, which goes on as {item.begins}" if item.begins else item.token
+
+
+def _blank_json(blank: BlankAnswer) -> dict[str, Any]:
+    found = asdict(blank)
+    return found if blank.gold else {name: value for name, value in found.items() if name != "gold"}
+
+
+def golds_of(gold: str | None, n_blanks: int) -> tuple[str | None, ...]:
+    """The gold of each blank, None for those without one.
+
+    gold: the word itself for one blank; for several, one a blank with `|` between them, an empty
+    place for a blank without one. Raises UserError if they are not as many as the blanks.
+    """
+    if not gold or not gold.strip():
+        return (None,) * n_blanks
+    if n_blanks == 1:
+        return (gold.strip(),)
+    golds = tuple(word.strip() or None for word in gold.split(SEVERAL_GOLDS))
+    if len(golds) != n_blanks:
+        raise UserError(
+            f"The text has {n_blanks} blanks, and {len(golds)} gold word"
+            f"{'s are' if len(golds) > 1 else ' is'} given: write one a blank, with "
+            f"{SEVERAL_GOLDS} between them."
+        )
+    return golds
 
 
 def ask(
@@ -145,9 +232,10 @@ def ask(
 ) -> ModelAnswer:
     """One model's best `top_k` answers at each blank of a text.
 
-    gold: the word whose rank is wanted, at every blank. context: None chooses as
+    gold: the word whose rank is wanted; of several blanks see `golds_of`. context: None chooses as
     `scoring.choose_context` does. n_rescored: words of the left context that a causal model
-    rescores with context `both`. columns: of the candidates, where the caller has kept them.
+    rescores with context `both`, beside the gold. columns: of the candidates, where the caller has
+    kept them.
     A causal model is asked blank by blank, left to right: the blanks on the left are filled with
     its own best answers, and the text it sees on the right ends at the next blank.
     Raises UserError if the text doesn't fit the model, or top_k is out of range.
@@ -156,15 +244,16 @@ def ask(
         raise UserError(f"top-k is {top_k}: choose a number from 1 to {MAX_TOP_K}.")
     used = choose_context(model, query, context)
     columns = columns or candidates.columns(model.vocabulary)
-    gold = gold.strip() or None if gold else None
-    answer = _Asked(model, candidates, columns, used, top_k, gold, renormalise, n_rescored)
+    golds = golds_of(gold, query.n_blanks)
+    answer = _Asked(model, candidates, columns, used, top_k, renormalise, n_rescored)
     if KINDS[model.kind].fills_together:
-        blanks = answer.all_blanks(query)
+        blanks = answer.all_blanks(query, golds, to_end=True)
     else:
         blanks = []
         left = query.parts[0]
-        for right in query.parts[1:]:
-            blanks += answer.all_blanks(Query((left, right)))
+        for number, right in enumerate(query.parts[1:]):
+            to_end = number == query.n_blanks - 1
+            blanks += answer.all_blanks(Query((left, right)), golds[number : number + 1], to_end)
             left = left + blanks[-1].predictions[0].token + right
     return ModelAnswer(model.name, model.kind, used, len(columns.words), tuple(blanks))
 
@@ -176,61 +265,159 @@ class _Asked:
     columns: Columns
     context: Context
     top_k: int
-    gold: str | None
     renormalise: bool
     n_rescored: int
 
-    def all_blanks(self, query: Query) -> list[BlankAnswer]:
-        """The answers at each blank of a query, from one pass over it."""
-        encoded = replace(self.model.encode(query, self.context), n_rescored=self.n_rescored)
-        scores = self.model.blank_log_probs([encoded], self.columns)
-        return [self._at(query, blank, encoded, scores) for blank in range(query.n_blanks)]
+    def all_blanks(
+        self, query: Query, golds: Sequence[str | None], to_end: bool
+    ) -> list[BlankAnswer]:
+        """The answers at each blank of a query, from one pass over it.
 
-    def _at(self, query: Query, blank: int, encoded: Encoded, scores: Scores) -> BlankAnswer:
+        to_end: the query goes to the end of the text, where a full stop may be missing.
+        """
+        encoded = self._encode(query, golds)
+        scores = self.model.blank_log_probs([encoded], self.columns)
+        answers = [
+            self._at(query, blank, encoded, scores, gold) for blank, gold in enumerate(golds)
+        ]
+        last = query.parts[-1].rstrip()
+        if not to_end or self.context == "left" or last.endswith(ENDS):
+            return answers
+        ended = Query((*query.parts[:-1], f"{last}."))
+        scores = self.model.blank_log_probs([self._encode(ended, golds)], self.columns)
+        firsts = best_candidates(scores.log_probs, 1, order=scores.order).columns[:, 0]
+        words = [self.columns.words[column] for column in firsts.tolist()]
+        return [
+            replace(answer, with_full_stop=word if word != answer.predictions[0].token else None)
+            for answer, word in zip(answers, words, strict=True)
+        ]
+
+    def _encode(self, query: Query, golds: Sequence[str | None]) -> Encoded:
+        """The query as tokens; with context `both` the gold is rescored, whatever its place."""
+        encoded = replace(self.model.encode(query, self.context), n_rescored=self.n_rescored)
+        if not encoded.suffix or golds[0] is None:
+            return encoded
+        column = self.columns.find(golds[0], encoded.places[0])
+        return replace(encoded, rescored=(column,)) if isinstance(column, int) else encoded
+
+    def _at(
+        self, query: Query, blank: int, encoded: Encoded, scores: Scores, word: str | None
+    ) -> BlankAnswer:
         row = scores.log_probs[blank : blank + 1]
         order = None if scores.order is None else scores.order[blank : blank + 1]
         normaliser = 0.0 if scores.normaliser is None else float(scores.normaliser[blank])
-        gold = self._gold(query, blank, encoded.places[blank], row, order, normaliser)
-        total = float(np.logaddexp.reduce(row[0])) if self.renormalise else 0.0
+        gold = self._gold(query, blank, encoded, row, order, normaliser, word)
+        outside = None
+        if not encoded.suffix and not self.columns.is_full:
+            outside = max(0.0, 1 - float(np.exp(np.logaddexp.reduce(row[0]))))
+        over: Over = "vocabulary"
+        n_over = self.model.vocabulary.size
+        added = gold.log_prob if gold and not gold.in_candidates else None
+        if encoded.suffix:
+            over, n_over = "rescored", int(np.isfinite(row).sum()) + (added is not None)
+            row = row if added is None else row + _rest(added)
+        elif self.renormalise:
+            over, n_over = "candidates", row.shape[1] + (added is not None)
+            total = float(np.logaddexp.reduce(row[0]))
+            total = total if added is None else float(np.logaddexp(total, added))
+            row = row - np.float32(total)
+            if gold is not None and gold.log_prob is not None:
+                gold = replace(gold, log_prob=gold.log_prob - total)
         best = best_candidates(row, min(self.top_k, row.shape[1]), order=order)
         predictions = tuple(
-            Prediction(
-                rank, self.columns.words[column], value - total, float(np.exp(value - total))
-            )
+            Prediction(rank, self.columns.words[column], value, float(np.exp(value)))
             for rank, (column, value) in enumerate(
                 zip(best.columns[0].tolist(), best.log_probs[0].tolist(), strict=True), start=1
             )
             if np.isfinite(value)
         )
-        if gold is not None and gold.log_prob is not None:
-            gold = replace(gold, log_prob=gold.log_prob - total)
-        return BlankAnswer(predictions, gold)
+        answer = BlankAnswer(
+            predictions, gold, over, n_over, query.text(), outside, self._first(blank, scores)
+        )
+        return self._continued(answer, blank, encoded, scores)
+
+    def _first(self, blank: int, scores: Scores) -> Prediction | None:
+        """The likeliest of all tokens, where it needn't be a candidate."""
+        if scores.first is None or scores.first_log_probs is None or self.columns.is_full:
+            return None
+        token = self.model.vocabulary.show_text([int(scores.first[blank])])[0]
+        value = float(scores.first_log_probs[blank])
+        return Prediction(1, token, value, float(np.exp(value)))
+
+    def _continued(
+        self, answer: BlankAnswer, blank: int, encoded: Encoded, scores: Scores
+    ) -> BlankAnswer:
+        """The answers with the words that they begin, where the model sees the left side alone."""
+        if encoded.suffix or not isinstance(self.model, WordContinuer):
+            return answer
+        items = answer.predictions[:N_CONTINUED]
+        table = self.columns.token_ids[encoded.places[blank]]
+        best = best_candidates(scores.log_probs[blank : blank + 1], len(items)).columns[0]
+        forms = [[form for form in row if form >= 0] for row in table[best].tolist()]
+        if answer.first and scores.first is not None:
+            forms.append([int(scores.first[blank])])
+        words = self.model.continue_words([encoded] * len(forms), forms)
+        named = tuple(replace(item, begins=word) for item, word in zip(items, words, strict=False))
+        first = replace(answer.first, begins=words[-1]) if answer.first else None
+        return replace(answer, predictions=(*named, *answer.predictions[len(items) :]), first=first)
 
     def _gold(
         self,
         query: Query,
         blank: int,
-        place: Place,
+        encoded: Encoded,
         row: NDArray[np.float32],
         order: NDArray[np.float32] | None,
         normaliser: float,
+        gold: str | None,
     ) -> Gold | None:
-        if self.gold is None:
+        if gold is None:
             return None
-        column = self.columns.find(self.gold, place)
+        place = encoded.places[blank]
+        column = self.columns.find(gold, place)
         if isinstance(column, int):
             ids = self.columns.token_ids[place][column]
             forms = [self.model.vocabulary.show_text([form]) for form in ids.tolist() if form >= 0]
-            pieces = next((form for form in forms if form == (self.gold,)), forms[0])
+            pieces = next((form for form in forms if form == (gold,)), forms[0])
             rank = int(rank_gold(row, np.array([column]), order=order).raw[0])
             value = float(row[0, column])
-            return Gold(self.gold, rank, value if np.isfinite(value) else None, pieces, True)
-        word = self.columns.spelling.written(self.gold)
+            return Gold(gold, rank, value, pieces, True)
+        word = self.columns.spelling.written(gold)
         score = self.model.word_log_prob(query, blank, word, self.context, normaliser)
         if not np.isfinite(score.log_prob):
-            return Gold(self.gold, row.shape[1] + 1, None, score.pieces, False)
-        rank = 1 + int(np.count_nonzero(row[0] > score.log_prob))
-        return Gold(self.gold, rank, score.log_prob, score.pieces, False)
+            return Gold(gold, row.shape[1] + 1, None, score.pieces, False)
+        others = row[0] + _rest(score.log_prob) if encoded.suffix else row[0]
+        rank = 1 + int(np.count_nonzero(others > score.log_prob))
+        return Gold(gold, rank, score.log_prob, score.pieces, False)
+
+
+def whole_words(
+    model: BlankFiller, queries: Sequence[Query], words: Sequence[str], *, folded: bool
+) -> list[str | None]:
+    """The longer word that each answer begins, as a model goes on behind what stands left of it.
+
+    queries: of one blank each, and the answer to each. folded: the words are lower-cased, as in
+    `Candidates`. None where the answer is whole, and for a model that can't go on.
+    """
+    found: list[str | None] = [None] * len(words)
+    if not isinstance(model, WordContinuer):
+        return found
+    spelling = spell(model.vocabulary, folded=folded)
+    asked = []
+    for number, (query, word) in enumerate(zip(queries, words, strict=True)):
+        forms = spelling.tokens(word, place_of(query.parts[0]))
+        if forms:
+            asked.append((number, model.encode(query, "left"), forms))
+    whole = model.continue_words([one for _, one, _ in asked], [forms for _, _, forms in asked])
+    for (number, _, _), longer in zip(asked, whole, strict=True):
+        found[number] = longer
+    return found
+
+
+def _rest(log_prob: float) -> np.float32:
+    """log(1 - p): what a word leaves to the others once it is one of those that sum to one."""
+    with np.errstate(divide="ignore"):
+        return np.float32(np.log(-np.expm1(np.float64(min(log_prob, -SMALLEST)))))
 
 
 def ask_all(

@@ -17,7 +17,7 @@ from lama_core.asking.scoring import MAX_ROWS, MAX_TOKENS, ScoreBlock, plan_batc
 from lama_core.candidates.columns import Candidates
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.errors import UserError
-from lama_core.models.base import BlankFiller
+from lama_core.models.base import RESCORED, BlankFiller
 from lama_core.progress import Unit
 from lama_core.runs.info import RelationInfo
 from lama_core.runs.rows import make_rows
@@ -47,12 +47,15 @@ class ClozeSpec(RunSpec):
     batch_tokens: int = MAX_TOKENS
 
     def options(self) -> dict[str, Any]:
-        """Prompts, candidates, and what a batch holds."""
-        return {
+        """Prompts, candidates, what a batch holds, and what both sides of a blank rescore."""
+        options: dict[str, Any] = {
             "prompts": [self.prompts.kind, self.prompts.templates],
             "candidates": [self.candidates.per_relation, self.candidates.digest],
             "batch": [self.batch_rows, self.batch_tokens],
         }
+        if self.model_kind == "causal" and self.context == "both":
+            options["rescored"] = [RESCORED, "valid objects"]
+        return options
 
     def prompt_name(self) -> str:
         """The prompt set's name."""

@@ -9,7 +9,7 @@ from html import escape
 import streamlit as st
 
 from lama_core.models.base import KINDS, Kind
-from lama_core.probes.cloze.ask import BlankAnswer, Gold, ModelAnswer
+from lama_core.probes.cloze.ask import BlankAnswer, Gold, ModelAnswer, Prediction
 
 CONTEXTS = {"left": "sees the left side only", "both": "sees both sides"}
 
@@ -46,26 +46,42 @@ def draw_answers(blank: BlankAnswer, colour: str, shared: Mapping[str, int], n_m
         mark = f'<span class="shared">{n_shared} of {n_models}</span>' if n_shared > 1 else ""
         rows.append(
             f'<tr class="{"gold" if word == gold else ""}"><td class="rank">{item.rank}</td>'
-            f'<td class="word">{escape(item.token)}{mark}</td>'
+            f'<td class="word">{escape(item.token)}{_begun(item)}{mark}</td>'
             f'<td class="bar"><div style="width:{100 * item.prob:.2f}%;background:{colour}">'
             f'</div></td><td class="num">{probability(item.prob)}</td>'
             f'<td class="num muted">{item.log_prob:.2f}</td></tr>'
         )
     st.html(
-        '<table class="lx"><thead><tr><th></th><th>word</th><th></th><th class="num">prob.</th>'
-        f'<th class="num">log-prob.</th></tr></thead><tbody>{"".join(rows)}</tbody></table>'
-        + (_gold_line(blank.gold) if blank.gold else "")
+        '<table class="lx"><thead><tr><th></th><th>word</th><th class="num" colspan="2">prob. of '
+        f'{escape(blank.shown_over())}</th><th class="num">log-prob.</th></tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table>"
+        + (_gold_line(blank.gold, blank) if blank.gold else "")
+        + "".join(f'<div class="lx-muted">{escape(note)}</div>' for note in blank.notes())
     )
 
 
-def _gold_line(gold: Gold) -> str:
+def _begun(item: Prediction) -> str:
+    """The longer word that an answer begins, as a mark."""
+    if not item.begins:
+        return ""
+    return f' <span class="lx-muted" title="the model goes on to it">→ {escape(item.begins)}</span>'
+
+
+def _gold_line(gold: Gold, blank: BlankAnswer) -> str:
     value = ("log-prob. " if gold.log_prob is not None else "") + gold.shown_log_prob()
     notes = []
     if len(gold.pieces) > 1:
         notes.append(f"{len(gold.pieces)} pieces, scored one after the other: ")
         notes[-1] += " + ".join(gold.pieces)
     if not gold.in_candidates:
-        notes.append("not among the candidates; the rank is where it would stand")
+        shown = blank.predictions
+        before = gold.rank <= len(shown) and shown[gold.rank - 1].token
+        notes.append(
+            "not among the candidates; "
+            + (f"it would stand before {before}" if before else "the rank is where it would stand")
+        )
+    if blank.over == "rescored":
+        notes.append(f"ranked among {blank.shown_over()}")
     note = f'<div class="lx-muted">{escape("; ".join(notes))}</div>' if notes else ""
     return (
         f'<div class="lx-gold">Gold <b>{escape(gold.word)}</b>: rank <b>{gold.rank:,}</b>, '

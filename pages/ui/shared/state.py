@@ -98,8 +98,8 @@ def choose_cloze_options(models: tuple[str, ...]) -> ClozeChoice:
         key="context",
         bind=BOUND,
         help="**left**: what stands left of the blank, as in the LAMA paper. **both**: the best "
-        "words by the left side are rescored by the log-probability of the whole sentence and "
-        "normalised over them. **auto**: left where nothing but punctuation follows the blank, "
+        "words by the left side are rescored by the log-probability of the whole sentence, "
+        "the gold with them, and normalised over them. **auto**: left where nothing but punctuation follows the blank, "
         "else both. Masked models always see both sides.",
     )
     rescored = st.slider(

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from lama_core.asking.blanks import parse_query
 from lama_core.asking.scoring import score_cloze
@@ -79,7 +80,7 @@ def test_each_blank_gets_its_own_list(family: str, tiny_model: Models) -> None:
     model = tiny_model(family)
     query = parse_query("[MASK] is a city in [MASK], said Ann.")
     candidates = common_vocabulary([model.vocabulary])
-    answer = ask(model, query, candidates, context="left", gold="Paris")
+    answer = ask(model, query, candidates, context="left", gold="Paris|Paris")
     first, second = answer.blanks
     assert len(first.predictions) == len(second.predictions) == 5
     assert first.predictions != second.predictions
@@ -131,18 +132,110 @@ def test_a_gold_that_the_model_cannot_write_stands_last_without_a_probability(
     assert (blank.gold.rank, blank.gold.log_prob) == (3, None)
 
 
-def test_a_gold_that_a_causal_model_did_not_rescore_still_has_a_rank(tiny_model: Models) -> None:
+@pytest.mark.parametrize("gold_in_candidates", (True, False))
+def test_the_gold_of_a_causal_model_is_always_rescored_and_shares_the_probability(
+    gold_in_candidates: bool, tiny_model: Models
+) -> None:
     model = tiny_model("gpt2")
     query = parse_query("Anna lives in [MASK], said Ann.")
     candidates = common_vocabulary([model.vocabulary])
     columns = candidates.columns(model.vocabulary)
-    ranks = []
-    for word in columns.words:
-        (blank,) = ask(model, query, candidates, context="both", gold=word, n_rescored=5).blanks
-        assert blank.gold is not None
-        assert (blank.gold.log_prob is None) == (blank.gold.rank > 5)
-        ranks.append(blank.gold.rank)
-    assert sorted(ranks) == list(range(1, len(columns.words) + 1))
+    options: Any = {"context": "both", "n_rescored": 5, "top_k": 100}
+    (left,) = ask(model, query, candidates, context="left", top_k=100).blanks
+    words = columns.words if gold_in_candidates else ("Parisland", "Annaland")
+    for word in words:
+        (blank,) = ask(model, query, candidates, gold=word, **options).blanks
+        known = word in [item.token for item in left.predictions[:5]]
+        assert blank.gold is not None and blank.gold.log_prob is not None
+        assert (blank.over, blank.n_over) == ("rescored", 5 if known else 6)
+        probs = {item.token: item.prob for item in blank.predictions}
+        if gold_in_candidates:
+            assert probs[word] == pytest.approx(np.exp(blank.gold.log_prob), abs=1e-5)
+            assert [item.token for item in blank.predictions].index(word) + 1 == blank.gold.rank
+        else:
+            better = sum(prob > np.exp(blank.gold.log_prob) for prob in probs.values())
+            assert blank.gold.rank == 1 + better
+            probs[word] = float(np.exp(blank.gold.log_prob))
+        assert sum(probs.values()) == pytest.approx(1, abs=1e-4)
+
+
+def test_what_the_candidates_leave_out_is_said(tiny_model: Models) -> None:
+    for family in ("bert-cased", "gpt2"):
+        model = tiny_model(family)
+        every = ask(model, parse_query(TEXT), FULL, top_k=1).blanks[0]
+        (blank,) = ask(model, parse_query(TEXT), Candidates("x", ("Paris", "London"))).blanks
+        assert (blank.over, blank.n_over) == ("vocabulary", model.vocabulary.size)
+        assert blank.outside == pytest.approx(1 - sum(item.prob for item in blank.predictions))
+        assert blank.first is not None and blank.first.prob >= every.predictions[0].prob - 1e-6
+        assert every.outside is None and every.first is None
+
+
+def test_a_first_token_is_continued_to_the_word_or_name_that_it_begins(
+    tiny_model: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tiny_model("gpt2")
+    vocabulary = model.vocabulary
+    tokens = {vocabulary.entry(token): token for token in vocabulary.tokens()}
+
+    def first(begins: bool, upper: bool) -> tuple[str, int]:
+        return next(
+            (text, token)
+            for (text, starts), token in tokens.items()
+            if starts == begins and text.isalpha() and text[0].isupper() == upper
+        )
+
+    (name, start), (piece, more), (other, _) = (
+        first(True, True), first(False, False), first(True, False)
+    )  # fmt: skip
+    stop = tokens[".", False]
+    script: dict[int, int] = {}
+
+    def follow(rows: Any) -> Any:
+        for row in rows:
+            logits = torch.zeros(vocabulary.size)
+            logits[script.get(row[-1], stop)] = 20.0 if sure else 1.0
+            yield logits
+
+    monkeypatch.setattr(model, "_next", follow)
+    encoded = [model.encode(parse_query(TEXT), "left")]
+    sure = True
+    assert model.continue_words(encoded, [[start]]) == [None]
+    script[start] = more
+    assert model.continue_words(encoded, [[start]]) == [name + piece]
+    script[start], script[more] = more, start  # a name of two words, then the same again
+    assert model.continue_words(encoded, [[start]])[0].startswith(f"{name}{piece} {name}")
+    script[more] = tokens[other, True]  # a word of its own
+    assert model.continue_words(encoded, [[start]]) == [name + piece]
+    script.update({start: start})
+    sure = False  # another name, less likely than not
+    assert model.continue_words(encoded, [[start]]) == [None]
+
+
+def test_a_missing_full_stop_is_pointed_out_where_it_changes_the_first_answer(
+    tiny_model: Models,
+) -> None:
+    changed = 0
+    for family in ("bert-cased", "bert-uncased", "gpt2", "smollm2"):
+        model = tiny_model(family)
+        candidates = common_vocabulary([model.vocabulary])
+        for text in ("[MASK] is a city", "She lives in [MASK], said", "Anna [MASK] of France"):
+            (open_,) = ask(model, parse_query(text), candidates).blanks
+            (ended,) = ask(model, parse_query(f"{text}."), candidates).blanks
+            word = ended.predictions[0].token
+            same = word == open_.predictions[0].token
+            assert open_.with_full_stop == (None if same else word)
+            assert ended.with_full_stop is None
+            changed += not same
+    assert changed
+
+
+def test_each_blank_has_its_own_gold(tiny_model: Models) -> None:
+    model = tiny_model("bert-cased")
+    query = parse_query("[MASK] is a city in [MASK].")
+    answer = ask(model, query, FULL, gold="Paris | ")
+    assert [blank.gold and blank.gold.word for blank in answer.blanks] == ["Paris", None]
+    with pytest.raises(UserError, match="2 blanks, and 1 gold word is given: write one a blank"):
+        ask(model, query, FULL, gold="Paris")
 
 
 @pytest.mark.parametrize("top_k", (0, -1, MAX_TOP_K + 1))
@@ -171,8 +264,11 @@ def test_json_has_the_fields_that_scripts_rely_on(tiny_model: Models) -> None:
         (blank,) = model["blanks"]
         assert set(blank["gold"]) == {"word", "rank", "log_prob", "pieces", "in_candidates"}
         assert [set(item) for item in blank["predictions"]] == [
-            {"rank", "token", "log_prob", "prob"}
+            {"rank", "token", "log_prob", "prob", "begins"}
         ] * 2
+        assert set(blank) == {
+            "predictions", "gold", "over", "n_over", "asked", "outside", "first", "with_full_stop",
+        }  # fmt: skip
     without = ask(models[0], parse_query(TEXT), candidates)
     assert "gold" not in ask_all([models[0]], parse_query(TEXT), candidates).to_json()["models"][0][
         "blanks"][0]  # fmt: skip
