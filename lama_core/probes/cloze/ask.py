@@ -132,7 +132,7 @@ class BlankAnswer:
             )
         if self.with_full_stop is not None:
             said.append(
-                f"With a full stop at the end of the text, {self.with_full_stop} would be first."
+                f"With a full stop at the end of the text, “{self.with_full_stop}” would be first."
             )
         return said
 
@@ -190,7 +190,8 @@ class ClozeAnswer:
 
 
 def _shown(item: Prediction) -> str:
-    return f"{item.token}, which goes on as {item.begins}" if item.begins else item.token
+    more = f", which goes on as “{item.begins}”" if item.begins else ""
+    return f"“{item.token}”{more}"
 
 
 def _blank_json(blank: BlankAnswer) -> dict[str, Any]:
