@@ -93,11 +93,17 @@ def _what_differs(runs: "Sequence[Run]") -> str:
     """Which facts runs were scored on together, and where they ranked other words."""
     from lama_core.runs.aligned import differing_candidates
 
+    exact_to = [run.info.exact_to for run in runs if run.info.exact_to is not None]
     beside = [run.info for run in runs if run.info.beside]
     if not beside:
         return ""
     said = "Runs of the same data and prompts are scored on the facts that all of them count."
-    if any(differing_candidates(info.beside) for info in beside):
+    if exact_to:
+        said += (
+            " Where they ranked other words they are ranked on those that all ranked: P@k is exact "
+            f"up to k = {min(exact_to)}."
+        )
+    elif any(differing_candidates(info.beside) for info in beside):
         said += " Some of them rank different words: with fewer words every rank is better."
     return f"{said} --own: each on its own."
 
@@ -167,9 +173,12 @@ def compare(
     """
     from lama_core import metrics
     from lama_core.probes.kinds import FACT_KINDS
+    from lama_core.runs.aligned import align, differing_candidates
     from lama_core.runs.find import load_run
 
     a, b = (load_run(name, kinds=FACT_KINDS) for name in (run_a, run_b))
+    if differing_candidates((a.info, b.info)):
+        a, b = align((a, b))
     which = choose(ranking, RANKINGS, "ranking")
     found = metrics.compare(a, b, ranking=which, k=k, relations=relations)
     flips = found.flips

@@ -2,25 +2,36 @@
 
 Two models don't count the same facts: an object may be one token of the one and three of the other.
 Seen beside each other, runs of the same data and prompts keep only the queries that all of them
-count; what one of them left out is left out of all, with the reason. Candidates can't be made the
-same afterwards: `differing_candidates` says where they aren't.
+count; what one of them left out is left out of all, with the reason. Where they ranked other words,
+they are ranked on the words that all of them ranked, from the ten best that a run keeps:
+
+    rank on the shared words = rank - the words before the gold that aren't shared
+
+A gold among the ten best has its rank exactly; one behind them has at least all shared words of the
+ten before it, and what is shown is the most that its rank can be. P@k is exact as long as k is no
+more than the fewest such words (`RunInfo.exact_to`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lama_core.runs.info import RelationInfo, Run, RunInfo
+from lama_core.asking.answers import TOP_K
+from lama_core.asking.questions import SQUAD
+from lama_core.runs.info import RelationInfo, Run, RunInfo, TopPredictions
 
 # What an excluded row doesn't have, as in a run's own rows.
 ANSWERED = ["rank_raw", "rank_filtered", "log_prob", "first", "first_log_prob", "first_filtered",
             "first_filtered_log_prob"]  # fmt: skip
 
+NOT_SHARED = "object is not among the shared candidates"
+Bools = NDArray[np.bool_]
+Words = Mapping[str, frozenset[str]]
 Counted = TypeVar("Counted", RunInfo, RelationInfo)
 
 
@@ -46,36 +57,38 @@ def align(runs: Sequence[Run]) -> tuple[Run, ...]:
 
 
 def _align(runs: Sequence[Run]) -> Sequence[Run]:
-    """Runs of the same data and prompts on the queries that all of them count."""
+    """Runs of the same data and prompts on the queries and words that all of them count."""
+    own = runs
+    shared = _shared_words(runs)
+    if shared is not None:
+        runs = [_on_words(run, shared) for run in runs]
     keys = [row_keys(run) for run in runs]
     counts = [run.facts["excluded"].isna().to_numpy() for run in runs]
     counted = [key[count] for key, count in zip(keys, counts, strict=True)]
     common = reduce(lambda left, right: left[left.isin(right)], counted)
     if not len(common):
-        return runs
-    infos = tuple(run.info for run in runs)
+        return own
+    infos = tuple(run.info for run in own)
     aligned = []
-    for run, key, count in zip(runs, keys, counts, strict=True):
-        others = [info.model for info in infos if info is not run.info]
-        aligned.append(_without(run, count & ~key.isin(common), others, infos))
+    for number, (run, key, count) in enumerate(zip(runs, keys, counts, strict=True)):
+        others = [info.model for at, info in enumerate(infos) if at != number]
+        lost = count & ~key.isin(common)
+        facts = run.facts.copy() if run.seen is None else run.seen
+        info = _leave_out(run.info, facts, lost, f"not counted for {' or '.join(others)}")
+        aligned.append(Run(replace(info, beside=infos), facts, run.seen_top))
     return aligned
 
 
-def _without(
-    run: Run, lost: NDArray[np.bool_], others: Sequence[str], beside: tuple[RunInfo, ...]
-) -> Run:
-    """The run without these rows, bool [row]; their reason names the other models."""
-    facts = run.facts.copy()
-    reason = f"not counted for {' or '.join(others)}"
+def _leave_out(info: RunInfo, facts: pd.DataFrame, lost: Bools, reason: str) -> RunInfo:
+    """Give rows, bool [row], the reason why they don't count; what the run then says of itself."""
     facts["excluded"] = facts["excluded"].cat.add_categories([reason])
     facts.loc[lost, "excluded"] = reason
     facts.loc[lost, ANSWERED] = np.nan
     facts.loc[lost, ["first_is_valid", "first_is_object"]] = False
     counts = facts.loc[lost, "relation"].value_counts()
     gone = {str(name): int(n) for name, n in counts.items()}
-    relations = tuple(_fewer(one, gone.get(one.name, 0)) for one in run.info.relations)
-    info = replace(_fewer(run.info, int(lost.sum())), relations=relations, beside=beside)
-    return Run(info, facts)
+    relations = tuple(_fewer(one, gone.get(one.name, 0)) for one in info.relations)
+    return replace(_fewer(info, int(lost.sum())), relations=relations)
 
 
 def _fewer(one: Counted, n_lost: int) -> Counted:
@@ -93,4 +106,119 @@ def row_keys(run: Run) -> pd.Index:
 
 def differing_candidates(infos: Sequence[RunInfo]) -> bool:
     """Whether the runs ranked other words: with fewer of them every rank is better."""
-    return len({info.candidates_digest for info in infos}) > 1
+    return len({(info.candidates_digest, info.n_candidates) for info in infos}) > 1
+
+
+def _shared_words(runs: Sequence[Run]) -> Words | None:
+    """The words that all runs ranked, of each relation or under ""; None if nothing is to be done.
+
+    Lists can't be made one where a run doesn't say its words, where only some fold case (`Paris` of
+    the one is `paris` of the other), and where only some rank each relation's own objects.
+    """
+    if not differing_candidates([run.info for run in runs]):
+        return None
+    lists = [run.words for run in runs]
+    if len({run.info.fold_case for run in runs}) > 1:
+        return None
+    known = [words for words in lists if words is not None]
+    names = {name for words in known for name in words}
+    if len(known) < len(runs) or len({"" in words for words in known}) > 1:
+        return None
+    nothing: frozenset[str] = frozenset()
+    return {
+        name: reduce(frozenset.intersection, [words.get(name, nothing) for words in known])
+        for name in names
+    }
+
+
+def _on_words(run: Run, shared: Words) -> Run:
+    """The run ranked on fewer words. Golds that aren't among them are left out with the reason."""
+    facts, top = run.facts.copy(), run.top
+    counted = facts["excluded"].isna().to_numpy()
+    here, kept = _among(run, shared, counted)
+    ranks = facts["rank_raw"].to_numpy()
+    before = np.arange(TOP_K) < np.nan_to_num(ranks - 1, nan=0)[:, None]
+    gone = before & ~here & top.words.astype(bool)
+    changed = np.flatnonzero(gone.any(axis=1))
+    valid = np.zeros(gone.shape, bool)
+    valid[changed] = _valid(facts, top.words, changed)
+    facts["rank_raw"] -= gone.sum(axis=1)
+    facts["rank_filtered"] -= (gone & ~valid).sum(axis=1)
+
+    order = np.argsort(~here, axis=1, kind="stable")
+    empty = np.where(counted, -np.inf, np.nan)[:, None]
+    shared_words = top.words.copy()
+    shared_words[~here] = None
+    words = np.take_along_axis(shared_words, order, axis=1)
+    log_probs = np.take_along_axis(np.where(here, top.log_probs, empty), order, axis=1)
+    best = TopPredictions(words, log_probs.astype(np.float32))
+    _choose_firsts(facts, best, np.take_along_axis(valid, order, axis=1), changed)
+
+    behind = counted & kept & (ranks > TOP_K)
+    exact_to = int(here[behind].sum(axis=1).min()) if behind.any() else TOP_K
+    info = _leave_out(run.info, facts, counted & ~kept, NOT_SHARED)
+    n_words = max(len(one) for one in shared.values())
+    return Run(replace(info, n_candidates=n_words, exact_to=exact_to), facts, best)
+
+
+def _among(run: Run, shared: Words, counted: Bools) -> tuple[Bools, Bools]:
+    """Which of the ten best are shared words, bool [row, 10], and which golds, bool [row]."""
+    facts, top, own = run.facts, run.top, run.words or {}
+    here, kept = np.zeros(top.words.shape, bool), np.zeros(len(facts), bool)
+    for name, words in shared.items():
+        rows = np.flatnonzero(counted & ((facts["relation"] == name).to_numpy() | (name == "")))
+        known = pd.Index(sorted(words))
+        here[rows] = pd.Index(top.words[rows].ravel()).isin(known).reshape(-1, TOP_K)
+        golds = facts["object"].iloc[rows].astype(str)
+        spelled = golds.where(golds.isin(own.get(name, ())), golds.str.lower())
+        kept[rows] = spelled.isin(known)
+    return here, kept
+
+
+def _valid(facts: pd.DataFrame, words: NDArray[np.object_], rows: NDArray[np.int64]) -> Bools:
+    """Which of some rows' words are other valid objects than the gold, bool [row, 10]."""
+    # Of SQuAD's questions each has its own objects, as in `asking.questions.subject_key`.
+    asked = facts["query"].where(facts["source"].eq(SQUAD), facts["subject"].astype(str))
+    objects: dict[tuple[str, str], set[str]] = {}
+    keys = list(zip(facts["relation"].astype(str), asked.astype(str), strict=True))
+    golds = facts["object"].astype(str).tolist()
+    for key, gold in zip(keys, golds, strict=True):
+        objects.setdefault(key, set()).update((gold, gold.lower()))
+    found = np.zeros((len(rows), TOP_K), bool)
+    for at, row in enumerate(rows.tolist()):
+        others = objects[keys[row]] - {golds[row], golds[row].lower()}
+        if others:
+            found[at] = [word in others for word in words[row]]
+    return found
+
+
+def _choose_firsts(
+    facts: pd.DataFrame, best: TopPredictions, valid: Bools, rows: NDArray[np.int64]
+) -> None:
+    """Write the first answers of rows whose words became fewer; none where no word is known."""
+    objects = {
+        str(name): {spelled for word in known.astype(str) for spelled in (word, word.lower())}
+        for name, known in facts.groupby("relation", observed=True)["object"]
+    }
+    relations = facts["relation"].astype(str).to_numpy()
+    there = best.words.astype(bool)
+    at = np.arange(len(facts))
+    for name, taken in (("first", there), ("first_filtered", there & ~valid)):
+        place, none = taken.argmax(axis=1), ~taken.any(axis=1)
+        words = best.words[at, place]
+        words[none] = None
+        log_probs = np.where(none, np.nan, best.log_probs[at, place])
+        facts[name] = pd.Categorical(_put(facts[name].astype(object), rows, words))
+        facts[f"{name}_log_prob"] = _put(facts[f"{name}_log_prob"], rows, log_probs)
+    is_object = [
+        word in objects[name] for word, name in zip(best.words[:, 0], relations, strict=True)
+    ]
+    facts["first_is_valid"] = _put(facts["first_is_valid"], rows, valid[:, 0])
+    facts["first_is_object"] = _put(facts["first_is_object"], rows, np.array(is_object))
+
+
+def _put(column: "pd.Series[Any]", rows: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
+    """A column with other values in some rows; values: of all rows."""
+    changed = column.to_numpy(copy=True)
+    changed[rows] = values[rows]
+    return changed

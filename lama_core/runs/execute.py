@@ -26,10 +26,18 @@ from lama_core.asking.executors import Executor, Job, Task, make_executor
 from lama_core.errors import UserError
 from lama_core.progress import OnNote, OnProgress, Progress, silent
 from lama_core.runs.find import find_finished, runs_dir
-from lama_core.runs.info import FACTS_FILE, Run, RunInfo, read_info, write_details, write_info
+from lama_core.runs.info import (
+    CANDIDATES_FILE,
+    FACTS_FILE,
+    Run,
+    RunInfo,
+    read_info,
+    write_details,
+    write_info,
+)
 from lama_core.runs.parts import PART, PARTS, Parts
 from lama_core.runs.spec import Finished, Load, RunSpec, Sitting, load_by_name
-from lama_core.runs.table import write_facts
+from lama_core.runs.table import write_candidates, write_facts
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scikit-learn", "pyarrow")
 
@@ -190,6 +198,8 @@ def _save(spec: RunSpec, finished: Finished, folder: Path, seconds: float) -> Ru
         part.mkdir(parents=True, exist_ok=True)
         write_facts(finished.rows, part / FACTS_FILE)
         write_details(finished.details, part)
+        if finished.words:
+            write_candidates(finished.words, part / CANDIDATES_FILE)
         write_info(info, part)
         part.replace(whole)
     except OSError as error:

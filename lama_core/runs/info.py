@@ -3,6 +3,7 @@
     run.json        what every kind of run says of itself; cheap to read
     details.json    what only its kind has to say, where it has anything
     facts.parquet   one row a query (see `table`)
+    candidates.parquet  the words that were ranked, where they are words
 
 A run is written into `<id>.part` and renamed when it is whole; see `execute`.
 """
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 RUN_FILE = "run.json"
 DETAILS_FILE = "details.json"
 FACTS_FILE = "facts.parquet"
+CANDIDATES_FILE = "candidates.parquet"
 # Of `run.json`; the first form had none, and runs of cloze queries only.
 FORM = 2
 
@@ -59,7 +61,8 @@ class RunInfo:
     kind, version: of the probe, and its scoring version. folder: where it is. bundled: it came with
     the project. model_kind: masked or causal, or the method of a baseline. limit: facts a relation,
     None is all. n: queries that count. seconds: of scoring, over all sittings. made: ISO date, UTC.
-    beside: the runs that it is seen beside, see `aligned`; not of the run itself.
+    beside: the runs that it is seen beside, see `aligned`; not of the run itself. exact_to: where
+    it is ranked there on other words than its own, the k up to which P@k is exact.
     """
 
     id: str
@@ -90,6 +93,7 @@ class RunInfo:
     made: str
     versions: tuple[tuple[str, str], ...]
     beside: tuple["RunInfo", ...] = ()
+    exact_to: int | None = None
 
     @property
     def label(self) -> str:
@@ -123,11 +127,13 @@ class TopPredictions:
 class Run:
     """A finished run: what it was made from, and its rows, read when first asked for.
 
-    seen: rows that take the place of the file's, where the run is seen beside others.
+    seen, seen_top: rows and ten best that take the place of the file's, where the run is seen
+    beside others.
     """
 
     info: RunInfo
     seen: "pd.DataFrame | None" = field(default=None, compare=False, repr=False)
+    seen_top: TopPredictions | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def facts(self) -> "pd.DataFrame":
@@ -141,9 +147,21 @@ class Run:
     @cached_property
     def top(self) -> TopPredictions:
         """The ten best predictions, in the same row order as `facts`."""
+        if self.seen_top is not None:
+            return self.seen_top
         from lama_core.runs.table import read_top
 
         return TopPredictions(*read_top(self.info.folder / FACTS_FILE))
+
+    @cached_property
+    def words(self) -> Mapping[str, frozenset[str]] | None:
+        """The words that were ranked, of each relation where each has its own, else under "".
+
+        None for a run that doesn't say.
+        """
+        from lama_core.runs.table import read_candidates
+
+        return read_candidates(self.info.folder / CANDIDATES_FILE)
 
     @cached_property
     def details(self) -> dict[str, Any]:
@@ -175,7 +193,7 @@ def read_info(folder: Path) -> RunInfo:
 def write_info(info: RunInfo, folder: Path) -> None:
     """Write `run.json` whole."""
     content = {"form": FORM, **asdict(info)}
-    for name in ("id", "folder", "bundled", "beside"):
+    for name in ("id", "folder", "bundled", "beside", "exact_to"):
         del content[name]
     write_text_whole(folder / RUN_FILE, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
 

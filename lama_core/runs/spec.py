@@ -40,12 +40,17 @@ def load_by_name(reference: str, *, precision: Any, on_progress: OnProgress = si
 
 @dataclass(frozen=True)
 class Finished:
-    """What comes of a run's parts. details: what only its kind has to say, as plain values."""
+    """What comes of a run's parts.
+
+    details: what only its kind has to say, as plain values. words: what was ranked, of each
+    relation where each has its own, else under ""; empty where it wasn't words.
+    """
 
     rows: pa.Table
     relations: tuple[RelationInfo, ...]
     n_candidates: int = 0
     details: Mapping[str, Any] = field(default_factory=dict)
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@
 Everything from rank_raw to first_is_object and the last two is null in an excluded row.
 """
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -109,6 +110,33 @@ def _plain(column: pa.ChunkedArray) -> pa.Array:
     if pa.types.is_list(kind):
         return whole.cast(pa.list_(kind.value_type))
     return whole
+
+
+def write_candidates(words: Mapping[str, Sequence[str]], path: Path) -> None:
+    """Write which words were ranked, in their order: of each relation, or all under ""."""
+    names = pa.array([name for name, known in words.items() for _ in known], pa.string())
+    table = pa.table(
+        {
+            "relation": names.dictionary_encode(),
+            "word": pa.array([word for known in words.values() for word in known], pa.string()),
+        }
+    )
+    with whole_file(path) as part:
+        pq.write_table(table, part, compression="zstd", compression_level=9)
+
+
+def read_candidates(path: Path) -> dict[str, frozenset[str]] | None:
+    """The words that `write_candidates` wrote; None if there is no such file.
+
+    Raises UserError if it is damaged.
+    """
+    if not path.is_file():
+        return None
+    table = _read(path, ["relation", "word"])
+    words: dict[str, set[str]] = {}
+    for name, word in zip(table["relation"].to_pylist(), table["word"].to_pylist(), strict=True):
+        words.setdefault(name, set()).add(word)
+    return {name: frozenset(known) for name, known in words.items()}
 
 
 def read_facts(path: Path) -> "pd.DataFrame":

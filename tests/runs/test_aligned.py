@@ -2,12 +2,17 @@
 
 from dataclasses import replace
 from functools import reduce
+from pathlib import Path
 
 import numpy as np
 import pytest
+from probe_fakes import CITIES, HashFiller, write_dataset
 
 from lama_core import metrics
+from lama_core.candidates.columns import Candidates
+from lama_core.probes.probing import ProbeRequest, plan
 from lama_core.runs.aligned import align, differing_candidates
+from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
 from tools.bench.pages import make_runs
 
@@ -84,3 +89,56 @@ def test_other_candidates_are_noticed(runs: tuple[Run, ...]) -> None:
     infos = [run.info for run in runs]
     assert not differing_candidates(infos)
     assert differing_candidates([infos[0], replace(infos[1], candidates_digest="other")])
+
+
+def on_words(folder: Path, data: Path, name: str, first: int, last: int) -> Run:
+    """A run that ranks some of the words, by a model of its own for each `name`."""
+
+    def load(reference: str, *, precision: str) -> HashFiller:
+        return HashFiller(CITIES, name=reference)
+
+    spec = plan(ProbeRequest(str(data), (name,), candidates="full"), load=load).specs[0]
+    spec = replace(spec, candidates=Candidates("some", CITIES[first:last]))
+    return execute(spec, folder=folder, load=load)
+
+
+def test_runs_that_ranked_other_words_are_ranked_on_those_that_all_have(tmp_path: Path) -> None:
+    data = write_dataset(tmp_path / "toy")
+    one, other = on_words(tmp_path, data, "a", 0, 32), on_words(tmp_path, data, "b", 8, 40)
+    shared = [on_words(tmp_path, data, name, 8, 32) for name in ("a", "b")]
+    for run, alone, exactly in zip(align([one, other]), (one, other), shared, strict=True):
+        assert run.info.n_candidates == 24 and alone.info.n_candidates == 32
+        assert run.info.n == exactly.info.n < alone.info.n
+        facts, there = run.facts, exactly.facts
+        assert facts["excluded"].isna().equals(there["excluded"].isna())
+        counts = facts["excluded"].isna()
+        exact_to = run.info.exact_to
+        assert exact_to is not None and 1 <= exact_to <= 10
+        known = counts & (alone.facts["rank_raw"] <= 10)
+        assert known.sum() > 20 and (facts["rank_raw"] != alone.facts["rank_raw"])[known].any()
+        for column in ("rank_raw", "rank_filtered"):
+            assert (facts.loc[known, column] == there.loc[known, column]).all()
+            for k in range(1, exact_to + 1):
+                assert ((facts[column] <= k) == (there[column] <= k))[counts].all()
+            assert (facts[column] >= there[column])[counts].all()
+        for column in ("first", "first_filtered"):
+            found = counts & facts[column].notna()
+            assert found.sum() > 20
+            assert (facts[column].astype(str) == there[column].astype(str))[found].all()
+            values = [frame.loc[found, f"{column}_log_prob"] for frame in (facts, there)]
+            assert values[0].tolist() == pytest.approx(values[1].tolist())
+        for column in ("first_is_valid", "first_is_object"):
+            found = counts & facts["first"].notna()
+            assert (facts[column] == there[column])[found].all()
+        words, exact_words = run.top.words[counts], exactly.top.words[counts]
+        assert ((words == exact_words) | (words == None)).all()  # noqa: E711
+
+
+def test_words_that_were_not_kept_leave_runs_on_their_own(tmp_path: Path) -> None:
+    data = write_dataset(tmp_path / "toy")
+    one, other = on_words(tmp_path, data, "a", 0, 32), on_words(tmp_path, data, "b", 8, 40)
+    (other.info.folder / "candidates.parquet").unlink()
+    for run, alone in zip(align([one, other]), (one, other), strict=True):
+        assert (run.info.n_candidates, run.info.exact_to) == (alone.info.n_candidates, None)
+    folded = Run(replace(one.info, fold_case=True), one.facts)
+    assert align([one, folded])[0].info.exact_to is None

@@ -110,7 +110,16 @@ class ClozeSpec(RunSpec):
             make_rows(prepared, answers, knowledge, model.vocabulary),
             describe_relations(self, dataset, prepared),
             max(len(segment.columns.words) for segment in prepared.segments),
+            words=self._words(prepared),
         )
+
+    def _words(self, prepared: Prepared) -> dict[str, tuple[str, ...]]:
+        """The words of each segment, under the relation where each has its own."""
+        found = {}
+        for segment in prepared.segments:
+            first = prepared.questions[int(segment.rows[0])].relation.name
+            found[first if self.candidates.per_relation else ""] = segment.columns.words
+        return found
 
 
 def describe_relations(

@@ -13,7 +13,7 @@ Source: Kassner and Schütze 2020, section 4 and Table 2 (negated), section 5 (m
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -153,7 +153,7 @@ def _with_plain(
     table = made.rows
     for name, column in columns.items():
         table = table.append_column(name, column)
-    return Finished(table, made.relations, made.n_candidates)
+    return replace(made, rows=table)
 
 
 def _word(columns: Columns, column: int) -> str | None:

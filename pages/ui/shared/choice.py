@@ -225,8 +225,9 @@ def choose_runs(listing: RunListing, here: str) -> RunChoice:
         )
         facts = st.segmented_control(
             "Scored on", SCORED_ON, default=SAME, required=True, key="scored_on", bind=BOUND,
-            help="**the same facts**: those that every model shown counts; what one of them left "
-            "out (its object isn't one of its tokens, say) is left out of all. **each its own**: "
+            help="**the same facts**: those that every model shown counts, and the words that all "
+            "of them ranked; what one of them left out (its object isn't one of its tokens, say) "
+            "is left out of all. **each its own**: "
             "all that each of them counts.",
         )  # fmt: skip
         picture = st.segmented_control(
@@ -303,10 +304,19 @@ def draw_same(choice: RunChoice) -> None:
     else:
         each = ", ".join(f"{run.n:,} ({plain(name)})" for name, run in _named_runs(choice))
         said = f"**Not the same facts**: {each}."
-    if differing_candidates(choice.runs):
-        each = ", ".join(
-            f"{run.n_candidates:,} ({plain(name)})" for name, run in _named_runs(choice)
+    own = choice.runs[0].beside or choice.runs
+    each = ", ".join(
+        f"{run.n_candidates:,} ({plain(name)})"
+        for name, run in zip(run_names(own), own, strict=True)
+    )
+    exact_to = [run.exact_to for run in choice.runs if run.exact_to is not None]
+    if exact_to:
+        said += (
+            f" Ranked on the {choice.runs[0].n_candidates:,} words that all of them ranked (of "
+            f"their own: {each}), from the ten best words that a run keeps: P@k is exact up to k = "
+            f"{min(exact_to)}, and a rank behind the ten best is the most that it can be."
         )
+    elif differing_candidates(choice.runs):
         said += (
             f" **Not the same words** are ranked: {each}; with fewer words every rank is better. A "
             "**New run** of all models at once ranks the words that all of them have."
