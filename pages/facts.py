@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.ui.facts.confusion import draw_confusion
 from pages.ui.facts.filters import choose_filters, draw_active
 from pages.ui.facts.rows import draw_fallbacks, draw_rows
 from pages.ui.shared import cache, links
@@ -22,7 +23,7 @@ def draw_empty() -> None:
 
 
 def main() -> None:
-    """Choose runs and filters; list the facts, or group the wrong answers."""
+    """Choose runs and filters; list the facts, or count what is said for what."""
     links.restore(links.FACTS)
     st.header("Facts", anchor=False)
     st.caption(
@@ -39,7 +40,7 @@ def main() -> None:
         joined = cache.joined_answers(choice.runs, choice.ranking)
         rows = joined.select(chosen.filter)
         draw_active(chosen, choice, len(rows), len(joined.facts))
-        views = {"Facts": draw_rows, "Wrong answers": draw_fallbacks}
+        views = {"Facts": draw_rows, "Confusion": draw_confusion, "Wrong answers": draw_fallbacks}
         draw_tabs(list(views), lambda name: views[name](joined, rows, chosen, choice), key="view")
         draw_runs(choice)
 

@@ -9,6 +9,7 @@ from pages.ui.results.compare import draw_comparison
 from pages.ui.results.form import draw_form
 from pages.ui.results.ranks import draw_calibration, draw_correlates, draw_curves, draw_ranks
 from pages.ui.results.scores import draw_scores, draw_types
+from pages.ui.results.slices import draw_slices
 from pages.ui.results.wording import draw_wording
 from pages.ui.shared import links
 from pages.ui.shared.choice import RunChoice, draw_runs, open_runs
@@ -23,6 +24,7 @@ def draw_all(choice: RunChoice, listing: RunListing) -> None:
         "Curves": lambda: draw_curves(choice),
         "Ranks": lambda: draw_ranks(choice, listing),
         "Types": lambda: draw_types(choice),
+        "Slices": lambda: draw_slices(choice),
         "Calibration": lambda: draw_calibration(choice),
         "Correlations": lambda: draw_correlates(choice),
         "Wording": lambda: draw_wording(choice, listing),

@@ -57,8 +57,9 @@ REQUESTS: tuple[tuple[Request, Any, str], ...] = (
 )  # fmt: skip
 # Those whose commands take the values as they are.
 PLAIN: tuple[tuple[Request, str], ...] = (
-    (ResultsRequest(("a", "b"), "source", "raw", 5, ("P1", "P2"), True, True),
-     "results --by source --ranking raw --k 5 --relation P1 --relation P2 --wording --own a b"),
+    (ResultsRequest(("a", "b"), "source", "raw", 5, ("P1", "P2"), True, True, True),
+     "results --by source --ranking raw --k 5 --relation P1 --relation P2 --wording --slices --own "
+     "a b"),
     (CompareRequest("a", "-b", "raw", 3, ("P1",)),
      "compare --ranking raw --k 3 --relation P1 -- a -b"),
     (AnalyseRequest("a study", "all"), "prompts analyse --set all 'a study'"),

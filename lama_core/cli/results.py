@@ -43,6 +43,13 @@ def results(
             "misprimed queries beside plain ones."
         ),
     ] = False,
+    slices: Annotated[
+        bool,
+        typer.Option(
+            help="Instead, P@k and kinds of wrong answers on slices of the facts: by the gold's "
+            "frequency, the subject's length, gold in the subject, type of relation."
+        ),
+    ] = False,
     own: Annotated[
         bool,
         typer.Option(
@@ -84,6 +91,9 @@ def results(
         chosen = list(align(chosen))
         if note := _what_differs(chosen):
             show.say(note)
+    if slices:
+        _print_slices(chosen, which, k, names, as_json=as_json)
+        return
     print_scores(chosen, by=grouping, ranking=which, as_json=as_json, k=k, relations=names)
     if published and not as_json:
         _print_published(by)
@@ -157,6 +167,41 @@ def _print_wording(
             ],
             title="Negated or misprimed beside plain, in percent (Kassner and Schütze 2020)",
         )  # fmt: skip
+
+
+def _print_slices(
+    runs: "Sequence[Run]", ranking: Ranking | None, k: int, relations: Sequence[str], *,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """P@k and the kinds of wrong answers on slices of the runs' facts."""
+    import pandas as pd
+
+    from lama_core.metrics.answers import join_answers
+    from lama_core.metrics.slices import slice_table
+
+    tables = [
+        slice_table(
+            join_answers([run], ranking=ranking or run.info.ranking), k=k, relations=relations
+        )
+        for run in runs
+    ]
+    lines = pd.concat(tables, ignore_index=True).drop(columns="number").to_dict("records")
+    if as_json:
+        show.print_json(plain(lines))
+        return
+    asked = _asked(runs)
+    show.print_table(
+        ("slice by", "slice", "model", "facts", f"P@{k}", "95% interval", "wrong", "right type",
+         "another valid", "neither"),
+        [
+            (line["by"], line["slice"], asked[line["run"]], f"{line['n']:,}",
+             percent(line["p_at_k"]), _interval(line["low"], line["high"]), f"{line['n_wrong']:,}",
+             *(percent(line[kind]) for kind in ("right_type", "another_valid", "neither")))
+            for line in lines
+        ],
+        title="Over facts, not relations; right type, another valid and neither are shares of the "
+        "wrong first answers; all in percent",
+    )  # fmt: skip
 
 
 def compare(
@@ -326,12 +371,7 @@ def print_scores(
         show.print_json(plain(table[names].to_dict("records")))
         return
     first, *others = METRICS.values()
-    asked = {
-        run.info.id: run.info.model
-        if run.info.prompts == "manual"
-        else f"{run.info.model}, {run.info.prompts}"
-        for run in runs
-    }
+    asked = _asked(runs)
     right = ("n", "excluded", f"P@{k}", "95% interval", *(metric.label for metric in others))
     show.print_table(
         (named, "type", "model", *right),
@@ -353,6 +393,16 @@ def print_scores(
     if by == "relation" and not relations and k == 1:
         for run in runs:
             _print_means(run, ranking or run.info.ranking)
+
+
+def _asked(runs: "Sequence[Run]") -> dict[str, str]:
+    """Run -> its model, and the prompts if not the manual ones."""
+    return {
+        run.info.id: run.info.model
+        if run.info.prompts == "manual"
+        else f"{run.info.model}, {run.info.prompts}"
+        for run in runs
+    }
 
 
 def _print_means(run: "Run", ranking: Ranking) -> None:

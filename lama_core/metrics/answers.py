@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from lama_core.asking.ranking import Ranking
 from lama_core.runs.aligned import row_keys
 from lama_core.runs.info import Run
+from lama_core.runs.tags import read_tags
 
 WrongKind = Literal["right type", "another valid", "neither"]
 WRONG_KINDS: tuple[WrongKind, ...] = ("right type", "another valid", "neither")
@@ -35,7 +36,7 @@ Ints = NDArray[np.int64]
 
 _BASE = (
     "fact_id", "relation", "source", "type", "subject", "object", "prompt", "query", "n_valid",
-    "object_count",
+    "object_count", "subject_tokens",
 )  # fmt: skip
 
 
@@ -46,6 +47,7 @@ class RunAnswers:
     at: int64 [row], the row of `Run.facts`, -1 where the run hasn't asked. rank, log_prob (of the
     gold), confidence (probability of the answer): NaN where the run doesn't count the row.
     answer: a categorical, null there. is_object, is_valid: of the answer. excluded: the reason.
+    pieces: of the subject, by the model's tokenizer; NaN where the run hasn't asked.
     """
 
     run: Run
@@ -57,16 +59,19 @@ class RunAnswers:
     is_object: Bools
     is_valid: Bools
     excluded: pd.Categorical
+    pieces: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerFilter:
     """Which rows to look at; everything left alone lets all rows pass.
 
-    of: the run that `counting`, `rank_*`, `confidence_*`, `answer` and `wrong_kind` are about.
-    right, wrong: runs that must be right or wrong, in the order they were joined.
-    confidence: above the lower end (or at it, if 0) and at most the upper one, as the bins of the
-    reliability diagram. contained: whether the gold is in the subject. answer: without case.
+    of: the run that `counting`, `rank_*`, `confidence_*`, `answer`, `wrong_kind`, `pieces_*` and
+    `tags` are about. right, wrong: runs that must be right or wrong, in the order they were joined.
+    types: "" is a relation without one. confidence: above the lower end (or at it, if 0) and at
+    most the upper one, as the bins of the reliability diagram. contained: whether the gold is in
+    the subject. count: facts of the relation with the same gold. words, pieces: of the subject.
+    gold, answer: the whole word, without case. tags: rows that have one of them.
     """
 
     of: int = 0
@@ -84,8 +89,14 @@ class AnswerFilter:
     contained: bool | None = None
     count_min: int | None = None
     count_max: int | None = None
+    words_min: int | None = None
+    words_max: int | None = None
+    pieces_min: int | None = None
+    pieces_max: int | None = None
     wrong_kind: WrongKind | None = None
+    gold: str = ""
     answer: str = ""
+    tags: tuple[str, ...] = ()
     text: str = ""
 
 
@@ -127,28 +138,28 @@ class JoinedAnswers:
                 keep &= self.runs[number].rank <= chosen.k
             for number in chosen.wrong:
                 keep &= self.runs[number].rank > chosen.k
-            if chosen.rank_min is not None:
-                keep &= focus.rank >= chosen.rank_min
-            if chosen.rank_max is not None:
-                keep &= focus.rank <= chosen.rank_max
+            for values, low, high in (
+                (focus.rank, chosen.rank_min, chosen.rank_max),
+                (self.facts["object_count"], chosen.count_min, chosen.count_max),
+                (self.facts["subject_tokens"], chosen.words_min, chosen.words_max),
+                (focus.pieces, chosen.pieces_min, chosen.pieces_max),
+            ):
+                keep &= _is_between(np.asarray(values, dtype=np.float64), low, high)
             if chosen.confidence_min > 0:
                 keep &= focus.confidence > chosen.confidence_min
             if chosen.confidence_max < 1:
                 keep &= focus.confidence <= chosen.confidence_max
         if chosen.contained is not None:
             keep &= self.contained == chosen.contained
-        counts = self.facts["object_count"].to_numpy()
-        if chosen.count_min is not None:
-            keep &= counts >= chosen.count_min
-        if chosen.count_max is not None:
-            keep &= counts <= chosen.count_max
         if chosen.wrong_kind is not None:
             keep &= wrong_kinds(focus)[chosen.wrong_kind]
+        if chosen.gold:
+            keep &= _is_word(self.facts["object"].array, chosen.gold)
         if chosen.answer:
-            wanted_word = chosen.answer.lower()
-            names = [str(word) for word in focus.answer.categories]
-            same = np.array([*(name.lower() == wanted_word for name in names), False], dtype=bool)
-            keep &= same[focus.answer.codes]
+            keep &= _is_word(focus.answer, chosen.answer)
+        if chosen.tags:
+            tags = self.tags(chosen.of)
+            keep &= np.fromiter((not set(chosen.tags).isdisjoint(t) for t in tags), bool, len(tags))
         if chosen.text:
             keep &= self._holds(chosen.text)
         return np.flatnonzero(keep)
@@ -164,6 +175,14 @@ class JoinedAnswers:
             same = np.array([*(text.lower() in name for name in names), False], dtype=bool)
             holds = holds | same[words.codes]
         return holds
+
+    def tags(self, number: int) -> list[tuple[str, ...]]:
+        """The tags that each row has in a run, as its file says now."""
+        known = read_tags(self.runs[number].run.info)
+        if not known:
+            return [()] * len(self.facts)
+        rows = zip(self.facts["fact_id"], self.facts["prompt"].tolist(), strict=True)
+        return [known.get(row, ()) for row in rows]
 
     def right(self, number: int, k: int = 1) -> Bools:
         """Whether the run's gold is among the k best, bool [row]; false where it doesn't count."""
@@ -291,6 +310,7 @@ def _align(run: Run, key: pd.Index, known: pd.Index, ranking: Ranking) -> RunAns
         flags(is_object),
         flags(is_valid),
         words("excluded"),
+        numbers("subject_pieces"),
     )
 
 
@@ -314,7 +334,24 @@ def _lower(column: pd.Series) -> NDArray[np.object_]:
 
 
 def _is_one_of(column: pd.Series, wanted: Sequence[str]) -> Bools:
-    """Whether a categorical column has one of the wanted words, bool [row]."""
+    """Whether a categorical column has one of the wanted words, bool [row]; "" is none."""
     names = [str(name) for name in column.cat.categories]
-    same = np.array([*(name in wanted for name in names), False], dtype=bool)
+    same = np.array([*(name in wanted for name in names), "" in wanted], dtype=bool)
     return same[column.cat.codes.to_numpy()]
+
+
+def _is_word(column: pd.Categorical, wanted: str) -> Bools:
+    """Whether a categorical is this word, without case, bool [row]."""
+    names = [str(word).lower() for word in column.categories]
+    same = np.array([*(name == wanted.lower() for name in names), False], dtype=bool)
+    return same[column.codes]
+
+
+def _is_between(values: NDArray[np.float64], low: int | None, high: int | None) -> Bools:
+    """Whether values are in a range, its ends included, bool [row]; None is no end."""
+    keep = np.ones(len(values), dtype=bool)
+    if low is not None:
+        keep &= values >= low
+    if high is not None:
+        keep &= values <= high
+    return keep

@@ -51,6 +51,7 @@ class ResultsRequest:
     k: int = 1
     relations: tuple[str, ...] = option("--relation", default=())
     wording: bool = False
+    slices: bool = False
     own: bool = False
 
 

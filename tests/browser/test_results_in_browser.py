@@ -48,7 +48,7 @@ def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, result
     # Two masked and causal models that this machine has, or offers to fetch, so that Cloze opens.
     chosen = "data=made-up&models=minilm-mlm&models=smollm2-135m"
     open_page(page, f"{results_url}/results?{chosen}")
-    click_bar(page, 5)  # the second model's second relation
+    click_bar(page, 7)  # the second model's second relation, of five rows with the source's
     page.wait_for_url("**/facts?**")
     settle(page)
     expect(page).to_have_url(re.compile(r"relations=P101\+made-up\+relation\+1"))
@@ -71,6 +71,21 @@ def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, result
     settle(page)
     expect(page.get_by_role("heading", name="Facts")).to_be_visible()
     expect(page).to_have_url(re.compile("relations=P101"))
+
+
+def test_a_cell_of_golds_by_answers_leads_to_its_facts(page: Page, results_url: str) -> None:
+    open_page(page, f"{results_url}/facts?data=made-up&models=gpt2&view=Confusion&words=10")
+    # The first gold is right most often: its first cell, clicked beside its middle.
+    cells = page.locator(".heatmaplayer image").first
+    cells.scroll_into_view_if_needed()
+    box = cells.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 11 * 0.7, box["y"] + box["height"] / 11 * 0.5)
+    page.wait_for_url(re.compile("gold=.*answer="))
+    settle(page)
+    expect(
+        page.get_by_text(re.compile(r"of 800 facts · gold “\w+” · gpt2 answers"))
+    ).to_be_visible()
 
 
 def test_a_bin_of_the_rank_histogram_leads_to_its_facts(page: Page, results_url: str) -> None:

@@ -1,6 +1,7 @@
 """Answers side by side, on the eight facts worked by hand in test_hand_worked."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from test_hand_worked import ANSWERS, OTHER, make_run
 
@@ -11,6 +12,8 @@ from lama_core.metrics.answers import (
     join_answers,
     wrong_kinds,
 )
+from lama_core.metrics.confusion import confusion
+from lama_core.metrics.slices import SLICINGS, slice_table
 from lama_core.runs.info import Run
 
 
@@ -108,3 +111,85 @@ def test_a_run_on_fewer_facts_has_gaps_and_loses_none(runs: tuple[Run, Run]) -> 
     whole = dict(zip(both.facts["fact_id"], both.runs[1].rank, strict=True))
     assert whole["P19:0"] == 1
     assert both.runs[0].at[list(both.facts["fact_id"]).index("P19:0")] == -1
+
+
+def test_a_gold_an_answer_and_the_length_of_a_subject_narrow_the_facts(
+    joined: JoinedAnswers,
+) -> None:
+    assert subjects(joined, AnswerFilter(gold="OSLO", answer="rome")) == ["Dan", "Isle"]
+    assert subjects(joined, AnswerFilter(gold="Osl")) == []
+    assert len(subjects(joined, AnswerFilter(words_min=1, words_max=1))) == 8
+    assert subjects(joined, AnswerFilter(words_min=2)) == []
+    pieces = joined.runs[1].pieces
+    assert len(subjects(joined, AnswerFilter(of=1, pieces_max=int(pieces.max())))) == 8
+    assert subjects(joined, AnswerFilter(of=1, pieces_min=int(pieces.max()) + 1)) == []
+    assert subjects(joined, AnswerFilter(types=("",))) == []
+
+
+def test_golds_by_answers_count_every_fact_once(joined: JoinedAnswers) -> None:
+    # A says Rome to all but Land's Berlin; the golds are Rome, Paris and Oslo twice each, Berlin
+    # and Madrid once.
+    found = confusion(joined, joined.select(AnswerFilter()), n=2)
+    assert (found.golds, found.answers) == (("Rome", "Paris"), ("Rome", "Berlin"))
+    assert found.counts.tolist() == [[2, 0], [2, 0], [3, 1]], "the last row holds the other golds"
+    assert (found.n_golds, found.n_answers, found.n) == (5, 2, 8)
+    pairs = found.pairs.to_dict("records")
+    assert {"gold": "Berlin", "answer": "Berlin", "n": 1, "share": 1.0} in pairs
+    for line in pairs:
+        there = AnswerFilter(gold=line["gold"], answer=line["answer"])
+        assert len(joined.select(there)) == line["n"]
+
+
+def test_answers_stand_in_the_order_of_their_golds(joined: JoinedAnswers) -> None:
+    found = confusion(joined, joined.select(AnswerFilter(relations=("P19",))), of=1, n=9)
+    assert (found.golds, found.answers) == (("Rome", "Paris", "Oslo"), ("Rome", "Paris", "Oslo"))
+    # Anna's Rome is said to be Paris; Cleo, Ben and Dan are right.
+    assert found.counts.tolist() == [[1, 1, 0], [0, 1, 0], [0, 0, 1]]
+    nothing = confusion(joined, joined.select(AnswerFilter(gold="Vienna")))
+    assert nothing.pairs.empty and nothing.n == 0
+
+
+def test_slices_are_worked_by_hand(joined: JoinedAnswers) -> None:
+    table = slice_table(joined).set_index(["number", "by", "slice"])
+    whole = table.loc[0, "all", "all facts"]
+    # Anna, Cleo and Land's Berlin are right; of five wrong answers Ben's and Dan's are objects.
+    assert (whole["n"], whole["p_at_k"], whole["n_wrong"]) == (8, 3 / 8, 5)
+    assert (whole["right_type"], whole["another_valid"], whole["neither"]) == (2 / 5, 0, 3 / 5)
+    assert whole["low"] < 3 / 8 < whole["high"]
+    twice = table.loc[0, "gold's frequency", "2 to 5"]
+    assert (twice["n"], twice["p_at_k"]) == (2, 1.0) and np.isnan(twice["right_type"])
+    assert table.loc[1, "type of relation", "N-1"]["p_at_k"] == 3 / 4
+    assert slice_table(joined, k=2).loc[0, "p_at_k"] == 6 / 8
+
+
+def test_a_slice_is_the_facts_of_its_filter_and_slices_part_the_facts(
+    joined: JoinedAnswers,
+) -> None:
+    table = slice_table(joined, relations=("P47",))
+    for line in table.to_dict("records"):
+        fields = SLICINGS[line["by"]].slices[line["slice"]]
+        there = AnswerFilter(of=line["number"], relations=("P47",), **fields)
+        assert len(joined.select(there)) == line["n"]
+    assert set(table.groupby(["number", "by"])["n"].sum()) == {4}
+
+
+def test_a_run_alone_has_the_slices_that_it_has_beside_another(
+    runs: tuple[Run, Run], joined: JoinedAnswers
+) -> None:
+    beside = slice_table(joined)
+    beside = beside[beside["number"] == 1].drop(columns="number").reset_index(drop=True)
+    alone = slice_table(join_answers(runs[1:])).drop(columns="number")
+    pd.testing.assert_frame_equal(alone, beside)
+
+
+def test_tags_are_found_in_the_run_that_has_them(
+    joined: JoinedAnswers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = {"a": {("P19:1", 0): ("wrong gold",)}}
+    monkeypatch.setattr(
+        "lama_core.metrics.answers.read_tags",
+        lambda info: kept["a"] if info.id == joined.runs[0].run.info.id else {},
+    )
+    assert subjects(joined, AnswerFilter(tags=("ambiguous", "wrong gold"))) == ["Ben"]
+    assert subjects(joined, AnswerFilter(tags=("ambiguous",))) == []
+    assert subjects(joined, AnswerFilter(of=1, tags=("wrong gold",))) == []

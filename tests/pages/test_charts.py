@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from lama_core.metrics import rank_histogram
+from lama_core.metrics.confusion import Confusion
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from pages.ui.shared import charts
@@ -35,6 +36,32 @@ def test_every_bar_says_its_run_and_relation() -> None:
     assert bars[0].marker.color == COLOURS["a"]
     assert list(bars[0].x) == [25.0, 25.0]
     np.testing.assert_allclose(bars[0].error_x.array, [15.0, 15.0])
+
+
+def test_a_source_stands_in_bold_above_its_relations() -> None:
+    table = by_relation(("a", "b")).assign(is_source=False)
+    whole = table[table["relation"] == "P19"].assign(
+        relation="source x", label="<i>x</i>, 2 relations", is_source=True
+    )
+    figure = charts.precision_by_source(
+        pd.concat([whole, table]), COLOURS, what="", percent=True
+    )  # fmt: skip
+    assert figure.layout.yaxis.ticktext == (
+        "<b>&lt;i&gt;x&lt;/i&gt;, 2 relations</b>", "P19 label", "P36 label"
+    )  # fmt: skip
+    assert list(figure.data[0].customdata[0][:2]) == ["a", "source x"]
+
+
+def test_every_cell_of_golds_by_answers_says_its_words_and_facts() -> None:
+    pairs = pd.DataFrame({"gold": ["<b>", "<b>"], "answer": ["x", "y"], "n": [3, 1]})
+    found = Confusion(pairs, ("<b>",), ("x",), 2, 3, np.array([[3, 1], [0, 8]]))
+    cells, marks = charts.confusion(found).data
+    assert [list(mark) for mark in marks.customdata] == [
+        ["<b>", "x", 3, 3 / 4], ["<b>", "", 1, 1 / 4], ["", "", 8, 1.0]
+    ]  # fmt: skip
+    assert np.isnan(cells.z[1][0]) and cells.z[0][0] == np.log10(3)
+    assert "&lt;b&gt;" in marks.text[0] and "1 other golds" in marks.text[2]
+    assert marks.text[1].endswith("<b>2 other answers</b>")
 
 
 def test_many_runs_are_points_on_one_line_a_relation() -> None:

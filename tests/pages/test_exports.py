@@ -17,6 +17,8 @@ from typer.testing import CliRunner
 from lama_core.cli import make_app
 from lama_core.metrics import Correlations
 from lama_core.requests import Request, command_line
+from lama_core.runs.find import load_run
+from lama_core.runs.tags import change_tags
 from pages.ui.shared import export
 from pages.ui.shared.state import title_of
 from tools.bench.pages import make_runs
@@ -220,6 +222,14 @@ def test_figures_come_from_lines_of_python(
     assert_rows_agree(taken.rows, value(found))
 
 
+def test_slices_come_from_results(take: Callable[..., Taken]) -> None:
+    taken = take("results", "slices", tab="Slices", data="starter", p_at="5", ranking="raw",
+                 relations=["P36 capital"])  # fmt: skip
+    (printed,) = answers(taken)
+    assert_rows_agree(taken.rows, printed)
+    assert {"low", "right_type", "another_valid"} <= printed[0].keys()
+
+
 def test_a_comparison_comes_from_compare(take: Callable[..., Taken]) -> None:
     taken = take("results", "comparison", tab="Compare", data="starter", p_at="10")
     (printed,) = answers(taken)
@@ -251,6 +261,20 @@ def test_wrong_answers_come_from_lines_of_python(take: Callable[..., Taken]) -> 
     taken = take("facts", "wrong-answers", view="Wrong answers", relations=["P36 capital"])
     words = [one for one in values(taken) if isinstance(one, pd.DataFrame)][-1]
     assert_rows_agree(taken.rows, in_page(words))
+
+
+def test_golds_by_answers_come_from_lines_of_python(take: Callable[..., Taken]) -> None:
+    taken = take("facts", "confusion", view="Confusion", relations=["P36 capital"], words="10")
+    pairs = [one for one in values(taken) if isinstance(one, pd.DataFrame)][-1]
+    assert_rows_agree(taken.rows, in_page(pairs))
+
+
+def test_tags_go_with_the_facts(take: Callable[..., Taken]) -> None:
+    info = load_run("made_up-gpt2").info
+    change_tags(info, [("P101:100", 0)], add=["odd", "wrong gold"])
+    taken = take("facts", "facts", data="made-up", models=["gpt2"], tag=["odd"])
+    assert [row["gpt2 tags"] for row in taken.rows] == ["odd; wrong gold"]
+    assert values(taken)[-2] == [("odd", "wrong gold")]
 
 
 def test_a_cloze_query_comes_from_cloze(take: Callable[..., Taken]) -> None:

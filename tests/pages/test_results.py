@@ -1,20 +1,27 @@
 """The Results, Facts and Data pages without a browser, on made-up runs."""
 
+import base64
 import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from lama_core.metrics.answers import AnswerFilter, join_answers
+from lama_core.metrics.slices import SLICINGS
 from lama_core.requests import arguments
 from lama_core.runs.aligned import align
 from lama_core.runs.find import list_runs, runs_dir
 from lama_core.runs.info import Run
-from tools.bench.pages import make_runs
+from lama_core.runs.tags import change_tags, read_tags
+from pages.ui.facts.filters import params_of
+from pages.ui.shared.owner import is_owner
+from tools.bench.pages import SOURCES, make_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 120
@@ -105,7 +112,9 @@ def test_published_values_stand_beside_ours_and_are_marked() -> None:
 
 
 @pytest.mark.usefixtures("here")
-@pytest.mark.parametrize("tab", ["Curves", "Ranks", "Types", "Calibration", "Compare", "New run"])
+@pytest.mark.parametrize(
+    "tab", ["Curves", "Ranks", "Types", "Slices", "Calibration", "Compare", "New run"]
+)
 def test_every_tab_is_drawn(tab: str) -> None:
     app = open_page("results", data="made-up", tab=tab)
     assert not app.error
@@ -146,6 +155,114 @@ def test_a_fact_of_the_address_is_opened_with_ten_answers_a_model(runs: tuple[Ru
     query = runs[0].facts["query"].iloc[3].replace(" [MASK] .", "")
     assert any(query in text.value for text in app.markdown)
     assert any(button.label == "Open in Cloze" for button in app.button)
+
+
+def rows_of_chart(app: AppTest) -> list[str]:
+    spec = json.loads(app.get("plotly_chart")[0].proto.spec)
+    return list(spec["layout"]["yaxis"]["ticktext"])
+
+
+@pytest.mark.usefixtures("here")
+def test_a_chart_of_many_relations_shows_sources_and_opens_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = rows_of_chart(open_page("results", data="made-up"))
+    assert len(shown) == 1 + 6, "few relations are shown at once"
+    make_runs(tmp_path / "data" / "runs", n_facts=600, sources=SOURCES)
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
+    app = open_page("results", data="made-up")
+    assert rows_of_chart(app) == [
+        "<b>Google_RE, 3 relations</b>", "<b>TREx, 41 relations</b>",
+        "<b>ConceptNet, 14 relations</b>", "<b>Squad, 1 relation</b>",
+    ]  # fmt: skip
+    spec = json.loads(app.get("plotly_chart")[0].proto.spec)
+    totals = tables(app)[0]
+    means = totals.loc[totals["relations"] == "total", "gpt2"]
+    gpt2 = next(trace for trace in spec["data"] if trace["name"] == "gpt2")
+    assert [one[1] for one in gpt2["customdata"]] == [f"source {name}" for name in SOURCES]
+    shown_means = np.frombuffer(base64.b64decode(gpt2["x"]["bdata"]), gpt2["x"]["dtype"])
+    assert shown_means.tolist() == pytest.approx(means.tolist())
+    opened = rows_of_chart(open_page("results", data="made-up", open=["Google_RE"]))
+    assert [name.split()[0] for name in opened[1:4]] == ["P100", "P101", "P102"]
+    assert len(opened) == 4 + 3
+
+
+@pytest.mark.usefixtures("here")
+def test_a_slice_leads_to_as_many_facts_as_it_counts() -> None:
+    table = tables(open_page("results", data="made-up", tab="Slices", models=["gpt2"]))[0]
+    line = table[(table["slice by"] == "gold's frequency") & (table["slice"] == "2 to 5")].iloc[0]
+    fields = SLICINGS["gold's frequency"].slices["2 to 5"]
+    app = open_page("facts", data="made-up", models=["gpt2"], **params_of(fields))
+    assert f"**{line['gpt2 n']:,}** of 600 facts" in app.markdown[0].value
+    wrong = open_page(
+        "facts", data="made-up", models=["gpt2"], kind="right type", **params_of(fields)
+    )
+    n = int(wrong.markdown[0].value.split("**")[1])
+    n_wrong = int(
+        open_page("facts", data="made-up", models=["gpt2"], rank_min="2", **params_of(fields))
+        .markdown[0].value.split("**")[1]
+    )  # fmt: skip
+    assert line["gpt2 right type"] == pytest.approx(100 * n / n_wrong)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_pair_of_gold_and_answer_leads_to_its_facts() -> None:
+    app = open_page("facts", data="made-up", models=["gpt2"], view="Confusion")
+    pairs = tables(app)[0]
+    first = pairs.iloc[0]
+    there = open_page("facts", data="made-up", models=["gpt2"], gold=first["gold"],
+                      answer=first["answer"])  # fmt: skip
+    assert f"**{first['n']:,}** of 600 facts" in there.markdown[0].value
+    assert any(f"{pairs['n'].sum():,} facts with a first answer" in c.value for c in app.caption)
+
+
+@pytest.mark.usefixtures("here")
+def test_the_owner_writes_tags_and_a_visitor_reads_them(
+    runs: tuple[Run, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = next(run for run in runs if run.info.model == "gpt2")
+    rows = list(zip(run.facts["fact_id"].iloc[3:5], (0, 0), strict=True))
+    change_tags(run.info, rows[:1], add=["<b>odd"])
+    for name in ("tags", "rows"):
+        monkeypatch.setattr(f"pages.ui.facts.{name}.is_owner", lambda: True)
+    params = {"data": "made-up", "models": ["gpt2"], "rows": "all"}
+    fact = open_page("facts", **params, fact=f"{rows[1][0]}#0")
+    (tags,) = [one for one in fact.multiselect if one.label == "Tags in the run of gpt2"]
+    tags.set_value(["<b>odd"]).run()
+    assert read_tags(run.info) == dict.fromkeys(rows, ("<b>odd",))
+    listed = open_page("facts", **params, tag=["<b>odd"])
+    assert "**2** of 600 facts" in listed.markdown[0].value
+    assert [list(kept) for kept in tables(listed)[0]["tags"]] == [["<b>odd"]] * 2
+    assert any(one.label == "Tag several" for one in listed.toggle)
+
+    for name in ("tags", "rows"):
+        monkeypatch.setattr(f"pages.ui.facts.{name}.is_owner", lambda: False)
+    seen = open_page("facts", **params, fact=f"{rows[1][0]}#0")
+    assert any(r"Tags in the run of gpt2: \<b\>odd" in one.value for one in seen.markdown)
+    assert not any("Tag" in one.label for one in (*seen.toggle, *seen.button))
+    assert not any(one.label.startswith("Tags in") for one in seen.multiselect)
+
+
+@pytest.mark.parametrize(
+    ("address", "headers", "owner"),
+    (
+        (None, {}, True),
+        ("127.0.0.5", {"Host": "localhost"}, True),
+        ("::1", {}, True),
+        ("192.168.1.7", {}, False),
+        ("nonsense", {}, False),
+        ("192.168.1.7", {"X-Forwarded-For": "127.0.0.1"}, False),
+        (None, {"X-Forwarded-For": "127.0.0.1"}, False),
+        (None, {"Forwarded": "for=127.0.0.1"}, False),
+        (None, {"X-Real-IP": "::1"}, False),
+    ),
+)
+def test_a_header_never_makes_an_owner(
+    address: str | None, headers: dict[str, str], owner: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = SimpleNamespace(ip_address=address, headers=headers)
+    monkeypatch.setattr("pages.ui.shared.owner.st", SimpleNamespace(context=context))
+    assert is_owner() == owner
 
 
 def test_without_runs_the_page_says_how_to_start_one(

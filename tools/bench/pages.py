@@ -6,7 +6,7 @@ is drawing.
 """
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -19,6 +19,8 @@ from lama_core import metrics
 from lama_core.asking.answers import TOP_K
 from lama_core.metrics import BYS, precision_samples, relation_figures, summarise
 from lama_core.metrics.answers import AnswerFilter, fallbacks, join_answers
+from lama_core.metrics.confusion import confusion
+from lama_core.metrics.slices import slice_table
 from lama_core.metrics.tables import PrecisionSamples
 from lama_core.runs.info import (
     FACTS_FILE,
@@ -36,6 +38,7 @@ MODELS = (
     "minilm-mlm", "smollm2-135m", "bert-base-cased", "bert-large-cased", "roberta-base", "gpt2",
 )  # fmt: skip
 N_RELATIONS = 41
+SOURCES = {"Google_RE": 3, "TREx": 41, "ConceptNet": 14, "Squad": 1}  # 59 relations
 N_FACTS = 34_000
 N_WORDS = 21_018
 SKILL = (0.9, 0.8, 0.55, 0.5, 0.6, 0.75)  # the power of ten of a typical rank
@@ -45,9 +48,20 @@ BOUND = "the bound this project sets itself"
 
 
 def make_runs(
-    folder: Path, *, n_relations: int = N_RELATIONS, n_facts: int = N_FACTS, seed: int = 0
+    folder: Path,
+    *,
+    n_relations: int = N_RELATIONS,
+    n_facts: int = N_FACTS,
+    seed: int = 0,
+    sources: Mapping[str, int] | None = None,
 ) -> tuple[Run, ...]:
-    """Made-up runs of six models on the same facts, written to `folder` as finished runs."""
+    """Made-up runs of six models on the same facts, written to `folder` as finished runs.
+
+    sources: how many relations each has, such as `SOURCES`; they take the place of n_relations,
+    which are all TREx's.
+    """
+    named = [name for name, n in (sources or {"TREx": n_relations}).items() for _ in range(n)]
+    n_relations = len(named)
     draw = np.random.default_rng(seed)
     words = np.array([_word(number) for number in range(N_WORDS)])
     relation = np.sort(draw.integers(0, n_relations, n_facts))
@@ -56,7 +70,7 @@ def make_runs(
     gold = (relation * 211 + popularity) % N_WORDS
     subjects = [f"{words[a]} {words[b]}" for a, b in draw.integers(0, N_WORDS, (n_facts, 2))]
     count = np.unique(relation * N_WORDS + gold, return_inverse=True, return_counts=True)
-    facts = _Facts(words, relation, gold, subjects, count[2][count[1]], hardness)
+    facts = _Facts(words, relation, gold, subjects, count[2][count[1]], hardness, named)
     return tuple(
         _write(folder, model, skill, facts, draw)
         for model, skill in zip(MODELS, SKILL, strict=True)
@@ -74,11 +88,13 @@ class _Facts:
         subjects: list[str],
         count: np.ndarray,
         hardness: np.ndarray,
+        sources: list[str],
     ) -> None:
         self.words, self.relation, self.gold = words, relation, gold
         self.subjects, self.count, self.hardness = subjects, count, hardness
         self.n_relations = int(relation.max()) + 1
         types: tuple[RelationType, ...] = ("1-1", "N-1", "N-M")
+        self.sources = np.array(sources)
         self.types = [types[number % 3] for number in range(self.n_relations)]
 
 
@@ -98,7 +114,7 @@ def _write(folder: Path, model: str, skill: float, facts: _Facts, draw: np.rando
     columns: dict[str, Any] = {
         "fact_id": [f"{names[r]}:{number}" for number, r in enumerate(facts.relation)],
         "relation": names[facts.relation],
-        "source": np.full(n, "TREx"),
+        "source": facts.sources[facts.relation],
         "type": np.array(facts.types)[facts.relation],
         "subject": facts.subjects,
         "object": objects,
@@ -131,7 +147,7 @@ def _write(folder: Path, model: str, skill: float, facts: _Facts, draw: np.rando
     relations = tuple(
         RelationInfo(
             str(name),
-            "TREx",
+            str(facts.sources[number]),
             f"made-up relation {number}",
             facts.types[number],
             ("[X] is related to [Y] .",),
@@ -198,6 +214,8 @@ def run(*, n_facts: int = N_FACTS, repetitions: int = 5) -> list[BenchRow]:
                 AnswerFilter(right=(0,), wrong=(1,))
             ),
             "Facts: text": lambda: answers.select(AnswerFilter(text="bado")),
+            "Results: slices": lambda: slice_table(answers),
+            "Facts: golds by answers": lambda: confusion(answers, answers.select(AnswerFilter())),
             "Facts: wrong answers": lambda: fallbacks(answers, answers.select(AnswerFilter())),
         }
         rows = [

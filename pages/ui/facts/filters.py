@@ -1,11 +1,15 @@
 """The filters of the Facts page: widgets <-> address bar <-> AnswerFilter."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import streamlit as st
 
 from lama_core.metrics.answers import COUNTINGS, WRONG_KINDS, AnswerFilter, WrongKind
+from lama_core.metrics.slices import NO_TYPE, SLICINGS
+from lama_core.runs.info import RunInfo
+from lama_core.runs.tags import known_tags, read_tags
 from pages.ui.shared import links
 from pages.ui.shared.choice import RunChoice
 from pages.ui.shared.messages import plain
@@ -27,10 +31,13 @@ CONTAINED_HELP = (
 )
 KIND_HELP = (
     "**right type**: the wrong answer is an object of the relation in the data (right type, wrong "
-    "fact). **another valid**: it is another right answer for this very subject. **neither**: the "
-    "rest."
+    "fact). **another valid**: it is another right answer for this very subject, which the "
+    "filtered ranking takes out. **neither**: the rest."
 )
-COUNT_HELP = "How many facts of the relation have this gold in the data."
+TAGS_HELP = (
+    "Facts with one of these tags, which the owner of this app has put on them in the run of the "
+    "model in focus: in the opened fact, or for several rows at once."
+)
 CONFIDENCE_HELP = (
     "Probability of the first answer over the model's whole vocabulary; above the lower end and "
     "at most the upper one, as the bins of the reliability diagram."
@@ -70,7 +77,7 @@ def choose_filters(choice: RunChoice) -> FactsChoice:
         help="Facts with this text in the subject, the gold, the query or a model's answer.",
     )  # fmt: skip
     with boxes[4], st.popover("Filters", icon=":material/filter_alt:", width="stretch"):
-        more = _choose_more(choice)
+        more = _choose_more(choice, choice.runs[names.index(of)])
     sort = st.session_state.get("sort", SORTS[0])
     chosen = AnswerFilter(
         of=names.index(of),
@@ -84,50 +91,96 @@ def choose_filters(choice: RunChoice) -> FactsChoice:
     return FactsChoice(chosen, of, sort)
 
 
-def _choose_more(choice: RunChoice) -> dict[str, Any]:
+def _choose_more(choice: RunChoice, focus: RunInfo) -> dict[str, Any]:
     """The filters in the popover, as fields of AnswerFilter."""
     infos = [relation for run in choice.runs for relation in run.relations]
     types = [kind for kind in ("1-1", "N-1", "N-M") if any(r.type == kind for r in infos)]
+    types += [NO_TYPE] if any(relation.type is None for relation in infos) else []
     sources = list(dict.fromkeys(relation.source for relation in infos))
     left, right = st.columns(2)
     kinds = left.multiselect("Type of relation", types, key="types", bind=BOUND, placeholder="Any")
     chosen = right.multiselect("Source", sources, key="sources", bind=BOUND, placeholder="Any")
-    low = left.number_input("Rank from", 1, None, None, key="rank_min", bind=BOUND)
-    high = right.number_input("Rank to", 1, None, None, key="rank_max", bind=BOUND)
+    ranks = _choose_range("Rank", "rank")
     confidence = st.slider(
         "Probability of the first answer", 0.0, 1.0, (0.0, 1.0), 0.01, key="conf", bind=BOUND,
         help=CONFIDENCE_HELP,
     )  # fmt: skip
     left, right = st.columns(2)
+    gold = left.text_input("Gold", key="gold", bind=BOUND, help="Exactly this word.")
+    answer = right.text_input("First answer", key="answer", bind=BOUND, help="Exactly this word.")
     kind = left.selectbox(
         "The wrong answer is", (ANY, *WRONG_KINDS), key="kind", bind=BOUND, help=KIND_HELP
-    )
-    answer = right.text_input("First answer", key="answer", bind=BOUND, help="Exactly this word.")
-    fewest = left.number_input(
-        "Gold's frequency from", 1, None, None, key="count_min", bind=BOUND, help=COUNT_HELP
-    )
-    most = right.number_input("Gold's frequency to", 1, None, None, key="count_max", bind=BOUND)
-    contained = left.selectbox(
-        "Gold in the subject", (ANY, "yes", "no"), key="contained", bind=BOUND, help=CONTAINED_HELP
     )
     rows = right.selectbox(
         "Facts", COUNTINGS, key="rows", bind=BOUND,
         help="**excluded**: those that the model in focus leaves out, with the reason.",
     )  # fmt: skip
+    counts = _choose_range("Gold's frequency", "count", SLICINGS["gold's frequency"].help)
+    words = _choose_range("Subject's words", "words", SLICINGS["subject's words"].help)
+    pieces = _choose_range("Subject's pieces", "pieces", SLICINGS["subject's pieces"].help)
+    left, right = st.columns(2)
+    contained = left.selectbox(
+        "Gold in the subject", (ANY, "yes", "no"), key="contained", bind=BOUND, help=CONTAINED_HELP
+    )
+    known = known_tags(read_tags(focus))
+    gone = [tag for tag in st.session_state.get("tag", ()) if tag not in known]
+    tags = right.multiselect(
+        "Tags", [*known, *gone], key="tag", bind=BOUND, help=TAGS_HELP,
+        placeholder="Any" if known else "No fact has one",
+    )  # fmt: skip
     return {
-        "types": tuple(kinds),
+        "types": tuple("" if kind == NO_TYPE else kind for kind in kinds),
         "sources": tuple(chosen),
-        "rank_min": int(low) if low else None,
-        "rank_max": int(high) if high else None,
+        **ranks,
         "confidence_min": float(confidence[0]),
         "confidence_max": float(confidence[1]),
         "wrong_kind": None if kind == ANY else cast(WrongKind, kind),
+        "gold": (gold or "").strip(),
         "answer": (answer or "").strip(),
-        "count_min": int(fewest) if fewest else None,
-        "count_max": int(most) if most else None,
+        **counts,
+        **words,
+        **pieces,
         "contained": {ANY: None, "yes": True, "no": False}[contained],
+        "tags": tuple(tags),
         "counting": rows,
     }
+
+
+def _choose_range(label: str, name: str, help_text: str | None = None) -> dict[str, int | None]:
+    """Both ends of a range of whole numbers, as `name_min` and `name_max`."""
+    boxes = st.columns(2)
+    ends = [
+        box.number_input(
+            f"{label} {way}", 1, None, None, key=f"{name}_{end}", bind=BOUND, help=help_text
+        )
+        for box, way, end in zip(boxes, ("from", "to"), ("min", "max"), strict=True)
+    ]
+    return {
+        f"{name}_{end}": int(n) if n else None for n, end in zip(ends, ("min", "max"), strict=True)
+    }
+
+
+def params_of(fields: Mapping[str, Any]) -> dict[str, str | list[str]]:
+    """Fields of AnswerFilter that a slice sets, as parameters of this page's address."""
+    params: dict[str, str | list[str]] = {}
+    for name, value in fields.items():
+        if isinstance(value, bool):
+            params[name] = "yes" if value else "no"
+        elif isinstance(value, tuple):
+            params[name] = [one or NO_TYPE for one in value]
+        elif value is not None:
+            params[name] = str(value)
+    return params
+
+
+def narrow(**params: str | list[str]) -> NoReturn:
+    """The list of the same facts, with more filters in the address; an empty one is taken away."""
+    kept: dict[str, str | list[str]] = {
+        name: st.query_params.get_all(name)
+        for name in st.query_params
+        if name not in ("view", "fact", "page")
+    }
+    links.go(links.FACTS, links.FACTS, kept | params)
 
 
 def describe(chosen: FactsChoice, choice: RunChoice) -> list[str]:
@@ -139,13 +192,21 @@ def describe(chosen: FactsChoice, choice: RunChoice) -> list[str]:
         said.append(f"rank {f.rank_min or 1} to {f.rank_max or 'last'} in {of}")
     if f.confidence_min > 0 or f.confidence_max < 1:
         said.append(f"probability {f.confidence_min:.2f} to {f.confidence_max:.2f} in {of}")
-    said += [f"type {' or '.join(f.types)}"] if f.types else []
+    said += [f"type {' or '.join(kind or NO_TYPE for kind in f.types)}"] if f.types else []
     said += [f"from {' or '.join(f.sources)}"] if f.sources else []
+    said += [f"gold “{f.gold}”"] if f.gold else []
     said += [f"{of} answers “{f.answer}”"] if f.answer else []
     if f.wrong_kind:
         said.append(f"{of}'s wrong answer: {f.wrong_kind}")
     if f.count_min or f.count_max:
         said.append(f"gold in {f.count_min or 1} to {f.count_max or 'all'} facts of its relation")
+    for what, low, high in (
+        ("words", f.words_min, f.words_max),
+        (f"pieces of {of}", f.pieces_min, f.pieces_max),
+    ):
+        if low or high:
+            said.append(f"subject of {low or 1} to {high or 'any number of'} {what}")
+    said += [f"tagged {' or '.join(f.tags)}"] if f.tags else []
     if f.contained is not None:
         said.append("gold in the subject" if f.contained else "gold not in the subject")
     said += [f"with “{f.text}”"] if f.text else []

@@ -9,12 +9,15 @@ from numpy.typing import NDArray
 
 from lama_core.metrics.answers import JoinedAnswers, fallbacks
 from lama_core.probes.cloze.ask import BlankAnswer, Gold, Prediction
-from pages.ui.facts.filters import SORTS, FactsChoice
+from lama_core.runs.tags import SEPARATOR
+from pages.ui.facts.filters import SORTS, FactsChoice, narrow
+from pages.ui.facts.tags import draw_fact_tags, draw_picked_tags
 from pages.ui.shared import charts, links, predictions
 from pages.ui.shared.choice import RunChoice
 from pages.ui.shared.columns import boxes_of
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
+from pages.ui.shared.owner import is_owner
 from pages.ui.shared.state import BOUND, DEFAULT_MODELS
 
 PAGE_SIZE = 100
@@ -52,8 +55,11 @@ def find_fact(joined: JoinedAnswers, key: str) -> int | None:
     return int(at[0]) if len(at) else None
 
 
-def make_table(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> pd.DataFrame:
-    """What is shown of some rows: the fact, and for each run its answer and the gold's place."""
+def make_table(joined: JoinedAnswers, rows: Ints, of: int, choice: RunChoice) -> pd.DataFrame:
+    """What is shown of some rows: the fact, and for each run its answer and the gold's place.
+
+    of: the run whose tags are shown, if it has any.
+    """
     facts = joined.facts.iloc[rows]
     labels = choice.labels
     columns: dict[str, Any] = {
@@ -64,6 +70,9 @@ def make_table(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> pd.DataF
     }
     if facts["prompt"].any():
         columns["query"] = facts["query"].to_numpy()  # the same fact is asked in several ways
+    tags = joined.tags(of)
+    if any(tags):
+        columns["tags"] = [list(tags[row]) for row in rows]
     for number, name in enumerate(choice.names):
         run = joined.runs[number]
         right = joined.right(number, choice.k)[rows]
@@ -86,7 +95,9 @@ def export_table(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> pd.Dat
     for name in ("relation", "source", "type", "subject", "object", "query"):
         columns[name] = facts[name].astype(object).to_numpy()
     columns["object_count"] = facts["object_count"].to_numpy()
-    for name, run in zip(choice.names, joined.runs, strict=True):
+    for number, (name, run) in enumerate(zip(choice.names, joined.runs, strict=True)):
+        tags = joined.tags(number)
+        columns[f"{name} tags"] = [SEPARATOR.join(tags[row]) for row in rows]
         columns[f"{name} answer"] = pd.Series(run.answer[rows]).astype(object)
         columns[f"{name} prob"] = run.confidence[rows].astype(float)
         columns[f"{name} rank"] = pd.array(run.rank[rows]).astype("Int64")
@@ -96,11 +107,14 @@ def export_table(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> pd.Dat
 
 
 def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice) -> None:
-    """One page of rows; a click opens the fact above them."""
+    """One page of rows; the one that is picked is opened above them, or several are tagged."""
     opened = st.container()
-    sort_box, pages_box = st.columns([2, 5], vertical_alignment="bottom")
+    sort_box, several_box, pages_box = st.columns([2, 2, 4], vertical_alignment="bottom")
     sort_box.selectbox(
         "Order", SORTS, key="sort", bind=BOUND, help=f"Ranks and probabilities of {chosen.of}."
+    )
+    several = is_owner() and several_box.toggle(
+        "Tag several", key="several", help="Pick rows of the table and put the same tags on them."
     )
     n_pages = max(1, -(-len(rows) // PAGE_SIZE))
     page = 1
@@ -109,13 +123,14 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
             page = min(st.pagination(n_pages, key="page", bind=BOUND), n_pages)
     rows = sort_rows(joined, rows, chosen)
     shown = rows[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
-    table = make_table(joined, shown, choice)
+    table = make_table(joined, shown, chosen.filter.of, choice)
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {
         "gold in data": number(
             "frequency", help="Facts of the relation with this gold in the data."
         ),
         "subject": st.column_config.TextColumn(pinned=True),
+        "tags": st.column_config.ListColumn(help=f"Kept with the run of {chosen.of}."),
     }
     for name in choice.names:
         config |= {
@@ -129,35 +144,38 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
     if not len(table):
         st.info("No fact passes these filters: loosen one.", icon=":material/filter_alt_off:")
         return
-    widget = f"facts {hash(shown.tobytes())} {'|'.join(choice.names)}"
+    widget = f"facts {hash(shown.tobytes())} {'|'.join(choice.names)}{' several' * several}"
 
     def open_row() -> None:
         picked = st.session_state[widget]["selection"]["rows"]
         if picked:
             st.query_params["fact"] = fact_key(joined, int(shown[picked[0]]))
 
-    st.dataframe(
+    event: Any = st.dataframe(
         table,
         hide_index=True,
         column_config=config,
         key=widget,
-        on_select=open_row,
-        selection_mode="single-row",
+        on_select="rerun" if several else open_row,
+        selection_mode="multi-row" if several else "single-row",
         placeholder="",
         height=600 if len(table) > 15 else "content",
     )
     key = st.query_params.get("fact", "")
     row = find_fact(joined, key) if key else None
-    if row is not None:
-        with opened:
-            draw_fact(joined, row, choice)
+    with opened:
+        if several:
+            picked = [int(shown[at]) for at in event["selection"]["rows"] if at < len(shown)]
+            draw_picked_tags(joined, picked, chosen)
+        elif row is not None:
+            draw_fact(joined, row, chosen, choice)
     made = choice.made() | describe_filter(chosen)
     lines = python_of(chosen, choice)
     draw_export("facts", lambda: export_table(joined, rows, choice), made, lines)
 
 
-def draw_fact(joined: JoinedAnswers, row: int, choice: RunChoice) -> None:
-    """One fact: what was asked, and each run's ten best answers."""
+def draw_fact(joined: JoinedAnswers, row: int, chosen: FactsChoice, choice: RunChoice) -> None:
+    """One fact: what was asked, its tags, and each run's ten best answers."""
     fact = joined.facts.iloc[row]
     gold = str(fact["object"])
     with st.container(border=True):
@@ -171,12 +189,13 @@ def draw_fact(joined: JoinedAnswers, row: int, choice: RunChoice) -> None:
                 "Open in Cloze", icon=":material/edit_note:", type="primary"
             ):
                 models = tuple(dict.fromkeys(run.model for run in choice.runs))
-                chosen = () if models == DEFAULT_MODELS else models
-                link = {"text": str(fact["query"]), "gold": gold, "models": chosen}
+                asked = () if models == DEFAULT_MODELS else models
+                link = {"text": str(fact["query"]), "gold": gold, "models": asked}
                 links.go(links.FACTS, links.CLOZE, link)
             if st.button("Close", icon=":material/close:", type="tertiary"):
                 del st.query_params["fact"]
                 st.rerun()
+        draw_fact_tags(joined, row, chosen)
         for number, box in enumerate(boxes_of(choice.names, border=False).values()):
             with box:
                 _draw_one(joined, row, number, choice, gold)
@@ -230,20 +249,12 @@ def draw_fallbacks(
                 picture=choice.picture,
             )
             for point in points:
-                _to_answer(chosen, choice, name, str(point["customdata"][0]))
+                narrow(of=name, wrong=[name], answer=str(point["customdata"][0]), right=[])
     named = table.assign(name=[choice.names[number] for number in table["number"]])
     draw_export(
         "wrong-answers", lambda: named.drop(columns="number"),
         choice.made() | describe_filter(chosen), python_of(chosen, choice),
     )  # fmt: skip
-
-
-def _to_answer(chosen: FactsChoice, choice: RunChoice, name: str, word: str) -> None:
-    """The facts on which a model gives this word and is wrong."""
-    kept = {key: st.query_params.get_all(key) for key in st.query_params}
-    for key in ("view", "fact", "page", "right"):
-        kept.pop(key, None)
-    links.go(links.FACTS, links.FACTS, kept | {"of": [name], "wrong": [name], "answer": [word]})
 
 
 def describe_filter(chosen: FactsChoice) -> dict[str, Any]:
@@ -260,5 +271,6 @@ def python_of(chosen: FactsChoice, choice: RunChoice) -> str:
         f'joined = join_answers(runs, ranking="{choice.ranking}")\n'
         f"rows = joined.select({chosen.filter!r})\n"
         "facts = joined.facts.iloc[rows]\n"
+        f"tags = [joined.tags({chosen.filter.of})[row] for row in rows]\n"
         f"wrong_words = fallbacks(joined, rows, n={N_WORDS})"
     )

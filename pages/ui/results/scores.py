@@ -22,6 +22,7 @@ FIGURES = {"P@k": P_AT_K} | {
     one.label: one for name, one in METRICS.items() if name not in ("p_at_1", "freq")
 }
 ORDERS = ("as in the data", "best first")
+MOST_OPEN = 12  # relations that are shown at once, without being asked for
 MOST_INTERVALS = 3  # for more runs their columns are hidden, and can be shown by the table's menu
 DEFAULT_PUBLISHED = ("BERT-base", "BERT-large")
 LEFT_OUT_HELP = (
@@ -102,18 +103,18 @@ def draw_scores(choice: RunChoice) -> None:
     rows = score_rows(choice, "relation")
     rows["label"] = rows["relation"].map(choice.labels)
     head, order_box = st.columns([4, 2], vertical_alignment="bottom")
-    head.markdown(f"#### {title} by relation")
+    head.markdown(f"#### {title} by source and relation")
     with order_box, st.container(horizontal=True, horizontal_alignment="right"):
         order = st.segmented_control(
             "Order", ORDERS, default=ORDERS[0], required=True, key="order", bind=BOUND,
             label_visibility="collapsed",
         )  # fmt: skip
+    sources = score_rows(choice, "source")
     if order == "best first":
-        best = rows.groupby("relation")[column].agg("max" if metric.higher_is_better else "min")
-        places = best.rank(ascending=not metric.higher_is_better, method="first")
-        rows["place"] = rows["relation"].map(places)
-        rows = rows.sort_values("place", kind="stable").reset_index(drop=True)
-    _draw_chart(choice, rows, column, label)
+        rows = _best_first(rows, "relation", column, metric)
+        sources = _best_first(sources, "source", column, metric)
+    _draw_chart(choice, sources, rows, column, label)
+    st.markdown(f"#### {title} by relation")
     _draw_relations(choice, rows, column, label)
     with st.expander("The published models (Table 1 of Petroni et al. 2019)"):
         st.dataframe(published_table("petroni2019", "table1").frame(), hide_index=True)
@@ -165,30 +166,76 @@ def _all_totals(choice: RunChoice) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def _draw_chart(choice: RunChoice, rows: pd.DataFrame, column: str, label: str) -> None:
-    """The chart by relation; a click opens the relation's facts."""
+def _best_first(rows: pd.DataFrame, key: str, column: str, metric: Metric) -> pd.DataFrame:
+    """The rows in the order of the best value that any run has for their `key`."""
+    best = rows.groupby(key)[column].agg("max" if metric.higher_is_better else "min")
+    places = best.rank(ascending=not metric.higher_is_better, method="first")
+    ordered = rows.assign(place=rows[key].map(places)).sort_values("place", kind="stable")
+    return ordered.reset_index(drop=True)
+
+
+def _draw_chart(
+    choice: RunChoice, sources: pd.DataFrame, rows: pd.DataFrame, column: str, label: str
+) -> None:
+    """The chart by source, an open one with its relations; a click opens a row's facts."""
+    opened = _choose_open(choice, rows)
+    lines, params = [], {}
+    for source, totals in sources.groupby("source", sort=False):
+        within = rows[rows["source"] == source]
+        n = within["relation"].nunique()
+        row = f"source {source}"
+        params[row] = {"sources": [str(source)]}
+        said = f"{source}, {n} relation" + "s" * (n > 1)
+        lines.append(totals.assign(relation=row, label=said, is_source=True))
+        if source in opened:
+            lines.append(within.assign(is_source=False))
+            params |= {
+                name: {"relations": [choice.labels[name]]} for name in within["relation"].unique()
+            }
+    table = pd.concat(lines, ignore_index=True)
     share = column == "p_at_k" or METRICS[column].is_share
-    chart = rows.assign(value=rows[column])
+    chart = table.assign(value=table[column])
     if column != "p_at_k":
         chart = chart.assign(low=float("nan"), high=float("nan"))
     if not share or choice.k != 1:
         chart = chart.assign(freq=float("nan"))
     points = charts.show(
-        charts.precision_by_relation(chart, choice.colours, what=label, percent=share),
+        charts.precision_by_source(chart, choice.colours, what=label, percent=share),
         "precision chart",
-        title=f"{label} by relation",
+        title=f"{label} by source and relation",
         footnote=choice.footnote(),
         picture=choice.picture,
     )
     st.caption(
-        "Whiskers: 95 % bootstrap intervals over a relation's facts (2,000 resamples). "
-        "Click a mark to see its facts."
-        if column == "p_at_k"
-        else "Click a mark to see its facts."
+        "**Bold**: the unweighted mean over a source's relations. "
+        + (
+            "Whiskers: 95 % bootstrap intervals over a relation's facts (2,000 resamples). "
+            if column == "p_at_k"
+            else ""
+        )
+        + "Click a mark to see its facts."
     )
     for point in points:
-        name, relation = point["customdata"][:2]
-        to_facts(choice, name, relations=[choice.labels[relation]])
+        name, row = point["customdata"][:2]
+        to_facts(choice, name, **params[row])
+
+
+def _choose_open(choice: RunChoice, rows: pd.DataFrame) -> list[str]:
+    """The sources whose relations the chart shows: all where they are few, else those chosen."""
+    every = dict.fromkeys(relation.source for run in choice.runs for relation in run.relations)
+    names = [name for name in every if name in set(rows["source"])]
+    few = rows["relation"].nunique() <= MOST_OPEN or len(names) == 1
+    return st.pills(
+        "Relations of",
+        names,
+        selection_mode="multi",
+        default=names if few else [],
+        # What stands in the address is told from what the page shows by itself, which is another
+        # for few relations than for many.
+        key="open_few" if few else "open",
+        bind=BOUND,
+        help="The sources whose relations are shown under their mean. The table has all of them.",
+    )
 
 
 def _draw_relations(choice: RunChoice, rows: pd.DataFrame, column: str, label: str) -> None:

@@ -5,6 +5,7 @@ it. Backgrounds are transparent and texts uncoloured: Streamlit's theme colours 
 """
 
 from collections.abc import Mapping, Sequence, Sized
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from lama_core.metrics.confusion import Confusion
 from pages.ui.shared.colours import PUBLISHED
 
 Colours = Mapping[str, str]
@@ -19,6 +21,8 @@ CLEAR = "rgba(0,0,0,0)"
 FAINT = "rgba(128,128,128,0.25)"
 WHISKER = "rgba(128,128,128,0.95)"
 SCALE = [[0.0, "#a8431f"], [0.5, "#7a838e"], [1.0, "#1f6aa5"]]  # white text is read on all of it
+COUNTED = [[0.0, "#7a838e"], [1.0, "#a8431f"]]  # as SCALE, from few to many
+MOST_NUMBERED = 24  # columns of a heat map whose cells have room for a number
 MOST_LETTERS = 30
 MOST_BARS = 3  # more runs than this stand as points on one line a relation
 
@@ -424,3 +428,94 @@ def _short(label: str) -> str:
 
 def _span(low: int, high: int) -> str:
     return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+
+
+def confusion(found: Confusion) -> go.Figure:
+    """Golds by first answers, coloured by the number of facts on a log scale.
+
+    customdata of every cell with facts: [gold, answer, n, share]; "" for the others.
+    """
+    golds = [*found.golds, *([""] if len(found.counts) > len(found.golds) else [])]
+    answers = [*found.answers, *([""] if found.counts.shape[1] > len(found.answers) else [])]
+    n_other = (found.n_golds - len(found.golds), found.n_answers - len(found.answers))
+    counts = found.counts
+    with np.errstate(divide="ignore"):
+        tone = np.where(counts > 0, np.log10(counts), np.nan)
+    ticks = [10**power for power in range(int(np.log10(counts.max())) + 1)]
+    figure = go.Figure(
+        go.Heatmap(
+            z=tone,
+            text=[[f"{n:,}" if n else "" for n in line] for line in counts],
+            texttemplate="%{text}" if len(answers) <= MOST_NUMBERED else "",
+            textfont={"color": "white"},
+            colorscale=COUNTED,
+            zmin=0,
+            zmax=max(1.0, float(np.nanmax(tone))),
+            xgap=1,
+            ygap=1,
+            hoverinfo="skip",
+            colorbar={
+                "title": {"text": "facts"},
+                "tickvals": np.log10(ticks),
+                "ticktext": [f"{tick:,}" for tick in ticks],
+                "thickness": 12,
+            },
+        )
+    )
+    # A heat map's cells can't be selected: marks that can't be seen are, in the middle of each.
+    rows, columns = np.nonzero(counts)
+    share = counts / counts.sum(axis=1, keepdims=True)
+    named = [f"{n_other[0]:,} other golds" if not gold else _short(gold) for gold in golds]
+    said = [f"{n_other[1]:,} other answers" if not word else _short(word) for word in answers]
+    figure.add_trace(
+        go.Scatter(
+            x=columns,
+            y=rows,
+            mode="markers",
+            marker={"symbol": "square", "size": 16, "opacity": 0},
+            selected={"marker": {"opacity": 0}},
+            unselected={"marker": {"opacity": 0}},
+            customdata=[
+                [golds[row], answers[column], int(counts[row, column]), float(share[row, column])]
+                for row, column in zip(rows, columns, strict=True)
+            ],
+            text=[
+                f"gold <b>{escape(named[row])}</b><br>first answer <b>{escape(said[column])}</b>"
+                for row, column in zip(rows, columns, strict=True)
+            ],
+            hovertemplate="%{text}<br>%{customdata[2]:,} facts, %{customdata[3]:.1%} of the gold's"
+            "<extra></extra>",
+            showlegend=False,
+        )
+    )
+    for update, names, title in (
+        (figure.update_xaxes, said, "first answer"),
+        (figure.update_yaxes, named, "gold"),
+    ):
+        update(
+            tickvals=list(range(len(names))),
+            ticktext=[escape(name) for name in names],
+            title=title,
+            showgrid=False,
+        )
+    figure.update_xaxes(side="top", tickangle=-45, range=[-0.5, len(answers) - 0.5])
+    figure.update_yaxes(range=_rows(golds))
+    return figure.update_layout(height=230 + 24 * len(golds), hoverdistance=40)
+
+
+def precision_by_source(
+    table: pd.DataFrame, colours: Colours, *, what: str, percent: bool
+) -> go.Figure:
+    """`precision_by_relation` with rows of sources, in bold, and their relations under them.
+
+    table: as there, and is_source. customdata: [name, relation], as the table has it.
+    """
+    is_source = dict(zip(table["label"].map(_short), table["is_source"], strict=True))
+    figure = precision_by_relation(table, colours, what=what, percent=percent)
+    return figure.update_yaxes(
+        tickvals=list(is_source),
+        ticktext=[
+            f"<b>{escape(label)}</b>" if whole else escape(label)
+            for label, whole in is_source.items()
+        ],
+    )

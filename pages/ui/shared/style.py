@@ -32,6 +32,8 @@ CSS = """
 @media (max-width: 640px) {
   .lx .bar { width: 30%; }
   .stMainBlockContainer { padding: 3.6rem 1rem; }
+  .st-key-confusion-chart { overflow-x: auto; }
+  .st-key-confusion-chart > div { min-width: 38rem; }
 }
 """
 # Streamlit writes white on the primary colour, which in the dark is a light one (2.5 to 1).

@@ -1,0 +1,94 @@
+"""Golds by first answers: which words a model says for which.
+
+    n        facts with this gold to which the model gives this answer
+    share    n / facts with this gold that have an answer
+
+Words that differ only in case are the same one. The grid holds the most frequent golds and answers;
+the others are one row and one column, so that its cells sum up to all facts.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from lama_core.metrics.answers import JoinedAnswers
+
+Ints = NDArray[np.int64]
+N_WORDS = 20
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Golds by first answers.
+
+    pairs: DataFrame of every gold and answer that meet, most frequent first: gold, answer, n,
+    share. golds, answers: the grid's most frequent words. n_golds, n_answers: of all words.
+    counts: int64 [gold, answer], with a last row or column of the others where there are more.
+    """
+
+    pairs: pd.DataFrame
+    golds: tuple[str, ...]
+    answers: tuple[str, ...]
+    n_golds: int
+    n_answers: int
+    counts: Ints
+
+    @property
+    def n(self) -> int:
+        """Facts that have an answer."""
+        return int(self.counts.sum())
+
+
+def confusion(joined: JoinedAnswers, rows: Ints, *, of: int = 0, n: int = N_WORDS) -> Confusion:
+    """Golds by first answers of the run `of` on these rows; the grid with n words a side.
+
+    Rows without an answer (left out, or not asked) aren't counted. Golds stand in the order of
+    their frequency; answers that are among them come first, in the same order.
+    """
+    answer = joined.runs[of].answer
+    rows = rows[answer.codes[rows] >= 0]
+    golds, gold_at = _by_frequency(joined.facts["object"].array, rows)
+    answers, answer_at = _by_frequency(answer, rows)
+    cells, counts = np.unique(gold_at * max(1, len(answers)) + answer_at, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    cells, counts = cells[order], counts[order]
+    at_gold, at_answer = np.divmod(cells, max(1, len(answers)))
+    per_gold = np.bincount(gold_at, minlength=len(golds))
+    pairs = pd.DataFrame(
+        {
+            "gold": golds[at_gold],
+            "answer": answers[at_answer],
+            "n": counts,
+            "share": counts / per_gold[at_gold],
+        }
+    )
+    places = {gold.lower(): place for place, gold in enumerate(golds[:n].tolist())}
+    frequent: list[str] = answers[:n].tolist()
+    shown = sorted(range(len(frequent)), key=lambda at: places.get(frequent[at].lower(), n))
+    columns = np.full(len(answers), len(shown))
+    columns[shown] = np.arange(len(shown))
+    grid = np.zeros((min(n + 1, len(golds)), min(n + 1, len(answers))), dtype=np.int64)
+    np.add.at(grid, (np.minimum(at_gold, n), columns[at_answer]), counts)
+    return Confusion(
+        pairs,
+        tuple(golds[:n].tolist()),
+        tuple(frequent[at] for at in shown),
+        len(golds),
+        len(answers),
+        grid,
+    )
+
+
+def _by_frequency(words: pd.Categorical, rows: Ints) -> tuple[NDArray[np.object_], Ints]:
+    """The words of some rows, most frequent first, object [word]; and each row's, int64 [row]."""
+    spelled = np.array([str(word) for word in words.categories], dtype=object)
+    merged, _ = pd.factorize(np.array([word.lower() for word in spelled], dtype=object))
+    codes = merged[words.codes[rows]]
+    counts = np.bincount(codes, minlength=merged.max(initial=-1) + 1)
+    best = np.argsort(-counts, kind="stable")
+    places = np.empty(len(best), dtype=np.int64)
+    places[best] = np.arange(len(best))
+    _, firsts = np.unique(merged, return_index=True)
+    return spelled[firsts[best[counts[best] > 0]]], places[codes]

@@ -1,0 +1,146 @@
+"""Slices: what a run gets right on some kinds of facts, and what its wrong answers are.
+
+    P@k            facts of the slice with rank at most k / facts of the slice that count
+    right type     wrong first answers that are an object of the relation / wrong first answers
+    another valid  wrong first answers that the data gives for this very subject / the same
+    neither        the rest of them / the same
+
+Over facts, whatever their relation: no mean over relations, since a slice may hold a few facts of
+many. A slice is a filter of facts (see `answers`), so that what it counts can be looked at. A new
+way of slicing is a row in `SLICINGS`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from lama_core.metrics.answers import WRONG_KINDS, AnswerFilter, JoinedAnswers, wrong_kinds
+from lama_core.metrics.intervals import LEVEL, draw_shares, quantile_interval
+
+Ints = NDArray[np.int64]
+NO_TYPE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Slicing:
+    """A way of slicing facts. slices: name -> fields of `AnswerFilter`. help: for people."""
+
+    name: str
+    help: str
+    slices: Mapping[str, Mapping[str, Any]]
+
+
+def _ranges(field: str, *ends: tuple[int, int | None]) -> dict[str, dict[str, Any]]:
+    """Slices by the range of a number; a range without an upper end is the last."""
+    return {
+        (f"{low}" if low == high else f"{low} to {high}" if high else f"{low} or more"): {
+            f"{field}_min": low,
+            f"{field}_max": high,
+        }
+        for low, high in ends
+    }
+
+
+SLICINGS: dict[str, Slicing] = {
+    one.name: one
+    for one in (
+        Slicing("all", "Every fact that counts.", {"all facts": {}}),
+        Slicing(
+            "gold's frequency",
+            "Facts of the relation with this gold in the data.",
+            _ranges("count", (1, 1), (2, 5), (6, 20), (21, None)),
+        ),
+        Slicing(
+            "subject's words",
+            "Words and punctuation signs of the subject.",
+            _ranges("words", (1, 1), (2, 2), (3, 3), (4, None)),
+        ),
+        Slicing(
+            "subject's pieces",
+            "Pieces that the model's own tokenizer makes of the subject.",
+            _ranges("pieces", (1, 1), (2, 3), (4, 6), (7, None)),
+        ),
+        Slicing(
+            "gold in the subject",
+            "Whether the lower-cased gold is part of the lower-cased subject.",
+            {"yes": {"contained": True}, "no": {"contained": False}},
+        ),
+        Slicing(
+            "type of relation",
+            "As the data gives it.",
+            {kind: {"types": (kind,)} for kind in ("1-1", "N-1", "N-M")}
+            | {NO_TYPE: {"types": ("",)}},
+        ),
+    )
+}
+
+
+def slice_table(
+    joined: JoinedAnswers,
+    *,
+    k: int = 1,
+    relations: Sequence[str] = (),
+    level: float = LEVEL,
+) -> pd.DataFrame:
+    """One row a slice and run: slices in the order of `SLICINGS`, runs in the order of joining.
+
+    Columns: number (of the run), run, model, by, slice, n, n_wrong (facts whose first answer is
+    wrong), p_at_k, low, high (its interval), right_type, another_valid, neither (shares of the
+    wrong answers). A slice of which the run was asked no fact has no row. relations: only these; ()
+    is all.
+    """
+    places = [(by, name) for by, slicing in SLICINGS.items() for name in slicing.slices]
+    shared: dict[tuple[str, str], Ints] = {}
+    tables = []
+    for number, run in enumerate(joined.runs):
+        kinds = wrong_kinds(run)
+        lines = []
+        for place, (by, name) in enumerate(places):
+            fields = SLICINGS[by].slices[name]
+            chosen = AnswerFilter(of=number, counting="all", relations=tuple(relations), **fields)
+            if (by, name) not in shared or "pieces_min" in fields:
+                shared[by, name] = joined.select(chosen)
+            rows = shared[by, name]
+            asked = rows[run.at[rows] >= 0]
+            if not len(asked):
+                continue
+            counted = asked[~np.isnan(run.rank[asked])]
+            wrong = {str(kind): int(kinds[kind][counted].sum()) for kind in WRONG_KINDS}
+            lines.append(
+                {
+                    "place": place,
+                    "number": number,
+                    "run": run.run.info.id,
+                    "model": run.run.info.model,
+                    "by": by,
+                    "slice": name,
+                    "n": len(counted),
+                    "n_right": int((run.rank[counted] <= k).sum()),
+                    "n_wrong": int((run.rank[counted] > 1).sum()),
+                    **wrong,
+                }
+            )
+        if lines:
+            tables.append(_shares(pd.DataFrame(lines), level))
+    if not tables:
+        return pd.DataFrame()
+    table = pd.concat(tables).sort_values(["place", "number"], kind="stable")
+    return table.drop(columns="place").reset_index(drop=True)
+
+
+def _shares(counts: pd.DataFrame, level: float) -> pd.DataFrame:
+    """A run's table from its counts; NaN where nothing was counted."""
+    n, n_right, n_wrong = (counts[name].to_numpy() for name in ("n", "n_right", "n_wrong"))
+    found = [quantile_interval(drawn, level=level) for drawn in draw_shares(n_right, n)]
+    table = counts.drop(columns=["n_right", *WRONG_KINDS]).assign(
+        p_at_k=n_right / np.where(n > 0, n, np.nan),
+        low=[one.low for one in found],
+        high=[one.high for one in found],
+    )
+    for kind in WRONG_KINDS:
+        table[kind.replace(" ", "_")] = counts[kind] / np.where(n_wrong > 0, n_wrong, np.nan)
+    return table

@@ -1,0 +1,126 @@
+"""Slices: what models get right on some kinds of facts, and what their wrong answers are."""
+
+from dataclasses import replace
+from typing import Any, cast
+
+import pandas as pd
+import streamlit as st
+
+from lama_core.metrics.answers import WRONG_KINDS
+from lama_core.metrics.slices import SLICINGS, slice_table
+from pages.ui.facts.filters import KIND_HELP, params_of
+from pages.ui.results.scores import MOST_INTERVALS, request_of, to_facts
+from pages.ui.shared import cache
+from pages.ui.shared.choice import RunChoice
+from pages.ui.shared.export import draw_export
+from pages.ui.shared.state import BOUND
+
+EVERY = "every way"
+MOST_KINDS = 2  # for more runs only the first kind of wrong answers is shown; the menu has the rest
+
+
+def draw_slices(choice: RunChoice) -> None:
+    """The tab: a row a slice, each run's P@k and its wrong answers; a number leads to its facts."""
+    head, box = st.columns([5, 2], vertical_alignment="bottom")
+    head.markdown(f"#### P@{choice.k} and wrong answers on slices of the facts")
+    ways = [name for name in SLICINGS if name != "all"]
+    way = box.selectbox("Slice by", (EVERY, *ways), key="slice_by", bind=BOUND)
+    table: pd.DataFrame = cache.of_runs(
+        "slices", choice.runs, choice.ranking, choice.relations,
+        lambda _: slice_table(
+            cache.joined_answers(choice.runs, choice.ranking), k=choice.k,
+            relations=choice.relations,
+        ),
+        choice.k,
+    )  # fmt: skip
+    if table.empty:
+        st.info("These relations have no facts in these runs.", icon=":material/info:")
+        return
+    shown = table if way == EVERY else table[table["by"].isin(["all", way])]
+    keys = list(dict.fromkeys(zip(shown["by"], shown["slice"], strict=True)))
+    cell = _draw_table(shown, keys, choice)
+    st.caption(
+        f"**P@{choice.k}**: in percent of a slice's facts, whatever their relation, and no mean "
+        f"over relations. In percent of the facts whose first answer is wrong: {KIND_HELP} Click a "
+        "number to see its facts."
+    )
+    # In the order of the command line, which takes one run after the other.
+    by_run = table.sort_values("number", kind="stable").drop(columns="number")
+    draw_export(
+        "slices",
+        lambda: by_run,
+        choice.made(),
+        replace(request_of(choice, "relation"), slices=True),
+    )
+    if cell is None:
+        return
+    by, name = keys[cell[0]]
+    params = params_of(SLICINGS[by].slices[name])
+    for run in choice.names:
+        for kind in WRONG_KINDS:
+            if cell[1] == f"{run} {kind}":
+                to_facts(choice, run, **params, kind=kind)
+        if cell[1] in (run, f"{run} n", f"{run} interval"):
+            to_facts(choice, run, **params)
+    to_facts(choice, choice.names[0], **params)
+
+
+def _draw_table(
+    table: pd.DataFrame, keys: list[tuple[str, str]], choice: RunChoice
+) -> tuple[int, str] | None:
+    """The rows, and the cell that was clicked."""
+    lines = {(line["by"], line["slice"], line["number"]): line for line in table.to_dict("records")}
+    grid = []
+    for by, name in keys:
+        row: dict[str, Any] = {"slice by": "" if by == "all" else by, "slice": name}
+        for number, run in enumerate(choice.names):
+            line = lines.get((by, name, number), {})
+            known = bool(line) and line["n"] > 0
+            row[run] = 100 * line["p_at_k"] if known else None
+            row[f"{run} n"] = line.get("n")
+            row[f"{run} interval"] = (
+                f"{100 * line['low']:.1f}–{100 * line['high']:.1f}" if known else ""
+            )
+            for kind in WRONG_KINDS:
+                row[f"{run} {kind}"] = 100 * line[kind.replace(" ", "_")] if known else None
+        grid.append(row)
+    number_column, n_runs = st.column_config.NumberColumn, len(choice.names)
+    ways = "\n\n".join(f"**{one.name}**: {one.help}" for one in SLICINGS.values())
+    config: dict[str, Any] = {
+        "slice by": st.column_config.TextColumn(help=ways, pinned=True, width=130),
+        "slice": st.column_config.TextColumn(pinned=True, width=90),
+    }
+    hidden: set[str] = set()
+    for run in choice.names:
+        config[f"{run} n"] = number_column(
+            "facts", format="localized", help=f"Facts of the slice that {run} counts", width="small"
+        )
+        config[run] = number_column(
+            f"{run} · P@{choice.k}", format="%.1f",
+            help=f"Facts of the slice whose gold is among {run}'s {choice.k} best, in percent.",
+        )  # fmt: skip
+        config[f"{run} interval"] = st.column_config.TextColumn(
+            "95 % interval", help="Of P@k, over the slice's facts."
+        )
+        for kind in WRONG_KINDS:
+            config[f"{run} {kind}"] = number_column(
+                kind, format="%.1f",
+                help=f"Of {run}'s wrong first answers, in percent. {KIND_HELP}",
+            )  # fmt: skip
+        hidden |= {f"{run} interval"} if n_runs > MOST_INTERVALS else set()
+        hidden |= {f"{run} {kind}" for kind in WRONG_KINDS[1:]} if n_runs > MOST_KINDS else set()
+        hidden |= {f"{run} another valid"} if choice.ranking == "filtered" else set()
+    frame = pd.DataFrame(grid)
+    event: Any = st.dataframe(
+        frame,
+        hide_index=True,
+        column_order=[str(name) for name in frame if name not in hidden],
+        column_config=config,
+        key="slices table",
+        on_select="rerun",
+        selection_mode="single-cell",
+        placeholder="–",
+        height="content",
+    )
+    cells = event["selection"]["cells"]
+    return cast(tuple[int, str], tuple(cells[0])) if cells else None
