@@ -6,6 +6,7 @@ standard error, one key each: `{"progress": {...}}`, `{"note": "..."}`, `{"resul
 """
 
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -37,6 +38,8 @@ class Result:
     name: str
 
 
+WINDOW = 60.0  # seconds
+
 OnProgress = Callable[[Progress], None]
 OnNote = Callable[[str], None]
 
@@ -46,26 +49,34 @@ def silent(_: object) -> None:
 
 
 class Pace:
-    """How fast a stage goes, from the steps that were seen of it."""
+    """How fast a stage goes, from the steps that were seen of it in the last minute.
+
+    Work is uneven: what was done before is passed in a moment, and some queries cost many times
+    others. Where a step takes longer than a minute, the last two count.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._stage = ""
-        self._began = (0.0, 0)
-        self._last = (0.0, 0)
+        self._seen: deque[tuple[float, int]] = deque()
 
     def see(self, step: Progress) -> None:
         """Take note of a step; another stage begins anew."""
         now = (self._clock(), step.done)
-        if step.stage != self._stage or step.done < self._last[1]:
-            self._stage, self._began = step.stage, now
-        self._last = now
+        if step.stage != self._stage or (self._seen and step.done < self._seen[-1][1]):
+            self._stage = step.stage
+            self._seen.clear()
+        self._seen.append(now)
+        while len(self._seen) > 2 and self._seen[1][0] <= now[0] - WINDOW:
+            self._seen.popleft()
 
     @property
     def per_second(self) -> float:
-        """Units a second in this stage; 0 before its second step."""
-        seconds = self._last[0] - self._began[0]
-        return (self._last[1] - self._began[1]) / seconds if seconds > 0 else 0.0
+        """Units a second of late in this stage; 0 before its second step."""
+        if not self._seen:
+            return 0.0
+        (began, before), (last, done) = self._seen[0], self._seen[-1]
+        return (done - before) / (last - began) if last > began else 0.0
 
     def seconds_left(self, step: Progress) -> float | None:
         """Seconds to the end of the stage at this pace; None where it isn't known."""
@@ -85,6 +96,8 @@ def describe(step: Progress, pace: Pace | None = None) -> str:
     if not step.total:
         return f"{step.stage}: {step.done:,} {step.unit}" if step.done else step.stage
     text = f"{step.stage}: {step.done:,} of {step.total:,} {step.unit}"
+    if step.done >= step.total:
+        return f"{text}, putting the results together"
     left = pace.seconds_left(step) if pace else None
     if pace is None or left is None:
         return f"{text}, {step.resumed:,} from before" if step.resumed else text

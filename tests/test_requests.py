@@ -35,7 +35,7 @@ STUDIED: dict[str, Any] = {
     "dataset": "a b", "model": "m", "relations": ("P1",), "prompts": Path("my prompts"),
     "own": ("[X] is [Y] .",), "training": Path("pairs"), "candidates": "lama", "context": "left",
     "ranking": "filtered", "precision": "bf16", "limit": 3, "train_limit": 4, "seed": 5,
-    "drop_overlap": True,
+    "drop_overlap": True, "blind": True,
 }  # fmt: skip
 
 # Every field of each stands at another value than its default.

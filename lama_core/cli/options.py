@@ -38,7 +38,11 @@ Limit = Annotated[
     int | None, typer.Option(help="At most so many facts of each relation: the first of its file.")
 ]
 Prompts = Annotated[
-    Path | None, typer.Option(help="A folder in LPAQA's layout; else the dataset's own prompts.")
+    Path | None,
+    typer.Option(
+        help="An imported set of prompts by its name, or a folder in LPAQA's layout; else the "
+        "dataset's own prompts."
+    ),
 ]
 AnalogyTemplate = Annotated[
     str,
@@ -76,7 +80,8 @@ Own = Annotated[
 Training = Annotated[
     Path | None,
     typer.Option(
-        help="A folder of training pairs (one P*.jsonl a relation); else half of the facts train."
+        help="An imported set that has training pairs, or a folder of them (one P*.jsonl a "
+        "relation); else half of the facts train."
     ),
 ]
 PublishedCandidates = Annotated[
@@ -91,6 +96,13 @@ TrainLimit = Annotated[
 Seed = Annotated[
     int | None,
     typer.Option(help="Draw the facts of a limit at random by this seed; else the first."),
+]
+Blind = Annotated[
+    bool,
+    typer.Option(
+        help="Ensembles take in prompts that show a left-to-right model nothing of the subject: "
+        "those with the blank before it."
+    ),
 ]
 Drop = Annotated[
     bool, typer.Option(help="Leave out training pairs that are test facts, instead of refusing.")

@@ -68,10 +68,14 @@ def normalise_template(template: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A prompt and the sets it belongs to, such as `mined` and `mined-paraphrased`."""
+    """A prompt and the sets it belongs to, such as `mined` and `mined-paraphrased`.
+
+    aside: it is asked, and neither chosen nor weighted.
+    """
 
     prompt: Prompt
     origins: frozenset[Origin]
+    aside: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,11 @@ class PromptPool:
         """
         wanted = set(parse_combination(combination))
         return tuple(number for number, entry in enumerate(self.entries) if entry.origins & wanted)
+
+    def eligible(self, combination: str) -> tuple[int, ...]:
+        """Positions of its prompts from which ensembles are made: those that aren't set aside."""
+        members = self.members(combination)
+        return tuple(number for number in members if not self.entries[number].aside)
 
     def only(self, combinations: Iterable[str]) -> "PromptPool":
         """The pool with the prompts of these combinations alone."""
@@ -175,6 +184,27 @@ def make_pool(relation: str, sets: dict[Origin, Sequence[Prompt]]) -> PromptPool
     return PromptPool(relation, tuple(entries.values()), tuple(notes))
 
 
+def folders_in(folder: Path) -> dict[Origin, Path]:
+    """LPAQA's folders that are in `folder`, or in its `prompt` folder, by what they hold.
+
+    Raises UserError if there are none.
+    """
+    root = folder / "prompt" if (folder / "prompt").is_dir() else folder
+    found = {origin: root / name for origin, name in FOLDERS.items() if (root / name).is_dir()}
+    if not found:
+        raise UserError(
+            f"{folder} has none of LPAQA's folders ({', '.join(FOLDERS.values())}): give the "
+            "folder that holds them."
+        )
+    return found
+
+
+def relations_in(folder: Path) -> frozenset[str]:
+    """The relations that a folder has prompts of. Raises UserError as `folders_in`."""
+    files = (file for path in folders_in(folder).values() for file in path.iterdir())
+    return frozenset(file.stem for file in files if file.suffix in (".jsonl", ".txt"))
+
+
 def load_pool(
     relation: Relation, *, folder: Path | None = None, user: Sequence[str] = ()
 ) -> PromptPool:
@@ -190,14 +220,7 @@ def load_pool(
     }
     notes: tuple[str, ...] = ()
     if folder is not None:
-        root = folder / "prompt" if (folder / "prompt").is_dir() else folder
-        found = {origin: root / name for origin, name in FOLDERS.items() if (root / name).is_dir()}
-        if not found:
-            raise UserError(
-                f"{folder} has none of LPAQA's folders ({', '.join(FOLDERS.values())}): give the "
-                "folder that holds them."
-            )
-        for origin, path in found.items():
+        for origin, path in folders_in(folder).items():
             prompts, report = read_prompts(path, relation.name)
             sets[origin] = (*sets.get(origin, ()), *prompts)
             notes += tuple(str(dropped) for dropped in report.dropped)

@@ -4,7 +4,7 @@ import ast
 import json
 import math
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from lama_core.cli import make_app
 from lama_core.metrics import Correlations
+from lama_core.probes.prompts.runs import Study
 from lama_core.requests import Request, command_line
 from lama_core.runs.find import load_run
 from lama_core.runs.tags import change_tags
@@ -27,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MODEL = "minilm-mlm"
 SMALL = ("--dataset", "starter", "--model", MODEL, "--relation", "P36", "--relation", "P30",
          "--limit", "15", "--json")  # fmt: skip
-STUDY = {"relation": "P36 capital"}  # of the study that the user made last
+STUDY = {"relation": "P36 capital"}  # of the study that the user made
 TIMEOUT = 300
 
 
@@ -71,6 +72,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Any:
             "man+para",
         )
         yield
+
+
+def own_study(studies: Sequence[Study]) -> Study:
+    """The study that isn't bundled."""
+    return next(study for study in studies if not study.info.bundled)
 
 
 def ask(*words: str) -> Any:
@@ -130,6 +136,7 @@ def take(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Taken]:
         assert shown in [code.value for code in app.code]
         return Taken(json.loads(files[f"{name}.json"]()), how)
 
+    monkeypatch.setattr("pages.ui.prompts.choice.default_study", own_study)
     monkeypatch.setattr("streamlit.download_button", button)
     monkeypatch.setattr(export, "draw_command", draw_command)
     return opened

@@ -81,6 +81,26 @@ def test_the_pace_of_a_resumed_run_is_that_of_its_own_sitting() -> None:
     )
 
 
+def test_the_time_left_follows_the_last_minute() -> None:
+    # 9,000 that were there already pass at once; after that it is 10 a second.
+    steps = [(0, 0), (1, 9_000), *((1 + second, 9_000 + 10 * second) for second in range(1, 121))]
+    times = iter([float(time) for time, _ in steps])
+    pace = Pace(lambda: next(times))
+    for _, done in steps:
+        step = Progress("m", done, 20_000, "queries")
+        pace.see(step)
+    assert pace.per_second == 10
+    assert pace.seconds_left(step) == (20_000 - 10_200) / 10
+
+
+def test_when_all_is_asked_no_time_is_promised_for_what_remains() -> None:
+    pace = Pace(iter([0.0, 1.0]).__next__)
+    for done in (0, 100):
+        step = Progress("m", done, 100, "queries")
+        pace.see(step)
+    assert describe(step, pace) == "m: 100 of 100 queries, putting the results together"
+
+
 @pytest.mark.parametrize(
     ("step", "said"),
     [

@@ -1,11 +1,26 @@
 """The Prompts page without a browser: every tab draws, and the first paint needs no torch."""
 
+import json
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lama_core.probes.prompts.runs import list_studies
+import pytest
+from probe_fakes import CITIES, hash_model, write_dataset
+from streamlit.testing.v1 import AppTest
+
+from lama_core.datasets.library.download import import_dataset
+from lama_core.errors import UserError
+from lama_core.probes.prompts.gains import Gain
+from lama_core.probes.prompts.probing import StudyRequest, plan_study
+from lama_core.probes.prompts.runs import Study, list_studies
+from lama_core.runs.execute import execute
 from lama_core.runs.find import bundled_dir
+from lama_core.runs.info import RunInfo
+from pages.ui.prompts import choice
+from pages.ui.prompts.choice import default_study
+from pages.ui.shared import cache
 
 ROOT = Path(__file__).resolve().parents[2]
 TABS = ("Prompts", "Ensembles", "One fact", "Weights", "Analyses", "New study")
@@ -51,3 +66,135 @@ def _draw(home: Path, *tabs: str) -> str:
 def test_every_tab_draws_without_torch(tmp_path: Path) -> None:
     assert list_studies([bundled_dir()])
     assert "drawn" in _draw(tmp_path, *TABS)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(ROOT)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def open_on(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
+    """`open_on(which, tab)`: the page, on the first study for which `which` holds."""
+
+    def opened(which: Callable[[Study], bool], tab: str, **params: str) -> AppTest:
+        def first(studies: Sequence[Study]) -> Study:
+            return next(filter(which, studies))
+
+        monkeypatch.setattr(choice, "default_study", first)
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+        app.switch_page("pages/prompts.py")
+        for name, value in {"tab": tab, **params}.items():
+            app.query_params[name] = value
+        app.run()
+        assert not app.exception
+        assert not app.error
+        return app
+
+    return opened
+
+
+def test_the_page_opens_on_the_study_where_choosing_gains_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    studies = list_studies([bundled_dir()])
+    for best in studies:
+
+        def gain_of(info: RunInfo, best: Study = best) -> Gain:
+            points = {"P1": 0.3, "P2": -0.1} if info.id == best.info.id else {"P1": 0.09}
+            return Gain("mine", "top1", points)
+
+        monkeypatch.setattr(cache, "gain_of", gain_of)
+        assert default_study(studies) is default_study(studies[::-1]) is best
+
+
+def test_a_study_whose_gain_is_not_known_is_no_reason_to_open_on_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, known = list_studies([bundled_dir()])
+
+    def gain_of(info: RunInfo) -> Gain:
+        if info.id == one.info.id:
+            raise UserError("damaged")
+        return Gain("mine", "top1", {"P1": -0.5})
+
+    monkeypatch.setattr(cache, "gain_of", gain_of)
+    assert default_study([one, known]) is known
+    assert default_study([one]) is one
+
+
+def test_prompts_that_tell_a_left_to_right_model_nothing_are_marked(
+    open_on: Callable[..., AppTest],
+) -> None:
+    app = open_on(
+        lambda study: study.info.context == "left", "Prompts", relation="P36 capital", set="All"
+    )
+    table = app.dataframe[0].value
+    blind = [text.index("[Y]") < text.index("[X]") for text in table["prompt"]]
+    assert 0 < sum(blind) < len(blind)
+    assert [bool(told) for told in table["tells"]] == blind
+    said = f"{sum(blind)} of {len(blind)} prompts tell"
+    assert any(said in caption.value for caption in app.caption)
+
+
+def test_every_tab_of_a_filtered_study_is_filtered(
+    open_on: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    data = write_dataset(tmp_path / "lama", n_facts=0)
+    facts = [
+        {"uuid": f"n{n}", "sub_label": f"Land {n % 4}", "obj_label": CITIES[n // 4]}
+        for n in range(160)  # every object is right for every subject
+    ]
+    (data / "TREx" / "P47.jsonl").write_text("\n".join(map(json.dumps, facts)), encoding="utf-8")
+    _write_mined(tmp_path / "own")
+    request = StudyRequest(
+        dataset=str(data), model="hash", relations=("P47",), prompts=tmp_path / "own",
+        ranking="filtered", combinations=("manual", "mine+man"),
+    )  # fmt: skip
+    made = Study(execute(plan_study(request, load=hash_model).spec, load=hash_model))
+    study = made.relation("P47")
+    found = study.ensemble("mine+man", "optimised")
+    assert found is not None
+    right = 100 * (found[1] == 1).mean()
+    raw = 100 * (study.ensemble_rows["rank_raw"] == 1).mean(axis=1)
+    assert right not in raw
+    for tab in ("Prompts", "Ensembles", "One fact", "Weights", "Analyses"):
+        app = open_on(lambda study: not study.info.bundled, tab)
+        assert any("**filtered ranking**" in caption.value for caption in app.caption)
+        if tab == "Weights":
+            table = app.dataframe[0].value.set_index("weights")["P@1"]
+            assert table["optimised"] == pytest.approx(right)
+            assert any("filtered ranking; log-linear" in one.value for one in app.caption)
+
+
+def test_an_imported_set_of_prompts_feeds_a_new_study(
+    open_on: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    _write_mined(tmp_path / "own" / "prompt", "P36")
+    import_dataset(tmp_path / "own", name="mine-own")
+    app = open_on(lambda _: True, "New study")
+    app.selectbox(key="study prompts").set_value("mine-own").run()
+    assert not app.exception and not app.error
+    assert app.multiselect(key="study relations").options == ["P36 capital"]
+    assert any("--prompts mine-own" in code.value for code in app.code)
+
+
+def _write_mined(folder: Path, relation: str = "P47") -> None:
+    (folder / "mine").mkdir(parents=True)
+    rows = [json.dumps({"template": text}) for text in ("[X] , near [Y] .", "[X] and [Y] .")]
+    (folder / "mine" / f"{relation}.jsonl").write_text("\n".join(rows), encoding="utf-8")
+
+
+def test_a_study_that_its_user_made_is_the_one_that_is_shown(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "gain_of", lambda _: None)
+    for study in list_studies([bundled_dir()]):
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+        app.switch_page("pages/prompts.py")
+        app.session_state[choice.MADE] = (study.info.id,)
+        app.run()
+        assert not app.exception and not app.error
+        assert app.selectbox(key="study").value == study.info.id

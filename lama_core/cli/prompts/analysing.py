@@ -62,8 +62,8 @@ def analyse(
             )
             for one in found.bins
         ],
-        title=f"{here.label}: divergence of prompts, Pearson {found.correlation:.2f} "
-        "(the paper's: 0.25)",
+        title=f"{here.label}, {here.info.ranking} ranking: divergence of prompts, "
+        f"Pearson {found.correlation:.2f} (the paper's: 0.25)",
     )
     for (name, kind), values in result["curves"].items():
         shown = ", ".join(f"{k}: {percent(values[k - 1])}" for k in (1, 2, 3, 5, 10, 20, 29)

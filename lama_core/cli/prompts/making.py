@@ -21,13 +21,15 @@ def list_prompts(
 ) -> None:
     """The prompts of each relation: where they come from, and their published weights."""
     from lama_core.datasets import load_dataset
+    from lama_core.datasets.library.installed import prompts_dir
     from lama_core.datasets.prompt_sets import load_pool
 
+    folder = prompts and prompts_dir(prompts)
     loaded = load_dataset(dataset)
     chosen = [loaded.relation(name) for name in relations or ()] or list(loaded.relations)
     rows: list[dict[str, Any]] = []
     for one in chosen:
-        pool = load_pool(one, folder=prompts)
+        pool = load_pool(one, folder=folder)
         for note in pool.notes:
             show.say(note)
         rows += [

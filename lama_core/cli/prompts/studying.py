@@ -13,6 +13,7 @@ from lama_core.cli.show import percent
 from lama_core.requests import read
 
 if TYPE_CHECKING:
+    from lama_core.models.base import Context
     from lama_core.probes.prompts.probing import SelectRequest
     from lama_core.probes.prompts.runs import Study
     from lama_core.probes.prompts.study import RelationStudy
@@ -33,6 +34,7 @@ def select(
     train_limit: options.TrainLimit = None,
     seed: options.Seed = None,
     drop_overlap: options.Drop = False,
+    blind: options.Blind = False,
     out: options.Out = None,
     as_json: options.Json = False,
 ) -> None:
@@ -40,14 +42,15 @@ def select(
     from lama_core.probes.prompts.probing import SelectRequest
 
     request = read(SelectRequest, locals())
-    studies = _relations(_study(request, out))
-    rows = [row for study in studies for row in _prompt_rows(study)]
+    made = _study(request, out)
+    studies = _relations(made)
+    rows = [row for study in studies for row in _prompt_rows(study, made.info.context)]
     if as_json:
         show.print_json(rows)
         return
     for study in studies:
         show.print_table(
-            ("prompt", "from", "training", "test", "only it is right"),
+            ("prompt", "from", "training", "test", "only it is right", "shows the subject"),
             [
                 (
                     row["template"],
@@ -55,12 +58,14 @@ def select(
                     percent(row["train"]),
                     percent(row["test"]),
                     row["only_right"],
+                    "yes" if row["shows_subject"] else "no: it comes after the blank",
                 )
                 for row in rows
                 if row["relation"] == study.relation.name
             ],
             title=f"{study.relation.name} {study.relation.label}: {study.model}, "
-            f"{len(study.train):,} training and {len(study.test):,} test facts",
+            f"{len(study.train):,} training and {len(study.test):,} test facts, P@1 in per cent, "
+            f"{study.ranking} ranking",
         )
         print()
 
@@ -94,6 +99,7 @@ def fit(
     train_limit: options.TrainLimit = None,
     seed: options.Seed = None,
     drop_overlap: options.Drop = False,
+    blind: options.Blind = False,
     out: options.Out = None,
     keep: Annotated[
         bool, typer.Option(help="Keep the distributions on disk, for other weights later.")
@@ -182,14 +188,16 @@ def _print_scores(
             )
             for row in rows
         ],
-        title=f"{rows[0].model}: P@1 in percent; n: relations / test facts; "
-        f"paper: {rows[0].published_model}, 41 relations",
+        title=f"{rows[0].model}: P@1 in percent, {studies[0].ranking} ranking; "
+        f"n: relations / test facts; paper: {rows[0].published_model}, 41 relations",
     )
     for run in runs:
         show.say(f"run {run}")
 
 
-def _prompt_rows(study: "RelationStudy") -> list[dict[str, object]]:
+def _prompt_rows(study: "RelationStudy", context: "Context") -> list[dict[str, object]]:
+    from lama_core.probes.prompts.store import shows_subject
+
     order = sorted(
         range(len(study.pool.entries)), key=lambda number: -study.train_accuracies[number]
     )
@@ -202,6 +210,7 @@ def _prompt_rows(study: "RelationStudy") -> list[dict[str, object]]:
             "train": float(study.train_accuracies[number]),
             "test": float(study.test_accuracies[number]),
             "only_right": int(only[number]),
+            "shows_subject": shows_subject(study.pool.prompts[number].template, context),
         }
         for number in order
     ]

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from lama_core import paths
-from lama_core.datasets import bats, formats, lama
+from lama_core.datasets import bats, formats, lama, lpaqa
 from lama_core.datasets.base import SQUAD_RELATION, AnalogyDataset, Content, Dataset
 from lama_core.datasets.library import catalog
 from lama_core.errors import UserError, did_you_mean
@@ -83,6 +83,16 @@ def dataset_names() -> tuple[str, ...]:
     return (STARTER, *(n for n in installed_names() if read_record(n).kind != "analogies"))
 
 
+def prompt_set_names() -> tuple[str, ...]:
+    """Names of the sets of prompts that are installed, such as `lpaqa`."""
+    return tuple(n for n in installed_names() if read_record(n).kind == "prompts")
+
+
+def pair_set_names() -> tuple[str, ...]:
+    """Those of them that bring training pairs."""
+    return tuple(n for n in prompt_set_names() if pairs_dir(Path(n)) != installed_dir(n))
+
+
 def analogy_names() -> tuple[str, ...]:
     """Names that `load_analogies` takes now: the starter analogies, then what is installed."""
     installed = (n for n in installed_names() if read_record(n).kind == "analogies")
@@ -141,6 +151,33 @@ def load_analogies(name_or_path: str | Path) -> AnalogyDataset:
     if path.exists():
         return bats.load(path)
     raise UserError(_not_here("set of analogies", name, analogy_names()))
+
+
+def prompts_dir(reference: Path) -> Path:
+    """The folder of prompts that a user means: of an installed set by its name, or as it is.
+
+    Raises UserError, with the nearest name, if there is neither.
+    """
+    known = prompt_set_names()
+    if str(reference) in known:
+        return installed_dir(str(reference))
+    path = reference.expanduser()
+    if not path.is_dir():
+        hint = did_you_mean(str(reference), known)
+        raise UserError(f"There is no folder and no imported set of prompts {reference}{hint}.")
+    return path
+
+
+def pairs_dir(reference: Path) -> Path:
+    """Where the training pairs are that a user means: a file, a folder, or those of a set.
+
+    Raises UserError as `prompts_dir`.
+    """
+    if reference.expanduser().is_file():
+        return reference.expanduser()
+    path = prompts_dir(reference)
+    inner = path / lpaqa.TRAINING_FOLDER
+    return inner if inner.is_dir() else path
 
 
 def relations_file_for(path: Path) -> Path | None:

@@ -19,7 +19,6 @@ from lama_core.probes.prompts.ensemble import rank_prompts
 from lama_core.probes.prompts.mining import WORD
 from lama_core.probes.prompts.parsing import Parser
 from lama_core.probes.prompts.selection import Ensemble
-from lama_core.probes.prompts.shortlist import judge
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.requests import argument, option
 
@@ -209,7 +208,7 @@ def transfer_weights(
             f"{study.relation.name}: both studies need the ensemble {combination} {method}."
         )
     weights = carry_weights(foreign[0], other, study)
-    verdicts = [judge(study.shortlist, one) for one in (own[0].weights, weights)]
+    verdicts = [study.judge(one) for one in (own[0].weights, weights)]
     return Transfer(
         study.relation.name,
         float(verdicts[0].correct.mean()),
@@ -224,10 +223,14 @@ def carry_weights(
 ) -> NDArray[np.float32]:
     """The weights of one study's ensemble for another's prompts, float32 [prompt], sum 1.
 
+    Prompts that the target has set aside get none.
     Raises UserError if they share no weighted prompt.
     """
     known = dict(zip(source.pool.templates, ensemble.weights.tolist(), strict=True))
-    weights = np.array([known.get(text, 0.0) for text in target.pool.templates], np.float32)
+    weights = np.array(
+        [0.0 if one.aside else known.get(one.prompt.template, 0.0) for one in target.pool.entries],
+        np.float32,
+    )
     if not weights.sum():
-        raise UserError(f"{target.relation.name}: the two studies share no prompt.")
+        raise UserError(f"{target.relation.name}: the two studies share no prompt of weight.")
     return np.asarray(weights / weights.sum(), dtype=np.float32)

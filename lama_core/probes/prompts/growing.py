@@ -35,7 +35,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One fact's outcome. rank: of the gold. first: the best answer."""
+    """One fact's outcome, under the ranking that was asked for. first: the best answer."""
 
     subject: str
     gold: str
@@ -98,7 +98,8 @@ def grow(
         ranks = rank_gold(
             block.log_probs, some.gold[at], removed=some.removed[at], order=block.order
         )
-        top = best_candidates(block.log_probs, 1, order=block.order)
+        out = some.removed[at] if ranking == "filtered" else None
+        top = best_candidates(block.log_probs, 1, removed=out, order=block.order)
         for row, number in enumerate(at.tolist()):
             fact = some.facts[number]
             word = some.columns.words[int(top.columns[row, 0])]

@@ -11,14 +11,21 @@ from lama_core.asking.ranking import RANKINGS, Ranking
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import named_candidates, read_candidate_file
 from lama_core.datasets import Dataset, load_dataset
-from lama_core.datasets.library.installed import installed_dir
-from lama_core.datasets.prompt_sets import PromptPool, load_pool, parse_combination
+from lama_core.datasets.library.installed import installed_dir, pairs_dir, prompts_dir
+from lama_core.datasets.prompt_sets import (
+    PromptPool,
+    load_pool,
+    parse_combination,
+    relations_in,
+)
 from lama_core.errors import UserError, choose
 from lama_core.models.base import BlankFiller, Context
 from lama_core.models.loader import Precision, chosen_precision
 from lama_core.probes.probing import absolute, check_limit, choose_context
 from lama_core.probes.prompts.ensemble import RECIPES, RELEASED
 from lama_core.probes.prompts.runs import Study, StudySpec, split_of
+from lama_core.probes.prompts.selection import set_aside
+from lama_core.probes.prompts.store import shows_subject
 from lama_core.probes.prompts.study import StudyOptions
 from lama_core.probes.prompts.training_pairs import pairs_digest
 from lama_core.requests import option
@@ -33,12 +40,14 @@ COMBINATIONS = ("manual", "mine", "mine+man", "mine+para", "man+para")
 class SelectRequest:
     """Prompts asked one by one: the choices of `prompts select`.
 
-    dataset: a name or a folder. relations: () is all that have facts and prompts. prompts: a
-    folder in LPAQA's layout, None for the dataset's own templates and paraphrases. own: the
-    user's prompts (for a single relation). training: a folder of training pairs, None splits the
-    facts in two. candidates: None is the dataset's published list where it has one, else `common`.
-    limit: test facts of each relation; train_limit: training facts that count for the model; seed:
-    draws both (see `training_pairs.draw`).
+    dataset: a name or a folder. relations: () is all that have facts and prompts. prompts: an
+    imported set by its name or a folder in LPAQA's layout, None for the dataset's own templates and
+    paraphrases. own: the user's prompts (for a single relation). training: an imported set that
+    has training pairs or a folder of them, None splits the facts in two. candidates: None is the
+    dataset's published list where it has one, else `common`. limit: test facts of each relation;
+    train_limit: training facts that count for the model; seed: draws both (see
+    `training_pairs.draw`). blind: ensembles take in prompts that show the model nothing of the
+    subject.
     """
 
     command: ClassVar[tuple[str, ...]] = ("prompts", "select")
@@ -57,6 +66,7 @@ class SelectRequest:
     train_limit: int | None = None
     seed: int | None = None
     drop_overlap: bool = False
+    blind: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +118,16 @@ def request_of(study: Study, relations: tuple[str, ...] = ()) -> StudyRequest:
         train_limit=made["train_limit"],
         seed=made["seed"],
         drop_overlap=made["drop_overlap"],
+        blind=takes_blind(study),
+    )
+
+
+def takes_blind(study: Study) -> bool:
+    """Whether ensembles of a study may hold prompts that show the model nothing of the subject."""
+    return any(
+        number not in one.get("aside", ()) and not shows_subject(template, study.info.context)
+        for one in study.details["relations"].values()
+        for number, (template, *_) in enumerate(one["prompts"])
     )
 
 
@@ -125,6 +145,7 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
     load: how to get a model.
     Raises UserError for anything in the request that doesn't exist or doesn't fit.
     """
+    chooses = isinstance(request, StudyRequest)
     request = as_study(request)
     _check(request)
     precision = chosen_precision(request.precision)
@@ -133,6 +154,13 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
     model = load(request.model, precision=precision)
     context = choose_context(request.context, model.kind)
     names = tuple(relation.name for relation, _ in relations)
+    pools = tuple(pool if request.blind else set_aside(pool, context) for _, pool in relations)
+    if chooses and not any(pool.eligible(one) for pool in pools for one in request.combinations):
+        raise UserError(
+            f"Every prompt has its blank before the subject, and {model.name} sees what is left of "
+            "the blank: there is nothing to choose from. Give other prompts, or take these in with "
+            "--blind."
+        )
     # A relation without pairs of its own is named here, before anything is asked.
     splits = [split_of(request.training, dataset, name) for name in names]
     spec = StudySpec(
@@ -148,7 +176,7 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
         context=context,
         ranking=request.ranking,
         limit=request.limit,
-        pools=tuple(pool for _, pool in relations),
+        pools=pools,
         prompts=request.prompts,
         own=request.own,
         training=request.training,
@@ -179,9 +207,6 @@ def _check(request: StudyRequest) -> None:
     choose(request.ranking, RANKINGS, "ranking")
     if request.own and len(request.relations) != 1:
         raise UserError("Your own prompts belong to one relation: name it with --relation.")
-    for path in (request.prompts, request.training):
-        if path is not None and not path.exists():
-            raise UserError(f"There is no folder {path}.")
 
 
 def _choose_relations(
@@ -189,11 +214,16 @@ def _choose_relations(
 ) -> tuple[tuple[tuple[Relation, PromptPool], ...], tuple[str, ...]]:
     """The relations with their prompts, and notes about those that have none."""
     wanted = [r for r in dataset.choose(request.relations) if r.prompts or request.relations]
-    if request.training is not None and not request.relations and request.training.is_dir():
-        wanted = [r for r in wanted if (request.training / f"{r.name}.jsonl").is_file()]
+    folder = request.prompts and prompts_dir(request.prompts)
+    pairs = request.training and pairs_dir(request.training)
+    if folder is not None and not request.relations:
+        here = relations_in(folder)
+        wanted = [r for r in wanted if r.name in here]
+    if pairs is not None and not request.relations and pairs.is_dir():
+        wanted = [r for r in wanted if (pairs / f"{r.name}.jsonl").is_file()]
     chosen, notes = [], []
     for relation in wanted:
-        pool = load_pool(relation, folder=request.prompts, user=request.own)
+        pool = load_pool(relation, folder=folder, user=request.own)
         pool = pool.only(request.combinations)
         if set(pool.combinations()) & set(request.combinations):
             chosen.append((relation, pool))

@@ -6,7 +6,7 @@ scored distributions are kept in the cache (see `store`), so that stopping loses
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,7 @@ from lama_core.asking.preparation import NothingCounts
 from lama_core.asking.questions import Knowledge, gather_knowledge
 from lama_core.candidates.columns import Candidates
 from lama_core.datasets import Dataset, load_dataset
+from lama_core.datasets.library.installed import pairs_dir
 from lama_core.datasets.lpaqa import read_pairs
 from lama_core.datasets.prompt_sets import PromptPool
 from lama_core.errors import UserError
@@ -56,7 +57,8 @@ class StudySpec(RunSpec):
     """A study of the prompts of some relations.
 
     pools: of each relation, from `prompts` and `own`. training: a folder of pairs, None for half of
-    the facts; these paths are as the user gave them, and not part of the identity.
+    the facts; these folders or names of imported sets are as the user gave them, and not part of
+    the identity.
     training_digest: of the pairs themselves. drop_overlap: leave out training pairs
     that are test facts, instead of refusing. keep: leave the distributions on disk.
     """
@@ -77,6 +79,11 @@ class StudySpec(RunSpec):
     def options(self) -> dict[str, Any]:
         """Prompts, training pairs, candidates, recipes and how prompts are combined."""
         used = asdict(self.study_options)
+        aside = [
+            [entry.prompt.template for entry in pool.entries if entry.aside] for pool in self.pools
+        ]
+        if any(aside):  # where none is, a study is the one that it was before any could be
+            used["aside"] = aside
         return used | {
             "pools": [
                 [[entry.prompt.template, sorted(entry.origins)] for entry in pool.entries]
@@ -139,7 +146,7 @@ class StudySpec(RunSpec):
             limit=self.limit,
             seed=options.seed,
         )
-        notes = (*found.notes, *split.notes, *pool.notes)
+        notes = (*found.notes, *split.notes, *pool.notes, *_notes_aside(pool))
         knowledge = gather_knowledge(dataset, [name])
         template = (relation.prompts[0] if relation.prompts else pool.prompts[0]).template
         try:
@@ -203,15 +210,27 @@ class StudySpec(RunSpec):
         return Finished(rows, tuple(relations), n_candidates, details)
 
 
+def _notes_aside(pool: PromptPool) -> Iterator[str]:
+    """What is said of the prompts that are set aside, if there are any."""
+    n_aside = sum(entry.aside for entry in pool.entries)
+    if n_aside:
+        yield (
+            f"{pool.relation}: {n_aside} of {len(pool.entries)} prompts have the blank before the "
+            "subject and show a left-to-right model nothing of it; they are asked, and left out of "
+            "ensembles (--blind takes them in)."
+        )
+
+
 def split_of(training: Path | None, dataset: Dataset, relation: str) -> Split:
     """A relation's training pairs and its facts, before anything is left out or drawn.
 
-    training: a folder of pairs; None halves the facts.
+    training: a folder of pairs, or the name of an imported set that has some; None halves the
+    facts.
     """
     facts = dataset.facts_of(relation)
     if training is None:
         return Split(*halve(facts))
-    pairs, report = read_pairs(training, relation)
+    pairs, report = read_pairs(pairs_dir(training), relation)
     return Split(pairs, facts, (*(str(dropped) for dropped in report.dropped), *report.notes))
 
 

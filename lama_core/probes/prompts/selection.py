@@ -5,7 +5,7 @@ applies them to the test facts.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -16,6 +16,7 @@ from lama_core.asking.preparation import Segment
 from lama_core.asking.ranking import Ranking, rank_gold
 from lama_core.asking.scoring import ScoreBlock
 from lama_core.datasets.prompt_sets import PromptPool
+from lama_core.models.base import Context
 from lama_core.probes.prompts.ensemble import (
     RELEASED,
     Fit,
@@ -27,7 +28,7 @@ from lama_core.probes.prompts.ensemble import (
     top_k_weights,
 )
 from lama_core.probes.prompts.shortlist import Shortlist
-from lama_core.probes.prompts.store import DistributionStore
+from lama_core.probes.prompts.store import DistributionStore, shows_subject
 
 Floats = NDArray[np.float32]
 Combine = Literal["log-linear", "linear"]
@@ -58,6 +59,20 @@ class Ensemble:
         return int(used[0]) if len(used) == 1 else None
 
 
+def set_aside(pool: PromptPool, context: Context) -> PromptPool:
+    """The pool with those prompts set aside that show the model nothing of the subject.
+
+    A departure from the paper, whose models see both sides of the blank (docs/departures.md).
+    """
+    return replace(
+        pool,
+        entries=tuple(
+            replace(entry, aside=not shows_subject(entry.prompt.template, context))
+            for entry in pool.entries
+        ),
+    )
+
+
 def accuracies(rows: NDArray[np.void], ranking: Ranking) -> NDArray[np.float64]:
     """P@1 of each prompt, float64 [prompt], of `answers.ROW` [prompt, fact]."""
     return np.asarray((rows[f"rank_{ranking}"] == 1).mean(axis=1), dtype=np.float64)
@@ -72,7 +87,7 @@ def select_top(
 ) -> Ensemble:
     """The k prompts of a combination that are best on the training facts, weighted alike.
 
-    Raises ValueError if the relation has no prompt of the combination.
+    Raises ValueError if the relation has no prompt of the combination to choose from.
     """
     members = _members(pool, combination)
     weights = np.zeros(len(pool.entries), np.float32)
@@ -166,7 +181,7 @@ def _combined(chunk: Floats, ensemble: Ensemble) -> Floats:
 
 
 def _members(pool: PromptPool, combination: str) -> list[int]:
-    members = list(pool.members(combination))
+    members = list(pool.eligible(combination))
     if not members:
-        raise ValueError(f"{pool.relation} has no prompts of {combination!r}")
+        raise ValueError(f"{pool.relation} has no prompts of {combination!r} to choose from")
     return members

@@ -102,13 +102,17 @@ class Verdict:
     certain: NDArray[np.bool_]
 
 
-def judge(shortlist: Shortlist, weights: Floats) -> Verdict:
+def judge(shortlist: Shortlist, weights: Floats, removed: Ints | None = None) -> Verdict:
     """The first answer of the log-linear ensemble of these weights, float32 [prompt], to each fact.
 
-    Ties go to the earlier candidate, as everywhere.
+    removed: int64 [fact, n], columns that are no answers (filtered ranking), -1 for none; None is
+    none at all. Ties go to the earlier candidate, as everywhere.
     """
     kept = shortlist.log_probs[:, :, : shortlist.n_kept]
     scores = np.tensordot(weights, kept, axes=1)
+    if removed is not None:
+        columns = shortlist.columns[:, : shortlist.n_kept, None]
+        scores[(columns == removed[:, None, :]).any(axis=2)] = -np.inf
     best = scores.argmax(axis=1)
     rows = np.arange(len(best))
     used = weights > 0

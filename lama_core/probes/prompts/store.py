@@ -201,6 +201,11 @@ class DistributionStore:
         return n_prompts * n_facts * (2 * n_candidates + ROW.itemsize)
 
 
+def shows_subject(template: str, context: Context) -> bool:
+    """Whether a model sees the subject in a query, or is asked the same whatever the fact is."""
+    return "[X]" in what_is_seen(template, context)
+
+
 def what_is_seen(template: str, context: Context) -> str:
     """What a model sees of a template: all of it, or what stands left of the blank.
 

@@ -7,15 +7,16 @@ page can move weights about without a model.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.asking.executors import Tick
-from lama_core.asking.ranking import Ranking
+from lama_core.asking.ranking import NO_COLUMN, Ranking
 from lama_core.datasets.prompt_sets import PromptPool
+from lama_core.errors import UserError
 from lama_core.metrics.precision import macro_precision_at, precision_at
 from lama_core.models.base import BlankFiller, Context
 from lama_core.probes.prompts.asking import AskedFacts
@@ -31,7 +32,7 @@ from lama_core.probes.prompts.selection import (
     select_top,
     top_k_curves,
 )
-from lama_core.probes.prompts.shortlist import Shortlist, make_shortlist
+from lama_core.probes.prompts.shortlist import Shortlist, Verdict, judge, make_shortlist
 from lama_core.probes.prompts.store import DistributionStore
 from lama_core.progress import silent
 from lama_core.types import Fact, Relation
@@ -66,7 +67,9 @@ class RelationStudy:
 
     train_ranks: int32 [prompt, training fact]. rows: `answers.ROW` [prompt, test fact], columns of
     `words`. ensemble_rows: the same [ensemble, test fact]. shortlist: of the first test facts,
-    columns of `words`. curves: (combination, combine, P@1 for K = 1, 2, ...) on the test facts.
+    columns of `words`. removed: int64 [test fact, n], the other valid objects that filtered ranking
+    takes out, columns of `words`, -1 for none; None in studies that didn't keep them. curves:
+    (combination, combine, P@1 for K = 1, 2, ...) on the test facts.
     words: the candidates that anything here refers to, by column. excluded: (fact, reason), of
     test facts. notes: sentences.
     """
@@ -84,6 +87,7 @@ class RelationStudy:
     ensembles: tuple[Ensemble, ...]
     ensemble_rows: NDArray[np.void]
     shortlist: Shortlist
+    removed: NDArray[np.int64] | None
     curves: tuple[tuple[str, Combine, tuple[float, ...]], ...]
     words: dict[int, str]
     n_candidates: int
@@ -130,9 +134,56 @@ class RelationStudy:
             for number, one in enumerate(self.ensembles):
                 if one.combination == combination:
                     found.append(self._score(combination, one.method, self.ensemble_ranks[number]))
-            members = list(self.pool.members(combination))
+            members = list(self.pool.eligible(combination))
             found.append(self._score(combination, "oracle", oracle_ranks(self.ranks[members])))
         return found
+
+    def judge(self, weights: NDArray[np.float32]) -> Verdict:
+        """What the log-linear ensemble of these weights, [prompt], answers, by the shortlist.
+
+        Under the study's ranking. Raises UserError if that is filtered and the study is of a
+        version that didn't keep which objects are taken out.
+        """
+        if self.ranking == "raw":
+            return judge(self.shortlist, weights)
+        if self.removed is None:
+            raise UserError(
+                "This study doesn't hold the other valid objects that its filtered ranking takes "
+                "out: delete its folder and make it again to try weights."
+            )
+        return judge(self.shortlist, weights, self.removed[: len(self.shortlist.gold)])
+
+    def answers(self, row: NDArray[np.void], fact: int) -> list[tuple[str, float]]:
+        """The best words and their log-probabilities in a row of a fact, under the study's ranking.
+
+        At most ten, as kept; filtered, those that are other valid objects are not among them.
+        """
+        out: set[int] = set()
+        if self.ranking == "filtered" and self.removed is not None:
+            out = set(self.removed[fact].tolist())
+        return [
+            (self.words[column], log_prob)
+            for column, log_prob in zip(
+                row["top"].tolist(), row["top_log_probs"].tolist(), strict=True
+            )
+            if column >= 0 and column not in out and np.isfinite(log_prob)
+        ]
+
+    def first_answers(self, rows: NDArray[np.void]) -> NDArray[np.int64]:
+        """The number of the word that comes first in each row, under the study's ranking."""
+        first = rows["first_filtered"] if self.ranking == "filtered" else rows["top"][..., 0]
+        return first.astype(np.int64)
+
+    def known(self) -> tuple[Fact, ...]:
+        """The test facts, and one for each other valid object: what filtered ranking goes by."""
+        removed = [] if self.removed is None else self.removed.tolist()
+        more = (
+            replace(fact, id=f"{fact.id}:{column}", object=self.words[column])
+            for fact, columns in zip(self.test, removed, strict=False)
+            for column in columns
+            if column >= 0
+        )
+        return (*self.test, *more)
 
     def _score(self, combination: str, method: str, ranks: NDArray[np.int64]) -> "Score":
         return Score(
@@ -182,7 +233,8 @@ def study_relation(
     train_store, test_store = stores
     train_rows, rows = train_store.rows(), test_store.rows()
     by_accuracy = accuracies(train_rows, options.ranking)
-    combinations = [name for name in options.combinations if name in pool.combinations()]
+    here = pool.combinations()
+    combinations = [name for name in options.combinations if name in here and pool.eligible(name)]
     shortlist = make_shortlist(train_store)
     ensembles: list[Ensemble] = []
     for name in combinations:
@@ -213,6 +265,7 @@ def study_relation(
         ensembles=tuple(ensembles),
         ensemble_rows=ensemble_rows,
         shortlist=shown,
+        removed=np.where(test.removed == test.gold[:, None], NO_COLUMN, test.removed),
         curves=curves,
         words=dict(enumerate(test.columns.words)),
         n_candidates=len(test.columns.words),

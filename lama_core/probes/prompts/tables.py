@@ -6,6 +6,8 @@ then the ensemble's heaviest), then one a fact that trained. Further columns:
     gold                  the object as the candidates write it
     ensemble              number of the ensemble; null for a prompt's row
     train_ranks           of a training fact, its rank under each prompt
+    other_valid           of a test fact, in the first prompt's row: the candidates that filtered
+                          ranking takes out
     near_words            of the first test facts, in the first prompt's rows: the words that decide
     near, near_highest    each one's log-probability, as the distance from the highest of them
     ceiling               the highest log-probability of any other word, as the same distance
@@ -43,6 +45,7 @@ ROWS = pa.schema(
         ("gold", WORD),
         ("ensemble", pa.int16()),
         ("train_ranks", pa.list_(pa.int32())),
+        ("other_valid", pa.list_(pa.string())),
         ("near_words", pa.list_(pa.string())),
         ("near", pa.list_(pa.float16())),
         ("near_highest", pa.float32()),
@@ -80,7 +83,10 @@ def write_study(
         "excluded": [TRAINING] * n_train,
         "train_ranks": study.train_ranks.T.tolist(),
     }
-    of_test = {"gold": golds, "ensemble": ensembles, **near}
+    removed = [] if study.removed is None else study.removed.tolist()
+    valid = [[asked.columns.words[at] for at in row if at >= 0] for row in removed]
+    others = [*valid, *[None] * (n_test - len(valid))]
+    of_test = {"gold": golds, "ensemble": ensembles, "other_valid": others, **near}
     columns = []
     for field in ROWS:
         if field.name in SCHEMA.names:
@@ -160,6 +166,7 @@ def write_details(study: RelationStudy) -> dict[str, Any]:
             [entry.prompt.template, entry.prompt.origin, entry.prompt.weight, sorted(entry.origins)]
             for entry in study.pool.entries
         ],
+        "aside": [number for number, entry in enumerate(study.pool.entries) if entry.aside],
         "ensembles": [
             [one.combination, one.method, one.combine, one.objective, one.n_epochs,
              one.weights.tolist()]
@@ -185,9 +192,10 @@ def read_study(
         kind,
         tuple(Prompt(text) for text in details["manual"]),
     )
+    aside = set(details.get("aside", ()))
     entries = tuple(
-        Entry(Prompt(template, origin, weight), frozenset(origins))
-        for template, origin, weight, origins in details["prompts"]
+        Entry(Prompt(template, origin, weight), frozenset(origins), number in aside)
+        for number, (template, origin, weight, origins) in enumerate(details["prompts"])
     )
     is_excluded = np.asarray(table["excluded"].combine_chunks().is_valid())
     of_ensemble = np.asarray(table["ensemble"].combine_chunks().is_valid())
@@ -222,6 +230,7 @@ def read_study(
         ensembles=ensembles,
         ensemble_rows=ensemble_rows,
         shortlist=_read_shortlist(asked, n_facts, objects, words, details["n_kept"]),
+        removed=_read_removed(asked.slice(0, n_facts), words),
         curves=tuple((one, kind, tuple(values)) for one, kind, values in details["curves"]),
         words=words.by_number(),
         n_candidates=details["n_candidates"],
@@ -271,6 +280,15 @@ def _read_facts(table: pa.Table, relation: str, source: str) -> tuple[Fact, ...]
     return tuple(
         Fact(fact_id, subject, relation, obj, source)
         for fact_id, subject, obj in zip(*columns, strict=True)
+    )
+
+
+def _read_removed(facts: pa.Table, words: _Words) -> NDArray[np.int64] | None:
+    """None where the study doesn't have them, as those made before they were kept."""
+    if "other_valid" not in facts.column_names:
+        return None
+    return pad_columns(
+        [[words.number(word) for word in row] for row in facts["other_valid"].to_pylist()]
     )
 
 

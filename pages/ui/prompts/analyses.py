@@ -45,7 +45,7 @@ def draw_analyses(choice: PromptsChoice) -> None:
     charts.show(
         figure.update_layout(height=340), "divergence chart", title="Divergence by edit distance",
         footnote=f"{choice.info.model} on {choice.info.dataset}, {len(studies)} relations, "
-        f"{found.n_pairs:,} pairs of prompts",
+        f"{found.n_pairs:,} pairs of prompts, {choice.study.ranking} ranking",
     )  # fmt: skip
     _draw_transfer(choice)
     draw_export(
@@ -82,5 +82,8 @@ def _draw_transfer(choice: PromptsChoice) -> None:
         )  # fmt: skip
     if rows:
         name = plain(f"{choice.study.relation.name} {choice.study.relation.label}")
-        st.markdown(f"**Other models' weights for {name}, used on this model**")
+        st.markdown(
+            f"**Other models' weights for {name}, used on this model** "
+            f"({choice.study.ranking} ranking)"
+        )
         st.dataframe(pd.DataFrame(rows), hide_index=True)

@@ -1,20 +1,25 @@
 """Which study, relation and prompts the Prompts page shows; all of it in the address bar."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
 from lama_core.datasets.prompt_sets import TITLES
+from lama_core.errors import UserError
+from lama_core.probes.prompts.gains import Gain
 from lama_core.probes.prompts.probing import StudyRequest, request_of
 from lama_core.probes.prompts.runs import Study, list_studies
+from lama_core.probes.prompts.store import shows_subject
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.runs.info import RunInfo
+from pages.ui.shared import cache
 from pages.ui.shared.colours import model_colours
-from pages.ui.shared.messages import show_fault
+from pages.ui.shared.messages import plain, show_fault
 from pages.ui.shared.state import BOUND, title_of
 
-FIRST_RELATIONS = ("P36", "P103", "P19")
-FIRST_SETS = ("mine+man", "man+para", "all")
+MADE = "study made"  # in the session: the study that its user made and asked to see
 SETS_HELP = (
     "**Mine**: found in sentences that hold a subject and its object. **Mine+Para**: paraphrases "
     "of the best mined prompt. **Man+Para**: the manual prompt and its paraphrases. "
@@ -50,6 +55,15 @@ class PromptsChoice:
         return self.study.pool.members(self.combination)
 
     @property
+    def eligible(self) -> tuple[int, ...]:
+        """Positions of those from which ensembles are made."""
+        return self.study.pool.eligible(self.combination)
+
+    def shows_subject(self, prompt: int) -> bool:
+        """Whether the model sees the subject in this prompt."""
+        return shows_subject(self.study.pool.prompts[prompt].template, self.info.context)
+
+    @property
     def footnote(self) -> str:
         """How the numbers were made, in one line."""
         info, study = self.info, self.study
@@ -77,6 +91,19 @@ class PromptsChoice:
         }
 
 
+def default_study(studies: Sequence[Study]) -> Study:
+    """The study to open on: where chosen prompts gain most over the manual one; else the first."""
+    return max(studies, key=lambda study: gain.mean if (gain := _gain(study)) else -math.inf)
+
+
+def _gain(study: Study) -> Gain | None:
+    """What its best way of choosing gains; None where that isn't known."""
+    try:
+        return cache.gain_of(study.info)
+    except UserError:
+        return None  # damaged: it says so once it is chosen
+
+
 def choose_study() -> PromptsChoice | None:
     """The widgets in one row; None while there is no study at all."""
     studies = {study.info.id: study for study in list_studies(on_problem=show_fault)}
@@ -91,14 +118,19 @@ def choose_study() -> PromptsChoice | None:
         name: f"{label} ({name.rsplit('-', 1)[-1][:4]})" if label in doubled else label
         for name, label in models.items()
     }
+    made = [studies[name] for name in st.session_state.get(MADE, ()) if name in studies]
+    first_study = default_study(made or list(studies.values())).info.id
     left, middle, right = st.columns([2, 2, 3], vertical_alignment="bottom")
     name = left.selectbox(
-        "Model and facts", list(studies), format_func=lambda one: labels[one], key="study",
-        bind=BOUND, help="One model's answers to one set of facts through many prompts.",
+        "Model and facts", list(studies), index=list(studies).index(first_study),
+        format_func=lambda one: labels[one], key="study", bind=BOUND,
+        help="One model's answers to one set of facts through many prompts. The page opens on the "
+        "study whose chosen and weighted prompts gain most over the manual ones.",
     )  # fmt: skip
     whole = studies[name]
     names = whole.relations
-    first = next((known for known in FIRST_RELATIONS if known in names), names[0])
+    gain = _gain(whole)
+    first = gain.relation if gain else names[0]
     if st.session_state.get("relation") not in names:
         st.session_state.pop("relation", None)
     shown = {one: _relation_title(whole.info, one) for one in names}
@@ -109,7 +141,7 @@ def choose_study() -> PromptsChoice | None:
     study = _loaded(whole, relation)
     sets = [one for one in study.pool.combinations() if len(study.pool.members(one)) > 1]
     sets = sets or ["all"]
-    first_set = next((one for one in FIRST_SETS if one in sets), sets[-1])
+    first_set = gain.combination if gain and gain.combination in sets else sets[-1]
     if st.session_state.get("set") not in sets:
         st.session_state.pop("set", None)
     with right:
@@ -117,7 +149,39 @@ def choose_study() -> PromptsChoice | None:
             "Prompts", sets, default=first_set, required=True, key="set", bind=BOUND,
             format_func=lambda one: TITLES[one], help=SETS_HELP,
         )  # fmt: skip
-    return PromptsChoice(whole, study, combination or first_set)
+    choice = PromptsChoice(whole, study, combination or first_set)
+    st.caption(_described(choice))
+    if study.ranking == "filtered" and study.removed is None:
+        st.warning(
+            "This study doesn't hold the other valid objects that its filtered ranking takes out: "
+            "single answers are shown with them. Delete its folder and make it again to see them "
+            "without.", icon=":material/warning:",
+        )  # fmt: skip
+    return choice
+
+
+def _described(choice: PromptsChoice) -> str:
+    """What every number of the page counts, in a sentence or two."""
+    study = choice.study
+    meant = {
+        "raw": "every candidate counts, other valid objects too",
+        "filtered": "other valid objects of the subject are taken out",
+    }[study.ranking]
+    said = (
+        f"All of this page: **{study.ranking} ranking** ({meant}). "
+        f"{plain(study.relation.name)}: {len(study.train):,} training and {len(study.test):,} test "
+        f"facts, {study.n_candidates:,} candidates ({plain(choice.info.candidates)})."
+    )
+    blind = [one for one in choice.members if not choice.shows_subject(one)]
+    if blind:
+        kept = [one for one in blind if one in choice.eligible]
+        said += (
+            f" **{len(blind)} of {len(choice.members)} prompts tell {plain(choice.info.model)} "
+            "nothing of the subject**: they have the blank before it, and a left-to-right model "
+            "sees what stands before the blank. They are "
+            + ("in this study's ensembles all the same." if kept else "left out of ensembles.")
+        )
+    return said
 
 
 def _loaded(whole: Study, relation: str) -> RelationStudy:

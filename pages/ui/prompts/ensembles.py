@@ -66,14 +66,14 @@ def draw_ensembles(choice: PromptsChoice) -> None:
     studies = (choice.study,) if scope == SCOPES[0] else all_relations(choice.whole)
     scores = [score for study in studies for score in study.scores()]
     which: Averaging = "macro" if averaging == "macro" else "micro"
-    table = score_rows(scores, choice.info.model, which)
-    here = table[table["set"] == choice.combination]
-    if not len(here):
+    if not any(one.combination == choice.combination for one in scores):
         st.info(
             "This study holds no ensemble of these prompts: choose another set, or make a study "
             "under **New study**.", icon=":material/info:",
         )  # fmt: skip
         return
+    table = score_rows(scores, choice.info.model, which)
+    here = table[table["set"] == choice.combination]
     manual = table[(table["set"] == "manual") & (table["method"] == "top1")]
     rows = pd.concat([manual.assign(title="Manual"), here], ignore_index=True)
     rows = rows.drop_duplicates("title")
@@ -83,14 +83,16 @@ def draw_ensembles(choice: PromptsChoice) -> None:
     charts.show(
         _bars(rows, choice.info.model, choice.colour, near, which),
         "ensembles chart",
-        title=f"{TITLES[choice.combination]} prompts, {which}",
-        footnote=f"{choice.info.model} on {choice.info.dataset}, {what}, {n_facts:,} test facts; "
+        title=f"{TITLES[choice.combination]} prompts, {which}, {choice.study.ranking} ranking",
+        footnote=f"{choice.info.model} on {choice.info.dataset}, {what}, {n_facts:,} test facts, "
+        f"{choice.study.ranking} ranking; "
         f"published: {near}, T-REx, 41 relations (Jiang et al. 2020)",
     )
     if choice.combination in LINES:
         st.caption(
-            f"Grey: {near} in the paper, on all of T-REx: a neighbour for orientation, not the "
-            "same model or facts. The oracle counts a fact when any prompt gets it right."
+            f"Grey: {near} in the paper, on all of T-REx, raw ranking: a neighbour for "
+            "orientation, not the same model or facts. The oracle counts a fact when any prompt "
+            "gets it right."
         )
     _draw_curve(choice)
     names = tuple(study.relation.name for study in studies)

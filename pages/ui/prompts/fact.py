@@ -14,6 +14,7 @@ from pages.ui.shared.state import BOUND
 PER_ROW = 3
 MOST_PROMPTS = 12
 N_WORDS = 5
+BLIND = '<div class="lx-muted">blank before the subject: the model sees nothing of it</div>'
 
 
 def _telling_fact(study: RelationStudy, members: tuple[int, ...]) -> int:
@@ -61,11 +62,8 @@ def _answers(choice: PromptsChoice, prompt: int, fact: int) -> str:
     row = study.rows[prompt, fact]
     query = fill(study.pool.prompts[prompt].template, study.test[fact].subject).text("____")
     cells = []
-    for rank in range(N_WORDS):
-        column, log_prob = int(row["top"][rank]), float(row["top_log_probs"][rank])
-        if column < 0 or not np.isfinite(log_prob):
-            continue
-        word, prob = study.words.get(column, "?"), float(np.exp(log_prob))
+    for rank, (word, log_prob) in enumerate(study.answers(row, fact)[:N_WORDS]):
+        prob = float(np.exp(log_prob))
         gold = "gold" if word == study.objects[fact] else ""
         cells.append(
             f'<tr class="{gold}"><td class="rank">{rank + 1}</td>'
@@ -74,8 +72,9 @@ def _answers(choice: PromptsChoice, prompt: int, fact: int) -> str:
             f'</div></td><td class="num">{log_prob:.2f}</td></tr>'
         )
     rank = int(study.ranks[prompt, fact])
+    blind = "" if choice.shows_subject(prompt) else BLIND
     return (
-        f'<div class="lx-name" style="font-size:1rem">{escape(query)}</div>'
+        f'<div class="lx-name" style="font-size:1rem">{escape(query)}</div>{blind}'
         f'<div class="lx-muted">gold: rank {rank:,}, log-prob. {float(row["log_prob"]):.2f}</div>'
         f'<table class="lx"><tbody>{"".join(cells)}</tbody></table>'
     )
@@ -84,12 +83,13 @@ def _answers(choice: PromptsChoice, prompt: int, fact: int) -> str:
 def _line(choice: PromptsChoice, prompt: int, fact: int) -> str:
     study = choice.study
     row = study.rows[prompt, fact]
-    first = study.words.get(int(row["top"][0]), "?")
+    first = study.words.get(int(study.first_answers(row)), "?")
     rank = int(study.ranks[prompt, fact])
     query = fill(study.pool.prompts[prompt].template, study.test[fact].subject).text("____")
     gold = "gold" if rank == 1 else ""
+    blind = "" if choice.shows_subject(prompt) else BLIND
     return (
-        f'<tr class="{gold}"><td>{escape(query)}</td><td class="word">{escape(first)}</td>'
+        f'<tr class="{gold}"><td>{escape(query)}{blind}</td><td class="word">{escape(first)}</td>'
         f'<td class="num">gold: rank {rank:,}</td></tr>'
     )
 
@@ -101,7 +101,8 @@ def _ensemble_line(choice: PromptsChoice, fact: int) -> str:
     for number, one in enumerate(study.ensembles):
         if one.combination != choice.combination:
             continue
-        word = study.words.get(int(study.ensemble_rows["top"][number, fact, 0]), "?")
+        first = study.first_answers(study.ensemble_rows[number, fact])
+        word = study.words.get(int(first), "?")
         mark = " ✓" if study.ensemble_ranks[number, fact] == 1 else ""
         chips.append(f'<span class="lx-chip">{escape(one.method)}: {escape(word)}{mark}</span>')
     return f"<div>{''.join(chips)}</div>"

@@ -5,10 +5,19 @@ from pathlib import Path
 
 import streamlit as st
 
-from lama_core.datasets.library.installed import listing
+from lama_core.datasets.library.installed import (
+    listing,
+    pair_set_names,
+    prompt_set_names,
+    prompts_dir,
+)
+from lama_core.datasets.prompt_sets import relations_in
+from lama_core.errors import UserError
 from lama_core.probes.prompts.probing import COMBINATIONS, StudyRequest
 from lama_core.runs.find import list_runs
+from pages.ui.prompts.choice import MADE
 from pages.ui.shared import cache, links
+from pages.ui.shared.choice import RANKINGS_HELP
 from pages.ui.shared.run_form import (
     KEPT,
     RunForm,
@@ -18,15 +27,22 @@ from pages.ui.shared.run_form import (
     models_here,
 )
 
+OWN_PROMPTS = "The relations' own"
+HALVES = "Half of the facts"
+
 
 def draw_form() -> None:
     """Choose what to study, start it, watch it."""
-    note = "Top-1 and the optimised ensembles are kept as runs, too: see them on Results."
+    note = (
+        "Top-1 and the optimised ensembles are kept as runs, too: see them on Results, under the "
+        "ranking that is chosen there."
+    )
     draw_run_form(RunForm("a study of prompts", _choose, _show, note))
 
 
 def _show(names: Sequence[str]) -> None:
     studies = [run.id for run in list_runs(kinds=("study",)) if run.id in names]
+    st.session_state[MADE] = studies[:1]
     links.go(links.PROMPTS, links.PROMPTS, {"study": studies[:1]})
 
 
@@ -40,7 +56,19 @@ def _choose() -> StudyRequest | None:
     left, right = st.columns(2, gap="large")
     with left:
         dataset = st.selectbox("Data", data, key="study data", persist_state=KEPT)
-        relations = choose_relations(cache.relations_of(dataset), "study relations")
+        prompts = _choose_set(
+            "Prompts", OWN_PROMPTS, prompt_set_names(), "study prompts",
+            "An imported set (LPAQA's, say, by the Data page), or the path of a folder with mine, "
+            "paraphrase and manual_paraphrase in it. The relation's own template and paraphrases "
+            "are always asked, too.",
+        )  # fmt: skip
+        known = cache.relations_of(dataset)
+        if prompts:
+            here = relations_in(prompts_dir(prompts))
+            known = {name: title for name, title in known.items() if name in here}
+            if not known:
+                raise UserError(f"{prompts} has prompts of no relation of {dataset}.")
+        relations = choose_relations(known, "study relations")
         first = models.index("minilm-mlm") if "minilm-mlm" in models else 0
         model = st.selectbox("Model", models, index=first, key="study model", persist_state=KEPT)
         limit = st.number_input(
@@ -48,30 +76,51 @@ def _choose() -> StudyRequest | None:
             persist_state=KEPT,
         )  # fmt: skip
     with right:
-        prompts = st.text_input(
-            "LPAQA's prompts (optional)", key="study prompts", persist_state=KEPT,
-            help="A folder with mine, paraphrase and manual_paraphrase in it. Without it: the "
-            "relation's own template and paraphrases.",
+        training = _choose_set(
+            "Training pairs", HALVES, pair_set_names(), "study training",
+            "An imported set that has training pairs (LPAQA's has), or the path of a folder with "
+            "one P*.jsonl a relation. Without them half of the facts train and the other half "
+            "test.",
         )  # fmt: skip
-        training = st.text_input(
-            "Training pairs (optional)", key="study training", persist_state=KEPT,
-            help="A folder with one P*.jsonl a relation. Without it half of the facts train and "
-            "the other half test.",
+        ranking = st.segmented_control(
+            "Ranking", ("raw", "filtered"), default="raw", required=True, key="study ranking",
+            persist_state=KEPT,
+            help=f"{RANKINGS_HELP} Prompts are chosen by it, and all of the study is shown in it. "
+            "The published values of prompts are raw.",
         )  # fmt: skip
         own = st.text_area(
             "Your own prompts (optional, one a line)", key="study own", persist_state=KEPT,
             help="For a single relation. [X] stands for the subject, [Y] for the blank.",
+        )  # fmt: skip
+        blind = st.toggle(
+            "Blind prompts in ensembles", key="study blind", persist_state=KEPT,
+            help="A left-to-right model sees what stands before the blank: prompts with the "
+            "subject after it tell it nothing, and are left out of ensembles. On: they are taken "
+            "in, as any other.",
         )  # fmt: skip
     templates = tuple(line.strip() for line in own.splitlines() if line.strip())
     return StudyRequest(
         dataset=dataset,
         model=model,
         relations=relations,
-        prompts=Path(prompts) if prompts else None,
+        prompts=prompts,
         own=templates,
-        training=Path(training) if training else None,
+        training=training,
+        ranking="filtered" if ranking == "filtered" else "raw",
         combinations=(*COMBINATIONS, "user") if templates else COMBINATIONS,
         limit=int(limit) if limit else None,
         train_limit=int(limit) if limit else None,
-        drop_overlap=bool(training),
+        drop_overlap=training is not None,
+        blind=blind,
     )
+
+
+def _choose_set(
+    label: str, without: str, names: Sequence[str], key: str, meaning: str
+) -> Path | None:
+    """An imported set by its name, or a folder that is typed in; None without one."""
+    chosen = st.selectbox(
+        label, [without, *names], key=key, persist_state=KEPT,
+        accept_new_options=True, help=meaning,
+    )  # fmt: skip
+    return Path(chosen) if chosen and chosen != without else None

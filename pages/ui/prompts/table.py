@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.asking.blanks import fill
+from lama_core.metrics.precision import precision_at
 from lama_core.probes.prompts.probing import as_select
 from pages.ui.prompts.choice import PromptsChoice
 from pages.ui.shared import links
@@ -14,6 +15,7 @@ from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
 
 SHOWN_FACTS = 50
+TELLS_NOTHING = "nothing: [Y] before [X]"
 ORIGIN_TITLES = {
     "manual": "manual",
     "mined": "mined",
@@ -40,8 +42,9 @@ def prompt_rows(choice: PromptsChoice) -> pd.DataFrame:
             ),
             "training": 100 * study.train_accuracies[number],
             "test": 100 * study.test_accuracies[number],
-            "weight": float(weights[number]),
+            "weight": np.nan if study.pool.entries[number].aside else float(weights[number]),
             "only it": int(only[number]),
+            "tells": "" if choice.shows_subject(number) else TELLS_NOTHING,
             "published weight": study.pool.prompts[number].weight,
         }
         for number in choice.members
@@ -49,12 +52,34 @@ def prompt_rows(choice: PromptsChoice) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values("training", ascending=False, kind="stable")
 
 
+def _headline(choice: PromptsChoice) -> str:
+    """What choosing and weighting gains over the manual prompt, in a line; empty where unknown."""
+    study = choice.study
+    manual = next(
+        (n for n, entry in enumerate(study.pool.entries) if "manual" in entry.origins), None
+    )
+    found = {
+        title: study.ensemble(choice.combination, method)
+        for method, title in (("top1", "the best on training facts"), ("optimised", "optimised"))
+    }
+    said = [
+        f"{title} **{100 * precision_at(one[1]):.1f} %**" for title, one in found.items() if one
+    ]
+    if manual is None or not said:
+        return ""
+    own = f"manual prompt **{100 * study.test_accuracies[manual]:.1f} %**"
+    return f"Test P@1, {study.ranking} ranking: {own}, {', '.join(said)}"
+
+
 def draw_prompts(choice: PromptsChoice) -> None:
     """The table; a chosen row shows its own facts below."""
+    st.markdown(_headline(choice))
     table = prompt_rows(choice).reset_index(drop=True)
     shown = table.drop(columns="number")
     if shown["published weight"].isna().all():
         shown = shown.drop(columns="published weight")
+    if not shown["tells"].any():
+        shown = shown.drop(columns="tells")
     event: Any = st.dataframe(
         shown,
         key=f"prompts of {choice.study.relation.name}",
@@ -85,11 +110,17 @@ def draw_prompts(choice: PromptsChoice) -> None:
             "published weight": st.column_config.NumberColumn(
                 "LPAQA's weight", format="%.3f", help="As released, learnt on BERT.",
             ),
+            "tells": st.column_config.TextColumn(
+                "Tells the model", width="medium",
+                help="A left-to-right model sees what stands before the blank [Y]: where the "
+                "subject [X] comes after it, every fact is asked in the same words. Without a "
+                "weight such a prompt is left out of ensembles.",
+            ),
         },
     )  # fmt: skip
     st.caption("Choose a row to see the facts that only this prompt gets right.")
     chosen = list(event.selection.rows)
-    number = int(table["number"][chosen[0]] if chosen else table["number"][_most_alone(table)])
+    number = int(table["number"][chosen[0] if chosen else _most_alone(table)])
     draw_only_right(choice, number)
     draw_export(
         "prompts", lambda: table.drop(columns="number"), choice.made(), as_select(choice.request())
@@ -97,7 +128,9 @@ def draw_prompts(choice: PromptsChoice) -> None:
 
 
 def _most_alone(table: pd.DataFrame) -> int:
-    return int(table["only it"].to_numpy().argmax())
+    """The row of the prompt that is alone right most often; one that shows the subject if any."""
+    told = table["tells"] == ""
+    return int(table["only it"].where(told, -1).to_numpy().argmax())
 
 
 def draw_only_right(choice: PromptsChoice, prompt: int) -> None:
@@ -111,7 +144,7 @@ def draw_only_right(choice: PromptsChoice, prompt: int) -> None:
     others = [number for number in choice.members if number != prompt]
     rows = []
     for fact in facts[:SHOWN_FACTS]:
-        wrong = study.rows["top"][others, fact, 0]
+        wrong = study.first_answers(study.rows[others, fact])
         words, counts = np.unique(wrong, return_counts=True)
         usual = int(words[counts.argmax()]) if len(words) else -1
         rows.append(

@@ -8,6 +8,7 @@ from lama_core.datasets.prompt_sets import check_templates
 from lama_core.models.catalog import find_model
 from lama_core.models.sources import locate
 from lama_core.probes.prompts.growing import Growth
+from lama_core.probes.prompts.store import shows_subject
 from pages.ui.prompts.choice import PromptsChoice
 from pages.ui.shared import charts
 from pages.ui.shared.fetching import draw_offer
@@ -30,6 +31,11 @@ def draw_try(choice: PromptsChoice) -> None:
         help="[X] stands for the subject, [Y] for the blank. The facts come in a random order "
         "that is always the same.",
     )  # fmt: skip
+    if "[X]" in template and not shows_subject(template, choice.info.context):
+        st.caption(
+            f"The blank stands before the subject: {plain(choice.info.model)} sees nothing of it, "
+            "and says the same for every fact."
+        )
     mark = (choice.info.digest, choice.study.relation.name, template)
     state = st.session_state.get(STATE)
     if go_box.button("Try it", type="primary", icon=":material/play_arrow:", disabled=not template):
@@ -38,8 +44,10 @@ def draw_try(choice: PromptsChoice) -> None:
             growth = Growth(template, len(choice.study.test))
             st.session_state[STATE] = state = {"mark": mark, "growth": growth, "running": True}
     if state is None or state["mark"][:2] != mark[:2]:
-        best = choice.study.pool.prompts[int(choice.study.test_accuracies.argmax())].template
-        st.caption(f"The best prompt here so far is {plain(best)}")
+        best = max(choice.eligible, key=lambda one: choice.study.test_accuracies[one], default=None)
+        if best is not None:
+            template = choice.study.pool.prompts[best].template
+            st.caption(f"The best of these prompts so far is {plain(template)}")
         return
     _draw_growing(choice)
 
@@ -73,7 +81,7 @@ def _grown(choice: PromptsChoice, growth: Growth) -> Growth:
     if "facts" not in state:
         state["facts"] = make_asked(
             study.relation, study.test, choice.whole.candidates, model, info.context,
-            template=study.pool.prompts[0].template,
+            template=study.pool.prompts[0].template, known=study.known(),
         )  # fmt: skip
         n_facts = len(state["facts"].facts)
         state["order"] = np.random.default_rng(0).permutation(n_facts).tolist()
@@ -98,7 +106,7 @@ def _draw_state(choice: PromptsChoice, state: dict[str, object]) -> None:
     last = curve[-1]
     figures, button = st.columns([4, 1], vertical_alignment="center")
     with figures, st.container(horizontal=True):
-        st.metric("P@1", f"{100 * last.value:.1f} %")
+        st.metric(f"P@1, {choice.study.ranking} ranking", f"{100 * last.value:.1f} %")
         st.metric(
             "95 % interval", f"{100 * last.low:.1f} – {100 * last.high:.1f} %",
             help="Wilson's interval for this many facts. If you stop because you like what you "
@@ -137,9 +145,10 @@ def _draw_curve(choice: PromptsChoice, growth: Growth) -> None:
         x=x, y=[100 * one.value for one in curve], mode="lines",
         line={"color": choice.colour, "width": 2.5}, name="P@1 so far",
     )  # fmt: skip
-    best = 100 * float(choice.study.test_accuracies.max())
-    figure.add_hline(y=best, line={"dash": "dot", "color": charts.WHISKER},
-                     annotation_text="best prompt here")  # fmt: skip
+    if choice.eligible:
+        best = 100 * float(choice.study.test_accuracies[list(choice.eligible)].max())
+        figure.add_hline(y=best, line={"dash": "dot", "color": charts.WHISKER},
+                         annotation_text="best of these prompts")  # fmt: skip
     figure.update_yaxes(title="P@1 (%)", range=[0, 100])
     figure.update_xaxes(title="facts asked", range=[0, growth.total])
     charts.show(

@@ -6,7 +6,6 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from lama_core.probes.prompts.ensemble import top_k_weights
-from lama_core.probes.prompts.shortlist import judge
 from pages.ui.prompts.choice import PromptsChoice
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
@@ -20,7 +19,7 @@ Floats = NDArray[np.float32]
 def starting_weights(choice: PromptsChoice, start: str) -> Floats:
     """The weights that sliders begin with, float32 [prompt of the pool]."""
     study = choice.study
-    members = list(choice.members)
+    members = list(choice.eligible)
     weights = np.zeros(len(study.pool.entries), np.float32)
     found = study.ensemble(choice.combination, "optimised")
     if start == "optimised" and found is not None:
@@ -33,8 +32,11 @@ def starting_weights(choice: PromptsChoice, start: str) -> Floats:
 def draw_weights(choice: PromptsChoice) -> None:
     """Sliders of the heaviest prompts; the accuracy of the weighted mean beside the fixed ones."""
     study = choice.study
-    if len(choice.members) < 2:
-        st.info("One prompt has all the weight: choose a set of several.", icon=":material/info:")
+    if len(choice.eligible) < 2:
+        st.info(
+            "There are no weights to move about in this set: choose one of several prompts that "
+            "show the model the subject.", icon=":material/info:",
+        )  # fmt: skip
         return
     start = st.segmented_control(
         "Begin with", STARTS, default=STARTS[0], required=True, key="start", bind=BOUND,
@@ -43,7 +45,7 @@ def draw_weights(choice: PromptsChoice) -> None:
     )  # fmt: skip
     first = starting_weights(choice, start or STARTS[0])
     order = np.argsort(-first - 1e-3 * study.train_accuracies, kind="stable")
-    shown = [int(number) for number in order if int(number) in choice.members][:MOST_SLIDERS]
+    shown = [int(number) for number in order if int(number) in choice.eligible][:MOST_SLIDERS]
     sliders, result = st.columns([3, 2], gap="large")
     weights = np.zeros_like(first)
     with sliders:
@@ -55,8 +57,9 @@ def draw_weights(choice: PromptsChoice) -> None:
                 bind=BOUND,
                 help=f"P@1 on training facts: {100 * study.train_accuracies[number]:.1f} %",
             )  # fmt: skip
-        if len(choice.members) > len(shown):
-            st.caption(f"The other {len(choice.members) - len(shown)} prompts have no weight here.")
+        if len(choice.eligible) > len(shown):
+            rest = len(choice.eligible) - len(shown)
+            st.caption(f"The other {rest} prompts have no weight here.")
     if not weights.sum():
         result.info("Give at least one prompt some weight.", icon=":material/tune:")
         return
@@ -67,12 +70,12 @@ def draw_weights(choice: PromptsChoice) -> None:
 
 def _draw_accuracy(choice: PromptsChoice, weights: Floats) -> None:
     study = choice.study
-    own = judge(study.shortlist, weights)
+    own = study.judge(weights)
     accuracy = float(own.correct.mean())
     rows: list[dict[str, str | float]] = []
     shares = []
     for title, start in (("optimised", "optimised"), ("best prompt", "top1"), ("equal", "equal")):
-        verdict = judge(study.shortlist, starting_weights(choice, start))
+        verdict = study.judge(starting_weights(choice, start))
         shares.append(100 * float(verdict.correct.mean()))
         rows.append({"weights": title, "P@1": shares[-1]})
     gain = 100 * accuracy - shares[0]
@@ -86,7 +89,10 @@ def _draw_accuracy(choice: PromptsChoice, weights: Floats) -> None:
             "P@1 on the same facts", format="%.1f %%", min_value=0, max_value=100)},
     )  # fmt: skip
     unsure = int((~own.certain).sum())
-    note = f"{len(own.correct):,} test facts; log-linear: the weighted mean of log-probabilities."
+    note = (
+        f"{len(own.correct):,} test facts, {study.ranking} ranking; log-linear: the weighted mean "
+        "of log-probabilities."
+    )
     if unsure:
         note += (
             f" On {unsure} of them a word outside the {study.shortlist.n_kept} kept candidates "
@@ -103,10 +109,9 @@ def _python_of(choice: PromptsChoice, table: pd.DataFrame) -> str:
     """The lines of Python that give the accuracy of these weights."""
     weights = dict(zip(table["prompt"], table["weight"].round(6), strict=True))
     return (
-        "import numpy as np\nfrom lama_core.probes.prompts.runs import find_study\n"
-        "from lama_core.probes.prompts.shortlist import judge\n\n"
+        "import numpy as np\nfrom lama_core.probes.prompts.runs import find_study\n\n"
         f'study = find_study("{choice.info.id}").relation({choice.study.relation.name!r})\n'
         f"weights = {weights!r}\n"
         "given = [weights.get(template, 0) for template in study.pool.templates]\n"
-        "judge(study.shortlist, np.array(given, np.float32)).correct.mean()"
+        "study.judge(np.array(given, np.float32)).correct.mean()"
     )

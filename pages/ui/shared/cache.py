@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # the metrics bring scipy, which the Cloze page can do withou
     from lama_core.probes.analogy.score import ModelScores, Normalise, Pair
     from lama_core.probes.analogy.solve import Solution
     from lama_core.probes.analogy.templates import Question
+    from lama_core.probes.prompts.gains import Gain
 
 T = TypeVar("T")
 
@@ -172,6 +173,19 @@ def analogies_of(name: str) -> AnalogyDataset:
     """The analogies of that name, read again when their folder has changed."""
     folder = starter_analogies_dir() if name == STARTER_ANALOGIES else installed_dir(name)
     return cast(AnalogyDataset, _data(name, _changed(folder), load_analogies))
+
+
+@st.cache_resource(max_entries=200, show_spinner=False)
+def _gain(mark: str, _info: RunInfo) -> "Gain | None":
+    from lama_core.probes.prompts.gains import find_gain
+    from lama_core.probes.prompts.runs import Study
+
+    return find_gain(Study(Run(_info)))
+
+
+def gain_of(info: RunInfo) -> "Gain | None":
+    """What the best way of choosing prompts gains in a study. Raises as `find_gain`."""
+    return _gain(_mark(info), info)
 
 
 def _changed(folder: Path) -> float:
