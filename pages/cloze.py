@@ -16,16 +16,16 @@ from lama_core.probes.cloze.ask import (
     golds_of,
 )
 from lama_core.types import Query
+from pages.ui.cloze.relation import draw_relation
 from pages.ui.shared import cache, predictions, state
 from pages.ui.shared.columns import ask_each
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import faults_shown, plain
-from pages.ui.shared.router import draw_page
+from pages.ui.shared.router import draw_page, draw_tabs
 
 
 def draw_question() -> tuple[str, str, state.ClozeChoice]:
     """The widgets: the text, the gold, and everything that is chosen besides."""
-    st.header("Cloze", anchor=False)
     st.caption(
         "Type a sentence with a blank: each model ranks the words that it would put there. "
         "What comes first shows what it has learnt, and how it was asked."
@@ -70,7 +70,7 @@ def draw_columns(query: Query, gold: str, choice: state.ClozeChoice) -> tuple[Mo
             settings, name, query.text(), gold, choice.top_k, choice.renormalise
         )
 
-    summary, columns = ask_each(choice.settings.models, ask, lambda answer: answer)
+    summary, columns = ask_each(choice.settings.models, ask, predictions.describe)
     given = tuple(column.answer for column in columns.values())
     for blank in range(query.n_blanks):
         which = f"Blank {blank + 1} of {query.n_blanks}" if query.n_blanks > 1 else ""
@@ -96,17 +96,8 @@ def draw_columns(query: Query, gold: str, choice: state.ClozeChoice) -> tuple[Mo
 def draw_notes(settings: ClozeSettings, answers: tuple[ModelAnswer, ...]) -> None:
     """Which words were ranked, and how their probabilities are to be read."""
     candidates, _ = cache.candidates_of(settings)
-    if candidates.words is None:
-        sizes = ", ".join(f"{answer.n_candidates:,}" for answer in answers)
-        text = f"Ranked: each model's whole vocabulary ({sizes} tokens)."
-    else:
-        text = f"Ranked: {len(candidates.words):,} words ({plain(candidates.name)})."
-        if candidates.fold_case:
-            text += (
-                " Words are lower-cased because an uncased model takes part; a cased model's "
-                "probability is the sum over a word's case variants."
-            )
-    st.caption(text)
+    sizes = [answer.n_candidates for answer in answers]
+    st.caption(predictions.describe_candidates(candidates, sizes))
 
 
 def draw_taken(
@@ -149,7 +140,7 @@ def draw_taken(
     draw_export("cloze", lambda: rows, made, request, record=answer.to_json)
 
 
-def main() -> None:
+def draw_sentence() -> None:
     """Read what is asked, ask each model, draw the answers."""
     with faults_shown():
         text, gold, choice = draw_question()
@@ -163,6 +154,13 @@ def main() -> None:
             candidates, _ = cache.candidates_of(asked)
             answer = ClozeAnswer(query.text(), candidates, answers)
             draw_taken(answer, text, asked, gold, choice)
+
+
+def main() -> None:
+    """A sentence, or a subject and a relation: draw the tab that is open."""
+    st.header("Cloze", anchor=False)
+    tabs = {"Sentence": draw_sentence, "Subject and relation": draw_relation}
+    draw_tabs(list(tabs), lambda name: tabs[name](), key="view")
 
 
 draw_page(main)

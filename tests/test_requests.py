@@ -14,6 +14,7 @@ from lama_core.asking import settings
 from lama_core.cli import make_app
 from lama_core.datasets.library import download
 from lama_core.datasets.library.download import GetRequest, ImportRequest
+from lama_core.datasets.library.installed import starter_dir
 from lama_core.metrics.comparison import CompareRequest
 from lama_core.metrics.tables import ResultsRequest
 from lama_core.models.catalog import ModelRequest
@@ -23,6 +24,7 @@ from lama_core.probes.analogy.probing import AnalogyRequest
 from lama_core.probes.analogy.score import ScoreRequest
 from lama_core.probes.analogy.solve import SolveRequest
 from lama_core.probes.cloze.ask import ClozeRequest
+from lama_core.probes.cloze.by_relation import RelationRequest
 from lama_core.probes.probing import ProbeRequest
 from lama_core.probes.prompts import probing as study_probing
 from lama_core.probes.prompts.analyses import AnalyseRequest
@@ -42,6 +44,9 @@ STUDIED: dict[str, Any] = {
 REQUESTS: tuple[tuple[Request, Any, str], ...] = (
     (ClozeRequest(text="--top-k ___ 'n \"x\"", models=("a", "b/c"), **ASKED), settings,
      "load_models"),
+    (RelationRequest(relation="P36", subject="-a 'b", dataset=str(starter_dir()), mined=True,
+                     models=("a", "b/c"), **{k: v for k, v in ASKED.items() if k != "top_k"}),
+     settings, "load_models"),
     (SolveRequest(text=("Paris", "France", "-Rome", "___"), models=("a",), template="to-as",
                   keep_query_words=True, **ASKED), settings, "load_models"),
     (ScoreRequest(query="a:b", pairs=("c:d", "-e:f"), models=("m", "n"), template="to-as",

@@ -1,14 +1,26 @@
-"""`cloze`: one text, several models, their answers side by side."""
+"""`cloze`: one text, or a subject and a relation in every wording, put to several models."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lama_core.cli import options, show
+from lama_core.errors import UserError
 from lama_core.requests import read
 
+if TYPE_CHECKING:
+    from lama_core.probes.cloze.ask import ClozeRequest
+    from lama_core.probes.cloze.by_relation import (
+        ModelOnRelation,
+        RelationQuestion,
+        RelationRequest,
+    )
+
 EXAMPLE = """
-Example: python -m lama_core cloze "Dante was born in ___." --model minilm-mlm --model smollm2-135m
+Examples: python -m lama_core cloze "Dante was born in ___." --model minilm-mlm --model smollm2-135m
+
+python -m lama_core cloze --relation P36 --subject France
 """
 
 
@@ -18,11 +30,35 @@ def register(app: typer.Typer) -> None:
 
 
 def cloze(
-    text: Annotated[str, typer.Argument(help="A text with a blank: [MASK], <mask>, [Y], or ___.")],
+    text: Annotated[
+        str | None, typer.Argument(help="A text with a blank: [MASK], <mask>, [Y], or ___.")
+    ] = None,
+    relation: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of a text: a relation, in its template, paraphrases and negation."
+        ),
+    ] = None,
+    subject: Annotated[str | None, typer.Option(help="The subject of that relation.")] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(help="The relation's data: a name (by default starter), or a folder."),
+    ] = None,
+    mined: Annotated[
+        bool, typer.Option("--mined", help="Ask the relation's mined prompts, too.")
+    ] = False,
     models: options.Models = None,
-    top_k: options.TopK = 5,
+    top_k: Annotated[
+        int | None, typer.Option(help="How many answers to a text to show; by default 5.")
+    ] = None,
     candidates: options.Candidates = "common",
-    gold: options.Gold = None,
+    gold: Annotated[
+        str | None,
+        typer.Option(
+            help="The right answer: its rank is shown. Of a relation by default the data's first "
+            "object of the subject."
+        ),
+    ] = None,
     context: Annotated[
         str | None,
         typer.Option(
@@ -35,13 +71,29 @@ def cloze(
     precision: options.Precision = "fp32",
     as_json: options.Json = False,
 ) -> None:
-    """Fill the blanks of a text with several models, side by side."""
+    """Fill the blanks of a text, or of a relation's wordings, with several models side by side."""
+    from lama_core.asking import settings
+    from lama_core.probes.cloze.ask import ClozeRequest
+    from lama_core.probes.cloze.by_relation import RelationRequest
+
+    chosen = {**locals(), "models": models or (settings.DEFAULT_MODEL,)}
+    if text is not None and not any((relation, subject, dataset, mined)):
+        _ask_text(read(ClozeRequest, chosen), as_json)
+    elif text is None and relation is not None and subject is not None and top_k is None:
+        _ask_relation(read(RelationRequest, chosen), as_json)
+    else:
+        raise UserError(
+            "Give either a text with a blank (and --top-k), or --relation and --subject (and "
+            "--dataset, --mined)."
+        )
+
+
+def _ask_text(chosen: "ClozeRequest", as_json: bool) -> None:
     from lama_core.asking import settings
     from lama_core.asking.blanks import parse_query
-    from lama_core.probes.cloze.ask import ClozeRequest, ask_all
+    from lama_core.probes.cloze.ask import ask_all
 
-    chosen = read(ClozeRequest, locals(), models=models or (settings.DEFAULT_MODEL,))
-    query = parse_query(text)
+    query = parse_query(chosen.text)
     with show.progress() as on_progress:
         opened = settings.load_models(chosen, on_progress)
     words = settings.choose_candidates(chosen, opened)
@@ -49,11 +101,11 @@ def cloze(
         opened,
         query,
         words,
-        top_k=top_k,
-        gold=gold,
+        top_k=chosen.top_k,
+        gold=chosen.gold,
         context=chosen.context,
-        renormalise=renormalise,
-        n_rescored=rescored,
+        renormalise=chosen.renormalise,
+        n_rescored=chosen.n_rescored,
     )
     if as_json:
         show.print_json(answer.to_json())
@@ -67,3 +119,76 @@ def cloze(
                 which += f", asked as {blank.asked!r}"
             show.print_answers(blank, f"{one.name}{which}: {seen}")
             print()
+
+
+def _ask_relation(chosen: "RelationRequest", as_json: bool) -> None:
+    from lama_core.asking import settings
+    from lama_core.datasets import load_dataset
+    from lama_core.probes.cloze.by_relation import ask_relation_of_all, make_question
+
+    question = make_question(
+        load_dataset(chosen.dataset),
+        chosen.relation,
+        chosen.subject,
+        chosen.gold,
+        mined=chosen.mined,
+    )
+    with show.progress() as on_progress:
+        opened = settings.load_models(chosen, on_progress)
+    words = settings.choose_candidates(chosen, opened)
+    answer = ask_relation_of_all(
+        opened,
+        question,
+        words,
+        context=chosen.context,
+        renormalise=chosen.renormalise,
+        n_rescored=chosen.n_rescored,
+    )
+    if as_json:
+        show.print_json(answer.to_json())
+        return
+    for line in _about(question):
+        print(line)
+    for model in answer.models:
+        print()
+        _print_wordings(question, model, words.name)
+
+
+def _about(question: "RelationQuestion") -> Sequence[str]:
+    """What is asked, what the data says of it, and what was left out."""
+    known = ", ".join(question.objects) or "nothing of this subject"
+    lines = [
+        f"{question.relation} {question.label} of {question.subject}, gold: {question.gold or '-'}",
+        f"{question.dataset} says: {known}",
+    ]
+    if question.n_left_out:
+        every = len(question.wordings) + question.n_left_out
+        lines.append(f"asked: the first {len(question.wordings)} of {every} wordings")
+    return lines
+
+
+def _print_wordings(question: "RelationQuestion", model: "ModelOnRelation", words: str) -> None:
+    """A model's answers, a row a wording, under how far they agree."""
+    from lama_core.probes.cloze.by_relation import first_answers
+
+    rows = [
+        (
+            f"{wording.kind} ({wording.source})",
+            wording.query(question.subject).text("___"),
+            answer.first.token + (" ✓" if question.is_right(wording, answer.first.token) else ""),
+            f"{answer.first.prob:.3f}",
+            f"{answer.gold.rank:,}" if answer.gold else None,
+            answer.note,
+        )
+        for wording, answer in zip(question.wordings, model.answers, strict=True)
+    ]
+    word, n = first_answers(question, model)[0]
+    total = question.n_agreeing
+    same = f"{n} of {total} wordings give {word} first"
+    if 1 == n < total:
+        same = f"no two of {total} wordings give the same word first"
+    size = f"{model.n_candidates:,} candidates ({words})"
+    title = f"{model.name}: {same}, the negated aside; {size}"
+    show.print_table(
+        ("wording", "sentence", "first answer", "prob", "gold's rank", "note"), rows, title=title
+    )

@@ -129,6 +129,32 @@ def test_a_link_shows_a_colleague_the_same_screen(page: Page, app_url: str) -> N
     assert words(page, 0) == before
 
 
+def test_a_typed_subject_goes_with_a_new_relation_and_a_row_leads_to_its_sentence(
+    page: Page, app_url: str
+) -> None:
+    page.goto(f"{app_url}/?view=Subject+and+relation&models=minilm-mlm&context=left")
+    expect(page.get_by_text("wordings give")).to_be_visible()
+    for label, typed in (("Subject", "Narnia"), ("Relation", "P30 continent")):
+        field = page.get_by_role("combobox", name=label)
+        field.fill(typed)
+        field.press("Enter")
+    expect(page.get_by_text("Narnia, P30 continent: starter has no such fact")).to_be_visible()
+    expect(page).to_have_url(re.compile("subject=Narnia"))
+    expect(page.get_by_role("status")).to_have_count(0)
+    cells = page.locator("[data-testid=stDataFrame] canvas").first
+    cells.scroll_into_view_if_needed()
+    box = cells.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 16, box["y"] + 53 + 35)  # the second row's box
+    field = page.get_by_role("textbox", name="Sentence with a blank")
+    expect(field).to_have_value("Narnia lies in ___.")
+    expect(page).to_have_url(re.compile("models=minilm-mlm"))
+    expect(page).to_have_url(re.compile("context=left"))
+    expect(page.locator("table.lx tbody tr")).to_have_count(5)
+    page.go_back()
+    expect(page.get_by_text("Narnia, P30 continent: starter has no such fact")).to_be_visible()
+
+
 def test_a_page_that_is_opened_first_has_the_menu(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/models?model=bert-base-cased")
     expect(page.get_by_role("heading", name="BERT base, cased")).to_be_visible()

@@ -291,6 +291,14 @@ def test_a_cloze_query_comes_from_cloze(take: Callable[..., Taken]) -> None:
     assert_same({key: taken.content[key] for key in printed}, printed)
 
 
+def test_a_relations_wordings_come_from_cloze(take: Callable[..., Taken]) -> None:
+    taken = take("cloze", "wordings", view="Subject and relation", relation="P37 official language",
+                 subject="Switzerland", models=[MODEL], mined="true", context="left")  # fmt: skip
+    (printed,) = answers(taken)
+    assert_same({key: taken.content[key] for key in printed}, printed)
+    assert len(printed["answers"]) == printed["n_wordings"] > printed["n_agreeing"] > 4
+
+
 def test_a_solved_analogy_comes_from_solve(take: Callable[..., Taken]) -> None:
     taken = take("analogy", "analogy", models=[MODEL], keep="true")
     (printed,) = answers(taken)

@@ -5,14 +5,14 @@ the candidates.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.asking.ranking import best_candidates, rank_gold
-from lama_core.asking.scoring import choose_context
+from lama_core.asking.scoring import choose_context, plan_batches
 from lama_core.asking.settings import ClozeSettings
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.candidates.spelling import place_of, spell
@@ -279,7 +279,8 @@ class _Asked:
         encoded = self._encode(query, golds)
         scores = self.model.blank_log_probs([encoded], self.columns)
         answers = [
-            self._at(query, blank, encoded, scores, gold) for blank, gold in enumerate(golds)
+            self._continued(self._at(query, blank, encoded, scores, gold), blank, encoded, scores)
+            for blank, gold in enumerate(golds)
         ]
         last = query.parts[-1].rstrip()
         if not to_end or self.context == "left" or last.endswith(ENDS):
@@ -332,10 +333,9 @@ class _Asked:
             )
             if np.isfinite(value)
         )
-        answer = BlankAnswer(
+        return BlankAnswer(
             predictions, gold, over, n_over, query.text(), outside, self._first(blank, scores)
         )
-        return self._continued(answer, blank, encoded, scores)
 
     def _first(self, blank: int, scores: Scores) -> Prediction | None:
         """The likeliest of all tokens, where it needn't be a candidate."""
@@ -456,3 +456,58 @@ def agreement(answers: Sequence[ModelAnswer], blank: int = 0) -> list[tuple[str,
         shared, key=lambda word: (-len(shared[word]), min(rank for _, rank in shared[word]), word)
     )
     return [(word, tuple(name for name, _ in shared[word])) for word in ranked]
+
+
+def ask_queries(
+    model: BlankFiller,
+    queries: Sequence[Query],
+    candidates: Candidates,
+    *,
+    gold: str | None = None,
+    context: Context | None = None,
+    renormalise: bool = False,
+    n_rescored: int = RESCORED,
+    columns: Columns | None = None,
+) -> tuple[ModelAnswer, ...]:
+    """One model's first answer to each of several texts of one blank, asked in batches.
+
+    The options are those of `ask`. Raises UserError if a text doesn't fit the model.
+    """
+    columns = columns or candidates.columns(model.vocabulary)
+    used = [choose_context(model, query, context) for query in queries]
+    asked = {
+        here: _Asked(model, candidates, columns, here, 1, renormalise, n_rescored) for here in used
+    }
+    gold = gold.strip() or None if gold else None
+    encoded = [
+        asked[here]._encode(query, (gold,)) for query, here in zip(queries, used, strict=True)
+    ]
+    found: dict[int, BlankAnswer] = {}
+    for batch in plan_batches(encoded):
+        scores = model.blank_log_probs([encoded[number] for number in batch], columns)
+        for row, number in enumerate(batch):
+            query, one = queries[number], encoded[number]
+            found[number] = asked[used[number]]._at(query, 0, one, _row(scores, row), gold)
+    left = [number for number, here in enumerate(used) if here == "left"]
+    firsts = [found[number].predictions[0] for number in left]
+    words = whole_words(
+        model,
+        [queries[number] for number in left],
+        [item.token for item in firsts],
+        folded=candidates.fold_case,
+    )
+    for number, item, word in zip(left, firsts, words, strict=True):
+        found[number] = replace(found[number], predictions=(replace(item, begins=word),))
+    return tuple(
+        ModelAnswer(model.name, model.kind, here, len(columns.words), (found[number],))
+        for number, here in enumerate(used)
+    )
+
+
+def _row(scores: Scores, number: int) -> Scores:
+    """The scores of one blank."""
+    parts: dict[str, Any] = {field.name: getattr(scores, field.name) for field in fields(Scores)}
+    return replace(
+        scores,
+        **{name: part[number : number + 1] for name, part in parts.items() if part is not None},
+    )

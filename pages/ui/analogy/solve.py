@@ -98,7 +98,9 @@ def _draw_columns(asked: Asked) -> tuple[Solution, ...]:
             settings, name, asked.question, asked.gold, asked.keep, choice.top_k, choice.renormalise
         )
 
-    summary, columns = ask_each(choice.settings.models, ask, lambda found: found.cloze.models[0])
+    summary, columns = ask_each(
+        choice.settings.models, ask, lambda found: predictions.describe(found.cloze.models[0])
+    )
     answers = tuple(column.answer.cloze.models[0] for column in columns.values())
     shared = {word: len(who) for word, who in agreement(answers)}
     if len(answers) > 1:

@@ -14,6 +14,7 @@ from lama_core.datasets import AnalogyDataset, Dataset
 from lama_core.datasets.library.installed import (
     STARTER,
     STARTER_ANALOGIES,
+    datasets_dir,
     installed_dir,
     load_analogies,
     load_dataset,
@@ -22,6 +23,12 @@ from lama_core.datasets.library.installed import (
 )
 from lama_core.models.loader import Precision, load_model
 from lama_core.probes.cloze.ask import ModelAnswer, ask
+from lama_core.probes.cloze.by_relation import (
+    ModelOnRelation,
+    RelationQuestion,
+    ask_relation,
+    make_question,
+)
 from lama_core.runs.info import Run, RunInfo
 
 if TYPE_CHECKING:  # the metrics bring scipy, which the Cloze page can do without
@@ -59,6 +66,23 @@ def cloze_answer(
         candidates,
         top_k=top_k,
         gold=gold or None,
+        context=settings.context,
+        renormalise=renormalise,
+        n_rescored=settings.n_rescored,
+        columns=columns[name],
+    )
+
+
+@st.cache_data(max_entries=500, show_spinner=False)
+def relation_answer(
+    settings: ClozeSettings, name: str, question: RelationQuestion, renormalise: bool
+) -> ModelOnRelation:
+    """One model's answers to a relation's wordings; `name` as in `cloze_answer`."""
+    candidates, columns = candidates_of(settings)
+    return ask_relation(
+        load_model(name, precision=settings.precision),
+        question,
+        candidates,
         context=settings.context,
         renormalise=renormalise,
         n_rescored=settings.n_rescored,
@@ -167,6 +191,20 @@ def dataset_of(name: str) -> Dataset:
     """The facts of that name, read again when their folder has changed."""
     folder = starter_dir() if name == STARTER else installed_dir(name)
     return cast(Dataset, _data(name, _changed(folder), load_dataset))
+
+
+@st.cache_data(max_entries=500, show_spinner=False)
+def _question(
+    data: str, changed: float, relation: str, subject: str, gold: str, mined: bool
+) -> RelationQuestion:
+    return make_question(dataset_of(data), relation, subject, gold, mined=mined)
+
+
+def relation_question(
+    data: str, relation: str, subject: str, gold: str, mined: bool
+) -> RelationQuestion:
+    """What a relation asks, made again when a set of data or prompts has come or gone."""
+    return _question(data, _changed(datasets_dir()), relation, subject, gold, mined)
 
 
 def analogies_of(name: str) -> AnalogyDataset:

@@ -9,7 +9,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.models.catalog import find_model
 from lama_core.models.sources import locate
-from lama_core.probes.cloze.ask import ModelAnswer
 from pages.ui.shared import predictions, state
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.fetching import draw_offer
@@ -43,11 +42,12 @@ def boxes_of(
 def ask_each(
     names: Sequence[str],
     ask: Callable[[str, tuple[str, ...]], Answer],
-    answer_of: Callable[[Answer], ModelAnswer],
+    describe: Callable[[Answer], str],
 ) -> tuple[DeltaGenerator, dict[str, Column[Answer]]]:
     """Ask the models that are here, one after the other; a container above them, and their columns.
 
-    ask: from a model's name, and the names of all that are asked. A model that fails says so in
+    ask: from a model's name, and the names of all that are asked. describe: the line under a
+    model's name, from what it answered. A model that fails says so in
     its place, and has no column in what comes back.
     """
     here = tuple(name for name in names if locate(find_model(name)))
@@ -73,6 +73,5 @@ def ask_each(
             answer = ask(name, here)
             columns[name] = Column(boxes[name], place, colours[name], answer)
             with head:
-                detail = predictions.describe(answer_of(answer))
-                predictions.draw_head(name, state.title_of(name), colours[name], detail)
+                predictions.draw_head(name, state.title_of(name), colours[name], describe(answer))
     return above, columns

@@ -8,8 +8,10 @@ from html import escape
 
 import streamlit as st
 
+from lama_core.candidates.columns import Candidates
 from lama_core.models.base import KINDS, Kind
 from lama_core.probes.cloze.ask import BlankAnswer, Gold, ModelAnswer, Prediction
+from pages.ui.shared.messages import plain
 
 CONTEXTS = {"left": "sees the left side only", "both": "sees both sides"}
 
@@ -111,3 +113,20 @@ def draw_agreement(answers: Sequence[ModelAnswer], shared: Mapping[str, int], bl
     elif not same:
         text += " They share no answer."
     st.html(f"<div>{text}</div>")
+
+
+def describe_candidates(candidates: Candidates, sizes: Sequence[int]) -> str:
+    """Which words were ranked, and how their probabilities are to be read; as Markdown.
+
+    sizes: how many of them each model has.
+    """
+    if candidates.words is None:
+        shown = ", ".join(f"{size:,}" for size in sizes)
+        return f"Ranked: each model's whole vocabulary ({shown} tokens)."
+    text = f"Ranked: {len(candidates.words):,} words ({plain(candidates.name)})."
+    if candidates.fold_case:
+        text += (
+            " Words are lower-cased because an uncased model takes part; a cased model's "
+            "probability is the sum over a word's case variants."
+        )
+    return text

@@ -78,9 +78,9 @@ def draw_examples() -> None:
             st.button(plain(text), key=text, type="tertiary", on_click=take, args=(text, gold))
 
 
-def choose_cloze_options(models: tuple[str, ...]) -> ClozeChoice:
-    """The options of a cloze query."""
-    top_k = st.slider("Answers per model", 1, 20, 5, key="k", bind=BOUND)
+def choose_cloze_options(models: tuple[str, ...], *, lists: bool = True) -> ClozeChoice:
+    """The options of a cloze query. lists: whether more than the first answer is shown."""
+    top_k = st.slider("Answers per model", 1, 20, 5, key="k", bind=BOUND) if lists else 1
     candidates = st.selectbox(
         "Candidates",
         list_names(of_relations=False),

@@ -1,0 +1,379 @@
+"""A relation and a subject put to several models in many wordings at once.
+
+The wordings: the relation's own template and its paraphrases; LPAQA's and ParaRel's of the same
+relation, once they are here; and the negated template. Mined prompts (LPAQA's, and those that come
+with the starter facts) only if they are asked for: they were found in texts by their words, and
+many mean something else. Two wordings that differ only in spaces are one, at the earlier place.
+
+What is right in a negated sentence is not the gold, so its answers take no part in the agreement.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal
+
+from lama_core.asking.blanks import BLANK, fill
+from lama_core.asking.prompts import PROMPT_SETS
+from lama_core.asking.settings import ClozeSettings
+from lama_core.candidates.columns import Candidates, Columns
+from lama_core.datasets import Dataset, pararel
+from lama_core.datasets.library.installed import STARTER, installed_dir
+from lama_core.datasets.prompt_sets import load_pool, normalise_template
+from lama_core.errors import UserError
+from lama_core.models.base import KINDS, RESCORED, BlankFiller, Context, Kind
+from lama_core.paths import ASSETS
+from lama_core.probes.cloze.ask import Gold, Prediction, ask_queries
+from lama_core.types import Prompt, Query, Relation
+
+MAX_WORDINGS = 60
+MAX_SUBJECT = 200
+
+BLIND = "sees nothing of the subject"
+PICKED_BLIND = "picks the words to rescore without the subject"
+
+WordingKind = Literal["manual", "paraphrase", "mined", "paraphrase of a mined one", "negated"]
+MINED: tuple[WordingKind, ...] = ("mined", "paraphrase of a mined one")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelationRequest(ClozeSettings):
+    """A relation and a subject, and how they are asked: the choices of `cloze` and of the page.
+
+    mined: ask the mined prompts, too. gold: None takes the data's first object of the subject.
+    """
+
+    command: ClassVar[tuple[str, ...]] = ("cloze",)
+
+    relation: str
+    subject: str
+    dataset: str = STARTER
+    mined: bool = False
+    gold: str | None = None
+    renormalise: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RelationWording:
+    """One way to word a relation.
+
+    source: the data that brings it; `rule` for a negation that is made by a rule
+    (`variants.negate_template`). weight: as its source publishes one.
+    """
+
+    kind: WordingKind
+    source: str
+    template: str
+    weight: float | None = None
+
+    def query(self, subject: str) -> Query:
+        """The sentence that is asked."""
+        return fill(self.template, subject)
+
+    def note(self, kind: Kind, context: Context) -> str:
+        """What a model of this kind doesn't see of the subject, in words; empty if it sees all."""
+        if KINDS[kind].fills_together or self.template.index("[X]") < self.template.index("[Y]"):
+            return ""
+        return BLIND if context == "left" else PICKED_BLIND
+
+
+@dataclass(frozen=True, slots=True)
+class RelationQuestion:
+    """What is asked of every model.
+
+    label: of the relation, for people. objects: all that the data says of the subject, in file
+    order; none if it doesn't know it. gold: the word whose rank is wanted. n_mined: mined prompts
+    that are here, asked or not. n_left_out: wordings beyond `MAX_WORDINGS`.
+    """
+
+    dataset: str
+    relation: str
+    label: str
+    subject: str
+    objects: tuple[str, ...]
+    gold: str | None
+    wordings: tuple[RelationWording, ...]
+    n_mined: int = 0
+    n_left_out: int = 0
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """The sentences, in the wordings' order."""
+        return tuple(wording.query(self.subject) for wording in self.wordings)
+
+    @property
+    def n_agreeing(self) -> int:
+        """How many wordings count for the agreement: all but the negated."""
+        return sum(wording.kind != "negated" for wording in self.wordings)
+
+    def is_right(self, wording: RelationWording, word: str) -> bool | None:
+        """Whether an answer is the gold or another object of the data, whatever its case.
+
+        None where nothing is right: without a gold, and in a negated sentence.
+        """
+        right = {one.lower() for one in (self.gold, *self.objects) if one}
+        return word.lower() in right if right and wording.kind != "negated" else None
+
+
+@dataclass(frozen=True, slots=True)
+class WordingAnswer:
+    """A model's first answer to one wording. note: what it didn't see of the subject, in words."""
+
+    context: Context
+    note: str
+    first: Prediction
+    gold: Gold | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOnRelation:
+    """One model's answers, in the wordings' order. n_candidates: as in `ask.ModelAnswer`."""
+
+    name: str
+    kind: Kind
+    n_candidates: int
+    answers: tuple[WordingAnswer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationAnswer:
+    """All models' answers to all wordings."""
+
+    question: RelationQuestion
+    candidates: Candidates
+    models: tuple[ModelOnRelation, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each wording and model, of plain values, wording by wording."""
+        question = self.question
+        return [
+            {
+                "model": model.name,
+                "kind": wording.kind,
+                "source": wording.source,
+                "template": wording.template,
+                "text": wording.query(question.subject).text(),
+                "context": answer.context,
+                "note": answer.note,
+                "word": answer.first.token,
+                "prob": answer.first.prob,
+                "log_prob": answer.first.log_prob,
+                "right": question.is_right(wording, answer.first.token),
+                "gold": question.gold,
+                "gold_rank": answer.gold.rank if answer.gold else None,
+                "gold_log_prob": answer.gold.log_prob if answer.gold else None,
+            }
+            for number, wording in enumerate(question.wordings)
+            for model in self.models
+            for answer in (model.answers[number],)
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `cloze --relation ... --json` prints."""
+        asked = asdict(self.question)
+        wordings = asked.pop("wordings")
+        return {
+            **asked,
+            "n_wordings": len(wordings),
+            "n_agreeing": self.question.n_agreeing,
+            "candidates": self.candidates.name,
+            "models": [
+                {
+                    "name": model.name,
+                    "kind": model.kind,
+                    "n_candidates": model.n_candidates,
+                    "first_answers": [
+                        {"word": word, "wordings": n}
+                        for word, n in first_answers(self.question, model)
+                    ],
+                }
+                for model in self.models
+            ],
+            "answers": self.rows(),
+        }
+
+
+def relation_wordings(dataset: Dataset, relation: Relation) -> tuple[RelationWording, ...]:
+    """Every wording of a relation that is here: its template first, the negated one last.
+
+    Of a source that publishes weights the weightiest come first. A prompt without one [X] and one
+    [Y] is left out, as everywhere.
+    """
+    found: dict[str, RelationWording] = {}
+    for one in _all_wordings(dataset, relation):
+        found.setdefault(normalise_template(one.template), one)
+    return tuple(found.values())
+
+
+def _all_wordings(dataset: Dataset, relation: Relation) -> Iterator[RelationWording]:
+    for number, prompt in enumerate(relation.prompts):
+        yield _worded(_own_kind(prompt, number), dataset.name, prompt)
+    folders = [("lpaqa", installed_dir("lpaqa") / "prompt")]
+    if dataset.name == STARTER:
+        folders.insert(0, (STARTER, ASSETS / "prompts" / STARTER))
+    for source, folder in folders:
+        if not folder.is_dir():
+            continue
+        pool = load_pool(relation, folder=folder)
+        kinds: tuple[tuple[str, WordingKind], ...] = (
+            ("mined", "mined"),
+            ("mined-paraphrased", "paraphrase of a mined one"),
+            ("manual-paraphrased", "paraphrase"),
+        )
+        for origin, kind in kinds:
+            prompts = [one.prompt for one in pool.entries if origin in one.origins]
+            for prompt in sorted(prompts, key=lambda one: -(one.weight or 0.0)):
+                yield _worded(kind, source, prompt)
+    if installed_dir("pararel").is_dir():
+        patterns, _ = pararel.load_patterns(installed_dir("pararel"))
+        for prompt in patterns.get(relation.name, ()):
+            yield _worded("paraphrase", "pararel", prompt)
+    for template in PROMPT_SETS["negated"].templates(relation):
+        source = dataset.name if relation.negated_template else "rule"
+        yield RelationWording("negated", source, " ".join(template.split()))
+
+
+def _own_kind(prompt: Prompt, number: int) -> WordingKind:
+    """A relation's own prompt; the first that a user's table gives is its template."""
+    if prompt.origin == "manual" or (prompt.origin == "user" and number == 0):
+        return "manual"
+    return "mined" if prompt.origin == "mined" else "paraphrase"
+
+
+def _worded(kind: WordingKind, source: str, prompt: Prompt) -> RelationWording:
+    return RelationWording(kind, source, " ".join(prompt.template.split()), prompt.weight)
+
+
+def choose_wordings(wordings: Sequence[RelationWording]) -> tuple[RelationWording, ...]:
+    """At most `MAX_WORDINGS`: the first ones, and the negated one in any case."""
+    negated = [one for one in wordings if one.kind == "negated"]
+    plain = [one for one in wordings if one.kind != "negated"]
+    return (*plain[: MAX_WORDINGS - len(negated)], *negated)
+
+
+def objects_of(dataset: Dataset, relation: str, subject: str) -> tuple[str, ...]:
+    """All objects that the data gives a subject, each once, in file order."""
+    facts = dataset.facts_of(relation)
+    return tuple(dict.fromkeys(fact.object for fact in facts if fact.subject == subject))
+
+
+def subjects_of(dataset: Dataset, relation: str) -> tuple[str, ...]:
+    """The relation's different subjects, in file order."""
+    return tuple(dict.fromkeys(fact.subject for fact in dataset.facts_of(relation)))
+
+
+def worded_relations(dataset: Dataset) -> tuple[Relation, ...]:
+    """The relations that have a template; the others' facts bring their own sentences."""
+    return tuple(relation for relation in dataset.relations if relation.prompts)
+
+
+def make_question(
+    dataset: Dataset,
+    relation: str,
+    subject: str,
+    gold: str | None = None,
+    *,
+    mined: bool = False,
+) -> RelationQuestion:
+    """What is asked of a subject and a relation.
+
+    mined: ask the mined prompts, too. gold: without one, the first object that the data gives the
+    subject.
+    Raises UserError for an unknown relation or one without a template, and for a subject that is
+    empty, too long, or holds a blank.
+    """
+    found = dataset.relation(relation)
+    if not found.prompts:
+        raise UserError(
+            f"{relation} of {dataset.name} has no template: its facts bring their own sentences. "
+            "Choose a relation with a template, or ask a sentence."
+        )
+    subject = " ".join(subject.split())
+    if not subject:
+        raise UserError("The subject is empty: type a name or a word.")
+    if len(subject) > MAX_SUBJECT:
+        raise UserError(
+            f"The subject has {len(subject):,} characters; at most {MAX_SUBJECT} are taken."
+        )
+    blank = BLANK.search(subject)
+    if blank:
+        raise UserError(
+            f"The subject holds a blank ({blank[0]}): the relation's template brings its own."
+        )
+    objects = objects_of(dataset, relation, subject)
+    known = relation_wordings(dataset, found)
+    wordings = [one for one in known if mined or one.kind not in MINED]
+    chosen = choose_wordings(wordings)
+    gold = (gold or "").strip() or next(iter(objects), None)
+    return RelationQuestion(
+        dataset.name,
+        found.name,
+        found.label,
+        subject,
+        objects,
+        gold,
+        chosen,
+        sum(one.kind in MINED for one in known),
+        len(wordings) - len(chosen),
+    )
+
+
+def ask_relation(
+    model: BlankFiller,
+    question: RelationQuestion,
+    candidates: Candidates,
+    *,
+    context: Context | None = None,
+    renormalise: bool = False,
+    n_rescored: int = RESCORED,
+    columns: Columns | None = None,
+) -> ModelOnRelation:
+    """One model's first answer to each wording, and the gold's rank in each; asked in batches.
+
+    The options are those of `ask.ask`, and so are the numbers, wording by wording.
+    Raises UserError if a sentence doesn't fit the model.
+    """
+    columns = columns or candidates.columns(model.vocabulary)
+    answers = ask_queries(
+        model, question.queries, candidates, gold=question.gold, context=context,
+        renormalise=renormalise, n_rescored=n_rescored, columns=columns,
+    )  # fmt: skip
+    found = tuple(
+        WordingAnswer(
+            answer.context,
+            wording.note(model.kind, answer.context),
+            answer.blanks[0].predictions[0],
+            answer.blanks[0].gold,
+        )
+        for wording, answer in zip(question.wordings, answers, strict=True)
+    )
+    return ModelOnRelation(model.name, model.kind, len(columns.words), found)
+
+
+def ask_relation_of_all(
+    models: Iterable[BlankFiller],
+    question: RelationQuestion,
+    candidates: Candidates,
+    **options: Any,
+) -> RelationAnswer:
+    """Every model's answers, in the models' order. options: of `ask_relation`."""
+    answers = tuple(ask_relation(model, question, candidates, **options) for model in models)
+    return RelationAnswer(question, candidates, answers)
+
+
+def first_answers(
+    question: RelationQuestion, model: ModelOnRelation
+) -> tuple[tuple[str, int], ...]:
+    """Each first answer of a model, and how many wordings give it; the negated ones don't count.
+
+    Case is ignored; a word is written as it comes first. The most frequent first, ties in the
+    wordings' order.
+    """
+    words = [
+        answer.first.token
+        for wording, answer in zip(question.wordings, model.answers, strict=True)
+        if wording.kind != "negated"
+    ]
+    written = {word.lower(): word for word in reversed(words)}
+    counts = Counter(word.lower() for word in words)
+    return tuple((written[word], n) for word, n in counts.most_common())

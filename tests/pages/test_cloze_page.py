@@ -1,0 +1,77 @@
+"""The form for a subject and a relation on the Cloze page, without a browser."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui.shared.messages import plain
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT = 300
+MODEL = "minilm-mlm"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
+
+
+def opened(**params: str) -> AppTest:
+    """The form with what the address says."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
+    app.query_params["view"] = "Subject and relation"
+    app.query_params["models"] = MODEL
+    for key, value in params.items():
+        app.query_params[key] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def said(app: AppTest) -> str:
+    return "\n".join(one.value for one in app.markdown)
+
+
+def test_the_table_has_a_row_a_wording_and_the_box_counts_those_that_agree() -> None:
+    app = opened(relation="P1376 capital of", subject="Rome")
+    table = app.dataframe[0].value
+    assert list(table["wording"]) == [
+        "manual (starter)", *["paraphrase (starter)"] * 3, "negated (starter)",
+    ]  # fmt: skip
+    assert table["sentence"][0] == "Rome is the capital of ___."
+    counted = [word.removesuffix(" ✓") for word in table[f"{MODEL} answer"][:4]]
+    assert len(set(counted)) == 1, "this model says the same in every wording"
+    boxes = "".join(one.proto.body for one in app.get("html"))
+    assert f"<b>4 of 4</b> wordings give <b>{counted[0]}</b> first" in boxes
+    assert "the negated one is left aside" in boxes
+    assert "✓" not in table[f"{MODEL} answer"][4], "nothing is right in a negated sentence"
+    assert "no knowledge of the fact" in "".join(one.value for one in app.caption)
+
+
+def test_a_suggested_subject_gives_way_to_the_new_relations_first() -> None:
+    app = opened()
+    assert app.selectbox(key="subject").value == "France"
+    app.selectbox(key="relation").set_value("P103").run()
+    first = app.selectbox(key="subject").value
+    assert first == app.selectbox(key="subject").options[0] != "France"
+
+
+def test_an_unknown_subject_is_asked_as_it_is_without_a_rank() -> None:
+    typed = opened(relation="P103 native language", subject="<b>Ada*")
+    assert f"**{plain('<b>Ada*')}, P103 native language**: starter has no such fact" in said(typed)
+    assert "rank" not in "".join(typed.dataframe[0].value.columns)
+    assert typed.dataframe[0].value["sentence"][0] == "The native language of <b>Ada* is ___."
+
+
+def test_a_subject_that_holds_a_blank_is_refused_in_a_sentence() -> None:
+    app = opened(subject="the ___ of")
+    assert [one.value for one in app.error] == [
+        plain("The subject holds a blank (___): the relation's template brings its own.")
+    ]
+    assert not app.dataframe
+
+
+def test_all_valid_objects_are_said_and_a_typed_gold_is_the_one_that_is_ranked() -> None:
+    app = opened(relation="P37 official language", subject="Switzerland", object="German")
+    assert "Italian, French (starter). Gold: German." in said(app)
