@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TypeVar
 
 Choice = TypeVar("Choice", bound=str)
@@ -13,6 +14,30 @@ class UserError(Exception):
     The command line prints it and exits with status 2; a page shows it as a message. Anything
     else that is raised is a fault of ours.
     """
+
+
+class NotFetched(UserError):
+    """Something of a published source that isn't here yet.
+
+    what: it, for people, with its verb (`LPAQA's prompts are`). source: the source's name, by which
+    it can be fetched.
+    """
+
+    def __init__(self, what: str, source: str) -> None:
+        super().__init__(
+            f"{what} not here yet: `data get {source}` fetches it, `data import PATH` takes a copy "
+            "of yours."
+        )
+        self.what = what
+        self.source = source
+
+
+@dataclass(frozen=True, slots=True)
+class Impossible:
+    """Why a choice can't be made, shortly. source: to be fetched for it, or empty."""
+
+    reason: str
+    source: str = ""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -1,10 +1,15 @@
-"""Files written whole or not at all."""
+"""Files and folders, written and removed whole or not at all."""
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from lama_core.errors import UserError
+
+REMOVED = ".removed-"
 
 
 @contextmanager
@@ -28,3 +33,45 @@ def write_text_whole(path: Path, text: str) -> None:
     """Write a UTF-8 text file whole or not at all."""
     with whole_file(path) as part:
         part.write_text(text, encoding="utf-8")
+
+
+def folder_bytes(folder: Path) -> int:
+    """Bytes of all files in a folder, which may be growing or shrinking; links aren't followed."""
+    sizes = 0
+    for parent, _folders, names in os.walk(folder):
+        for name in names:
+            try:
+                sizes += os.lstat(os.path.join(parent, name)).st_size
+            except FileNotFoundError:
+                continue  # renamed between the listing and the look
+    return sizes
+
+
+def bytes_text(n_bytes: int) -> str:
+    """Bytes as a person reads them: `93 MB`."""
+    for unit, step in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n_bytes >= step:
+            return f"{n_bytes / step:.3g} {unit}"
+    return f"{n_bytes} B"
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder and all in it: out of sight at once, then file by file.
+
+    Links in it are removed, not what they lead to. What a removal that was killed left behind in
+    the same place goes with it.
+    Raises UserError if the folder is a link itself, or can't be removed.
+    """
+    if folder.is_symlink():
+        raise UserError(f"{folder} is a link: remove it where it was made.")
+    try:
+        gone = Path(tempfile.mkdtemp(prefix=REMOVED, dir=folder.parent))
+        try:
+            folder.rename(gone / folder.name)
+        except OSError:
+            gone.rmdir()
+            raise
+    except OSError as error:
+        raise UserError(f"{folder} can't be removed: {error.strerror}.") from error
+    for left in folder.parent.glob(f"{REMOVED}*/*"):
+        shutil.rmtree(left.parent, ignore_errors=True)

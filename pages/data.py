@@ -1,16 +1,35 @@
-"""Data: what facts are here, what can be fetched or imported, and a look into each relation."""
+"""Data: the knowledge sources, fetched or imported, and the runs that were made on them."""
 
 import streamlit as st
 
 from lama_core.datasets.library import installed
-from pages.ui.data import look, take
+from pages.ui.data import look, runs, take
 from pages.ui.shared import links
 from pages.ui.shared.messages import faults_shown
-from pages.ui.shared.router import draw_page
+from pages.ui.shared.router import draw_page, draw_tabs
+
+TABS = ("Sources", "Runs")
+
+
+def draw_tab(name: str) -> None:
+    """One of the two tabs."""
+    if name == "Runs":
+        runs.draw_runs()
+        return
+    sources = installed.listing()
+    chosen = take.choose_source(sources)
+    left, right = st.columns([3, 2], gap="large")
+    with left, faults_shown():
+        take.draw_source(chosen)
+    with right, faults_shown():
+        take.draw_import()
+    if chosen.installed:
+        with faults_shown():
+            look.draw_content(chosen)
 
 
 def main() -> None:
-    """The list, the chosen source, a field to import one, and its relations."""
+    """The sources (the list, the chosen one, a field to import one), or the runs."""
     links.restore(links.DATA)
     st.header("Data", anchor=False)
     st.caption(
@@ -18,17 +37,7 @@ def main() -> None:
         "sets come with the project; the published ones are fetched when you say so, from their "
         "authors' own addresses."
     )
-    with faults_shown():
-        sources = installed.listing()
-        chosen = take.choose_source(sources)
-        left, right = st.columns([3, 2], gap="large")
-        with left:
-            take.draw_source(chosen)
-        with right, faults_shown():
-            take.draw_import()
-        if chosen.installed:
-            with faults_shown():
-                look.draw_content(chosen)
+    draw_tabs(TABS, draw_tab)
 
 
 draw_page(main)

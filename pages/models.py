@@ -3,8 +3,8 @@
 import pandas as pd
 import streamlit as st
 
-from lama_core.models.catalog import Entry, add_model, all_models, forget_model
-from lama_core.models.loader import CACHE
+from lama_core.models.catalog import Entry, all_models, forget_model
+from lama_core.models.loader import CACHE, add_checked
 from lama_core.models.sources import locate
 from pages.ui.shared import fetching, state
 from pages.ui.shared.messages import faults_shown, plain
@@ -95,8 +95,8 @@ def draw_add() -> None:
             "Pickled weights are refused and remote code is never run.",
         )
         if button.form_submit_button("Add", icon=":material/add:") and reference:
-            with faults_shown():
-                added = add_model(reference.strip())
+            with faults_shown(), st.spinner("Looking at its files"):
+                added = add_checked(reference.strip())
                 st.session_state["chosen later"] = added.name
                 st.rerun()
 
@@ -120,7 +120,7 @@ def draw_loaded() -> None:
                 width="content",
             )
             if st.button("Unload", key=f"unload {model}", icon=":material/eject:"):
-                CACHE.drop(model.name)
+                CACHE.drop(model.name, model.precision)
                 st.rerun()
 
 

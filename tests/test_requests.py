@@ -30,6 +30,7 @@ from lama_core.probes.prompts import probing as study_probing
 from lama_core.probes.prompts.analyses import AnalyseRequest
 from lama_core.probes.prompts.probing import SelectRequest, StudyRequest
 from lama_core.requests import Request, argument, arguments, command_line
+from lama_core.runs.keeping import RunsRequest
 
 ASKED: dict[str, Any] = {"candidates": "full", "context": "both", "n_rescored": 9, "top_k": 7,
                          "gold": "-Rome", "renormalise": True, "precision": "bf16"}  # fmt: skip
@@ -70,7 +71,9 @@ PLAIN: tuple[tuple[Request, str], ...] = (
     (AnalyseRequest("a study", "all"), "prompts analyse --set all 'a study'"),
     (ModelRequest("owner/name"), "models get owner/name"),
     (GetRequest("lama-uhn", True), "data get --compute lama-uhn"),
-    (ImportRequest("/a b/x.csv", "mine"), "data import --name mine '/a b/x.csv'"),
+    (ImportRequest("/a b/x.csv", "mine", True),
+     "data import --name mine --replace '/a b/x.csv'"),
+    (RunsRequest(), "runs list"),
 )  # fmt: skip
 
 
@@ -105,13 +108,13 @@ def test_other_requests_are_the_commands_own_words(request_: Request, line: str)
 
 def test_the_words_of_data_reach_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     def see(*words: object, **options: object) -> None:
-        raise Seen(*words, options.get("compute"), options.get("name"))
+        raise Seen(*words, options.get("compute"), options.get("name"), options.get("replace"))
 
     monkeypatch.setattr(download, "get_dataset", see)
     monkeypatch.setattr(download, "import_dataset", see)
     for asked, expected in (
-        (GetRequest("lama-uhn", True), ("lama-uhn", True, None)),
-        (ImportRequest("-x.csv", "-n"), (Path("-x.csv"), None, "-n")),
+        (GetRequest("lama-uhn", True), ("lama-uhn", True, None, None)),
+        (ImportRequest("-x.csv", "-n", True), (Path("-x.csv"), None, "-n", True)),
     ):
         said = CliRunner().invoke(make_app(), arguments(asked))
         assert isinstance(said.exception, Seen), said.output

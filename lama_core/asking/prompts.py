@@ -12,7 +12,7 @@ from typing import Literal
 from lama_core.datasets.library.installed import installed_dir
 from lama_core.datasets.prompt_sets import COMBINATIONS, load_pool
 from lama_core.datasets.variants import negate_template
-from lama_core.errors import UserError, did_you_mean
+from lama_core.errors import NotFetched, UserError, did_you_mean
 from lama_core.types import Relation
 
 PromptKind = Literal["template", "sentences", "negated", "misprimed", "ten sentences"]
@@ -37,11 +37,16 @@ class PromptSet:
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A prompt set as a user chooses it. meaning: for people. templates: of a relation."""
+    """A prompt set as a user chooses it.
+
+    meaning: for people. lacking: what data lack that it gives nothing to ask of. templates: of a
+    relation.
+    """
 
     name: str
     kind: PromptKind
     meaning: str
+    lacking: str
     templates: Callable[[Relation], tuple[str, ...]]
 
 
@@ -72,25 +77,46 @@ PROMPT_SETS: dict[str, Wording] = {
             "manual",
             "template",
             "each relation's own template, or the fact's sentence if it has none",
+            "no relation has a template and no fact a sentence",
             _manual,
         ),
         Wording(
-            "paraphrases", "template", "the own template and every paraphrase of it", _all
+            "paraphrases",
+            "template",
+            "the own template and every paraphrase of it",
+            "no relation has a template and no fact a sentence",
+            _all,
         ),
-        Wording("sentences", "sentences", "the first sentence that states the fact", _none),
+        Wording(
+            "sentences",
+            "sentences",
+            "the first sentence that states the fact",
+            "no fact has a sentence",
+            _none,
+        ),
         Wording(
             "ten-sentences",
             "ten sentences",
             "ten sentences a fact, at most 100 facts a relation",
+            "no fact has ten sentences",
             _none,
         ),
-        Wording("negated", "negated", "the negated template or sentence", _negated),
         Wording(
-            "misprimed", "misprimed", "the query after a misleading word, as in “Paris? ...”",
+            "negated",
+            "negated",
+            "the negated template or sentence",
+            "no template can be negated and no fact has a negated sentence",
+            _negated,
+        ),
+        Wording(
+            "misprimed",
+            "misprimed",
+            "the query after a misleading word, as in “Paris? ...”",
+            "no relation has an object to mislead with",
             _manual,
         ),
     )
-}  # fmt: skip
+}
 # LPAQA's sets, by the names of its paper.
 LPAQA_SETS = tuple(name for name in COMBINATIONS if name not in ("manual", "user", "all"))
 
@@ -119,9 +145,7 @@ def _lpaqa_prompts(name: str, relations: Sequence[Relation]) -> PromptSet:
         )
     folder = Path(name).expanduser() if is_folder else installed_dir("lpaqa")
     if not folder.is_dir():
-        raise UserError(
-            f"LPAQA's prompts {name!r} are not here yet: run `python -m lama_core data get lpaqa`."
-        )
+        raise NotFetched(f"LPAQA's prompts {name!r} are", "lpaqa")
     chosen = []
     for relation in relations:
         pool = load_pool(relation, folder=folder)

@@ -14,10 +14,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from lama_core.asking.blanks import fill
-from lama_core.asking.prompts import PromptKind, PromptSet
+from lama_core.asking.prompts import (
+    LPAQA_SETS,
+    PROMPT_SETS,
+    PromptKind,
+    PromptSet,
+    make_prompt_set,
+)
 from lama_core.datasets import Dataset
 from lama_core.datasets.variants import misprime, wrong_word
-from lama_core.errors import UserError
+from lama_core.errors import Impossible, NotFetched, UserError
 from lama_core.types import Fact, Query, Relation
 
 MAX_WORDS = 100
@@ -101,15 +107,64 @@ def make_questions(
     """
     questions: list[Question] = []
     for name in relations:
-        relation = dataset.relation(name)
-        asked = Asked(relation, dataset.facts_of(name), limit, prompts.of(name))
-        questions += ASKING[prompts.kind](asked)
+        questions += _questions_of(dataset, name, prompts, limit)
     if not any(question.query for question in questions):
-        raise UserError(
-            f"The prompts {prompts.name!r} give nothing to ask for the chosen relations of "
-            f"{dataset.name}: choose other prompts or relations."
-        )
+        raise UserError(_nothing(dataset, prompts))
     return questions
+
+
+def check_questions(
+    dataset: Dataset, relations: Sequence[str], prompts: PromptSet, limit: int | None
+) -> None:
+    """Raise UserError where `make_questions` would; without making all of them."""
+    if not _asks(dataset, relations, prompts, limit):
+        raise UserError(_nothing(dataset, prompts))
+
+
+def impossible_prompts(
+    dataset: Dataset, relations: Sequence[str], limit: int | None
+) -> dict[str, Impossible]:
+    """Of all prompt sets with a name, those that give these relations nothing to ask, and why."""
+    chosen = [dataset.relation(name) for name in relations]
+    found = {}
+    for name in (*PROMPT_SETS, *LPAQA_SETS):
+        try:
+            prompts = make_prompt_set(name, chosen)
+        except NotFetched as error:
+            found[name] = Impossible("not here yet", error.source)
+            continue
+        except UserError:
+            found[name] = Impossible("it has no prompts for these relations")
+            continue
+        if not _asks(dataset, relations, prompts, limit):
+            found[name] = Impossible(PROMPT_SETS[name].lacking)
+    return found
+
+
+def _questions_of(
+    dataset: Dataset, name: str, prompts: PromptSet, limit: int | None
+) -> list[Question]:
+    asked = Asked(dataset.relation(name), dataset.facts_of(name), limit, prompts.of(name))
+    return ASKING[prompts.kind](asked)
+
+
+def _asks(
+    dataset: Dataset, relations: Sequence[str], prompts: PromptSet, limit: int | None
+) -> bool:
+    return any(
+        question.query
+        for name in relations
+        for question in _questions_of(dataset, name, prompts, limit)
+    )
+
+
+def _nothing(dataset: Dataset, prompts: PromptSet) -> str:
+    known = PROMPT_SETS.get(prompts.name)
+    why = f" ({known.lacking})" if known else ""
+    return (
+        f"The prompts {prompts.name!r} give nothing to ask for the chosen relations of "
+        f"{dataset.name}{why}: choose other prompts or relations."
+    )
 
 
 @dataclass(frozen=True, slots=True)

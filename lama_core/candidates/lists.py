@@ -7,7 +7,7 @@ from pathlib import Path
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.spelling import Vocabulary
 from lama_core.datasets.library.installed import lama_vocabulary_path
-from lama_core.errors import UserError, did_you_mean
+from lama_core.errors import Impossible, NotFetched, UserError, did_you_mean
 
 FILE = "file:"
 
@@ -93,21 +93,21 @@ class CandidateList:
 
     meaning: for people, in a sentence. make: the list for the models that will be compared.
     per_relation: it is made of a relation's objects, so a query on its own can't have it.
+    source: the published source that brings it, or empty. is_here: whether that has been fetched.
     """
 
     name: str
     meaning: str
     make: Callable[[Sequence[Vocabulary]], Candidates]
     per_relation: bool = False
+    source: str = ""
+    is_here: Callable[[], bool] = lambda: True
 
 
 def _published(_: Sequence[Vocabulary]) -> Candidates:
     path = lama_vocabulary_path()
     if path is None:
-        raise UserError(
-            "The published LAMA vocabulary is not here yet: "
-            "run `python -m lama_core data get lama`."
-        )
+        raise NotFetched("The published LAMA vocabulary is", "lama")
     return Candidates("lama", read_candidate_file(path))
 
 
@@ -121,7 +121,13 @@ CANDIDATE_LISTS: dict[str, CandidateList] = {
             common_vocabulary,
         ),
         CandidateList("full", "each model's whole vocabulary", lambda _: Candidates("full", None)),
-        CandidateList("lama", "the paper's published list, once it has been fetched", _published),
+        CandidateList(
+            "lama",
+            "the paper's published list, once it has been fetched",
+            _published,
+            source="lama",
+            is_here=lambda: lama_vocabulary_path() is not None,
+        ),
         CandidateList(
             "relation",
             "the relation's own objects",
@@ -137,6 +143,16 @@ def list_names(*, of_relations: bool) -> tuple[str, ...]:
     return tuple(
         one.name for one in CANDIDATE_LISTS.values() if of_relations or not one.per_relation
     )
+
+
+def impossible_lists(*, of_relations: bool) -> dict[str, Impossible]:
+    """Of the names to choose from, those whose words aren't here, and why."""
+    lists = [CANDIDATE_LISTS[name] for name in list_names(of_relations=of_relations)]
+    return {
+        one.name: Impossible("the published words are not here yet", one.source)
+        for one in lists
+        if not one.is_here()
+    }
 
 
 def explain_lists(*, of_relations: bool) -> str:

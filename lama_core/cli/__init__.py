@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import typer
 
-from lama_core.cli import analogy, cloze, data, models, probe, prompts, results, show
+from lama_core.cli import analogy, cloze, data, models, probe, prompts, results, runs, show
 from lama_core.errors import UserError
 
-COMMANDS = (models, cloze, data, probe, results, analogy, prompts)
+COMMANDS = (models, cloze, data, probe, results, runs, analogy, prompts)
 
 
 def make_app(more: Callable[[typer.Typer], None] | None = None) -> typer.Typer:

@@ -1,4 +1,4 @@
-"""`data`: what knowledge sources there are, fetch one, import one."""
+"""`data`: what knowledge sources there are; fetch, import, rename or delete one."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -33,11 +33,15 @@ def register(app: typer.Typer) -> None:
     data.command("import", epilog="Example: python -m lama_core data import ~/lama/data.zip")(
         import_source
     )
-    app.add_typer(data, name="data", help="List the knowledge sources, fetch or import one.")
+    data.command("rename", epilog="Example: python -m lama_core data rename facts capitals")(rename)
+    data.command("delete", epilog="Example: python -m lama_core data delete facts --yes")(delete)
+    app.add_typer(
+        data, name="data", help="List the knowledge sources; fetch, import, rename or delete one."
+    )
 
 
 def _default(context: typer.Context) -> None:
-    """List the knowledge sources, fetch or import one."""
+    """List the knowledge sources; fetch, import, rename or delete one."""
     if context.invoked_subcommand is None:
         list_sources(as_json=False)
 
@@ -100,14 +104,45 @@ def import_source(
         str | None,
         typer.Option(help="What it is called here; the folder's or file's name if left."),
     ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Take the place of a source of the same name.")
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Take a source that is on this machine already: what was read, what was left out and why."""
     from lama_core.datasets.library.download import import_dataset
 
     with show.progress() as report:
-        installed = import_dataset(path, name=name, on_progress=report)
+        installed = import_dataset(path, name=name, replace=replace, on_progress=report)
     _print_installed(installed, as_json=as_json)
+
+
+def rename(
+    name: Annotated[str, typer.Argument(help="A name of `data list` that is here.")],
+    new: Annotated[str, typer.Argument(help="What it is called from now on.")],
+) -> None:
+    """Give a source that was fetched or imported another name; runs made on it keep the old one."""
+    from lama_core.datasets.library.keeping import rename_dataset, users_of
+
+    users = users_of(name)
+    print(f"{name} is now {rename_dataset(name, new)}")
+    if users:
+        show.say(f"Its templates were also those of {', '.join(users)}, which have none now.")
+
+
+def delete(
+    name: Annotated[str, typer.Argument(help="A name of `data list` that is here.")],
+    yes: options.Yes = False,
+) -> None:
+    """Remove a source that was fetched or imported from the disk; runs made on it stay."""
+    from lama_core.datasets.library.keeping import dataset_bytes, delete_dataset, users_of
+
+    users = users_of(name)
+    lost = f" Its templates are also those of {', '.join(users)}." if users else ""
+    if not yes:
+        size = show.size(dataset_bytes(name))
+        raise UserError(f"{name} ({size}) would be removed for good: say so with --yes.{lost}")
+    print(f"{name} is removed: {show.size(delete_dataset(name))} are free again")
 
 
 def show_licence(title: str, licence: str, citation: str, note: str) -> None:

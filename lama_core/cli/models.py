@@ -1,4 +1,4 @@
-"""`models`: what there is, where it comes from, what is here already; fetch one; look at one."""
+"""`models`: what there is, where it comes from, what is here; add, fetch or look at one."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from lama_core.cli import options, show
-from lama_core.models.catalog import Entry, add_model, all_models, find_model
+from lama_core.models.catalog import Entry, all_models, find_model
+from lama_core.models.loader import add_checked
 from lama_core.models.sources import fetch, locate
 
 WHERE = {
@@ -19,19 +20,20 @@ WHERE = {
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command and its three parts."""
+    """Add the command and its parts."""
     models = typer.Typer(
         invoke_without_command=True, epilog="Example: python -m lama_core models get smollm2-135m"
     )
     models.callback()(_default)
     models.command("list", epilog="Example: python -m lama_core models list --json")(list_models)
     models.command("get", epilog="Example: python -m lama_core models get smollm2-135m")(get)
+    models.command("add", epilog="Example: python -m lama_core models add ~/models/mine")(add)
     models.command("info", epilog="Example: python -m lama_core models info bert-base-cased")(info)
-    app.add_typer(models, name="models", help="List the models, fetch one, look at one.")
+    app.add_typer(models, name="models", help="List the models; add, fetch or look at one.")
 
 
 def _default(context: typer.Context) -> None:
-    """List the models, fetch one, look at one."""
+    """List the models; add, fetch or look at one."""
     if context.invoked_subcommand is None:
         list_models(as_json=False)
 
@@ -67,12 +69,20 @@ def get(
     with show.progress() as on_progress:
         located = fetch(entry, on_progress)
     if entry.added:
-        add_model(name)
+        add_checked(name)
     show.announce("model", entry.name)
     if as_json:
         show.print_json({**_record(entry), "folder": str(located.folder)})
     else:
         print(f"{entry.name} is here: {located.folder}")
+
+
+def add(
+    name: Annotated[str, typer.Argument(help="A folder, a GGUF file, or a hub name.")],
+) -> None:
+    """Keep a model of your own in the list; a folder that holds no model is refused."""
+    entry = add_checked(name)
+    print(f"{entry.name} is in the list" if entry.added else f"{entry.name} is known already")
 
 
 def info(

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do it; without it, only say what would go.")]
 Out = Annotated[Path | None, typer.Option(help="Folder of the runs; by default the user's own.")]
 
 # Who is asked, and how.

@@ -96,6 +96,9 @@ def results(
         return
     print_scores(chosen, by=grouping, ranking=which, as_json=as_json, k=k, relations=names)
     if published and not as_json:
+        for one in chosen:
+            for line in _missing_of_lama(one):
+                show.say(line)
         _print_published(by)
 
 
@@ -418,6 +421,16 @@ def _print_means(run: "Run", ranking: Ranking) -> None:
             f"{percent(line['p_at_1'])} ({_interval(line['low'], line['high'])}), "
             f"P@10 {percent(line['p_at_10'])}"
         )
+
+
+def _missing_of_lama(run: "Run") -> list[str]:
+    """What a run on a part of LAMA doesn't have of what the published numbers are of."""
+    from lama_core.papers.published import lama_shares
+
+    info = run.info
+    counts = [(one.source, one.n + one.n_excluded) for one in info.relations]
+    shares = lama_shares(info.dataset, counts) if info.prompts == "manual" else ()
+    return [f"{info.id}: partial LAMA, {share}" for share in shares if share.lacks]
 
 
 def _print_published(by: str) -> None:

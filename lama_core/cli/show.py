@@ -20,6 +20,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
+from lama_core.files import bytes_text
 from lama_core.progress import OnProgress, Pace, Progress, Result, What, describe
 
 if TYPE_CHECKING:
@@ -76,13 +77,8 @@ def print_answers(blank: "BlankAnswer", title: str) -> None:
 
 
 def size(n_bytes: int | None) -> str:
-    """Bytes as a person reads them: `93 MB`."""
-    if n_bytes is None:
-        return ""
-    for unit, step in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if n_bytes >= step:
-            return f"{n_bytes / step:.3g} {unit}"
-    return f"{n_bytes} B"
+    """Bytes as a person reads them; empty where they aren't known."""
+    return "" if n_bytes is None else bytes_text(n_bytes)
 
 
 def say(text: str) -> None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import psutil
 
-from lama_core.models.catalog import Entry, find_model
-from lama_core.models.sources import fetch
+from lama_core.models.catalog import Entry, add_model, find_model
+from lama_core.models.sources import check_folder, fetch, locate
 from lama_core.progress import OnProgress, Progress, silent
 
 if TYPE_CHECKING:
@@ -83,11 +83,10 @@ class ModelCache:
             model = self._models.get((name, precision))
             return model.identity if model is not None else None
 
-    def drop(self, name: str) -> None:
-        """Unload a model, in every precision."""
+    def drop(self, name: str, precision: str) -> None:
+        """Unload a model in one precision; in another it stays."""
         with self._lock:
-            for key in [key for key in self._models if key[0] == name]:
-                del self._models[key]
+            self._models.pop((name, precision), None)
 
 
 def _default_bound() -> int:
@@ -109,6 +108,23 @@ def load_model(
     entry = find_model(reference)
     used = chosen_precision(precision)
     return CACHE.get(entry.name, used, lambda: _load(entry, used, on_progress))
+
+
+def add_checked(reference: str) -> Entry:
+    """Keep a folder or a hub name in the user's list; a folder must hold a model that can be asked.
+
+    Raises UserError, saying what is wrong, for one that doesn't. A hub name is looked at when it is
+    fetched.
+    """
+    entry = find_model(reference)
+    if entry.source.how == "folder":
+        from lama_core.models.backends import find_kind
+
+        check_folder(Path(entry.source.place))
+        here = locate(entry)
+        if here is not None:  # a GGUF file is expanded first, when it is first asked
+            find_kind(here.folder)
+    return add_model(reference)
 
 
 def chosen_precision(precision: Precision) -> Literal["fp32", "bf16"]:

@@ -24,7 +24,7 @@ from typing import Any
 from filelock import FileLock
 
 from lama_core.errors import UserError
-from lama_core.files import write_text_whole
+from lama_core.files import folder_bytes, write_text_whole
 from lama_core.models.catalog import Entry, Source, all_models
 from lama_core.models.expand_gguf import STEPS
 from lama_core.paths import ASSETS, cache_dir
@@ -33,6 +33,7 @@ from lama_core.progress import OnProgress, Progress, silent
 WANTED = ("*.safetensors", "*.safetensors.index.json", "*.json", "*.txt", "*.model", "*.jinja")
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
 SHARD = re.compile(r"(.+)-\d{5}-of-(\d{5})\.safetensors")
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model")
 POLL_SECONDS = 0.2
 EXPANDING = "Expanding the weights, once"
 
@@ -109,6 +110,50 @@ def gguf_in(path: Path) -> Path | None:
         return path if path.suffix == ".gguf" else None
     files = sorted(path.glob("*.gguf")) if path.is_dir() else []
     return files[0] if len(files) == 1 else None
+
+
+def check_folder(path: Path) -> None:
+    """Raise UserError, saying what is wrong, for a path that holds no whole model.
+
+    What costs little is looked at: which files there are, that the configuration can be read, that
+    there is a tokenizer, and that no weights are cut off.
+    """
+    gguf = gguf_in(path)
+    if gguf is not None:
+        with gguf.open("rb") as opened:
+            if opened.read(4) != b"GGUF":
+                raise UserError(f"{gguf} is no GGUF file: it doesn't begin like one.")
+    if not (path.is_dir() and (path / "config.json").is_file() and has_all_weights(path)):
+        if gguf is None:
+            raise UserError(_what_is_wrong(path))
+        return
+    try:
+        config = json.loads((path / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path / 'config.json'} can't be read: {error}.") from error
+    if not isinstance(config, dict) or "model_type" not in config:
+        raise UserError(f"{path / 'config.json'} names no model_type: it is no model's.")
+    if not any((path / name).is_file() for name in TOKENIZERS):
+        raise UserError(f"{path} has no tokenizer: it needs one of {', '.join(TOKENIZERS)}.")
+    for file in sorted(path.glob("*.safetensors")):
+        _check_weights(file)
+
+
+def _check_weights(file: Path) -> None:
+    """A safetensors file is 8 bytes, the length of a header; the header; and the tensors."""
+    fault = UserError(f"{file} is no whole safetensors file: copy or fetch it again.")
+    n_bytes = file.stat().st_size
+    with file.open("rb") as opened:
+        n_header = int.from_bytes(opened.read(8), "little")
+        if not 2 <= n_header <= n_bytes - 8:
+            raise fault
+        try:
+            header = json.loads(opened.read(n_header))
+            ends = [one["data_offsets"][1] for name, one in header.items() if name[:2] != "__"]
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            raise fault from error
+    if max(ends, default=0) != n_bytes - 8 - n_header:
+        raise fault
 
 
 def has_all_weights(folder: Path) -> bool:
@@ -363,11 +408,11 @@ def watched_size(
     pip, the hub's library and the GGUF reader write files; none of them reports bytes in a form
     that a page and a terminal can both show.
     """
-    before = _folder_size(folder)
+    before = folder_bytes(folder)
     done = threading.Event()
 
     def report() -> int:
-        grown = max(0, _folder_size(folder) - before)
+        grown = max(0, folder_bytes(folder) - before)
         return grown if total is None else min(grown, total)
 
     def watch() -> None:
@@ -383,14 +428,3 @@ def watched_size(
         done.set()
         thread.join()
     on_progress(Progress(stage, total or report(), total, "bytes"))
-
-
-def _folder_size(folder: Path) -> int:
-    sizes = 0
-    for parent, _folders, names in os.walk(folder):
-        for name in names:
-            try:
-                sizes += os.lstat(os.path.join(parent, name)).st_size
-            except FileNotFoundError:
-                continue  # renamed between the listing and the look
-    return sizes

@@ -9,6 +9,7 @@ stands where the paper prints nothing, or where the table's note says that a cel
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,6 +32,34 @@ LAMA_MODELS = {
     "BERT-base": "bert-base-cased",
     "BERT-large": "bert-large-cased",
 }
+# Names of data that hold LAMA's own facts, and the sources of Table 2 as people write them.
+LAMA = ("lama", "negated-lama")
+SOURCES = {"TREx": "T-REx", "Google_RE": "Google-RE", "ConceptNet": "ConceptNet", "Squad": "SQuAD"}
+
+
+@dataclass(frozen=True, slots=True)
+class LamaShare:
+    """How much of one of LAMA's sources is there, of what Table 2 counts.
+
+    of_relations: 0 for SQuAD, which has none.
+    """
+
+    source: str
+    n_relations: int
+    of_relations: int
+    n_facts: int
+    of_facts: int
+
+    @property
+    def lacks(self) -> bool:
+        """Whether relations or facts are missing."""
+        return self.n_relations < self.of_relations or self.n_facts < self.of_facts
+
+    def __str__(self) -> str:
+        """`T-REx: 20 of 41 relations, 12,967 of 34,039 facts`."""
+        facts = f"{self.n_facts:,} of {self.of_facts:,} facts"
+        relations = f"{self.n_relations} of {self.of_relations} relations, "
+        return f"{self.source}: {relations if self.of_relations else ''}{facts}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +166,49 @@ def published_scores() -> "pd.DataFrame":
                 }
             )
     return pd.DataFrame(lines)
+
+
+def lama_shares(data: str, counts: Iterable[tuple[str, int]]) -> tuple[LamaShare, ...]:
+    """What is there of each of LAMA's sources, in data or a run; () for data that isn't LAMA.
+
+    data: its name. counts: of each relation its source and its facts, counted or left out.
+    Only data that lack something compare ill with the paper: more lines than it counts are those
+    that it left out itself.
+    """
+    if data not in LAMA:
+        return ()
+    here = [(source, n) for source, n in counts if n]
+    table = published_table("petroni2019", "table2")
+    totals = {
+        source: (int(n_relations or 0), int(n_facts or 0))
+        for source, relation, kind, n_facts, n_relations in (row.labels for row in table.rows)
+        if relation is None and kind is None
+    }
+    return tuple(
+        LamaShare(
+            source=title,
+            n_relations=sum(one == source for one, _ in here),
+            of_relations=totals[source][0],
+            n_facts=sum(n for one, n in here if one == source),
+            of_facts=totals[source][1],
+        )
+        for source, title in SOURCES.items()
+    )
+
+
+def partial_lama(shares: Iterable[LamaShare]) -> str:
+    """`partial LAMA: 20 of 41 relations` where something is missing, else empty.
+
+    It names the first source that lacks relations, T-REx before the others; else facts.
+    """
+    lacking = [one for one in shares if one.lacks]
+    for one in lacking:
+        if one.n_relations < one.of_relations:
+            of = "" if one.source == SOURCES["TREx"] else f" of {one.source}"
+            return f"partial LAMA: {one.n_relations} of {one.of_relations} relations{of}"
+    for one in lacking:
+        return f"partial LAMA: {one.n_facts:,} of {one.of_facts:,} facts of {one.source}"
+    return ""
 
 
 def _table(paper: str, citation: str, raw: dict[str, Any]) -> PublishedTable:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from lama_core.asking.prompts import PromptKind, make_prompt_set
+from lama_core.asking.questions import check_questions
 from lama_core.asking.ranking import RANKINGS, Ranking
 from lama_core.candidates.lists import named_candidates
 from lama_core.datasets import load_dataset
@@ -76,6 +77,8 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
         raise UserError(f"{dataset.name} has no facts of {', '.join(empty)}: leave it out.")
     chosen = tuple(relation for relation in chosen if relation.name not in empty)
     prompts = make_prompt_set(request.prompts, chosen)
+    names = tuple(relation.name for relation in chosen)
+    check_questions(dataset, names, prompts, request.limit)
     models = [load(name, precision=precision) for name in dict.fromkeys(request.models)]
     vocabularies = [model.vocabulary for model in models]
     candidates = named_candidates(request.candidates, vocabularies, of_relations=True)
@@ -84,7 +87,7 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
             dataset=absolute(request.dataset),
             dataset_name=dataset.name,
             data_digest=dataset.digest,
-            relations=tuple(relation.name for relation in chosen),
+            relations=names,
             prompts=prompts,
             model=reference,
             model_name=model.name,

@@ -12,15 +12,13 @@ import datetime
 import importlib.metadata
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from filelock import FileLock, Timeout
 
 from lama_core.asking.executors import Executor, Job, Task, make_executor
 from lama_core.errors import UserError
@@ -35,6 +33,7 @@ from lama_core.runs.info import (
     write_details,
     write_info,
 )
+from lama_core.runs.locks import locked
 from lama_core.runs.parts import PART, PARTS, Parts
 from lama_core.runs.spec import Finished, Load, RunSpec, Sitting, load_by_name
 from lama_core.runs.table import write_candidates, write_facts
@@ -73,7 +72,7 @@ def execute_all(
     found = {spec.run_id: find_finished(spec.run_id, folder) for spec in specs}
     missing = [spec for spec in specs if found[spec.run_id] is None]
     if missing:
-        with _locked(missing, folder):
+        with locked([spec.run_id for spec in missing], folder):
             found |= {spec.run_id: find_finished(spec.run_id, folder) for spec in missing}
             left = [spec for spec in missing if found[spec.run_id] is None]
             made = _Making(folder, load, on_progress, on_note, stopped)
@@ -84,31 +83,9 @@ def execute_all(
 def save(spec: RunSpec, finished: Finished, folder: Path | None = None) -> Run:
     """A run whose rows are known already, kept as any other; whole, or not at all."""
     folder = runs_dir() if folder is None else folder
-    with _locked([spec], folder):
+    with locked([spec.run_id], folder):
         here = find_finished(spec.run_id, folder)
         return here or _save(spec, finished, folder, 0.0)
-
-
-@contextmanager
-def _locked(specs: Sequence[RunSpec], folder: Path) -> Iterator[None]:
-    """Hold the lock of each run. Raises UserError if another process has one."""
-    with ExitStack() as held:
-        for spec in specs:
-            lock = FileLock(folder / f".{spec.run_id}.lock")
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                held.enter_context(lock.acquire(timeout=0))
-            except Timeout as error:
-                raise UserError(
-                    f"Another process is writing the run {spec.run_id}: wait for it, or stop it."
-                ) from error
-            except OSError as error:
-                raise UserError(
-                    f"{folder}: runs can't be written here: {error.strerror}."
-                ) from error
-            # Unlinked while it is held, so that nobody else can lock the file that goes.
-            held.callback(Path(lock.lock_file).unlink, missing_ok=True)
-        yield
 
 
 @dataclass

@@ -4,6 +4,7 @@
     details.json    what only its kind has to say, where it has anything
     facts.parquet   one row a query (see `table`)
     candidates.parquet  the words that were ranked, where they are words
+    title.txt       a name that its owner gave it, if any; see `keeping`
 
 A run is written into `<id>.part` and renamed when it is whole; see `execute`.
 """
@@ -34,6 +35,8 @@ RUN_FILE = "run.json"
 DETAILS_FILE = "details.json"
 FACTS_FILE = "facts.parquet"
 CANDIDATES_FILE = "candidates.parquet"
+TITLE_FILE = "title.txt"
+MAX_TITLE = 80  # characters
 # Of `run.json`; the first form had none, and runs of cloze queries only.
 FORM = 2
 
@@ -61,8 +64,9 @@ class RunInfo:
     kind, version: of the probe, and its scoring version. folder: where it is. bundled: it came with
     the project. model_kind: masked or causal, or the method of a baseline. limit: facts a relation,
     None is all. n: queries that count. seconds: of scoring, over all sittings. made: ISO date, UTC.
-    beside: the runs that it is seen beside, see `aligned`; not of the run itself. exact_to: where
-    it is ranked there on other words than its own, the k up to which P@k is exact.
+    title: what its owner calls it, or empty. beside: the runs that it is seen beside, see
+    `aligned`. exact_to: where it is ranked there on other words than its own, the k up to which P@k
+    is exact. None of them is of the run itself.
     """
 
     id: str
@@ -92,12 +96,15 @@ class RunInfo:
     seconds: float
     made: str
     versions: tuple[tuple[str, str], ...]
+    title: str = ""
     beside: tuple["RunInfo", ...] = ()
     exact_to: int | None = None
 
     @property
     def label(self) -> str:
-        """A short name for people: model and dataset, and the prompts if not the manual ones."""
+        """A short name for people: its owner's; else model and dataset, and unusual prompts."""
+        if self.title:
+            return self.title
         prompts = "" if self.prompts == "manual" else f", {self.prompts} prompts"
         limit = "" if self.limit is None else f", first {self.limit} a relation"
         return f"{self.model} on {self.dataset}{prompts}{limit}"
@@ -183,7 +190,8 @@ def read_info(folder: Path) -> RunInfo:
         )
         raw["versions"] = tuple((name, version) for name, version in raw["versions"])
         bundled = folder.resolve().is_relative_to(ASSETS)
-        return RunInfo(id=folder.name, folder=folder, bundled=bundled, **raw)
+        title = _read_title(folder)
+        return RunInfo(id=folder.name, folder=folder, bundled=bundled, title=title, **raw)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UserError(
             f"{path}: the run's description is damaged ({error}): make the run again."
@@ -193,7 +201,7 @@ def read_info(folder: Path) -> RunInfo:
 def write_info(info: RunInfo, folder: Path) -> None:
     """Write `run.json` whole."""
     content = {"form": FORM, **asdict(info)}
-    for name in ("id", "folder", "bundled", "beside", "exact_to"):
+    for name in ("id", "folder", "bundled", "title", "beside", "exact_to"):
         del content[name]
     write_text_whole(folder / RUN_FILE, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
 
@@ -203,6 +211,14 @@ def write_details(details: Mapping[str, Any], folder: Path) -> None:
     if details:
         text = json.dumps(details, ensure_ascii=False, allow_nan=False)
         write_text_whole(folder / DETAILS_FILE, text + "\n")
+
+
+def _read_title(folder: Path) -> str:
+    path = folder / TITLE_FILE
+    if not path.is_file():
+        return ""
+    first, *_ = path.read_text(encoding="utf-8", errors="replace").splitlines() or [""]
+    return first[:MAX_TITLE]
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -1,11 +1,18 @@
 """The wordings that a run asks its facts in, on datasets small enough to check by hand."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
-from lama_core.asking.prompts import PROMPT_SETS, make_prompt_set
-from lama_core.asking.questions import NO_PRIME, NO_TEXT, Question, make_questions
+from lama_core.asking.prompts import LPAQA_SETS, PROMPT_SETS, make_prompt_set
+from lama_core.asking.questions import (
+    NO_PRIME,
+    NO_TEXT,
+    Question,
+    impossible_prompts,
+    make_questions,
+)
 from lama_core.datasets.base import ReadReport, make_dataset
 from lama_core.errors import UserError
 from lama_core.types import Fact, Prompt, Relation
@@ -80,3 +87,25 @@ def test_every_prompt_set_says_what_it_is(name: str) -> None:
     assert PROMPT_SETS[name].meaning
     with pytest.raises(UserError, match="give nothing to ask"):
         asked(name, fact("a", "b", ISA), relations=[ISA])
+
+
+def test_prompt_sets_without_anything_to_ask_are_named_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
+    stated = [fact(name, "Rome", sentences=(f"{name} in [MASK]",) * 10) for name in "ab"]
+    given = make_dataset("small", (BIRTH,), (fact("c", "Rome"), *stated), ReadReport())
+    found = impossible_prompts(given, ["P19"], None)
+    assert {name: one.reason for name, one in found.items() if name in PROMPT_SETS} == {
+        "misprimed": PROMPT_SETS["misprimed"].lacking  # Rome is right for everyone
+    }
+    assert {one.source for name, one in found.items() if name in LPAQA_SETS} == {"lpaqa"}
+    first = impossible_prompts(given, ["P19"], 1)  # of the first fact there is no sentence
+    assert {"sentences", "ten-sentences"} <= set(first)
+    for name in PROMPT_SETS:  # what is named is what a run refuses
+        prompts = make_prompt_set(name, given.relations)
+        if name in first:
+            with pytest.raises(UserError, match=PROMPT_SETS[name].lacking):
+                make_questions(given, ["P19"], prompts, 1)
+        else:
+            assert make_questions(given, ["P19"], prompts, 1)

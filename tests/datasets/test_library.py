@@ -14,7 +14,7 @@ from filelock import FileLock
 
 from lama_core.datasets import load_analogies, load_dataset
 from lama_core.datasets.base import Dataset
-from lama_core.datasets.library import archive, catalog, download, installed, transfer
+from lama_core.datasets.library import archive, catalog, download, installed, keeping, transfer
 from lama_core.datasets.library.catalog import Source, SourceFile
 from lama_core.errors import UserError
 
@@ -163,7 +163,7 @@ def test_analogies_are_imported_and_loaded_as_such(tmp_path: Path) -> None:
 def test_what_was_whole_before_stays_when_the_new_one_is_bad(tmp_path: Path) -> None:
     download.import_dataset(make_lama(tmp_path / "good"), name="mine")
     with pytest.raises(UserError, match="no usable fact"):
-        download.import_dataset(make_lama(tmp_path / "bad", "{"), name="mine")
+        download.import_dataset(make_lama(tmp_path / "bad", "{"), name="mine", replace=True)
     assert len(load_dataset("mine").facts) == 2
     assert leftovers() == []
 
@@ -201,7 +201,7 @@ def test_a_full_disk_is_said_and_what_was_there_stays(
 
     monkeypatch.setattr(shutil, "copyfile", no_space)
     with pytest.raises(UserError, match="the disk is full"):
-        download.import_dataset(root)
+        download.import_dataset(root, replace=True)
     monkeypatch.undo()
     monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
     assert len(load_dataset("mine").facts) == 2
@@ -292,7 +292,7 @@ def test_facts_without_templates_use_those_of_lama(tmp_path: Path) -> None:
 
 
 def test_a_published_name_that_is_not_here_says_how_to_get_it() -> None:
-    with pytest.raises(UserError, match="`data get lama`"):
+    with pytest.raises(UserError, match="`data get lama` fetches it"):
         load_dataset("lama")
     with pytest.raises(UserError, match="did you mean 'lama'"):
         load_dataset("lamma")
@@ -322,3 +322,45 @@ def test_importing_the_reference_copy_reports_its_facts() -> None:
     vocabulary = installed.lama_vocabulary_path()
     assert vocabulary == installed.installed_dir("lama") / "common_vocab_cased.txt"
     assert len(vocabulary.read_text("utf-8").splitlines()) == 21_018
+
+
+def test_an_import_replaces_only_when_told_to(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(TABLE)
+    download.import_dataset(make_lama(tmp_path / "mine"))
+    with pytest.raises(UserError, match=r"mine \(1 relation, 2 facts\) would be replaced"):
+        download.import_dataset(tmp_path / "mine.csv")
+    assert len(load_dataset("mine").facts) == 2
+    download.import_dataset(tmp_path / "mine.csv", replace=True)
+    assert len(load_dataset("mine").facts) == 1
+    assert leftovers() == []
+
+
+def test_a_renamed_source_is_the_same_under_its_new_name_only(tmp_path: Path) -> None:
+    before = download.import_dataset(make_lama(tmp_path / "mine")).dataset
+    assert keeping.rename_dataset("mine", "my own") == "my-own"
+    assert installed.dataset_names() == ("starter", "my-own")
+    row = installed.read_record("my-own")
+    assert (row.name, row.title) == ("my-own", "my-own")
+    assert load_dataset("my-own").digest == before.digest
+    for taken in ("my-own", "starter", "lama"):
+        with pytest.raises(UserError, match="is taken"):
+            keeping.rename_dataset("my-own", taken)
+
+
+def test_a_removed_source_is_gone_with_its_bytes(tmp_path: Path) -> None:
+    folder = download.import_dataset(make_lama(tmp_path / "mine")).folder
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    assert keeping.dataset_bytes("mine") == keeping.delete_dataset("mine") == size
+    assert list(installed.datasets_dir().iterdir()) == []
+    for name in ("mine", "starter", "../../mine", str(tmp_path / "mine"), ""):
+        with pytest.raises(UserError):
+            keeping.delete_dataset(name)
+    assert (tmp_path / "mine" / "relations.jsonl").is_file()
+
+
+def test_who_loses_templates_with_a_source_is_known(tmp_path: Path) -> None:
+    download.import_dataset(make_lama(tmp_path / "lama"))
+    bare = make_lama(tmp_path / "bare")
+    (bare / "relations.jsonl").unlink()
+    download.import_dataset(bare)
+    assert (keeping.users_of("lama"), keeping.users_of("bare")) == (("bare",), ())

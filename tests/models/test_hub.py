@@ -72,7 +72,7 @@ def test_a_hub_name_is_fetched_once_and_then_found_without_the_hub(
         assert model.kind == "masked"
         assert model.encode(parse_query("Paris is in [MASK]."), "both").positions == (4,)
     finally:
-        CACHE.drop("lab/tiny")
+        CACHE.drop("lab/tiny", "fp32")
 
 
 def test_a_revision_is_part_of_the_name(hub: Hub) -> None:
@@ -183,7 +183,7 @@ def test_a_download_that_breaks_off_is_not_taken_for_a_model_and_can_go_on(
     try:
         assert load_model(reference).kind == "masked"
     finally:
-        CACHE.drop(reference)
+        CACHE.drop(reference, "fp32")
 
 
 def test_a_file_whose_connection_breaks_is_one_clear_sentence(

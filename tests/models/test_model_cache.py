@@ -78,10 +78,10 @@ def test_a_load_that_fails_is_tried_again_and_holds_nothing() -> None:
     assert cache.get("a", "fp32", lambda: Weights(10)).n_bytes == 10
 
 
-def test_dropping_a_model_drops_every_precision() -> None:
+def test_dropping_a_model_in_one_precision_keeps_the_other() -> None:
     cache = ModelCache(max_bytes=30)
     for precision in ("fp32", "bf16"):
         cache.get("a", precision, lambda: Weights(10))
-    cache.drop("a")
-    cache.drop("never loaded")
-    assert names(cache) == []
+    cache.drop("a", "bf16")
+    cache.drop("never loaded", "fp32")
+    assert [(held.name, held.precision) for held in cache.held()] == [("a", "fp32")]

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from lama_core.models.catalog import (
     find_model,
     forget_model,
 )
-from lama_core.models.loader import CACHE, load_model
+from lama_core.models.loader import CACHE, add_checked, load_model
 from lama_core.models.sources import fetch, folder_digest, locate
 
 
@@ -45,7 +46,7 @@ def test_a_folder_is_opened_as_the_kind_that_it_says(family: str, tmp_path: Path
     model = load_model(str(folder))
     assert model.kind == kind
     assert load_model(str(folder)) is model
-    CACHE.drop(model.name)
+    CACHE.drop(model.name, "fp32")
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -68,7 +69,7 @@ def test_pickled_weights_beside_safetensors_are_not_read(tmp_path: Path) -> None
     folder = save_model_folder("bert-cased", tmp_path / "both")
     (folder / "pytorch_model.bin").write_bytes(b"not even a pickle")
     assert load_model(str(folder)).kind == "masked"
-    CACHE.drop(str(folder))
+    CACHE.drop(str(folder), "fp32")
 
 
 def test_a_folder_that_lacks_a_part_of_its_weights_is_not_complete(tmp_path: Path) -> None:
@@ -120,7 +121,7 @@ def test_code_that_a_folder_brings_is_never_run(tmp_path: Path, model_type: str)
     (folder / "evil.py").write_text(f"open({str(sentinel)!r}, 'w')", encoding="utf-8")
     if model_type == "bert":
         assert load_model(str(folder)).kind == "masked"
-        CACHE.drop(str(folder))
+        CACHE.drop(str(folder), "fp32")
     else:
         assert "can't be read as a model" in refused(folder)
     assert not sentinel.exists()
@@ -163,6 +164,45 @@ def test_the_digest_of_a_folder_knows_a_change_of_one_byte(tmp_path: Path) -> No
     assert folder_digest(folder) != before
 
 
+def _cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+SPOILT: tuple[tuple[Callable[[Path], object], str], ...] = (
+    (lambda folder: (folder / "config.json").write_text("{"), "config.json can't be read"),
+    (lambda folder: (folder / "config.json").write_text("{}"), "names no model_type"),
+    (lambda folder: (folder / "config.json").write_text('{"model_type": "t5"}'), "is neither"),
+    (lambda folder: (folder / "config.json").unlink(), "is no model folder"),
+    (lambda folder: (folder / "tokenizer.json").unlink(), "has no tokenizer"),
+    (lambda folder: _cut(folder / "model.safetensors"), "is no whole safetensors file"),
+    (lambda folder: (folder / "model.safetensors").write_bytes(b"x" * 99), "is no whole"),
+    (
+        lambda folder: (folder / "model.safetensors").rename(folder / "model.bin"),
+        "pickled weights only",
+    ),
+)
+
+
+@pytest.mark.parametrize(("spoil", "said"), SPOILT)
+def test_a_folder_is_refused_when_it_is_added_not_when_it_is_asked(
+    tmp_path: Path, spoil: Callable[[Path], object], said: str
+) -> None:
+    folder = save_model_folder("gpt2", tmp_path / "mine")
+    assert add_checked(str(folder)).added
+    forget_model(str(folder))
+    spoil(folder)
+    with pytest.raises(UserError, match=said) as caught:
+        add_checked(str(folder))
+    assert "\n" not in str(caught.value)
+    assert added_models() == ()
+
+
+def test_what_only_bears_the_name_of_a_gguf_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.gguf").write_bytes(b"<html>")
+    with pytest.raises(UserError, match="is no GGUF file"):
+        add_checked(str(tmp_path / "x.gguf"))
+
+
 def test_a_folder_is_added_once_and_forgotten(tmp_path: Path) -> None:
     folder = save_model_folder("bert-cased", tmp_path / "mine")
     for _ in range(2):
@@ -199,5 +239,6 @@ def test_bf16_weights_take_half_the_memory(tmp_path: Path) -> None:
     assert wide.n_parameters == narrow.n_parameters
     assert next(narrow.model.parameters()).dtype == torch.bfloat16
     assert {held.precision for held in CACHE.held() if held.name == wide.name} == {"fp32", "bf16"}
-    CACHE.drop(wide.name)
+    for precision in ("fp32", "bf16"):
+        CACHE.drop(wide.name, precision)
     assert wide.name not in {held.name for held in CACHE.held()}

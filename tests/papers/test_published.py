@@ -8,7 +8,9 @@ import pytest
 from lama_core.errors import UserError
 from lama_core.papers.published import (
     PAPERS,
+    lama_shares,
     load_published,
+    partial_lama,
     published_scores,
     published_table,
 )
@@ -100,3 +102,18 @@ def test_an_unknown_paper_or_table_is_refused() -> None:
         load_published("petroni2018")
     with pytest.raises(UserError, match="choose table1, table2"):
         published_table("petroni2019", "table9")
+
+
+def test_a_part_of_lama_is_told_from_all_of_it_and_from_other_data() -> None:
+    whole = [("TREx", n) for n in (10_000, *[602] * 40)] + [("Google_RE", 2000)] * 3
+    whole += [("ConceptNet", 1000)] * 16 + [("Squad", 305)]
+    assert sum(n for source, n in whole if source == "TREx") >= 34_039
+    assert partial_lama(lama_shares("lama", whole)) == ""
+    part = [one for one in whole if one[0] != "TREx"] + [("TREx", 5)] * 20 + [("TREx", 0)]
+    shares = lama_shares("lama", part)
+    assert partial_lama(shares) == "partial LAMA: 20 of 41 relations"
+    assert str(shares[0]) == "T-REx: 20 of 41 relations, 100 of 34,039 facts"
+    assert [share.lacks for share in shares] == [True, False, False, False]
+    few = [(source, 304 if source == "Squad" else n) for source, n in whole]
+    assert partial_lama(lama_shares("lama", few)) == "partial LAMA: 304 of 305 facts of SQuAD"
+    assert lama_shares("starter", part) == ()

@@ -208,7 +208,7 @@ def agreement_of_precisions(n_queries: int) -> list[BenchRow]:
             model = load_model(name, precision=precision)
             candidates = common_vocabulary([model.vocabulary])
             answers.append(np.array(first_answers(model, queries, candidates)))
-        CACHE.drop(name)
+            CACHE.drop(name, precision)
         share = float((answers[0] == answers[1]).mean())
         rows.append(BenchRow(f"same first answer in bf16 as in fp32, {name}", "share", share))
     return rows

@@ -23,7 +23,6 @@ from lama_core.requests import argument
 # What a dataset consists of; anything else in an imported folder is left behind.
 KEPT_SUFFIXES = {".jsonl", ".json", ".txt", ".csv", ".tsv", ".md", ".gz", ".tgz", ""}
 MAX_IMPORTED_BYTES = 4 << 30
-MAX_NAME = 60  # characters; a file system takes 255 bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +37,16 @@ class GetRequest:
 
 @dataclass(frozen=True, slots=True)
 class ImportRequest:
-    """A source on this machine to take into the library. name: what it is called there."""
+    """A source on this machine to take into the library.
+
+    name: what it is called there. replace: it may take the place of one of the same name.
+    """
 
     command: ClassVar[tuple[str, ...]] = ("data", "import")
 
     path: str = argument()
     name: str | None = None
+    replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,20 +134,36 @@ def _unpack_and_settle(
         return _settle(folder, source.name)
 
 
+def import_name(path: Path, name: str | None = None) -> str:
+    """What an import is called in the library: its given name, or its file's, fit for a folder.
+
+    Raises UserError for a name of which nothing is left, or that is the project's own.
+    """
+    safe = installed.safe_name(name or _stem(path.expanduser().resolve()))
+    if safe in (installed.STARTER, installed.STARTER_ANALOGIES):
+        raise UserError(f"{safe!r} is the project's own: give the import another name")
+    return safe
+
+
 def import_dataset(
-    path: Path, *, name: str | None = None, on_progress: OnProgress = silent
+    path: Path, *, name: str | None = None, replace: bool = False, on_progress: OnProgress = silent
 ) -> Installed:
     """Take a folder, an archive or a table that the user has into the library.
 
-    name: what it is called there; without one, the folder's or file's name.
-    Raises UserError if it is in no known format, holds nothing usable, or is too large.
+    name: what it is called there; without one, the folder's or file's name. replace: what has that
+    name now makes place for it, once it has been read whole.
+    Raises UserError if it is in no known format, holds nothing usable, or is too large, and for a
+    name that is taken.
     """
     path = path.expanduser()
     if not path.exists():
         raise UserError(f"there is no file or folder {path}")
-    name = _safe_name(name or _stem(path.resolve()))
-    if name in (installed.STARTER, installed.STARTER_ANALOGIES):
-        raise UserError(f"{name!r} is the project's own: give the import another name")
+    name = import_name(path, name)
+    if name in installed.installed_names() and not replace:
+        raise UserError(
+            f"{installed.describe(name)} would be replaced: give another name with --name, or say "
+            "--replace"
+        )
     with _beside(name) as folder:
         if path.is_dir():
             _copy_folder(path, folder, on_progress)
@@ -297,15 +316,3 @@ def _stem(path: Path) -> str:
         if path.name.lower().endswith(suffix):
             return path.name[: -len(suffix)]
     return path.name
-
-
-def _safe_name(name: str) -> str:
-    """`name` as a folder's name: no separators, no leading dot."""
-    safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip(".-")
-    if not safe:
-        raise UserError(f"{name!r} can't name a dataset: use letters and digits")
-    if len(safe) > MAX_NAME:
-        raise UserError(
-            f"{safe[:20]!r}… is too long for a name: give one of at most {MAX_NAME} characters"
-        )
-    return safe

@@ -16,11 +16,12 @@ from lama_core import paths
 from lama_core.datasets import bats, formats, lama, lpaqa
 from lama_core.datasets.base import SQUAD_RELATION, AnalogyDataset, Content, Dataset
 from lama_core.datasets.library import catalog
-from lama_core.errors import UserError, did_you_mean
+from lama_core.errors import NotFetched, UserError, did_you_mean
 
 STARTER = "starter"
 STARTER_ANALOGIES = "starter-analogies"
 RECORD_FILE = "source.json"
+MAX_NAME = 60  # characters; a file system takes 255 bytes
 
 _STARTER_LICENCE = "CC0 1.0, CC BY 4.0 (GeoNames), WordNet licence; see assets/datasets/starter"
 _STARTER_CITATION = "the project's own collection; origins stand beside each fact"
@@ -131,7 +132,7 @@ def load_dataset(name_or_path: str | Path) -> Dataset:
     path = Path(name_or_path).expanduser()
     if path.exists():
         return formats.load_facts(path, relations_file=relations_file_for(path))
-    raise UserError(_not_here("dataset", name, dataset_names()))
+    raise _not_here("dataset", name, dataset_names())
 
 
 def load_analogies(name_or_path: str | Path) -> AnalogyDataset:
@@ -150,7 +151,22 @@ def load_analogies(name_or_path: str | Path) -> AnalogyDataset:
     path = Path(name_or_path).expanduser()
     if path.exists():
         return bats.load(path)
-    raise UserError(_not_here("set of analogies", name, analogy_names()))
+    raise _not_here("set of analogies", name, analogy_names())
+
+
+def safe_name(name: str) -> str:
+    """`name` as a folder's name: no separators, no leading dot.
+
+    Raises UserError if nothing is left of it, or it is too long.
+    """
+    safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip(".-")
+    if not safe:
+        raise UserError(f"{name!r} can't name a dataset: use letters and digits")
+    if len(safe) > MAX_NAME:
+        raise UserError(
+            f"{safe[:20]!r}… is too long for a name: give one of at most {MAX_NAME} characters"
+        )
+    return safe
 
 
 def prompts_dir(reference: Path) -> Path:
@@ -226,11 +242,23 @@ def read_record(name: str) -> Listed:
     path = installed_dir(name) / RECORD_FILE
     try:
         fields: dict[str, Any] = orjson.loads(path.read_bytes())
-        return Listed(**{**fields, "installed": True, "path": str(installed_dir(name))})
-    except (orjson.JSONDecodeError, TypeError) as error:
+        here = {"name": name, "installed": True, "path": str(installed_dir(name))}
+        if fields["title"] == fields["name"]:  # of an import: its name, and it may have another now
+            here["title"] = name
+        return Listed(**{**fields, **here})
+    except (orjson.JSONDecodeError, TypeError, KeyError) as error:
         raise UserError(
             f"{path} is damaged ({error}): remove {installed_dir(name)} and get it again"
         ) from error
+
+
+def describe(name: str) -> str:
+    """An installed set in a few words: `mine (3 relations, 120 facts)`."""
+    record = read_record(name)
+    what = "pair" if record.kind == "analogies" else "fact"
+    counts = ((record.n_relations or 0, "relation"), (record.n_facts or 0, what))
+    said = ", ".join(f"{n:,} {one}{'s' * (n != 1)}" for n, one in counts)
+    return f"{name} ({said})"
 
 
 def write_record(folder: Path, dataset: Dataset | AnalogyDataset, kind: Content) -> None:
@@ -282,8 +310,9 @@ def _count_lines(folder: Path, kind: Content) -> tuple[int, int]:
     return n_relations + has_questions, sum(file.read_bytes().count(b"\n") for file in files)
 
 
-def _not_here(what: str, name: str, known: tuple[str, ...]) -> str:
+def _not_here(what: str, name: str, known: tuple[str, ...]) -> UserError:
     if catalog.is_published(name):
-        return f"{name!r} is not installed: fetch it with `data get {name}`, or `data import PATH`"
+        return NotFetched(f"The source {name!r} is", name)
     hint = did_you_mean(name, [*known, *(source.name for source in catalog.SOURCES)])
-    return f"there is no {what} and no folder {name!r}{hint or '; known: ' + ', '.join(known)}"
+    known_names = f"; known: {', '.join(known)}"
+    return UserError(f"there is no {what} and no folder {name!r}{hint or known_names}")

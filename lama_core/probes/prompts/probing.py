@@ -197,6 +197,13 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
     return Planned(spec, notes)
 
 
+def check_study(request: SelectRequest, dataset: Dataset) -> None:
+    """Raise UserError for what can be known to be wrong of a study before a model is loaded."""
+    study = as_study(request)
+    _check(study)
+    _choose_relations(study, dataset)
+
+
 def _check(request: StudyRequest) -> None:
     for limit in (request.limit, request.train_limit):
         check_limit(limit)

@@ -9,6 +9,7 @@ from lama_core.types import Relation
 from pages.ui.shared import cache
 from pages.ui.shared.choice import relation_label
 from pages.ui.shared.messages import plain
+from pages.ui.shared.partial import draw_partial
 from pages.ui.shared.state import BOUND
 
 MOST_FACTS = 500
@@ -24,6 +25,9 @@ def draw_content(listed: Listed) -> None:
         return
     facts = cache.dataset_of(listed.name)
     if listed.kind == "facts":
+        draw_partial(
+            listed.name, [(one.source, len(facts.facts_of(one.name))) for one in facts.relations]
+        )
         _draw_counts(facts)
     _draw_relations(facts)
     _draw_report(facts.report)

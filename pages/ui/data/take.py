@@ -1,4 +1,4 @@
-"""The list of knowledge sources, and the ways to get one: fetch it, or import it."""
+"""The list of knowledge sources, the ways to get one, and renaming and deleting one's own."""
 
 import shutil
 import tempfile
@@ -9,12 +9,20 @@ import streamlit as st
 
 from lama_core.datasets.library import installed
 from lama_core.datasets.library.catalog import is_published, source
-from lama_core.datasets.library.download import GetRequest, ImportRequest
+from lama_core.datasets.library.download import ImportRequest, import_name
 from lama_core.datasets.library.installed import Listed
+from lama_core.datasets.library.keeping import (
+    dataset_bytes,
+    delete_dataset,
+    rename_dataset,
+    users_of,
+)
 from lama_core.errors import UserError
-from lama_core.requests import command_line
-from pages.ui.shared import cache, jobs, links
-from pages.ui.shared.messages import plain, show_fault
+from lama_core.files import bytes_text
+from lama_core.runs.find import list_runs
+from pages.ui.shared import cache, fetching, jobs, links
+from pages.ui.shared.messages import faults_shown, plain, show_fault
+from pages.ui.shared.owner import OWNERS_ONLY, is_owner
 from pages.ui.shared.state import BOUND
 
 IMPORT = "import data"
@@ -82,52 +90,28 @@ def draw_source(listed: Listed) -> None:
     """What is known of a source, and what can be done with it; its licence before any fetch."""
     st.subheader(plain(listed.title), anchor=False)
     note = source(listed.name).note if is_published(listed.name) else ""
+    own = listed.name in installed.installed_names()
     facts = {
         "licence": listed.licence,
         "cite": listed.citation,
         "home": listed.homepage,
         "folder": listed.path if listed.installed else "",
+        "size on disk": bytes_text(dataset_bytes(listed.name)) if own else "",
         "note": note,
     }
     lines = [f"**{what}**: {plain(value)}" for what, value in facts.items() if value]
     st.markdown("  \n".join(lines))
     if not listed.installed:
-        _draw_offer(listed)
-    elif listed.kind == "facts" and st.button(
-        "Ask models these facts", icon=":material/play_arrow:"
-    ):
-        st.session_state["new data"] = listed.name
-        links.go(links.DATA, links.RESULTS, {"tab": "New run"})
-
-
-def _draw_offer(listed: Listed) -> None:
-    """A button that fetches the source, or the progress of a fetch that goes on."""
-    name = f"data {listed.name}"
-    job = jobs.find(name)
-    if job is not None and job.running:
-        jobs.draw_progress(name, lambda: listed.name in installed.installed_names())
+        fetching.draw_source_offer(listed.name)
         return
-    if job is not None and job.error:
-        show_fault(job.error)
-    elif job is not None and job.cancelled:
-        st.caption("Cancelled; what was fetched is kept, and the next try goes on from there.")
-    size = f" ({listed.size / 1e6:.0f} MB)" if listed.size else ""
-    needs = source(listed.name).needs
-    first = f" It needs {needs}, which is fetched first." if needs else ""
-    label = f"Get it{size}, under the licence above"
-    if st.button(label, icon=":material/download:", key=f"get {listed.name}"):
-        jobs.start(name, GetRequest(listed.name))
-        st.rerun()
-    if needs in installed.installed_names() and st.button(
-        f"Compute it from {needs}", icon=":material/function:"
-    ):
-        jobs.start(name, GetRequest(listed.name, compute=True))
-        st.rerun()
-    st.caption(
-        "From a terminal: "
-        f"`{command_line(GetRequest(listed.name))}`. A broken fetch is continued; the file is "
-        f"checked before it is used.{first}"
-    )
+    with st.container(horizontal=True):
+        if listed.kind == "facts" and st.button(
+            "Ask models these facts", icon=":material/play_arrow:"
+        ):
+            st.session_state["new data"] = listed.name
+            links.go(links.DATA, links.RESULTS, {"tab": "New run"})
+        if own:
+            _draw_own(listed.name)
 
 
 def draw_import() -> None:
@@ -155,21 +139,82 @@ def draw_import() -> None:
                                   help=TABLE_HELP)  # fmt: skip
         name = st.text_input(
             "Name", key=f"import name {form}", placeholder="As the folder or file",
-            help="An import of the same name is replaced.",
+            help="Where there is one of that name, you are asked before it is replaced.",
         ).strip()  # fmt: skip
         wanted = st.form_submit_button("Import", icon=":material/upload:", disabled=running)
-    if not wanted:
+    if wanted:
+        st.session_state.pop("to replace", None)
+        if bool(path) == (upload is not None):
+            both = ", not both" if path else ""
+            st.info(f"Type a path or choose a file{both}.", icon=":material/info:")
+            return
+    given = path or (upload.name if upload is not None else "")
+    if not given or running:
         return
-    if bool(path) == (upload is not None):
-        both = ", not both" if path else ""
-        st.info(f"Type a path or choose a file{both}.", icon=":material/info:")
+    taken = import_name(Path(given), name or None)
+    is_there = taken in installed.installed_names()
+    if wanted and is_there:
+        st.session_state["to replace"] = taken
+    replace = is_there and st.session_state.get("to replace") == taken and _agree(taken)
+    if not (replace or (wanted and not is_there)):
         return
     if upload is None:
-        jobs.start(IMPORT, ImportRequest(path, name or None))
+        jobs.start(IMPORT, ImportRequest(path, name or None, replace))
     else:
         kept = _keep(upload)
-        jobs.start(IMPORT, ImportRequest(str(kept), name or None), scratch=kept.parent)
+        request = ImportRequest(str(kept), name or None, replace)
+        jobs.start(IMPORT, request, scratch=kept.parent)
     st.rerun()
+
+
+def _agree(name: str) -> bool:
+    """Say what an import of this name would replace; whether its owner has said yes."""
+    said = f"**{plain(installed.describe(name))}** is here already"
+    if not is_owner():
+        st.warning(f"{said}: give the import another name.", icon=":material/warning:")
+        return False
+    st.warning(f"{said}, and would be replaced{_consequences(name)}.", icon=":material/warning:")
+    with st.container(horizontal=True):
+        yes = st.button("Replace it", icon=":material/sync:", key="replace")
+        if st.button("Keep it", key="keep"):
+            del st.session_state["to replace"]
+            st.rerun()
+    return yes
+
+
+def _consequences(name: str) -> str:
+    """What else hangs on a source, as the rest of a sentence."""
+    n_runs = sum(run.dataset == name for run in list_runs())
+    users = users_of(name)
+    said = []
+    if n_runs:
+        runs = f"{n_runs} runs made on it are" if n_runs > 1 else "1 run made on it is"
+        said.append(f"; {runs} kept")
+    if users:
+        said.append(f"; {plain(', '.join(users))} ask with its templates, and lose them")
+    return "".join(said)
+
+
+def _draw_own(name: str) -> None:
+    """Rename or delete a source; only for its owner."""
+    if not is_owner():
+        st.caption(OWNERS_ONLY)
+        return
+    with st.popover("Rename", icon=":material/edit:"), faults_shown():
+        new = st.text_input("New name", name, key=f"new name of {name}")
+        st.caption(f"Runs that were made on it show the old name{_consequences(name)}.")
+        if st.button("Rename it", key=f"rename {name}"):
+            st.session_state["source later"] = rename_dataset(name, new)
+            st.rerun()
+    with st.popover("Delete", icon=":material/delete:"), faults_shown():
+        st.markdown(
+            f"{plain(installed.describe(name))}, {bytes_text(dataset_bytes(name))}, is removed "
+            f"from the disk for good{_consequences(name)}."
+        )
+        if st.button("Delete it for good", key=f"delete {name}", type="primary"):
+            delete_dataset(name)
+            st.session_state["source later"] = installed.STARTER
+            st.rerun()
 
 
 def _end_import(job: jobs.Job) -> None:

@@ -13,7 +13,7 @@ from lama_core.datasets.library.installed import (
 )
 from lama_core.datasets.prompt_sets import relations_in
 from lama_core.errors import UserError
-from lama_core.probes.prompts.probing import COMBINATIONS, StudyRequest
+from lama_core.probes.prompts.probing import COMBINATIONS, StudyRequest, check_study
 from lama_core.runs.find import list_runs
 from pages.ui.prompts.choice import MADE
 from pages.ui.shared import cache, links
@@ -99,7 +99,7 @@ def _choose() -> StudyRequest | None:
             "in, as any other.",
         )  # fmt: skip
     templates = tuple(line.strip() for line in own.splitlines() if line.strip())
-    return StudyRequest(
+    request = StudyRequest(
         dataset=dataset,
         model=model,
         relations=relations,
@@ -113,6 +113,8 @@ def _choose() -> StudyRequest | None:
         drop_overlap=training is not None,
         blind=blind,
     )
+    check_study(request, cache.dataset_of(dataset))
+    return request
 
 
 def _choose_set(

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from lama_core.asking.prompts import PROMPT_SETS
-from lama_core.candidates.lists import explain_lists, list_names
+from lama_core.asking.prompts import LPAQA_SETS, PROMPT_SETS
+from lama_core.candidates.lists import explain_lists, impossible_lists, list_names
 from lama_core.datasets.library.installed import listing
 from lama_core.probes.probing import ProbeRequest
 from lama_core.runs.find import load_run
@@ -14,6 +14,7 @@ from pages.ui.shared.run_form import (
     KEPT,
     RunForm,
     choose_models,
+    choose_possible,
     choose_relations,
     draw_no_data,
     draw_run_form,
@@ -46,14 +47,23 @@ def _choose() -> ProbeRequest | None:
             "Facts a relation (at most)", 1, None, 100, key="new limit", persist_state=KEPT,
             help="The first so many facts of each relation in file order. Empty: all.",
         )  # fmt: skip
-        prompts = st.selectbox(
-            "Prompts", list(PROMPT_SETS), key="new prompts", persist_state=KEPT,
-            help="\n\n".join(f"**{name}**: {one.meaning}" for name, one in PROMPT_SETS.items()),
-        )  # fmt: skip
-        candidates = st.selectbox(
-            "Candidates", list_names(of_relations=True), key="new candidates", persist_state=KEPT,
+        prompts = choose_possible(
+            "Prompts",
+            (*PROMPT_SETS, *LPAQA_SETS),
+            cache.impossible_prompts(data, relations, int(limit) if limit else None),
+            key="new prompts",
+            help="\n\n".join(
+                [f"**{name}**: {one.meaning}" for name, one in PROMPT_SETS.items()]
+                + [f"**{', '.join(LPAQA_SETS)}**: LPAQA's prompts, mined and paraphrased"]
+            ),
+        )
+        candidates = choose_possible(
+            "Candidates",
+            list_names(of_relations=True),
+            impossible_lists(of_relations=True),
+            key="new candidates",
             help=explain_lists(of_relations=True),
-        )  # fmt: skip
+        )
         context = st.segmented_control(
             "Left-to-right models see", ("left", "both"), default="left", required=True,
             key="new context", persist_state=KEPT,
@@ -62,6 +72,9 @@ def _choose() -> ProbeRequest | None:
         )  # fmt: skip
     if not models:
         st.info("Choose at least one model.", icon=":material/info:")
+        return None
+    if prompts is None or candidates is None:
+        st.info("Choose other data: nothing can be asked of these.", icon=":material/info:")
         return None
     return ProbeRequest(
         dataset=data,

@@ -13,6 +13,7 @@ from pages.ui.shared import cache, charts, links
 from pages.ui.shared.choice import OWN, PRECISION_HELP, RunChoice
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
+from pages.ui.shared.partial import draw_partial
 from pages.ui.shared.state import BOUND
 
 Grouped = dict[tuple[Any, ...], dict[str, dict[str, Any]]]
@@ -99,6 +100,8 @@ def draw_scores(choice: RunChoice) -> None:
         kinds = dict.fromkeys(run.prompts for run in choice.runs)
         title += f" ({plain(', '.join(kinds))} prompts)"
     head.markdown(f"#### {title} by source and type of relation")
+    if comparable and shown:
+        _draw_partial(choice)
     _draw_totals(choice, column, label, shown if comparable else [])
     rows = score_rows(choice, "relation")
     rows["label"] = rows["relation"].map(choice.labels)
@@ -118,6 +121,16 @@ def draw_scores(choice: RunChoice) -> None:
     _draw_relations(choice, rows, column, label)
     with st.expander("The published models (Table 1 of Petroni et al. 2019)"):
         st.dataframe(published_table("petroni2019", "table1").frame(), hide_index=True)
+
+
+def _draw_partial(choice: RunChoice) -> None:
+    """Which of the runs are on a part of LAMA only, beside its published numbers."""
+    seen = [
+        (run.dataset, tuple((one.source, one.n + one.n_excluded) for one in run.relations))
+        for run in choice.runs
+    ]
+    for data, counts in dict.fromkeys(seen):
+        draw_partial(data, counts, note="The published numbers are of all of LAMA's facts.")
 
 
 def _draw_totals(choice: RunChoice, column: str, label: str, published: Sequence[str]) -> None:

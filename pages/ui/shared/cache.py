@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import streamlit as st
 
+from lama_core.asking import questions
 from lama_core.asking.blanks import parse_query
 from lama_core.asking.ranking import Ranking
 from lama_core.asking.settings import ClozeSettings, choose_candidates, load_models
@@ -21,6 +22,7 @@ from lama_core.datasets.library.installed import (
     starter_analogies_dir,
     starter_dir,
 )
+from lama_core.errors import Impossible
 from lama_core.models.loader import Precision, load_model
 from lama_core.probes.cloze.ask import ModelAnswer, ask
 from lama_core.probes.cloze.by_relation import (
@@ -91,8 +93,8 @@ def relation_answer(
 
 
 def _mark(info: RunInfo) -> str:
-    """What tells a run's rows from all others: its folder, identity, date and neighbours."""
-    own = f"{info.folder}|{info.digest}|{info.made}"
+    """What tells a run from all others: its folder, identity, date, name and neighbours."""
+    own = f"{info.folder}|{info.digest}|{info.made}|{info.title}"
     return "|beside ".join((own, *map(_mark, info.beside)))
 
 
@@ -238,6 +240,23 @@ def relations_of(name: str) -> dict[str, str]:
         for relation in dataset.relations
         if dataset.facts_of(relation.name)
     }
+
+
+@st.cache_data(max_entries=60, show_spinner="Looking which prompts these data have")
+def _impossible_prompts(
+    digest: str, changed: float, relations: tuple[str, ...], limit: int | None, _dataset: Dataset
+) -> dict[str, Impossible]:
+    return questions.impossible_prompts(_dataset, relations, limit)
+
+
+def impossible_prompts(
+    name: str, relations: tuple[str, ...], limit: int | None
+) -> dict[str, Impossible]:
+    """The prompt sets that give nothing to ask of these data, and why. relations: () is all."""
+    dataset = dataset_of(name)
+    chosen = relations or tuple(relations_of(name))
+    changed = _changed(installed_dir("lpaqa"))
+    return _impossible_prompts(dataset.digest, changed, chosen, limit, dataset)
 
 
 @st.cache_data(max_entries=500, show_spinner=False)

@@ -158,10 +158,13 @@ def pick_runs(runs: Sequence[RunInfo], data: str, prompts: str) -> dict[str, Run
 def run_names(runs: Sequence[RunInfo]) -> tuple[str, ...]:
     """A name for each run: the model's, and as much more as it takes to tell them apart.
 
-    What kind of question was asked is always said, but for the relations' own templates.
+    What kind of question was asked is always said, but for the relations' own templates. What its
+    owner calls a run takes the place of all that, unless two are called the same.
     """
     ways = (
-        lambda run: run.model if run.prompts == "manual" else f"{run.model} {run.prompts}",
+        lambda run: (
+            run.title or (run.model if run.prompts == "manual" else f"{run.model} {run.prompts}")
+        ),
         lambda run: f"{run.model} {run.prompts}",
         lambda run: f"{run.model} {run.prompts} {run.dataset}",
         lambda run: f"{run.model} {run.prompts} {run.dataset} {run.digest[:6]}",

@@ -1,16 +1,19 @@
-"""Offer a model that is not here yet, and show its coming, without holding up the page."""
+"""Offer what is not here yet, and show its coming, without holding up the page."""
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from lama_core.datasets.library import catalog, installed
+from lama_core.datasets.library.download import GetRequest
 from lama_core.models.catalog import Entry, ModelRequest
 from lama_core.models.sources import locate
+from lama_core.requests import command_line
 from pages.ui.shared import jobs
-from pages.ui.shared.messages import plain, show_fault
+from pages.ui.shared.text import plain, show_fault
 
 
-def size_of(entry: Entry) -> str:
-    """The download's size where it is known, as ` (93 MB)`."""
-    n_bytes = entry.source.n_bytes
+def size_of(n_bytes: int | None) -> str:
+    """A download's size where it is known, as ` (93 MB)`."""
     return f" ({n_bytes / 1e6:.0f} MB)" if n_bytes else ""
 
 
@@ -24,7 +27,54 @@ def draw_offer(entry: Entry) -> None:
         show_fault(job.error)
     elif job is not None and job.cancelled:
         st.caption("Cancelled; nothing half-made was kept.")
-    if st.button(f"Get it{size_of(entry)}", key=f"get {entry.name}", icon=":material/download:"):
+    label = f"Get it{size_of(entry.source.n_bytes)}"
+    if st.button(label, key=f"get {entry.name}", icon=":material/download:"):
         jobs.start(entry.name, ModelRequest(entry.name))
         st.rerun()
     st.caption(f"{plain(entry.title)} is not on this machine yet. {plain(entry.note)}")
+
+
+def draw_small_source_offer(name: str) -> None:
+    """The same where there is little room: behind a button until the fetch has been started."""
+    if jobs.find(f"data {name}") is not None:
+        draw_source_offer(name)
+        return
+    label = f"Get {name}{size_of(catalog.source(name).size)}"
+    with st.popover(label, icon=":material/download:", type="tertiary", key=f"offer {name}"):
+        draw_source_offer(name)
+
+
+def draw_source_offer(name: str) -> None:
+    """A button that fetches a published source, with its licence, or the progress of its fetch.
+
+    Drawn once a page, however many parts of the page miss the source.
+    """
+    source, job_name = catalog.source(name), f"data {name}"
+    context = get_script_run_ctx()
+    if context is not None:
+        drawn = context.shared.widget_user_keys_this_run
+        if f"get {job_name}" in drawn or f"cancel {job_name}" in drawn:
+            return
+    job = jobs.find(job_name)
+    if job is not None and job.running:
+        jobs.draw_progress(job_name, lambda: name in installed.installed_names())
+        return
+    if job is not None and job.error:
+        show_fault(job.error)
+    elif job is not None and job.cancelled:
+        st.caption("Cancelled; what was fetched is kept, and the next try goes on from there.")
+    label = f"Get {name}{size_of(source.size)}"
+    if st.button(label, icon=":material/download:", key=f"get {job_name}"):
+        jobs.start(job_name, GetRequest(name))
+        st.rerun()
+    if source.needs in installed.installed_names() and st.button(
+        f"Compute it from {source.needs}", icon=":material/function:", key=f"compute {job_name}"
+    ):
+        jobs.start(job_name, GetRequest(name, compute=True))
+        st.rerun()
+    first = f" It needs {source.needs}, which is fetched first." if source.needs else ""
+    st.caption(
+        f"{plain(source.title)}. Licence: {plain(source.licence)}. From a terminal: "
+        f"`{command_line(GetRequest(name))}`. A broken fetch is continued; the file is checked "
+        f"before it is used.{first}"
+    )

@@ -21,7 +21,7 @@ import streamlit as st
 
 from lama_core.progress import Pace, Progress, Result, What, describe
 from lama_core.requests import Request, arguments
-from pages.ui.shared.messages import plain
+from pages.ui.shared.text import plain
 
 ROOT = Path(__file__).resolve().parents[3]
 

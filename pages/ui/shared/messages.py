@@ -1,36 +1,30 @@
-"""What the pages say: texts of users, data and models as text, and faults as one sentence."""
+"""What the pages say: faults as one sentence, with the way out where there is one."""
 
 import logging
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import streamlit as st
+from lama_core.errors import NotFetched, UserError
+from pages.ui.shared import fetching
+from pages.ui.shared.text import plain, show_fault
 
-from lama_core.errors import UserError
+__all__ = ["faults_shown", "plain", "show_fault"]
 
-MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>$:&@/=^\"'])")
 log = logging.getLogger("lama_explorer")
-
-
-def plain(text: str) -> str:
-    """A text that Markdown shows as it is: no link, no formula, no emoji code, no HTML."""
-    return MARKDOWN.sub(r"\\\1", text)
-
-
-def show_fault(text: str) -> None:
-    """A message of what went wrong, shown as plain text."""
-    st.error(plain(text), icon=":material/error:")
 
 
 @contextmanager
 def faults_shown() -> Iterator[None]:
     """Show what goes wrong in the block as one sentence; the rest of the page stays.
 
+    What hasn't been fetched comes with a button that fetches it.
     A fault of ours is logged with its traceback, which a page never shows.
     """
     try:
         yield
+    except NotFetched as error:
+        show_fault(f"{error.what} not here yet.")
+        fetching.draw_source_offer(error.source)
     except UserError as error:
         show_fault(str(error))
     except (OSError, RuntimeError, ValueError, MemoryError) as error:

@@ -1,24 +1,48 @@
-"""Who is at the browser: the person whose machine this is, or a visitor."""
+"""Whether a visitor is whoever runs the app: only they rename and delete.
 
+The app knows no accounts: its owner is who sits at the machine that it runs on.
+"""
+
+from collections.abc import Mapping
 from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 import streamlit as st
 
-# What a proxy adds: with one of them the browser is somewhere else, whatever the address says.
-PROXIED = ("X-Forwarded-For", "Forwarded", "X-Real-IP")
+# A proxy between the visitor and the app says so by one of these.
+FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+# What a browser was asked to open: at this machine it is this machine.
+NAMED = ("host", "origin")
+OWNERS_ONLY = "Renaming and deleting is for whoever runs the app, at the machine it runs on."
 
 
 def is_owner() -> bool:
-    """Whether the browser is on the machine that runs the app, and nothing stands between them.
+    """Whether the visitor of this page comes from the machine that the app runs on."""
+    return comes_from_here(st.context.ip_address, dict(st.context.headers))
 
-    Headers only ever deny: anybody can send one.
+
+def comes_from_here(address: str | None, headers: Mapping[str, str]) -> bool:
+    """Whether a connection is from this machine itself.
+
+    address: of who connects; None is this machine, as Streamlit has it. The headers are what the
+    visitor says: they can only deny, for a proxy on this machine connects from here, too.
     """
-    headers = st.context.headers
-    if any(name in headers for name in PROXIED):
+    said = {name.lower(): value for name, value in headers.items()}
+    if not (address is None or _is_loopback(address)) or any(name in said for name in FORWARDED):
         return False
-    address = st.context.ip_address
-    if address is None:
-        return True
+    return all(_is_here(said[name]) for name in NAMED if name in said)
+
+
+def _is_here(named: str) -> bool:
+    """Whether a `host:port`, or an address that begins with `https://`, names this machine."""
+    try:
+        host = urlsplit(named if "//" in named else f"//{named}").hostname or ""
+    except ValueError:
+        return False
+    return host == "localhost" or _is_loopback(host)
+
+
+def _is_loopback(address: str) -> bool:
     try:
         return ip_address(address).is_loopback
     except ValueError:

@@ -4,17 +4,18 @@ A page says what can be chosen; this says the rest: start, progress, cancel, how
 command that does the same from a terminal.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import streamlit as st
 
 from lama_core.asking.settings import DEFAULT_MODEL
+from lama_core.errors import Impossible
 from lama_core.models.catalog import all_models, find_model
 from lama_core.models.sources import locate
 from lama_core.requests import Request
-from pages.ui.shared import jobs, links
+from pages.ui.shared import fetching, jobs, links
 from pages.ui.shared.export import draw_command
 from pages.ui.shared.messages import faults_shown, plain, show_fault
 
@@ -42,7 +43,8 @@ def draw_run_form(form: RunForm) -> None:
         jobs.draw_progress(form.name)
         return
     if job is not None:
-        _draw_ended(job, form)
+        with faults_shown():
+            _draw_ended(job, form)
     with faults_shown():
         request = form.choose()
         if request is None:
@@ -107,6 +109,33 @@ def choose_relations(known: dict[str, str], key: str) -> tuple[str, ...]:
         placeholder=f"All {len(known)}",
     )  # fmt: skip
     return tuple(chosen)
+
+
+def choose_possible(
+    label: str, names: Sequence[str], impossible: Mapping[str, Impossible], *, key: str, help: str
+) -> str | None:
+    """One of the choices that can work; under it the others, each with the reason.
+
+    What a fetch would mend comes with a button that fetches it. None where no choice can work.
+    """
+    chosen = st.selectbox(
+        label, [name for name in names if name not in impossible], key=key, persist_state=KEPT,
+        help=help, placeholder="None can be asked of these data",
+    )  # fmt: skip
+    reasons: dict[str, list[str]] = {}
+    for name in names:
+        if name in impossible:
+            reasons.setdefault(impossible[name].reason, []).append(name)
+    if reasons:
+        said = "; ".join(
+            f"**{plain(', '.join(which))}** ({plain(reason)})" for reason, which in reasons.items()
+        )
+        sources = dict.fromkeys(one.source for one in impossible.values() if one.source)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(f"Not possible here: {said}.", width="content" if sources else "stretch")
+            for source in sources:
+                fetching.draw_small_source_offer(source)
+    return chosen
 
 
 def draw_no_data(what: str) -> None:

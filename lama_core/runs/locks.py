@@ -1,0 +1,46 @@
+"""One process at a time works on a run, or removes it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from lama_core.errors import UserError
+
+
+@contextmanager
+def locked(run_ids: Sequence[str], folder: Path) -> Iterator[None]:
+    """Hold the lock of each run. Raises UserError if another process has one."""
+    with ExitStack() as held:
+        for run_id in run_ids:
+            lock = FileLock(_lock_file(run_id, folder))
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                held.enter_context(lock.acquire(timeout=0))
+            except Timeout as error:
+                raise UserError(
+                    f"Another process is writing the run {run_id}: wait for it, or stop it."
+                ) from error
+            except OSError as error:
+                raise UserError(
+                    f"{folder}: runs can't be written here: {error.strerror}."
+                ) from error
+            # Unlinked while it is held, so that nobody else can lock the file that goes.
+            held.callback(Path(lock.lock_file).unlink, missing_ok=True)
+        yield
+
+
+def is_locked(run_id: str, folder: Path) -> bool:
+    """Whether a process works on the run now; a lock that a killed one left doesn't count."""
+    if not _lock_file(run_id, folder).exists():
+        return False
+    try:
+        with locked([run_id], folder):
+            return False
+    except UserError:
+        return True
+
+
+def _lock_file(run_id: str, folder: Path) -> Path:
+    return folder / f".{run_id}.lock"

@@ -1,0 +1,159 @@
+"""The runs on this machine: what there is, what it takes on disk; naming and removing one's own."""
+
+import pandas as pd
+import streamlit as st
+
+from lama_core.files import bytes_text
+from lama_core.probes.kinds import FACT_KINDS, KINDS
+from lama_core.runs.keeping import KeptRun, RunsRequest, delete_run, list_kept, rename_run
+from pages.ui.shared import links
+from pages.ui.shared.export import draw_export
+from pages.ui.shared.messages import faults_shown, plain
+from pages.ui.shared.owner import OWNERS_ONLY, is_owner
+from pages.ui.shared.state import BOUND
+
+
+def draw_runs() -> None:
+    """All runs as a table, and the chosen one."""
+    if "said of runs" in st.session_state:
+        st.toast(plain(st.session_state.pop("said of runs")), icon=":material/check:")
+    runs = list_kept()
+    own = [one for one in runs if not one.bundled]
+    unfinished = sum(one.info is None for one in own)
+    st.caption(
+        f"{len(runs) - len(own)} runs came with the project, {len(own)} are your own: "
+        f"{bytes_text(sum(one.n_bytes for one in own))}. "
+        + (
+            f"{unfinished} of them {'is' if unfinished == 1 else 'are'} not whole: the same choice "
+            "under New run goes on with it, or it can be deleted."
+            if unfinished
+            else "A run that is stopped is kept unfinished, and listed here, too."
+        )
+    )
+    if not runs:
+        return
+    chosen = _choose_run(sorted(runs, key=lambda one: one.bundled))
+    _draw_run(chosen)
+
+
+def _choose_run(runs: list[KeptRun]) -> KeptRun:
+    """The table; a click on a row, or the field under it, chooses a run."""
+    table = pd.DataFrame(
+        {
+            "run": [_title(one) for one in runs],
+            "kind": [_kind(one) for one in runs],
+            "model": [one.info.model if one.info else None for one in runs],
+            "data": [one.info.dataset if one.info else None for one in runs],
+            "prompts": [one.info.prompts if one.info else None for one in runs],
+            "rows": [one.info.n if one.info else None for one in runs],
+            "made": [one.changed.replace("T", " ").removesuffix("Z") for one in runs],
+            "size (MB)": [one.n_bytes / 1e6 for one in runs],
+            "place": ["with the project" if one.bundled else "your own" for one in runs],
+            "state": [one.state for one in runs],
+        }
+    )
+
+    def take() -> None:
+        rows = st.session_state["runs table"]["selection"]["rows"]
+        if rows:
+            st.session_state["run"] = runs[rows[0]].name
+
+    number = st.column_config.NumberColumn
+    st.dataframe(
+        table,
+        hide_index=True,
+        key="runs table",
+        on_select=take,
+        selection_mode="single-row",
+        placeholder="",
+        height=460 if len(table) > 12 else "content",
+        column_config={
+            "run": st.column_config.TextColumn(width="medium"),
+            "rows": number(
+                format="localized", help="Queries that count: facts, or decisions of analogies."
+            ),
+            "made": st.column_config.TextColumn(help="UTC; of an unfinished run, last written."),
+            "size (MB)": number(format="%.2f"),
+        },
+    )
+    draw_export("runs", lambda: [one.record() for one in runs], {"runs": len(runs)}, RunsRequest())
+    names = [one.name for one in runs]
+    if st.session_state.get("run") not in names:
+        st.session_state.pop("run", None)
+    left, _ = st.columns([3, 2], gap="large")
+    name = left.selectbox("Run", names, key="run", bind=BOUND)
+    return runs[names.index(name)]
+
+
+def _title(run: KeptRun) -> str:
+    """What its owner calls it, else its name."""
+    return run.info.title if run.info and run.info.title else run.name
+
+
+def _kind(run: KeptRun) -> str | None:
+    """The kind of probe, for people; None where it isn't known."""
+    if run.info is None:
+        return None
+    return KINDS[run.info.kind].title if run.info.kind in KINDS else run.info.kind
+
+
+def _draw_run(run: KeptRun) -> None:
+    """What is known of a run, the way to it, and what its owner can do with it."""
+    st.subheader(plain(run.info.label if run.info else run.name), anchor=False)
+    facts = {"run": run.name, "size on disk": bytes_text(run.n_bytes)}
+    if is_owner():
+        facts["folder"] = str(run.folder)
+    if run.info:
+        facts["rows"] = f"{run.info.n:,} count, {run.info.n_excluded:,} are left out"
+    else:
+        facts["state"] = f"{run.state}, {run.n_parts:,} finished parts"
+    lines = [f"**{what}**: {plain(value)}" for what, value in facts.items()]
+    st.markdown("  \n".join(lines))
+    with st.container(horizontal=True):
+        if run.info and st.button("Show it", icon=":material/visibility:", key="show run"):
+            _show(run)
+        if run.bundled:
+            return
+        if not is_owner():
+            st.caption(OWNERS_ONLY)
+            return
+        if run.info:
+            _draw_rename(run, run.info.title)
+        _draw_delete(run)
+
+
+def _show(run: KeptRun) -> None:
+    """Open the page on which the run is looked at."""
+    assert run.info is not None
+    if run.info.kind in FACT_KINDS:
+        links.go(links.DATA, links.RESULTS, {"data": run.info.dataset, "runs": [run.name]})
+    if run.info.kind == "study":
+        links.go(links.DATA, links.PROMPTS, {"study": run.name})
+    links.go(links.DATA, links.ANALOGY, {"view": "Probes", "data": run.info.dataset})
+
+
+def _draw_rename(run: KeptRun, title: str) -> None:
+    with st.popover("Rename", icon=":material/edit:"), faults_shown():
+        said = st.text_input(
+            "Name for people", title, key=f"title of {run.name}", placeholder="None",
+            help="Shown in place of the run's own name, which stays its identity. Empty: none.",
+        )  # fmt: skip
+        if st.button("Save the name", key=f"rename {run.name}"):
+            info = rename_run(run.name, said)
+            st.session_state["said of runs"] = f"{run.name} is called {info.label}."
+            st.rerun()
+
+
+def _draw_delete(run: KeptRun) -> None:
+    with st.popover("Delete", icon=":material/delete:"), faults_shown():
+        if run.state == "being made":
+            st.markdown("It is being made now: cancel it first.")
+            return
+        st.markdown(
+            f"{bytes_text(run.n_bytes)} are removed from the disk for good. "
+            + ("Pages that show it now lose it." if run.info else "What was scored is lost.")
+        )
+        if st.button("Delete it for good", key=f"delete {run.name}", type="primary"):
+            delete_run(run.name)
+            st.session_state["said of runs"] = f"{run.name} is deleted."
+            st.rerun()

@@ -1,0 +1,43 @@
+"""`python -m lama_core runs`: what it lists, and what it asks for before it removes anything."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from lama_core.cli import make_app
+from lama_core.errors import UserError
+from lama_core.runs.find import list_runs, runs_dir
+from tools.bench.pages import make_runs
+
+
+@pytest.fixture
+def run_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+    return make_runs(runs_dir(), n_relations=2, n_facts=20)[0].info.id
+
+
+def say(*words: str) -> str:
+    ended = CliRunner().invoke(make_app(), ["runs", *words])
+    if ended.exception:
+        raise ended.exception
+    return ended.stdout
+
+
+def test_every_run_is_listed_with_its_name_size_and_place(run_id: str) -> None:
+    say("rename", run_id, "The first")
+    rows = {row["run"]: row for row in json.loads(say("list", "--json"))}
+    assert set(rows) == {info.id for info in list_runs()}
+    row = rows[run_id]
+    assert (row["called"], row["place"], row["state"]) == ("The first", "own", "whole")
+    folder = runs_dir() / run_id
+    assert row["n_bytes"] == sum(path.stat().st_size for path in folder.iterdir())
+
+
+def test_a_run_is_removed_only_with_a_yes(run_id: str) -> None:
+    with pytest.raises(UserError, match=r"would be removed for good: say so with --yes"):
+        say("delete", run_id)
+    assert (runs_dir() / run_id).is_dir()
+    say("delete", run_id, "--yes")
+    assert not (runs_dir() / run_id).exists()

@@ -1,0 +1,128 @@
+"""What only the owner does on the pages: replacing, renaming, deleting; and unloading models."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from lama_core.datasets.library import download, installed
+from lama_core.models.loader import ModelCache
+from lama_core.runs.find import runs_dir
+from lama_core.runs.keeping import list_kept
+from pages.ui.shared import jobs
+from tools.bench.pages import make_runs
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = "subject,object,template\nFrance,Paris,[X] has [Y] .\n"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(ROOT)
+    visited(monkeypatch, by_owner=True)
+    return tmp_path
+
+
+def open_page(name: str, **params: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    app.switch_page(f"pages/{name}.py")
+    for key, value in params.items():
+        app.query_params[key] = value
+    app.run()
+    assert not app.exception and not app.error
+    return app
+
+
+def import_table(home: Path) -> Path:
+    path = home / "mine.csv"
+    path.write_text(TABLE)
+    download.import_dataset(path)
+    return path
+
+
+def visited(monkeypatch: pytest.MonkeyPatch, *, by_owner: bool) -> None:
+    """Where the visitor comes from, which a page without a browser can't know."""
+    monkeypatch.setattr("pages.ui.shared.owner.comes_from_here", lambda *_: by_owner)
+
+
+def labels(app: AppTest) -> set[str]:
+    return {button.label for button in app.button}
+
+
+def test_an_import_says_what_it_replaces_and_waits_for_a_yes(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, asked = import_table(home), []
+    monkeypatch.setattr(jobs, "start", lambda name, request, **_: asked.append(request))
+    app = open_page("data")
+    app.text_input(key="import path 0").set_value(str(path))
+    next(button for button in app.button if button.label == "Import").click()
+    app.run()
+    assert asked == []
+    assert "1 relation, 1 fact" in app.warning[0].value.replace("\\", "")
+    app.button(key="replace").click().run()
+    assert asked == [download.ImportRequest(str(path), None, replace=True)]
+
+
+def test_a_stranger_replaces_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = import_table(home)
+    visited(monkeypatch, by_owner=False)
+    app = open_page("data")
+    app.text_input(key="import path 0").set_value(str(path))
+    next(button for button in app.button if button.label == "Import").click()
+    app.run()
+    assert "another name" in app.warning[0].value
+    assert "Replace it" not in labels(app)
+
+
+def test_the_owner_renames_and_deletes_a_source(home: Path) -> None:
+    import_table(home)
+    app = open_page("data", source="mine")
+    app.text_input(key="new name of mine").set_value("other").run()
+    app.button(key="rename mine").click().run()
+    assert installed.installed_names() == ("other",)
+    assert app.selectbox(key="source").value == "other"
+    app.button(key="delete other").click().run()
+    assert installed.installed_names() == ()
+    assert not app.exception and app.selectbox(key="source").value == "starter"
+
+
+def test_the_owner_names_and_deletes_runs_and_a_stranger_only_sees_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = make_runs(runs_dir(), n_relations=2, n_facts=20)
+    name = made[0].info.id
+    app = open_page("data", tab="Runs", run=name)
+    shown = app.dataframe[0].value
+    assert len(shown) == len(list_kept())
+    app.text_input(key=f"title of {name}").set_value("First").run()
+    app.button(key=f"rename {name}").click().run()
+    assert "First" in set(app.dataframe[0].value["run"])
+    with monkeypatch.context() as patched:
+        visited(patched, by_owner=False)
+        assert not {"Save the name", "Delete it for good"} & labels(
+            open_page("data", tab="Runs", run=name)
+        )
+    app.button(key=f"delete {name}").click().run()
+    assert name not in {one.name for one in list_kept()}
+    assert not app.exception and not app.error
+    bundled = next(one.name for one in list_kept() if one.bundled)
+    assert "Delete it for good" not in labels(open_page("data", tab="Runs", run=bundled))
+
+
+class Weights:
+    """Stands for a model: all that the cache asks of one."""
+
+    n_bytes = 10
+
+
+def test_unloading_bf16_keeps_fp32(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = ModelCache(max_bytes=30)
+    for precision in ("fp32", "bf16"):
+        cache.get("minilm-mlm", precision, Weights)
+    monkeypatch.setattr("lama_core.models.loader.CACHE", cache)
+    app = open_page("models")
+    unload = [button for button in app.button if button.label == "Unload"]
+    next(button for button in unload if "bf16" in (button.key or "")).click().run()
+    assert [held.precision for held in cache.held()] == ["fp32"]
