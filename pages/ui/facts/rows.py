@@ -1,5 +1,7 @@
 """The rows of the Facts page, one fact opened, and the words that models fall back on."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,10 +11,11 @@ from numpy.typing import NDArray
 
 from lama_core.metrics.answers import JoinedAnswers, fallbacks
 from lama_core.probes.cloze.ask import BlankAnswer, Gold, Prediction
+from lama_core.runs.info import RunInfo
 from lama_core.runs.tags import SEPARATOR
 from pages.ui.facts.filters import SORTS, FactsChoice, narrow
 from pages.ui.facts.tags import draw_fact_tags, draw_picked_tags
-from pages.ui.shared import charts, links, predictions
+from pages.ui.shared import cache, charts, links, predictions
 from pages.ui.shared.choice import RunChoice
 from pages.ui.shared.columns import boxes_of
 from pages.ui.shared.export import draw_export
@@ -55,10 +58,38 @@ def find_fact(joined: JoinedAnswers, key: str) -> int | None:
     return int(at[0]) if len(at) else None
 
 
-def make_table(joined: JoinedAnswers, rows: Ints, of: int, choice: RunChoice) -> pd.DataFrame:
+def whole_answers(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> dict[int, list[str]]:
+    """What wrong answers of left-to-right models begin, a text a row, empty where they are whole.
+
+    By the run's number; only of models that are here.
+    """
+    found = {}
+    for number, info in enumerate(choice.runs):
+        if not cache.goes_on(info):
+            continue
+        run = joined.runs[number]
+        wrong = [at for at, row in enumerate(rows) if run.at[row] >= 0 and run.rank[row] > 1]
+        queries = joined.facts["query"].iloc[rows[wrong]].astype(str)
+        answers = pd.Series(run.answer[rows[wrong]]).astype(str)
+        whole = cache.whole_words(
+            info.model, info.precision, info.fold_case, tuple(queries), tuple(answers)
+        )
+        found[number] = [""] * len(rows)
+        for at, word in zip(wrong, whole, strict=True):
+            found[number][at] = word or ""
+    return found
+
+
+def make_table(
+    joined: JoinedAnswers,
+    rows: Ints,
+    of: int,
+    choice: RunChoice,
+    whole: Mapping[int, Sequence[str]] | None = None,
+) -> pd.DataFrame:
     """What is shown of some rows: the fact, and for each run its answer and the gold's place.
 
-    of: the run whose tags are shown, if it has any.
+    of: the run whose tags are shown, if it has any. whole: as `whole_answers` gives them.
     """
     facts = joined.facts.iloc[rows]
     labels = choice.labels
@@ -79,6 +110,9 @@ def make_table(joined: JoinedAnswers, rows: Ints, of: int, choice: RunChoice) ->
         answers = pd.Series(run.answer[rows]).astype(object)
         reasons = pd.Series(run.excluded[rows]).astype(object)
         marked = np.where(right & (choice.k == 1), answers.astype(str) + " ✓", answers)
+        if whole and number in whole:
+            longer = pd.Series(list(whole[number]), dtype=object)
+            marked = np.where(longer != "", answers.astype(str) + " → " + longer, marked)
         left_out = "left out: " + reasons.astype(str)
         unasked = left_out.where(reasons.notna(), None)
         columns[f"{name} answer"] = np.where(answers.notna(), marked, unasked)
@@ -109,13 +143,19 @@ def export_table(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> pd.Dat
 def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice) -> None:
     """One page of rows; the one that is picked is opened above them, or several are tagged."""
     opened = st.container()
-    sort_box, several_box, pages_box = st.columns([2, 2, 4], vertical_alignment="bottom")
+    sort_box, more_box, pages_box = st.columns([2, 3, 4], vertical_alignment="bottom")
+    switches = more_box.container(horizontal=True)
     sort_box.selectbox(
         "Order", SORTS, key="sort", bind=BOUND, help=f"Ranks and probabilities of {chosen.of}."
     )
-    several = is_owner() and several_box.toggle(
+    several = is_owner() and switches.toggle(
         "Tag several", key="several", help="Pick rows of the table and put the same tags on them."
     )
+    go_on = any(map(cache.goes_on, choice.runs)) and switches.toggle(
+        "Whole words", key="whole", bind=BOUND,
+        help="A left-to-right model's wrong answer may be the first token of a longer word: `new` "
+        "of New York. On: the model is asked how each goes on (of the page that is shown).",
+    )  # fmt: skip
     n_pages = max(1, -(-len(rows) // PAGE_SIZE))
     page = 1
     if n_pages > 1:
@@ -123,7 +163,9 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
             page = min(st.pagination(n_pages, key="page", bind=BOUND), n_pages)
     rows = sort_rows(joined, rows, chosen)
     shown = rows[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
-    table = make_table(joined, shown, chosen.filter.of, choice)
+    with st.spinner("Asking how the answers go on", show_time=True):
+        whole = whole_answers(joined, shown, choice) if go_on else None
+    table = make_table(joined, shown, chosen.filter.of, choice, whole)
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {
         "gold in data": number(
@@ -220,8 +262,21 @@ def _draw_one(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
         )
         if word is not None
     )[:N_PREDICTIONS]
+    if cache.goes_on(choice.runs[number]):
+        with st.spinner("Asking how the answers go on", show_time=True):
+            given = _continued(given, str(joined.facts["query"].iloc[row]), choice.runs[number])
     mark = Gold(gold, int(run.rank[row]), float(run.log_prob[row]), (gold,), True)
-    predictions.draw_answers(BlankAnswer(given, mark), choice.colours[name], {}, 1)
+    info = choice.runs[number]
+    rescored = info.model_kind == "causal" and info.context == "both"
+    answer = BlankAnswer(given, mark, over="rescored" if rescored else "vocabulary")
+    predictions.draw_answers(answer, choice.colours[name], {}, 1)
+
+
+def _continued(given: tuple[Prediction, ...], query: str, info: RunInfo) -> tuple[Prediction, ...]:
+    words = tuple(item.token for item in given)
+    queries = (query,) * len(words)
+    whole = cache.whole_words(info.model, info.precision, info.fold_case, queries, words)
+    return tuple(replace(item, begins=word) for item, word in zip(given, whole, strict=True))
 
 
 def draw_fallbacks(

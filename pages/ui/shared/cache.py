@@ -23,8 +23,11 @@ from lama_core.datasets.library.installed import (
     starter_dir,
 )
 from lama_core.errors import Impossible
+from lama_core.models.catalog import known_models
 from lama_core.models.loader import Precision, load_model
+from lama_core.models.sources import locate
 from lama_core.probes.cloze.ask import ModelAnswer, ask
+from lama_core.probes.cloze.ask import whole_words as ask_whole_words
 from lama_core.probes.cloze.by_relation import (
     ModelOnRelation,
     RelationQuestion,
@@ -89,6 +92,27 @@ def relation_answer(
         renormalise=renormalise,
         n_rescored=settings.n_rescored,
         columns=columns[name],
+    )
+
+
+def goes_on(info: RunInfo) -> bool:
+    """Whether a run's model can be asked how its answers go on: it sees the left, and is here."""
+    if info.model_kind != "causal" or info.context != "left":
+        return False
+    known = {entry.name: entry for entry in known_models()}
+    return info.model in known and locate(known[info.model]) is not None
+
+
+@st.cache_data(max_entries=200, show_spinner=False)
+def whole_words(
+    model: str, precision: Precision, folded: bool, queries: tuple[str, ...], words: tuple[str, ...]
+) -> list[str | None]:
+    """The longer words that a model's answers begin, each behind its query; None: it is whole."""
+    return ask_whole_words(
+        load_model(model, precision=precision),
+        [parse_query(query) for query in queries],
+        words,
+        folded=folded,
     )
 
 
