@@ -8,7 +8,7 @@ from pages.ui.shared import style
 from pages.ui.shared.router import routing
 
 ICON = Path(__file__).parent / "assets" / "icon.png"
-st.set_page_config(page_title="LAMA Explorer", page_icon=str(ICON), layout="wide")
+st.set_page_config(page_icon=str(ICON), layout="wide")
 PAGES = {
     "Ask": [
         st.Page("pages/cloze.py", title="Cloze", icon=":material/edit_note:", default=True),
@@ -26,5 +26,5 @@ PAGES = {
 }
 page = st.navigation([page for group in PAGES.values() for page in group], position="top")
 style.draw_style()
-with routing():
+with routing(f"pages/{page.title.lower()}.py", page.title):
     page.run()

@@ -30,18 +30,15 @@ def draw_question() -> tuple[str, str, state.ClozeChoice]:
         "Type a sentence with a blank: each model ranks the words that it would put there. "
         "What comes first shows what it has learnt, and how it was asked."
     )
-    first_text, first_gold = state.examples()[0]
+    state.start_with_example()
     sentence, word = st.columns([3, 1], vertical_alignment="bottom")
     text = sentence.text_input(
         "Sentence with a blank",
-        first_text,
         key="text",
         bind=state.BOUND,
         help="Write ___ (three underscores), [MASK], <mask> or [Y] where a word is missing. "
         "Several blanks get a list each.",
     )
-    if not st.query_params and "gold" not in st.session_state:
-        st.session_state["gold"] = first_gold  # of the first example, not of a text in a link
     gold = word.text_input(
         "Gold (optional)",
         key="gold",

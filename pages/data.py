@@ -4,7 +4,6 @@ import streamlit as st
 
 from lama_core.datasets.library import installed
 from pages.ui.data import look, runs, take
-from pages.ui.shared import links
 from pages.ui.shared.messages import faults_shown
 from pages.ui.shared.router import draw_page, draw_tabs
 
@@ -30,7 +29,6 @@ def draw_tab(name: str) -> None:
 
 def main() -> None:
     """The sources (the list, the chosen one, a field to import one), or the runs."""
-    links.restore(links.DATA)
     st.header("Data", anchor=False)
     st.caption(
         "The knowledge sources: facts to ask models, pairs for analogies, prompts. The starter "

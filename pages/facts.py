@@ -24,7 +24,6 @@ def draw_empty() -> None:
 
 def main() -> None:
     """Choose runs and filters; list the facts, or count what is said for what."""
-    links.restore(links.FACTS)
     st.header("Facts", anchor=False)
     st.caption(
         "What lies behind the numbers: every fact with each model's first answer. Click a row to "

@@ -141,7 +141,7 @@ def main() -> None:
         names = [entry.name for entry in entries]
         left, right = st.columns(2, gap="large")
         with left:
-            chosen = st.selectbox("Model", names, key="model", bind=state.BOUND)
+            chosen = state.choose("Model", names, key="model")
             entry = next(entry for entry in entries if entry.name == chosen)
             draw_one(entry, statuses[entry.name])
         with right:

@@ -5,7 +5,6 @@ import streamlit as st
 from pages.ui.prompts.choice import PromptsChoice, choose_study
 from pages.ui.prompts.form import draw_form
 from pages.ui.prompts.table import draw_prompts
-from pages.ui.shared import links
 from pages.ui.shared.messages import faults_shown, plain
 from pages.ui.shared.router import draw_page, draw_tabs
 
@@ -42,7 +41,6 @@ def draw_tab(name: str, choice: PromptsChoice) -> None:
 
 def main() -> None:
     """Choose a study and a relation; look at the prompts in one of several ways."""
-    links.restore(links.PROMPTS)
     st.header("Prompts", anchor=False)
     st.caption(
         "The same facts asked in other words: which wording brings out what a model knows, and "

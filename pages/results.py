@@ -46,7 +46,6 @@ def draw_empty() -> None:
 
 def main() -> None:
     """Choose runs, relations and k; look at them in one of several ways."""
-    links.restore(links.RESULTS)
     st.header("Results", anchor=False)
     st.caption(
         "How often models give the right word first, by relation. Click any number or mark to see "

@@ -20,6 +20,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
 from lama_core import paths
+from tools.bench.pages import make_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 180
@@ -45,6 +46,14 @@ def app_url(tmp_path_factory: pytest.TempPathFactory, start_app: Callable[[Path]
     """Address of a running app."""
     given = os.environ.get("LAMA_APP_URL")
     return given.rstrip("/") if given else start_app(tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(scope="session")
+def results_url(tmp_path_factory: pytest.TempPathFactory, start_app: Callable[[Path], str]) -> str:
+    """An app of its own, with made-up runs of six models."""
+    home = tmp_path_factory.mktemp("results")
+    make_runs(home / "data" / "runs", n_relations=4, n_facts=800)
+    return start_app(home)
 
 
 @contextmanager

@@ -1,23 +1,11 @@
 """From a bar on Results to its facts and on to a cloze query, in a real browser."""
 
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tools.bench.pages import make_runs
-
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def results_url(tmp_path_factory: pytest.TempPathFactory, start_app: Callable[[Path], str]) -> str:
-    """An app of its own, with made-up runs of six models."""
-    home = tmp_path_factory.mktemp("results")
-    make_runs(home / "data" / "runs", n_relations=4, n_facts=800)
-    return start_app(home)
 
 
 def open_page(page: Page, url: str) -> None:
@@ -95,6 +83,20 @@ def test_a_bin_of_the_rank_histogram_leads_to_its_facts(page: Page, results_url:
     settle(page)
     expect(page).to_have_url(re.compile("rank_min=3.*rank_max=5"))
     expect(page.get_by_text(re.compile("rank 3 to 5 in gpt2"))).to_be_visible()
+
+
+def test_one_step_back_is_at_the_chart_that_was_clicked(page: Page, results_url: str) -> None:
+    open_page(page, f"{results_url}/results?data=made-up&models=gpt2&tab=Ranks&p_at=7")
+    page.wait_for_url(re.compile("among="))
+    before, entries = page.url, page.evaluate("history.length")
+    click_bar(page, 2)
+    page.wait_for_url("**/facts?**among=**")
+    settle(page)
+    assert page.evaluate("history.length") == entries + 1
+    page.go_back()
+    expect(page.get_by_role("heading", name="Results")).to_be_visible()
+    expect(page.get_by_role("spinbutton", name="k")).to_have_value("7")
+    expect(page).to_have_url(before)
 
 
 def test_the_address_holds_what_is_on_the_screen(page: Page, results_url: str) -> None:

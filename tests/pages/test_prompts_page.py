@@ -32,7 +32,7 @@ from streamlit.testing.v1 import AppTest
 PAGE = """
 import runpy
 from pages.ui.shared.router import routing
-with routing():
+with routing("pages/prompts.py", "Prompts"):
     runpy.run_path("pages/prompts.py", run_name="__main__")
 """
 for tab in sys.argv[1:]:

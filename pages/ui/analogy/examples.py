@@ -21,7 +21,10 @@ EXAMPLES = (
 )
 
 
-def choose_template(default: str) -> str:
+SOLVE_TEMPLATE, SCORE_TEMPLATE = "template", "score_template"  # each tab has its own default
+
+
+def choose_template(default: str, key: str) -> str:
     """One of the six templates by name, or the user's own as a text."""
 
     def show(name: str) -> str:
@@ -31,7 +34,7 @@ def choose_template(default: str) -> str:
     chosen = st.selectbox(
         "Template",
         names,
-        key="template",
+        key=key,
         bind=BOUND,
         format_func=show,
         accept_new_options=True,

@@ -31,7 +31,7 @@ def draw_form() -> None:
 
 def _show(names: Sequence[str]) -> None:
     data = load_run(names[0]).info.dataset
-    links.go(links.ANALOGY, links.ANALOGY, {"view": "Probes", "data": data})
+    links.go(links.ANALOGY, {"view": "Probes", "data": data})
 
 
 def _choose() -> AnalogyRequest | None:

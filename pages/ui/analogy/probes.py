@@ -13,8 +13,9 @@ from lama_core.probes.analogy.runs import ProbeRun, list_probe_runs
 from lama_core.probes.analogy.tables import ALL, KINDS, SHOWN, Accuracy, accuracies, describe
 from lama_core.runs.info import RunInfo
 from pages.ui.analogy.charts import accuracy_by_name
+from pages.ui.analogy.examples import SCORE_TEMPLATE
 from pages.ui.analogy.form import draw_form
-from pages.ui.shared import charts, state
+from pages.ui.shared import charts, links, state
 from pages.ui.shared.colours import PUBLISHED, model_colours
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain, show_fault
@@ -67,8 +68,10 @@ def _choose(
         [2, 4, 3, 4], vertical_alignment="bottom"
     )
     datasets = list(dict.fromkeys(run.info.dataset for run in runs))
-    data = data_box.selectbox("Data", datasets, key="data", bind=BOUND)
+    data = state.choose("Data", datasets, key="data", place=data_box)
     of_data = [run for run in runs if run.info.dataset == data]
+    kept = links.among((run.info.id for run in of_data), of=data)
+    of_data = [run for run in of_data if run.info.id in kept]
     of_data.sort(key=lambda run: run.details.method != "model")  # baselines last
     models = list(dict.fromkeys(run.info.model for run in of_data))
     chosen = models_box.multiselect(
@@ -312,7 +315,7 @@ def _draw_open(rows: pd.DataFrame, picked: int | None, run: ProbeRun) -> None:
         st.session_state["pairs"] = f"{right}, {wrong}"
         st.session_state["view"] = "Score"
         if run.details.method == "model":
-            st.session_state["template"] = run.details.options.template
+            st.session_state[SCORE_TEMPLATE] = run.details.options.template
             st.session_state["normalise"] = run.details.options.normalise
             st.session_state["models"] = [run.info.model]
 

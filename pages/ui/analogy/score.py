@@ -90,7 +90,7 @@ def _ask() -> tuple[Pair, tuple[Pair, ...], tuple[str, ...], str, Normalise, Pre
     with models:
         names = state.choose_models()
     with template:
-        chosen = examples.choose_template(DEFAULT_TEMPLATE)
+        chosen = examples.choose_template(DEFAULT_TEMPLATE, examples.SCORE_TEMPLATE)
     with how:
         normalise = st.segmented_control(
             "Log-probabilities", ("sum", "mean"), default="sum", required=True, key="normalise",

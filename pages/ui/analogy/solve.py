@@ -70,7 +70,7 @@ def _ask() -> Asked:
     with models:
         names = state.choose_models()
     with template:
-        how = examples.choose_template(DEFAULT_TEMPLATE)
+        how = examples.choose_template(DEFAULT_TEMPLATE, examples.SOLVE_TEMPLATE)
     with more, st.container(horizontal=True, vertical_alignment="center"):
         with st.popover("Examples", icon=":material/lightbulb:"):
             examples.draw_examples()

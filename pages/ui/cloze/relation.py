@@ -317,4 +317,4 @@ def _to_sentence(question: RelationQuestion, row: int) -> None:
         key: st.query_params.get_all(key) for key in st.query_params if key not in OWN
     }
     kept |= {"text": question.queries[row].text("___"), "gold": question.gold or ""}
-    links.go(links.CLOZE, links.CLOZE, kept)
+    links.go(links.CLOZE, kept)

@@ -10,7 +10,7 @@ from pages.ui.shared import cache
 from pages.ui.shared.choice import relation_label
 from pages.ui.shared.messages import plain
 from pages.ui.shared.partial import draw_partial
-from pages.ui.shared.state import BOUND
+from pages.ui.shared.state import choose
 
 MOST_FACTS = 500
 MOST_REPORTED = 200
@@ -76,7 +76,7 @@ def _draw_relations(dataset: Dataset) -> None:
         height=420 if len(table) > 10 else "content",
         column_config={"template": st.column_config.TextColumn(width="large")},
     )
-    name = st.selectbox("Relation", list(table["relation"]), key="relation", bind=BOUND)
+    name = choose("Relation", list(table["relation"]), key="relation")
     _draw_relation(dataset, dataset.relation(name))
 
 
@@ -143,7 +143,7 @@ def _draw_pairs(dataset: AnalogyDataset) -> None:
         height=420 if len(dataset.relations) > 10 else "content",
     )
     names = [relation.name for relation in dataset.relations]
-    chosen = dataset.relation(st.selectbox("Relation", names, key="relation", bind=BOUND))
+    chosen = dataset.relation(choose("Relation", names, key="relation"))
     st.dataframe(
         [{"head": head, "tail": " / ".join(tails)} for head, tails in chosen.pairs],
         hide_index=True,

@@ -126,10 +126,10 @@ def _show(run: KeptRun) -> None:
     """Open the page on which the run is looked at."""
     assert run.info is not None
     if run.info.kind in FACT_KINDS:
-        links.go(links.DATA, links.RESULTS, {"data": run.info.dataset, "runs": [run.name]})
+        links.go(links.RESULTS, {"data": run.info.dataset, "runs": [run.name]})
     if run.info.kind == "study":
-        links.go(links.DATA, links.PROMPTS, {"study": run.name})
-    links.go(links.DATA, links.ANALOGY, {"view": "Probes", "data": run.info.dataset})
+        links.go(links.PROMPTS, {"study": run.name})
+    links.go(links.ANALOGY, {"view": "Probes", "data": run.info.dataset})
 
 
 def _draw_rename(run: KeptRun, title: str) -> None:

@@ -23,7 +23,7 @@ from lama_core.runs.find import list_runs
 from pages.ui.shared import cache, fetching, jobs, links
 from pages.ui.shared.messages import faults_shown, plain, show_fault
 from pages.ui.shared.owner import OWNERS_ONLY, is_owner
-from pages.ui.shared.state import BOUND
+from pages.ui.shared.state import choose
 
 IMPORT = "import data"
 UPLOADS = ("csv", "tsv", "jsonl", "txt", "zip", "tar", "tgz", "tar.gz")
@@ -82,7 +82,7 @@ def choose_source(sources: list[Listed]) -> Listed:
     )
     names = [listed.name for listed in sources]
     left, _ = st.columns([3, 2], gap="large")
-    name = left.selectbox("Source", names, key="source", bind=BOUND)
+    name = choose("Source", names, key="source", place=left)
     return sources[names.index(name)]
 
 
@@ -109,7 +109,7 @@ def draw_source(listed: Listed) -> None:
             "Ask models these facts", icon=":material/play_arrow:"
         ):
             st.session_state["new data"] = listed.name
-            links.go(links.DATA, links.RESULTS, {"tab": "New run"})
+            links.go(links.RESULTS, {"tab": "New run"})
         if own:
             _draw_own(listed.name)
 

@@ -180,7 +180,7 @@ def narrow(**params: str | list[str]) -> NoReturn:
         for name in st.query_params
         if name not in ("view", "fact", "page")
     }
-    links.go(links.FACTS, links.FACTS, kept | params)
+    links.go(links.FACTS, kept | params)
 
 
 def describe(chosen: FactsChoice, choice: RunChoice) -> list[str]:
@@ -224,4 +224,4 @@ def draw_active(chosen: FactsChoice, choice: RunChoice, n: int, n_all: int) -> N
         text = f"**{n:,}** of {n_all:,} facts"
         st.markdown(text + "".join(f" · {plain(part)}" for part in said), width="content")
         if said and st.button("Show all", icon=":material/filter_alt_off:", type="tertiary"):
-            links.go(links.FACTS, links.FACTS, {**choice.params(), "relations": []})
+            links.go(links.FACTS, {**choice.params(), "relations": []})

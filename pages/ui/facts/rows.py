@@ -145,9 +145,10 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
     opened = st.container()
     sort_box, more_box, pages_box = st.columns([2, 3, 4], vertical_alignment="bottom")
     switches = more_box.container(horizontal=True)
-    sort_box.selectbox(
+    sort = sort_box.selectbox(
         "Order", SORTS, key="sort", bind=BOUND, help=f"Ranks and probabilities of {chosen.of}."
     )
+    chosen = replace(chosen, sort=sort)
     several = is_owner() and switches.toggle(
         "Tag several", key="several", help="Pick rows of the table and put the same tags on them."
     )
@@ -233,7 +234,7 @@ def draw_fact(joined: JoinedAnswers, row: int, chosen: FactsChoice, choice: RunC
                 models = tuple(dict.fromkeys(run.model for run in choice.runs))
                 asked = () if models == DEFAULT_MODELS else models
                 link = {"text": str(fact["query"]), "gold": gold, "models": asked}
-                links.go(links.FACTS, links.CLOZE, link)
+                links.go(links.CLOZE, link)
             if st.button("Close", icon=":material/close:", type="tertiary"):
                 del st.query_params["fact"]
                 st.rerun()

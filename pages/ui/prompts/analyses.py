@@ -15,7 +15,7 @@ from lama_core.probes.prompts.analyses import (
 )
 from lama_core.probes.prompts.runs import list_studies
 from pages.ui.prompts.choice import PromptsChoice, all_relations
-from pages.ui.shared import charts
+from pages.ui.shared import charts, links
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
 from pages.ui.shared.state import title_of
@@ -66,10 +66,15 @@ def _in_bin(distance: float, number: int) -> bool:
 def _draw_transfer(choice: PromptsChoice) -> None:
     """The weights that other models learnt for this relation, used on this one."""
     rows = []
-    for whole in list_studies():
+    others = [
+        whole
+        for whole in list_studies()
+        if whole.info.dataset == choice.info.dataset and whole.info.model != choice.info.model
+    ]
+    kept = links.among((whole.info.id for whole in others), of=choice.info.id)
+    for whole in others:
         info = whole.info
-        same = info.dataset == choice.info.dataset and info.model != choice.info.model
-        if not same or choice.study.relation.name not in whole.relations:
+        if info.id not in kept or choice.study.relation.name not in whole.relations:
             continue
         try:
             other = whole.relation(choice.study.relation.name)

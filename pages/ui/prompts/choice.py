@@ -17,7 +17,7 @@ from lama_core.runs.info import RunInfo
 from pages.ui.shared import cache
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.messages import plain, show_fault
-from pages.ui.shared.state import BOUND, title_of
+from pages.ui.shared.state import BOUND, choose, title_of
 
 MADE = "study made"  # in the session: the study that its user made and asked to see
 SETS_HELP = (
@@ -113,17 +113,14 @@ def choose_study() -> PromptsChoice | None:
         name: f"{title_of(study.info.model)} on {study.info.dataset}"
         for name, study in studies.items()
     }
-    doubled = [label for label in models.values() if list(models.values()).count(label) > 1]
-    labels = {
-        name: f"{label} ({name.rsplit('-', 1)[-1][:4]})" if label in doubled else label
-        for name, label in models.items()
-    }
+    # Told apart also while there is one: the label stands in the address, and another may come.
+    labels = {name: f"{label} ({name.rsplit('-', 1)[-1][:4]})" for name, label in models.items()}
     made = [studies[name] for name in st.session_state.get(MADE, ()) if name in studies]
     first_study = default_study(made or list(studies.values())).info.id
     left, middle, right = st.columns([2, 2, 3], vertical_alignment="bottom")
-    name = left.selectbox(
-        "Model and facts", list(studies), index=list(studies).index(first_study),
-        format_func=lambda one: labels[one], key="study", bind=BOUND,
+    name = choose(
+        "Model and facts", list(studies), show=lambda one: labels[one], key="study", place=left,
+        first=first_study,
         help="One model's answers to one set of facts through many prompts. The page opens on the "
         "study whose chosen and weighted prompts gain most over the manual ones.",
     )  # fmt: skip

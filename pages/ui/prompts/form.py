@@ -43,7 +43,7 @@ def draw_form() -> None:
 def _show(names: Sequence[str]) -> None:
     studies = [run.id for run in list_runs(kinds=("study",)) if run.id in names]
     st.session_state[MADE] = studies[:1]
-    links.go(links.PROMPTS, links.PROMPTS, {"study": studies[:1]})
+    links.go(links.PROMPTS, {"study": studies[:1]})
 
 
 def _choose() -> StudyRequest | None:

@@ -168,6 +168,4 @@ def draw_only_right(choice: PromptsChoice, prompt: int) -> None:
 def to_cloze(choice: PromptsChoice, template: str, subject: str, gold: str) -> None:
     """Open the Cloze page on one fact through one prompt."""
     text = fill(template, subject).text("___")
-    links.go(
-        links.PROMPTS, links.CLOZE, {"text": text, "gold": gold, "models": [choice.info.model]}
-    )
+    links.go(links.CLOZE, {"text": text, "gold": gold, "models": [choice.info.model]})

@@ -158,7 +158,7 @@ def _to_flips(
     params |= {"of": names[1 - ahead], "right": [names[ahead]], "wrong": [names[1 - ahead]]}
     if relations is not None:
         params["relations"] = relations
-    links.go(links.RESULTS, links.FACTS, params)
+    links.go(links.FACTS, params)
 
 
 def _p_value(p: float) -> str:

@@ -28,7 +28,7 @@ def draw_form() -> None:
 
 def _show(names: Sequence[str]) -> None:
     data = load_run(names[0]).info.dataset
-    links.go(links.RESULTS, links.RESULTS, {"data": data, "runs": list(names)})
+    links.go(links.RESULTS, {"data": data, "runs": list(names)})
 
 
 def _choose() -> ProbeRequest | None:

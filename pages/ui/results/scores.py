@@ -46,7 +46,7 @@ def to_facts(choice: RunChoice, name: str = "", **filters: Any) -> None:
     params: dict[str, str | list[str]] = {**choice.params(), "of": name}
     for key, value in filters.items():
         params[key] = value if isinstance(value, list) else str(value)
-    links.go(links.RESULTS, links.FACTS, params)
+    links.go(links.FACTS, params)
 
 
 def request_of(choice: RunChoice, by: By) -> ResultsRequest:

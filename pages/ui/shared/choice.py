@@ -19,7 +19,7 @@ from lama_core.runs.info import RunInfo
 from pages.ui.shared import cache, links
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.messages import plain, show_fault
-from pages.ui.shared.state import BOUND
+from pages.ui.shared.state import BOUND, choose
 
 MAX_RUNS = 8
 SAME, OWN = SCORED_ON = ("the same facts", "each its own")
@@ -186,22 +186,28 @@ def open_runs(here: str) -> tuple[RunListing, RunChoice] | None:
         show_fault(problem)
     if not len(listing):
         return None
-    choice = choose_runs(listing, here)
+    listing, choice = choose_runs(listing)
     draw_missing(choice, here)
     draw_same(choice)
     return listing, choice
 
 
-def choose_runs(listing: RunListing, here: str) -> RunChoice:
-    """The widgets, and what they say. The listing must hold a run."""
+def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
+    """The widgets, and what they say. The listing must hold a run.
+
+    Returned without the runs on this data that the address isn't about.
+    """
     every = list(listing)
+    by_id = {run.id: run for run in every}
     datasets = list(dict.fromkeys(run.dataset for run in every))
     data_box, models_box, relations_box, k_box, more_box = st.columns(
         [2.2, 4, 4, 1.5, 1.8], vertical_alignment="bottom"
     )
-    data = data_box.selectbox(
-        "Data", datasets, key="data", bind=BOUND, help="The knowledge source that was asked."
+    data = choose(
+        "Data", datasets, key="data", place=data_box, help="The knowledge source that was asked."
     )
+    kept = links.among((run.id for run in every if run.dataset == data), of=data)
+    every = [run for run in every if run.dataset != data or run.id in kept]
     with more_box, st.popover("More", icon=":material/tune:", width="stretch"):
         sets = list(dict.fromkeys(run.prompts for run in every if run.dataset == data))
         prompts = st.selectbox(
@@ -219,7 +225,7 @@ def choose_runs(listing: RunListing, here: str) -> RunChoice:
         )  # fmt: skip
         exact = st.multiselect(
             "Exact runs",
-            [run.id for run in every],
+            list(by_id),
             key="runs",
             bind=BOUND,
             max_selections=MAX_RUNS,
@@ -248,7 +254,6 @@ def choose_runs(listing: RunListing, here: str) -> RunChoice:
         placeholder=f"All {len(picked)} with a run",
         help="The models whose runs are shown; none chosen shows all that have a run on this data.",
     )
-    by_id = {run.id: run for run in every}
     if exact:
         runs = [by_id[name] for name in exact]
     else:
@@ -263,7 +268,7 @@ def choose_runs(listing: RunListing, here: str) -> RunChoice:
         for run in runs
         for relation in run.relations
     }
-    _complete_names(labels, here)
+    links.respell("relations", {name: label for label, name in labels.items()})
     chosen = relations_box.multiselect(
         "Relations",
         list(labels),
@@ -273,7 +278,7 @@ def choose_runs(listing: RunListing, here: str) -> RunChoice:
         help="None chosen is all.",
     )
     k = k_box.number_input("k", 1, 100, 1, key="p_at", bind=BOUND, help=PRECISION_HELP)
-    return RunChoice(
+    choice = RunChoice(
         runs=tuple(runs),
         names=run_names(runs),
         data=data,
@@ -288,6 +293,7 @@ def choose_runs(listing: RunListing, here: str) -> RunChoice:
         known=tuple(dict.fromkeys(run.model for run in every)),
         facts=str(facts),
     )
+    return RunListing(tuple(every), listing.problems), choice
 
 
 def draw_same(choice: RunChoice) -> None:
@@ -339,7 +345,7 @@ def draw_missing(choice: RunChoice, here: str) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"Exact runs: {plain(', '.join(choice.exact))}", width="content")
             if st.button("By data and models", icon=":material/undo:", type="tertiary"):
-                links.go(here, here, {**choice.params(), "runs": [], "relations": []})
+                links.go(here, {**choice.params(), "runs": [], "relations": []})
     if choice.missing:
         names = ", ".join(choice.missing)
         st.info(
@@ -347,15 +353,6 @@ def draw_missing(choice: RunChoice, here: str) -> None:
             + "make one under **New run**.",
             icon=":material/info:",
         )
-
-
-def _complete_names(labels: dict[str, str], here: str) -> None:
-    """A link that names relations without their labels (`relations=P19`) means the same."""
-    asked = st.query_params.get_all("relations")
-    by_name = {name: label for label, name in labels.items()}
-    if any(name not in labels and name in by_name for name in asked):
-        params = {name: st.query_params.get_all(name) for name in st.query_params}
-        links.go(here, here, params | {"relations": [by_name.get(name, name) for name in asked]})
 
 
 def draw_runs(choice: RunChoice) -> None:

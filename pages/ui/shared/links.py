@@ -1,16 +1,23 @@
-"""Links between pages that carry what the next page shows, and the way back.
+"""The address bar: links between pages, and that an address says all that its screen depends on.
 
-Pages give the same names to the same things in the address bar. Streamlit refuses to set a
-parameter that a widget of the page being left is bound to, so the widgets are unbound first. It
-also drops such parameters when the browser goes back; what a page had is therefore kept in the
-session, and given back to the page when it is entered without any.
+Widgets are bound to parameters of their own names, and Streamlit leaves out what equals a default
+(`state.py`). The rest is here. At the end of a run the browser is given the whole address
+(`write`), which makes no entry in its history; a way to another page (`go`) makes one. Streamlit's
+own ways make an entry for every parameter that a page sets, and drop, on the way back, the
+parameters whose names both pages use.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from itertools import count
+from pathlib import PurePosixPath
 from typing import NoReturn
+from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.state.query_params import QueryParams
 
 RESULTS = "pages/results.py"
 FACTS = "pages/facts.py"
@@ -18,31 +25,161 @@ CLOZE = "pages/cloze.py"
 DATA = "pages/data.py"
 PROMPTS = "pages/prompts.py"
 ANALOGY = "pages/analogy.py"
+MODELS = "pages/models.py"
 
 Params = Mapping[str, str | Sequence[str]]
+AMONG = "among"
+# In the session: the page that is drawn, whether its address is new, the runs that it is about,
+# and the parameters that were put into it, in this run and since it was new.
+PAGE, ENTERED, RUNS, PUT, USED = (
+    "address of", "address entered", "address among", "address put", "address used",
+)  # fmt: skip
+
+# `run` tells a new order from the same one drawn again. A popstate event is how a browser says that
+# it has gone to an address, and Streamlit follows it.
+_JS = """
+export default function ({ data }) {
+  const { path, query, go, run } = data
+  if (window.lamaAddress === run) return
+  window.lamaAddress = run
+  const address = path + (query ? "?" + query : "")
+  if (go) {
+    window.history.pushState({}, "", address)
+    window.dispatchEvent(new PopStateEvent("popstate"))
+  } else if (window.location.pathname === path) {
+    window.history.replaceState({}, "", address)
+  }
+}
+"""
+_runs = count()
 
 
-def go(here: str, there: str, params: Params) -> NoReturn:
-    """Leave the page `here` for the page `there`, with these parameters in the address bar."""
-    left = st.session_state.setdefault("left pages", {})
-    left[here] = {name: st.query_params.get_all(name) for name in st.query_params}
-    _switch(there, params)
+def go(there: str, params: Params) -> NoReturn:
+    """Go to the page `there` with these parameters: one entry in the browser's history."""
+    given = {name: value for name, value in params.items() if value not in ("", (), [])}
+    _order(path_of(there), urlencode(given, doseq=True), going=True)
+    st.stop()
 
 
-def restore(here: str) -> None:
-    """Give a page back what was on its screen when it was left through `go`; call it first."""
-    left = st.session_state.get("left pages", {}).pop(here, None)
-    if left and not st.query_params:
-        _switch(here, left)
-
-
-def _switch(page: str, params: Params) -> NoReturn:
+def enter(page: str) -> None:
+    """Call before `page` is drawn: an address that was gone to, or gone back to, is taken whole."""
     context = get_script_run_ctx()
-    if context is not None:
-        with context.session_state.query_params() as bound:
-            names = list(bound._bindings_by_param)
-            for widget in list(bound._bindings_by_widget):
-                bound.unbind_widget(widget)
-        for name in names:  # else a value here would hide one of the next page's defaults
-            st.session_state.pop(name, None)
-    st.switch_page(page, query_params={k: v for k, v in params.items() if v not in ("", (), [])})
+    returned = context is not None and context.is_history_navigation
+    st.session_state[ENTERED] = returned or st.session_state.get(PAGE) != page
+    st.session_state[PAGE] = page
+    st.session_state[PUT] = set()
+    if st.session_state[ENTERED]:
+        st.session_state.pop(RUNS, None)
+        st.session_state[USED] = set()
+    if context is not None and returned:
+        with query_params() as params:
+            params.populate_from_query_string(context.query_string)
+            params.set_initial_query_params(context.query_string)
+            params._send_query_param_msg()  # here it makes no entry in the history
+
+
+def entered() -> bool:
+    """Whether this run is the first with this address, and not an answer to a click."""
+    return bool(st.session_state.get(ENTERED))
+
+
+@contextmanager
+def query_params() -> Iterator[QueryParams]:
+    """The parameters of the address as Streamlit keeps them, with what it binds them to."""
+    context = get_script_run_ctx()
+    assert context is not None, "the address is that of a page"
+    with context.session_state.query_params() as params:
+        yield params
+
+
+def put(name: str, values: Sequence[str]) -> None:
+    """Take the parameter `name` to stand in the address with these values."""
+    with query_params() as params:
+        params.set_with_no_forward_msg(name, values[0] if len(values) == 1 else list(values))
+        params._initial_query_params[name] = list(values)
+    st.session_state[PUT].add(name)
+
+
+def respell(name: str, spelled: Mapping[str, str]) -> None:
+    """Take the values of a parameter as `spelled` writes them: P19 as `P19 place of birth`."""
+    asked = st.query_params.get_all(name)
+    meant = [spelled.get(value, value) for value in asked]
+    if meant != asked:
+        put(name, meant)
+
+
+def among(ids: Iterable[str], of: str) -> frozenset[str]:
+    """Which of the runs that are here an address is about: all, or those that it was made among.
+
+    ids: of all runs of one kind that are here; they are written into the address. of: what they
+    are runs of; when it changes, all runs count again.
+    """
+    marks = {_mark(one): one for one in ids}
+    asked = tuple(filter(None, st.query_params.get(AMONG, "").split(".")))
+    known, kept = st.session_state.setdefault(RUNS, (of, asked))
+    if known != of:
+        st.session_state[RUNS] = (of, ())
+        kept = ()
+    found = {mark: one for mark, one in marks.items() if mark in kept} or marks
+    put(AMONG, [".".join(kept if found is not marks else marks)])
+    if kept and set(kept) != set(marks):
+        _draw_other_runs(len(set(kept) - set(marks)), len(marks) - len(found))
+    return frozenset(found.values())
+
+
+def _mark(run: str) -> str:
+    """A run's name, short enough for an address."""
+    return blake2b(run.encode(), digest_size=4).hexdigest()
+
+
+def _draw_other_runs(n_missing: int, n_more: int) -> None:
+    """Say how the runs that are here differ from those that an address was made among."""
+    said = []
+    if n_missing:
+        said.append(
+            f"{n_missing} that it was made among {'are' if n_missing > 1 else 'is'} not here"
+        )
+    if n_more:
+        said.append(f"{n_more} more {'are' if n_more > 1 else 'is'} here and not shown")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"Runs of this address: {'; '.join(said)}.", width="content")
+        if n_more and st.button("All that are here", icon=":material/undo:", type="tertiary"):
+            kept = {name: st.query_params.get_all(name) for name in st.query_params}
+            go(st.session_state[PAGE], kept | {AMONG: ""})
+
+
+def write() -> str:
+    """Give the browser the whole address of what has been drawn; returns its parameters."""
+    with query_params() as params:
+        shown = {name for name in params if _is_drawn(params, name)} | st.session_state[PUT]
+        used = st.session_state[USED]
+        # Without what belongs to a tab that isn't open any more.
+        values = {
+            name: params.get_all(name) for name in params if name in shown or name not in used
+        }
+    used |= shown
+    query = urlencode(values, doseq=True)
+    _order(path_of(st.session_state[PAGE]), query, going=False)
+    return query
+
+
+def _is_drawn(params: QueryParams, name: str) -> bool:
+    """Whether a widget of this run is bound to the parameter."""
+    context, binding = get_script_run_ctx(), params.get_binding_for_param(name)
+    drawn = context.shared.widget_ids_this_run.snapshot() if context else frozenset()
+    return binding is not None and binding.widget_id in drawn
+
+
+def path_of(page: str) -> str:
+    """The path of a page's address."""
+    place = PurePosixPath(urlsplit(st.context.url or "").path or "/")
+    names = {PurePosixPath(one).stem for one in (RESULTS, FACTS, DATA, PROMPTS, ANALOGY, MODELS)}
+    root = place.parent if place.name in names else place
+    return str(root) if page == CLOZE else str(root / PurePosixPath(page).stem)
+
+
+def _order(path: str, query: str, *, going: bool) -> None:
+    address = st.components.v2.component("lama_address", js=_JS)
+    order = {"path": path, "query": query, "go": going, "run": next(_runs)}
+    with st.container(key="address"):
+        address(key="go" if going else "write", data=order)

@@ -13,27 +13,44 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.ui.shared import links, share
 from pages.ui.shared.messages import faults_shown
 from pages.ui.shared.state import BOUND
 
 APP = Path(__file__).resolve().parents[3] / "app.py"
+TABS = "open tabs"  # in the session: page title -> its tab that was open last
 _here = threading.local()
 
 
 @contextmanager
-def routing() -> Iterator[None]:
-    """What runs in the block has been chosen by app.py."""
-    _here.routed = True
+def routing(page: str, title: str) -> Iterator[None]:
+    """What runs in the block is that page, chosen by app.py; what all pages have is drawn with it.
+
+    page: its file, as the constants in `links.py`.
+    """
+    links.enter(page)
+    _name(title)
+    place = share.make_place()
+    _here.routed, _here.title = True, title
     try:
         yield
     finally:
         _here.routed = False
+    share.draw_share(place, links.write())
+
+
+def _name(title: str, tab: str = "") -> None:
+    """Name the document after the page, and its open tab or the one that was open last."""
+    known = st.session_state.setdefault(TABS, {})
+    known[title] = tab = tab or known.get(title, "")
+    st.set_page_config(page_title=" · ".join(filter(None, (tab, title, "LAMA Explorer"))))
 
 
 def draw_tabs(names: Sequence[str], draw: Callable[[str], None], *, key: str = "tab") -> None:
     """Tabs of which the open one is drawn; which one it is stands in the address bar."""
     for name, tab in zip(names, st.tabs(names, key=key, bind=BOUND), strict=True):
         if tab.open:
+            _name(_here.title, name)
             with tab, faults_shown():
                 draw(name)
 

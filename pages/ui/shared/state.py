@@ -1,15 +1,19 @@
 """Widgets <-> URL <-> frozen settings.
 
 Every widget is bound to the query parameter of its key, so the address bar holds what is on the
-screen; a parameter that equals its default is left out. Links between pages use the same names.
+screen; a parameter that equals its default is left out. A default that depends on what is here, or
+on what was done before, is none for Streamlit: `choose` chooses it, and it stands in the address.
+Links between pages use the same names.
 """
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal, cast
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.asking.settings import MAX_MODELS, ClozeSettings
 from lama_core.candidates.lists import explain_lists, list_names
@@ -17,12 +21,46 @@ from lama_core.models.base import RESCORED, Context
 from lama_core.models.catalog import added_models, find_model, known_models
 from lama_core.models.loader import Precision
 from lama_core.paths import ASSETS
+from pages.ui.shared import links
 from pages.ui.shared.messages import plain
 
 DEFAULT_MODELS = ("minilm-mlm", "smollm2-135m")
 CONTEXTS = ("auto", "left", "both")
 PRECISIONS = ("fp32", "bf16")
 BOUND: Literal["query-params"] = "query-params"
+
+
+def choose(
+    label: str,
+    options: Sequence[str],
+    *,
+    key: str,
+    first: str = "",
+    show: Callable[[str], str] = str,
+    place: DeltaGenerator | None = None,
+    help: str | None = None,
+) -> str:
+    """A selectbox whose default, `first` or the first option, depends on what is here.
+
+    It has no default for Streamlit, so that its choice always stands in the address. What the
+    address asks for counts, as an option or as `show` writes it; then what was chosen before.
+    """
+    labels = {show(option): option for option in options}
+    links.respell(key, {option: text for text, option in labels.items()})
+    asked = st.query_params.get(key)
+    chosen = labels.get(asked or "", "")
+    if not chosen:
+        before = str(st.session_state.get(key))
+        chosen = before if before in options else first or options[0]
+        links.put(key, [show(chosen)])
+        st.session_state[key] = chosen
+        if asked and links.entered():
+            said = f"{label}: {asked} is not here; shown is {show(chosen)}."
+            st.info(plain(said), icon=":material/info:")
+    found = (place or st).selectbox(
+        label, options, index=None, required=True, key=key, bind=BOUND, format_func=show, help=help
+    )
+    return found or chosen
 
 
 @cache
@@ -64,6 +102,19 @@ class ClozeChoice:
     settings: ClozeSettings
     top_k: int
     renormalise: bool
+
+
+def start_with_example() -> None:
+    """Ask the first example where the address asks nothing; both its text and its gold stand there.
+
+    Without the text there, a gold that was emptied would be the example's again.
+    """
+    asked = "text" in st.query_params or "gold" in st.query_params
+    for name, value in zip(("text", "gold"), examples()[0], strict=True):
+        if links.entered() and not asked:
+            st.session_state.setdefault(name, value)
+        if name not in st.query_params and st.session_state.get(name):
+            links.put(name, [st.session_state[name]])
 
 
 def draw_examples() -> None:

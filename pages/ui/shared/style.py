@@ -29,6 +29,11 @@ CSS = """
            background: color-mix(in srgb, currentColor 9%, transparent); overflow-wrap: anywhere; }
 .lx-sentence { font-size: 1.35rem; line-height: 1.5; overflow-wrap: anywhere; }
 .lx-sentence b { border-bottom: 2px solid currentColor; padding: 0 .15em; }
+.st-key-share { align-items: flex-end; position: relative; top: 1.6rem; margin-bottom: -3.4rem;
+                z-index: 1; pointer-events: none; }
+.st-key-share button { pointer-events: auto; }
+[data-testid="stWidgetLabelRequired"] { display: none; }
+.st-key-address { position: absolute; height: 0; overflow: hidden; }
 @media (max-width: 640px) {
   .lx .bar { width: 30%; }
   .stMainBlockContainer { padding: 3.6rem 1rem; }

@@ -1,0 +1,56 @@
+"""The address of the screen to give away: as a text with a button that copies it, and as a QR code.
+
+The code is drawn here (segno): an address may hold what somebody typed, and goes to no service.
+"""
+
+from functools import lru_cache
+from io import BytesIO
+from urllib.parse import urlsplit
+
+import segno
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.ui.shared import links
+
+QUIET = 4  # light modules around the code (ISO/IEC 18004)
+WIDTH = 320
+
+
+def make_place() -> DeltaGenerator:
+    """Where the button stands; call before the page is drawn."""
+    return st.container(key="share")
+
+
+def draw_share(place: DeltaGenerator, query: str) -> None:
+    """The button; call when the page has been drawn and its address is whole."""
+    address = whole_address(query)
+    with place, st.popover("Share", icon=":material/share:", type="tertiary"):
+        st.caption("This address opens what is on the screen now.")
+        st.code(address, language=None, wrap_lines=True)
+        code = qr_code(address)
+        if code:
+            st.image(code, width=WIDTH, alt="QR code of this address")
+        else:
+            st.caption("It is too long for a QR code.")
+
+
+def whole_address(query: str) -> str:
+    """The address that the browser shows."""
+    place = urlsplit(st.context.url or "")
+    path = links.path_of(st.session_state[links.PAGE])
+    return place._replace(path=path, query=query, fragment="").geturl()
+
+
+@lru_cache(maxsize=256)
+def qr_code(text: str) -> str:
+    """A QR code as SVG, dark on white; empty for a text of more than it can hold (2,953 bytes)."""
+    try:
+        made = segno.make(text, error="l", micro=False, boost_error=False)
+    except segno.DataOverflowError:
+        return ""
+    drawn = BytesIO()
+    made.save(
+        drawn, kind="svg", xmldecl=False, border=QUIET, dark="#000", light="#fff", omitsize=True
+    )
+    return drawn.getvalue().decode()
