@@ -46,7 +46,7 @@ class Screen:
 
 def read(page: Page, seen: int = -1) -> Screen:
     """The screen of the first run after the run `seen`."""
-    page.wait_for_function(SETTLED, arg=[MAIN, seen], polling=100)
+    page.wait_for_function(SETTLED, arg=[MAIN, seen], polling=200)
     return Screen(page.title(), page.url, page.locator(MAIN).inner_text())
 
 
