@@ -119,7 +119,10 @@ def score(
     precision: options.Precision = "fp32",
     as_json: options.Json = False,
 ) -> None:
-    """Rank candidate pairs by the (pseudo-)perplexity of the analogy they make."""
+    """Rank candidate pairs by how likely a model finds the analogy that they make.
+
+    The perplexity that is shown is per token: exp of minus the mean of the log-probabilities.
+    """
     from lama_core.asking import settings
     from lama_core.models.base import KINDS
     from lama_core.probes.analogy.score import ScoreRequest, parse_pair, score_pairs
@@ -134,19 +137,26 @@ def score(
         return
     for one in answer.models:
         show.print_table(
-            ("rank", "pair", KINDS[one.kind].measure, "log-perplexity", "tokens", "sentence"),
+            (
+                "rank",
+                "pair",
+                "total log-prob.",
+                "tokens",
+                f"{KINDS[one.kind].measure} (mean)",
+                "sentence",
+            ),
             [
                 (
                     found.rank,
                     f"{found.pair[0]}:{found.pair[1]}",
-                    f"{found.perplexity:.4g}",
-                    f"{found.log_perplexity:.3f}",
+                    f"{found.total:.3f}",
                     found.n_scored,
+                    f"{found.mean_perplexity:.4g}",
                     found.sentence,
                 )
                 for found in one.ranked
             ],
-            title=f"{one.name}: {request.normalise} of the log-probabilities",
+            title=f"{one.name}, ranked by the {request.normalise} of the log-probabilities",
         )
         if tokens:
             for found in one.ranked:

@@ -12,7 +12,7 @@ from lama_core.cli.show import percent, plain
 from lama_core.errors import UserError, choose
 
 if TYPE_CHECKING:
-    from lama_core.metrics import By, Difference
+    from lama_core.metrics import By, Difference, Interval, MeanDifference
     from lama_core.runs.info import Run
 
 HELD_BACK = 40  # flips that `compare` prints; --json has them all
@@ -217,7 +217,9 @@ def compare(
 ) -> None:
     """Two runs on the same facts: differences with intervals, McNemar's test, the facts that flip.
 
-    Differences are B minus A; intervals are 95% bootstrap intervals over facts.
+    Differences are B minus A. Over facts, each counting the same: Tango's 95% score interval of
+    paired shares and McNemar's exact test. Over relations, each counting the same: Student's
+    interval and t-test.
     """
     from lama_core import metrics
     from lama_core.probes.kinds import FACT_KINDS
@@ -237,7 +239,17 @@ def compare(
                 "b": b.info.id,
                 "ranking": ranking,
                 "k": k,
-                "total": _difference(found.total),
+                "over_facts": {
+                    "unit": found.unit,
+                    **_difference(found.over_facts),
+                    "test": "McNemar, exact",
+                    "p": found.mcnemar.p,
+                },
+                "over_relations": {
+                    "unit": "relation",
+                    **_ends_flat(found.over_relations),
+                    "test": "Student's t",
+                },
                 "relations": [_difference(line) for line in found.relations],
                 "mcnemar": {
                     "only_a": found.mcnemar.only_a,
@@ -251,31 +263,41 @@ def compare(
         )
         return
     print(f"A: {a.info.label} ({a.info.id})\nB: {b.info.label} ({b.info.id})\n")
-    lines = [*found.relations, found.total]
+    unit = {"fact": "facts", "query": "queries"}[found.unit]
     show.print_table(
-        ("relation", "n", "A", "B", "B - A", "95% interval", "only A", "only B"),
+        ("relation", unit, "A", "B", "B - A", "95% interval", "only A", "only B"),
         [
             (
-                line.relation or "mean over relations",
+                line.relation,
                 line.n,
                 percent(line.a),
                 percent(line.b),
                 f"{100 * line.difference:+.1f}",
-                f"{100 * line.interval.low:+.1f} to {100 * line.interval.high:+.1f}",
+                _signed(line.interval),
                 line.only_a,
                 line.only_b,
             )
-            for line in lines
+            for line in found.relations
         ],
-        title=f"P@{k} in percent, {ranking} ranking",
+        title=f"P@{k} in percent, {ranking} ranking; each relation over its {unit}, "
+        "Tango's intervals of paired shares",
     )
-    test, agreed = found.mcnemar, found.agreement
+    whole, mean = found.over_facts, found.over_relations
+    show.print_table(
+        ("over", "n", "A", "B", "B - A", "95% interval", "for A", "for B", "test", "p"),
+        [
+            (unit, whole.n, percent(whole.a), percent(whole.b), f"{100 * whole.difference:+.1f}",
+             _signed(whole.interval), whole.only_a, whole.only_b, "McNemar, exact",
+             f"{found.mcnemar.p:.3g}"),
+            ("relations", mean.n, percent(mean.a), percent(mean.b), f"{100 * mean.difference:+.1f}",
+             _signed(mean.interval), mean.ahead_a, mean.ahead_b, "Student's t",
+             "" if mean.p != mean.p else f"{mean.p:.3g}"),
+        ],
+        title=f"\nAll relations: each of the {unit} counts the same, or each relation",
+    )  # fmt: skip
+    agreed = found.agreement
     print(
-        f"\nMcNemar's exact test: {test.only_a:,} facts only A gets right, {test.only_b:,} only B, "
-        f"p = {test.p:.3g}"
-    )
-    print(
-        f"The same first answer on {percent(agreed.same_first)}% of the facts; kappa of being "
+        f"\nThe same first answer on {percent(agreed.same_first)}% of the {unit}; kappa of being "
         f"right {agreed.kappa:.2f}; {found.n_unpaired:,} rows that only one run counts are left out"
     )
     shown = [_flip(row) for row in flips.head(HELD_BACK).to_dict("records")]
@@ -360,6 +382,7 @@ def print_scores(
     import pandas as pd
 
     from lama_core.metrics import METRICS, score_table
+    from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
 
     tables = [
         score_table([run], by=by, ranking=ranking or run.info.ranking, k=k, relations=relations)
@@ -391,7 +414,8 @@ def print_scores(
             )
             for line in table.to_dict("records")
         ],
-        title=f"By {by}, {ranking or 'own'} ranking; P@ and Freq in percent",
+        title=f"By {by}, {ranking or 'own'} ranking; P@ and Freq in percent; intervals: "
+        + (METHOD if by == "relation" else METHOD_OF_MEANS),
     )
     if by == "relation" and not relations and k == 1:
         for run in runs:
@@ -454,10 +478,24 @@ def _print_published(by: str) -> None:
     )
 
 
-def _difference(line: "Difference") -> object:
-    known = {**asdict(line), "relation": line.relation or None}
-    interval, only_a, only_b = (known.pop(name) for name in ("interval", "only_a", "only_b"))
-    return plain({**known, **interval, "only_a": only_a, "only_b": only_b})
+def _difference(line: "Difference") -> dict[str, Any]:
+    known = _ends_flat(line)
+    last = {name: known.pop(name) for name in ("only_a", "only_b")}
+    return {**known, "relation": line.relation or None, **last}
+
+
+def _ends_flat(line: "Difference | MeanDifference") -> dict[str, Any]:
+    """A line as a record, with the ends of its interval beside its values."""
+    known: dict[str, Any] = {}
+    for name, value in asdict(line).items():
+        known |= value if name == "interval" else {name: value}
+    return {name: plain(value) for name, value in known.items()}
+
+
+def _signed(interval: "Interval") -> str:
+    """`-1.2 to +3.4`; empty where there is none."""
+    low, high = interval.low, interval.high
+    return "" if low != low else f"{100 * low:+.1f} to {100 * high:+.1f}"
 
 
 def _flip(row: Mapping[Hashable, Any]) -> dict[str, Any]:

@@ -8,7 +8,14 @@ from lama_core.metrics.calibration import (
     expected_calibration_error,
     reliability_bins,
 )
-from lama_core.metrics.comparison import Agreement, Comparison, Difference, McNemar, compare
+from lama_core.metrics.comparison import (
+    Agreement,
+    Comparison,
+    Difference,
+    McNemar,
+    MeanDifference,
+    compare,
+)
 from lama_core.metrics.consistency import (
     Consistency,
     contrast,
@@ -32,10 +39,10 @@ from lama_core.metrics.tables import (
     Calibration,
     calibrate,
     precision_curves,
-    precision_samples,
     rank_histogram,
     rank_quartiles,
     relation_figures,
+    relation_precision,
     score_table,
     summarise,
 )
@@ -52,6 +59,7 @@ __all__ = [
     "Difference",
     "Interval",
     "McNemar",
+    "MeanDifference",
     "Mentions",
     "Metric",
     "ReliabilityBin",
@@ -67,10 +75,10 @@ __all__ = [
     "paraphrase_consistency",
     "precision_at",
     "precision_curves",
-    "precision_samples",
     "rank_histogram",
     "rank_quartiles",
     "relation_figures",
+    "relation_precision",
     "reliability_bins",
     "score_table",
     "scored_rows",

@@ -1,16 +1,23 @@
-"""Two runs on the same facts: differences with intervals, McNemar's test, agreement, flips.
+"""Two runs on the same facts: differences with intervals and tests, agreement, flips.
 
 Rows are paired by fact and prompt; rows that only one of the runs counts are left out and counted.
+The difference is given twice, each time with the interval and the test of the same unit:
 
-McNemar's test, exact: of the b + c facts on which only one run is right, the number that only A
-gets right is Binomial(b + c, 1/2) if neither is better; p is two-sided.
+    over facts       every paired fact counts the same: (only B - only A) / n. Interval: Tango's of
+                     paired shares. Test: McNemar's, exact: of the b + c facts on which only one run
+                     is right, the number that only A gets right is Binomial(b + c, 1/2) if neither
+                     is better; p is two-sided.
+    over relations   every relation counts the same, as in LAMA's tables: the mean of the relations'
+                     differences. Interval and test: Student's, of that sample of relations.
+
+Where a fact is asked in several wordings, the unit of the first is the query.
 Cohen's kappa = (observed - expected agreement) / (1 - expected), of being right.
 Source: McNemar 1947; Cohen 1960; intervals see `intervals`.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -18,9 +25,11 @@ from numpy.typing import NDArray
 
 from lama_core.asking.ranking import Ranking
 from lama_core.errors import UserError
-from lama_core.metrics.intervals import LEVEL, Interval, draw_differences, quantile_interval
+from lama_core.metrics.intervals import LEVEL, Interval, difference_intervals, mean_of_sample
 from lama_core.requests import argument, option
 from lama_core.runs.info import Run
+
+Unit = Literal["fact", "query"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +56,10 @@ class McNemar:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """P@k of B minus P@k of A, on the same facts.
+    """P@k of B minus P@k of A, over the same facts.
 
-    relation: empty for the unweighted mean over relations. interval: of the difference.
+    relation: empty for the facts of all relations together. interval: of the difference. only_a,
+    only_b: facts that only one run gets right.
     """
 
     relation: str
@@ -60,6 +70,24 @@ class Difference:
     interval: Interval
     only_a: int
     only_b: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeanDifference:
+    """The unweighted mean over relations of P@k of B minus P@k of A.
+
+    n: relations. interval, p: over relations (Student), NaN where they don't vary. ahead_a,
+    ahead_b: relations in which that run is ahead.
+    """
+
+    n: int
+    a: float
+    b: float
+    difference: float
+    interval: Interval
+    p: float
+    ahead_a: int
+    ahead_b: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +109,16 @@ class Agreement:
 class Comparison:
     """Two runs compared.
 
-    total: the unweighted mean over relations. pairs: one row a paired fact, with `right_a`,
-    `right_b`, ranks, first answers. n_unpaired: rows that only one run counts.
+    over_facts, mcnemar: of all paired facts. over_relations: of the relations' differences.
+    relations: each one's, over its facts. unit: what a row of `pairs` is, `query` where a fact is
+    asked in several wordings. pairs: one row a paired fact, with `right_a`, `right_b`, ranks, first
+    answers. n_unpaired: rows that only one run counts.
     """
 
-    total: Difference
+    over_facts: Difference
+    over_relations: MeanDifference
     relations: tuple[Difference, ...]
+    unit: Unit
     mcnemar: McNemar
     agreement: Agreement
     pairs: pd.DataFrame
@@ -145,7 +177,7 @@ def compare(
     relations: Sequence[str] | None = None,
     level: float = LEVEL,
 ) -> Comparison:
-    """Run B against run A, by relation and over all.
+    """Run B against run A, by relation, over all facts, and over relations.
 
     relations: only these. Raises UserError if the runs have no fact in common.
     """
@@ -165,7 +197,7 @@ def compare(
     only_b = np.bincount(codes[right_b & ~right_a], minlength=len(names))
     shares_a = np.bincount(codes, right_a, minlength=len(names)) / totals
     shares_b = np.bincount(codes, right_b, minlength=len(names)) / totals
-    samples = draw_differences(only_b, only_a, totals)
+    ends = difference_intervals(only_b, only_a, totals, level=level)
     rows = tuple(
         Difference(
             str(name),
@@ -173,21 +205,37 @@ def compare(
             float(shares_a[at]),
             float(shares_b[at]),
             float(shares_b[at] - shares_a[at]),
-            quantile_interval(samples[at], level=level),
+            ends[at],
             int(only_a[at]),
             int(only_b[at]),
         )
         for at, name in enumerate(names)
     )
-    total = Difference(
-        "",
-        int(totals.sum()),
+    n, n_a, n_b = len(pairs), int(only_a.sum()), int(only_b.sum())
+    whole = difference_intervals(*(np.array([count]) for count in (n_b, n_a, n)), level=level)
+    a_right, b_right = float(right_a.mean()), float(right_b.mean())
+    over_facts = Difference("", n, a_right, b_right, (n_b - n_a) / n, whole[0], n_a, n_b)
+    by_relation = shares_b - shares_a
+    sample = mean_of_sample(by_relation, level=level)
+    over_relations = MeanDifference(
+        len(names),
         float(shares_a.mean()),
         float(shares_b.mean()),
-        float(shares_b.mean() - shares_a.mean()),
-        quantile_interval(samples.mean(axis=0), level=level),
-        int(only_a.sum()),
-        int(only_b.sum()),
+        sample.mean,
+        sample.interval,
+        sample.p,
+        int((by_relation < 0).sum()),
+        int((by_relation > 0).sum()),
     )
     agreed = agreement(right_a, right_b, pairs["same_first"].to_numpy(dtype=bool))
-    return Comparison(total, rows, mcnemar(right_a, right_b), agreed, pairs, n_unpaired)
+    several = bool(pairs.duplicated(["relation", "fact_id"]).any())
+    return Comparison(
+        over_facts,
+        over_relations,
+        rows,
+        "query" if several else "fact",
+        mcnemar(right_a, right_b),
+        agreed,
+        pairs,
+        n_unpaired,
+    )

@@ -129,7 +129,7 @@ class Metric:
     """A figure: how it is computed, and how people read it.
 
     name: the column of the tables. compute: float64 [relation]. form: a value as text. is_share:
-    between 0 and 1, shown in percent. in_json: `results --json` prints it.
+    between 0 and 1, shown in percent. in_json: `results --json` prints it. unit: of what is shown.
     """
 
     name: str
@@ -141,6 +141,7 @@ class Metric:
     form: Callable[[float], str] = _as_percent
     is_share: bool = True
     in_json: bool = True
+    unit: str = "% of facts"
 
     def shown(self, value: float) -> str:
         """A value as text; empty for what is not a number."""
@@ -175,6 +176,7 @@ METRICS: dict[str, Metric] = {
             lambda rows: rows.mean(1.0 / rows.ranks),
             _as_decimal,
             is_share=False,
+            unit="0 to 1",
         ),
         Metric(
             "macro_p_at_1",
@@ -184,6 +186,7 @@ METRICS: dict[str, Metric] = {
             "little.",
             True,
             macro_precision,
+            unit="%, mean over objects",
         ),
         Metric(
             "mean_rank",
@@ -195,6 +198,7 @@ METRICS: dict[str, Metric] = {
             lambda rows: rows.mean(rows.ranks),
             _as_rank,
             is_share=False,
+            unit="1 = best",
         ),
         Metric(
             "median_rank",
@@ -205,6 +209,7 @@ METRICS: dict[str, Metric] = {
             median_rank,
             _as_rank,
             is_share=False,
+            unit="1 = best",
             in_json=False,
         ),
         Metric(

@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lama_core.metrics.answers import WRONG_KINDS, AnswerFilter, JoinedAnswers, wrong_kinds
-from lama_core.metrics.intervals import LEVEL, draw_shares, quantile_interval
+from lama_core.metrics.intervals import LEVEL, share_intervals
 
 Ints = NDArray[np.int64]
 NO_TYPE = "none"
@@ -135,11 +135,11 @@ def slice_table(
 def _shares(counts: pd.DataFrame, level: float) -> pd.DataFrame:
     """A run's table from its counts; NaN where nothing was counted."""
     n, n_right, n_wrong = (counts[name].to_numpy() for name in ("n", "n_right", "n_wrong"))
-    found = [quantile_interval(drawn, level=level) for drawn in draw_shares(n_right, n)]
+    ends = share_intervals(n_right, n, level=level)
     table = counts.drop(columns=["n_right", *WRONG_KINDS]).assign(
         p_at_k=n_right / np.where(n > 0, n, np.nan),
-        low=[one.low for one in found],
-        high=[one.high for one in found],
+        low=ends.low,
+        high=ends.high,
     )
     for kind in WRONG_KINDS:
         table[kind.replace(" ", "_")] = counts[kind] / np.where(n_wrong > 0, n_wrong, np.nan)

@@ -3,13 +3,13 @@
 The score table is made in three steps, so that a page recomputes only what a click has changed:
 
     relation_figures    what depends on neither k nor the chosen relations
-    precision_samples   P@k and its resamples, for one k
+    relation_precision  P@k and its interval, for one k
     summarise           both, over the chosen relations, by relation, source or type
 
 A relation's figure is over its facts. A source's (or type's) is the unweighted mean over its
 relations (Petroni et al. 2019, section 4.4); a relation without a fact that counts is left out of
-that mean and stays a row of its own, with n = 0. Everything works on whole columns: 6 models x 41
-relations x 34,000 facts take a few tens of milliseconds.
+that mean and stays a row of its own, with n = 0. Intervals of P@k: see `intervals`. Everything
+works on whole columns: 6 models x 41 relations x 34,000 facts take a few tens of milliseconds.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from lama_core.asking.ranking import Ranking
 from lama_core.metrics.calibration import (
@@ -28,7 +27,7 @@ from lama_core.metrics.calibration import (
     reliability_bins,
 )
 from lama_core.metrics.figures import METRICS, Floats, scored_rows
-from lama_core.metrics.intervals import LEVEL, draw_shares
+from lama_core.metrics.intervals import LEVEL, Intervals, mean_interval, share_intervals
 from lama_core.requests import argument, option
 from lama_core.runs.info import Run
 
@@ -56,14 +55,14 @@ class ResultsRequest:
 
 
 @dataclass(frozen=True)
-class PrecisionSamples:
+class RelationPrecision:
     """P@k of each relation of a run, in the order of `RunInfo.relations`.
 
-    p_at_k: float64 [relation], NaN without facts. samples: float64 [relation, sample].
+    p_at_k: float64 [relation], ends: its intervals; NaN without facts.
     """
 
     p_at_k: Floats
-    samples: Floats
+    ends: Intervals
 
 
 def score_table(
@@ -83,10 +82,9 @@ def score_table(
     tables = [
         summarise(
             relation_figures(run, ranking),
-            precision_samples(run, k, ranking),
+            relation_precision(run, k, ranking, level=level),
             by=by,
             relations=relations,
-            level=level,
         )
         for run in runs
     ]
@@ -113,35 +111,34 @@ def relation_figures(run: Run, ranking: Ranking = "filtered") -> pd.DataFrame:
     return table.assign(**{name: metric.compute(rows) for name, metric in METRICS.items()})
 
 
-def precision_samples(run: Run, k: int, ranking: Ranking = "filtered") -> PrecisionSamples:
-    """P@k of every relation, and resamples of it."""
+def relation_precision(
+    run: Run, k: int, ranking: Ranking = "filtered", *, level: float = LEVEL
+) -> RelationPrecision:
+    """P@k of every relation, and its interval."""
     rows = scored_rows(run, ranking)
     is_hit = rows.ranks <= k
     hits = np.bincount(rows.relation[is_hit], minlength=len(rows.n))
-    return PrecisionSamples(rows.mean(is_hit), draw_shares(hits, rows.n))
+    return RelationPrecision(rows.mean(is_hit), share_intervals(hits, rows.n, level=level))
 
 
 def summarise(
     figures: pd.DataFrame,
-    precision: PrecisionSamples,
+    precision: RelationPrecision,
     *,
     by: By = "relation",
     relations: Sequence[str] = (),
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """One row a relation, source, or source and type, with the columns of `score_table`.
 
     figures, precision: of the same run. relations: only these; () is all.
     """
-    table = figures.assign(p_at_k=precision.p_at_k)
+    ends = precision.ends
+    table = figures.assign(p_at_k=precision.p_at_k, low=ends.low, high=ends.high)
     chosen = np.arange(len(table))
     if len(relations):
         chosen = np.flatnonzero(table["relation"].isin(relations))
-    ends = [(1 - level) / 2, (1 + level) / 2]
     if by == "relation":
-        table = table.iloc[chosen].reset_index(drop=True)
-        low, high = _quantiles(precision.samples[chosen], ends)
-        return table.assign(low=low, high=high)
+        return table.iloc[chosen].reset_index(drop=True)
     values = {name: table[name].to_numpy(dtype=float) for name in (*METRICS, "p_at_k")}
     n, n_excluded = table["n"].to_numpy(), table["n_excluded"].to_numpy()
     sources, types = table["source"].tolist(), table["type"].astype(object).tolist()
@@ -166,19 +163,12 @@ def summarise(
         }
         for name, column in values.items():
             line[name] = float(column[known].mean()) if known else float("nan")
-        sampled = precision.samples[known]
-        low, high = np.quantile(sampled.mean(axis=0), ends) if known else (np.nan, np.nan)
-        lines.append(line | {"low": float(low), "high": float(high)})
+        of_mean = Intervals(np.array(np.nan), np.array(np.nan))
+        if known:
+            of_known = Intervals(ends.low[known], ends.high[known])
+            of_mean = mean_interval(precision.p_at_k[known], of_known)
+        lines.append(line | {"low": float(of_mean.low), "high": float(of_mean.high)})
     return pd.DataFrame(lines)
-
-
-def _quantiles(samples: NDArray[np.float64], ends: Sequence[float]) -> NDArray[np.float64]:
-    """The ends of each row's interval, float64 [end, row]; NaN for a row of NaN."""
-    found = np.full((len(ends), len(samples)), np.nan)
-    known = ~np.isnan(samples).any(axis=1)
-    if known.any():
-        found[:, known] = np.quantile(samples[known], ends, axis=1)
-    return found
 
 
 def precision_curves(
@@ -188,7 +178,10 @@ def precision_curves(
     k_max: int = 100,
     relations: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Figure 2: mean P@k over relations, k from 1 to k_max. Columns run, model, k, p_at_k."""
+    """Figure 2: mean P@k over relations with its interval, k from 1 to k_max.
+
+    Columns run, model, k, p_at_k, low, high, n (facts that count), n_relations (that have any).
+    """
     tables = []
     for run in runs:
         rows = scored_rows(run, ranking, relations)
@@ -197,7 +190,11 @@ def precision_curves(
         cells = rows.relation * width + np.minimum(rows.ranks, k_max + 1)
         counts = np.bincount(cells, minlength=len(rows.relations) * width)
         hits = np.cumsum(counts.reshape(-1, width)[:, 1 : k_max + 1], axis=1)
-        mean = (hits[known] / rows.n[known, None]).mean(axis=0) if known.any() else np.nan
+        hits, totals = hits[known], rows.n[known, None] + np.zeros(k_max, dtype=np.int64)
+        mean, ends = np.full(k_max, np.nan), Intervals(*np.full((2, k_max), np.nan))
+        if known.any():
+            shares = hits / totals
+            mean, ends = shares.mean(axis=0), mean_interval(shares, share_intervals(hits, totals))
         tables.append(
             pd.DataFrame(
                 {
@@ -205,6 +202,10 @@ def precision_curves(
                     "model": run.info.model,
                     "k": np.arange(1, k_max + 1),
                     "p_at_k": mean,
+                    "low": ends.low,
+                    "high": ends.high,
+                    "n": int(rows.n.sum()),
+                    "n_relations": int(known.sum()),
                 }
             )
         )

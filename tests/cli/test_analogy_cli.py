@@ -99,7 +99,10 @@ def test_score_ranks_the_pairs_of_each_model(models: list[str]) -> None:
             values = [token["log_prob"] for token in pair["tokens"]]
             known = [value for value in values if value is not None]
             assert pair["log_perplexity"] == pytest.approx(-sum(known) / len(known), abs=1e-5)
-    assert "pseudo-perplexity" in call(*arguments, "--tokens")
+            assert pair["log_prob"] == pytest.approx(sum(known), abs=1e-4)
+            assert pair["mean_perplexity"] == pytest.approx(pair["perplexity"])
+    said = call(*arguments, "--tokens")  # by the sum, and yet the perplexity is per token
+    assert "total log-prob." in said and "pseudo-perplexity (mean)" in said
 
 
 def test_probe_prints_accuracies_by_kind_and_relation(

@@ -132,10 +132,14 @@ def test_compare_gives_differences_mcnemar_and_flips(
     assert status == 0
     assert found["n_unpaired"] == 30 * 2  # the two paraphrases of the first run
     assert [line["relation"] for line in found["relations"]] == ["P19", "P47", "Squad"]
-    assert found["total"]["difference"] == 0 and found["mcnemar"]["p"] == 1
+    facts, relations = found["over_facts"], found["over_relations"]
+    assert (facts["unit"], facts["difference"], facts["p"]) == ("fact", 0, 1)
+    assert facts["low"] < 0 < facts["high"]
+    assert (relations["unit"], relations["n"], relations["p"]) == ("relation", 3, None)
+    assert found["mcnemar"]["p"] == 1
     assert not found["flips"]
     _, text, _ = call(capsys, monkeypatch, "compare", first, second)
-    assert "McNemar's exact test: 0 facts only A gets right, 0 only B, p = 1" in text
+    assert "McNemar, exact" in text and "Student's t" in text
 
 
 @pytest.mark.parametrize(

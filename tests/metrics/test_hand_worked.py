@@ -15,13 +15,12 @@ three neighbours and one with one.
 """
 
 import json
-from math import exp, isnan, sqrt
+from math import exp, hypot, isnan, sqrt
 from pathlib import Path
 
 import numpy as np
 import pytest
 from probe_fakes import TableFiller
-from scipy.stats import binom
 
 from lama_core import metrics
 from lama_core.probes.probing import ProbeRequest, plan
@@ -150,10 +149,25 @@ def test_types_stand_apart(run: Run) -> None:
     assert table["p_at_1"].to_dict() == {"N-1": 2 / 4, "N-M": 1 / 4}
 
 
-def test_intervals_are_quantiles_of_the_binomial(run: Run) -> None:
+Z2 = 1.959964**2
+
+
+def test_intervals_are_wilsons_over_the_facts_of_a_relation(run: Run) -> None:
     row = metrics.score_table([run]).iloc[0]
-    low, high = binom.ppf([0.025, 0.975], 4, 2 / 4) / 4
-    assert (row["low"], row["high"]) == (low, high)
+    half = sqrt(Z2 * (1 / 2 * 1 / 2 / 4 + Z2 / (4 * 4**2))) / (1 + Z2 / 4)
+    assert (row["low"], row["high"]) == pytest.approx((1 / 2 - half, 1 / 2 + half), abs=1e-6)
+
+
+def test_the_interval_of_a_source_has_the_root_of_the_squared_distances(run: Run) -> None:
+    first, second = metrics.score_table([run]).to_dict("records")
+    row = metrics.score_table([run], by="source").iloc[0]
+    low = hypot(2 / 4 - first["low"], 1 / 4 - second["low"]) / 2
+    high = hypot(first["high"] - 2 / 4, second["high"] - 1 / 4) / 2
+    mean = (2 / 4 + 1 / 4) / 2
+    assert (row["low"], row["high"]) == pytest.approx((mean - low, mean + high))
+    curve = metrics.precision_curves([run], k_max=2).iloc[0]
+    assert (curve["low"], curve["high"]) == (row["low"], row["high"])
+    assert (curve["n"], curve["n_relations"]) == (8, 2)
 
 
 def test_the_curve_is_the_mean_over_relations(run: Run) -> None:
@@ -194,8 +208,18 @@ def test_two_runs_compared(run: Run, other: Run) -> None:
     # Of P19 Ben and Dan are won and Anna is lost; of P47 nothing changes.
     assert (birth.a, birth.b, birth.difference) == (2 / 4, 3 / 4, 1 / 4)
     assert (birth.only_a, birth.only_b, border.difference) == (1, 2, 0)
-    assert result.total.difference == (1 / 4 + 0) / 2
-    assert (border.interval.low, border.interval.high) == (0, 0)
+    # No flip among four facts isn't certainty: the score test holds up to z^2 / (n + z^2).
+    most = Z2 / (4 + Z2)
+    assert (border.interval.low, border.interval.high) == pytest.approx((-most, most), abs=1e-6)
+    # Over facts: of eight, two are won and one is lost. Over relations: the mean of 1/4 and 0.
+    facts, relations = result.over_facts, result.over_relations
+    assert (facts.n, facts.a, facts.b, facts.difference) == (8, 3 / 8, 4 / 8, 1 / 8)
+    assert (facts.only_a, facts.only_b, result.unit) == (1, 2, "fact")
+    assert (relations.n, relations.difference) == (2, (1 / 4 + 0) / 2)
+    assert (relations.ahead_a, relations.ahead_b) == (0, 1)
+    # Two values: s / sqrt(2) = 1/8, and t = 1 with one degree of freedom, which is p = 1/2.
+    assert relations.p == pytest.approx(1 / 2)
+    assert (relations.interval.low, relations.interval.high) == (-1, 1)
     # Two-sided: P(X <= 1 or X >= 2) of Binomial(3, 1/2) is 1.
     assert (result.mcnemar.only_a, result.mcnemar.only_b, result.mcnemar.p) == (1, 2, 1.0)
     assert sorted(result.flips["subject"]) == ["Anna", "Ben", "Dan"]

@@ -14,7 +14,7 @@ from lama_core.metrics.baselines import freq_ranks
 from lama_core.metrics.calibration import reliability_bins
 from lama_core.metrics.comparison import mcnemar
 from lama_core.metrics.correlates import cosines, pearson_matrix
-from lama_core.metrics.intervals import draw_differences, draw_shares
+from lama_core.metrics.intervals import share_intervals
 from lama_core.runs.info import RelationInfo
 
 RANKS = np.array([1, 3, 2, 10, 101])
@@ -57,7 +57,7 @@ def test_no_facts_give_nan_and_not_zero() -> None:
     none = np.array([], dtype=np.int64)
     assert isnan(metrics.precision_at(none)) and isnan(metrics.macro_precision_at(none, []))
     assert all(isnan(figure(name, scored(none))) for name in metrics.METRICS)
-    assert np.isnan(draw_shares(np.array([0]), np.array([0]))).all()
+    assert np.isnan(share_intervals(np.array([0]), np.array([0])).low).all()
 
 
 def test_k_below_one_is_refused() -> None:
@@ -73,26 +73,6 @@ def test_precision_never_falls_as_k_grows(values: list[int]) -> None:
     assert curve[0] == figure("p_at_1", scored(ranks))
     assert curve[9] == pytest.approx(figure("p_at_10", scored(ranks)))
     assert curve[0] <= figure("mrr", scored(ranks)) + 1e-12
-
-
-def test_the_bootstrap_of_shares_has_the_spread_of_the_drawn_facts() -> None:
-    values = np.array([1.0] * 30 + [0.0] * 70)
-    draw = np.random.default_rng(0)
-    drawn = [values[draw.integers(0, 100, 100)].mean() for _ in range(4000)]
-    short = draw_shares(np.array([30]), np.array([100]), n_samples=4000)
-    ends = (0.025, 0.975)
-    assert np.quantile(short, ends) == pytest.approx(np.quantile(drawn, ends), abs=0.015)
-
-
-def test_resamples_are_the_same_each_time() -> None:
-    first, again = (draw_shares(np.array([3]), np.array([10])) for _ in range(2))
-    assert first.tobytes() == again.tobytes()
-
-
-def test_resampled_differences_have_the_mean_of_the_pairs() -> None:
-    samples = draw_differences(np.array([30]), np.array([10]), np.array([100]))
-    assert samples.mean() == pytest.approx((30 - 10) / 100, abs=0.005)
-    assert np.isnan(draw_differences(np.array([0]), np.array([0]), np.array([0]))).all()
 
 
 def test_mcnemar_is_the_two_sided_binomial_test() -> None:

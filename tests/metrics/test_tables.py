@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from lama_core import metrics
-from lama_core.metrics import BYS, precision_samples, relation_figures, summarise
+from lama_core.metrics import BYS, relation_figures, relation_precision, summarise
 from lama_core.runs.info import Run
 from tools.bench.pages import make_runs
 from tools.bench.pages import run as run_benchmark
@@ -18,7 +18,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, ...]:
 @pytest.mark.parametrize("by", BYS)
 @pytest.mark.parametrize("k", [1, 10])
 def test_the_steps_give_the_score_table(runs: tuple[Run, ...], by: metrics.By, k: int) -> None:
-    parts = [summarise(relation_figures(run), precision_samples(run, k), by=by) for run in runs]
+    parts = [summarise(relation_figures(run), relation_precision(run, k), by=by) for run in runs]
     whole = metrics.score_table(runs, by=by, k=k)
     together = pd.concat(parts, ignore_index=True)[list(whole.columns)]
     pd.testing.assert_frame_equal(together, whole, check_dtype=False)

@@ -4,17 +4,20 @@ import json
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 
-from lama_core.metrics import rank_histogram
+from lama_core.metrics import METRICS, rank_histogram
 from lama_core.metrics.confusion import Confusion
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from pages.ui.shared import charts
 from pages.ui.shared.choice import pick_runs, relation_label, run_names
+from pages.ui.shared.colours import PALETTE
 from pages.ui.shared.export import json_of, records_of, to_csv
 from tools.bench.pages import make_runs
 
+P_AT_1 = METRICS["p_at_1"]
 COLOURS = {"a": "#2c86c7", "b": "#e0913a"}
 
 
@@ -30,12 +33,16 @@ def by_relation(names: tuple[str, ...]) -> pd.DataFrame:
 
 
 def test_every_bar_says_its_run_and_relation() -> None:
-    figure = charts.precision_by_relation(by_relation(("a", "b")), COLOURS, what="", percent=True)
-    bars = [trace for trace in figure.data if trace.type == "bar"]
+    figure = charts.precision_by_relation(
+        by_relation(("a", "b")), COLOURS, what="P@1", metric=P_AT_1
+    )
+    bars = [trace for trace in figure.data if trace.type == "bar" and trace.hoverinfo != "skip"]
     assert [list(bar.customdata[1][:2]) for bar in bars] == [["a", "P36"], ["b", "P36"]]
     assert bars[0].marker.color == COLOURS["a"]
     assert list(bars[0].x) == [25.0, 25.0]
     np.testing.assert_allclose(bars[0].error_x.array, [15.0, 15.0])
+    assert list(bars[0].customdata[0][2:]) == [40, "25.0 %", "<br>95 % interval: 20.0 to 40.0"]
+    assert figure.layout.xaxis.title.text == "P@1, % of facts"
 
 
 def test_a_source_stands_in_bold_above_its_relations() -> None:
@@ -67,8 +74,65 @@ def test_every_cell_of_golds_by_answers_says_its_words_and_facts() -> None:
 def test_many_runs_are_points_on_one_line_a_relation() -> None:
     names = tuple("abcd")
     colours = dict.fromkeys(names, "#2c86c7")
-    figure = charts.precision_by_relation(by_relation(names), colours, what="", percent=True)
+    figure = charts.precision_by_relation(by_relation(names), colours, what="P@1", metric=P_AT_1)
     assert {trace.type for trace in figure.data} == {"scatter"}
+
+
+@pytest.mark.parametrize("under", [*PALETTE, "#ffffff", "#12161c"])
+def test_whiskers_are_seen_on_every_bar_and_page(under: str) -> None:
+    figure = charts.precision_by_relation(
+        by_relation(("a",)), {"a": PALETTE[0]}, what="P@1", metric=P_AT_1
+    )
+    edge, core = (trace.error_x for trace in figure.data if trace.type == "bar")
+    assert core.thickness < edge.thickness and list(core.array) == list(edge.array)
+    assert max(contrast(core.color, under), contrast(edge.color, under)) >= 3
+    if under in PALETTE:
+        assert contrast(core.color, under) >= 3, "the edge has gone, the line is still there"
+
+
+def test_a_title_of_data_is_shown_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+
+    class Event:
+        class selection:
+            points: tuple[dict[str, str], ...] = ()
+
+    def draw(figure: go.Figure, **_: object) -> type[Event]:
+        drawn.append(figure)
+        return Event
+
+    monkeypatch.setattr(charts.st, "plotly_chart", draw)
+    table = by_relation(("a", "b")).assign(label="<b>P19</b>")
+    for colours in (COLOURS, {"a": COLOURS["a"]}):
+        figure = charts.precision_by_relation(table, colours, what="P@1", metric=P_AT_1)
+        figure.data = figure.data[: 4 if len(colours) == 2 else 2]
+        assert charts.show(figure, "key", title="P@1 of <i>x</i>") == []
+    alone, both = drawn[1].layout, drawn[0].layout
+    assert both.legend.title.text == alone.title.text == "<b>P@1 of &lt;i&gt;x&lt;/i&gt;</b>"
+    assert both.title.text is None
+    assert set(drawn[0].data[0].y) == {"&lt;b&gt;P19&lt;/b&gt;"}
+
+
+def contrast(one: str, other: str) -> float:
+    """Of two colours as #rrggbb, by WCAG 2."""
+
+    def light(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+    dark, bright = sorted((light(one), light(other)))
+    return (bright + 0.05) / (dark + 0.05)
+
+
+def test_the_sizes_of_a_reliability_diagram_stand_in_its_legend() -> None:
+    bins = [{"name": "a", "low": 0.0, "high": 0.1, "n": n, "confidence": 0.05, "accuracy": 0.1}
+            for n in (1500, 20)]  # fmt: skip
+    figure = charts.reliability(pd.DataFrame(bins), {"a": COLOURS["a"]})
+    sizes = {trace.name: trace.marker.size for trace in figure.data[-2:]}
+    assert list(sizes) == ["100 facts", "1,000 facts"]
+    assert sizes["1,000 facts"] == pytest.approx(4 + 12 * np.sqrt(1000 / 1500))
+    assert max(figure.data[1].marker.size) == 16
 
 
 def test_histogram_bins_say_their_ranks(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -80,7 +144,7 @@ def test_histogram_bins_say_their_ranks(tmp_path_factory: pytest.TempPathFactory
 
 
 def test_backgrounds_are_clear_and_texts_left_to_the_theme() -> None:
-    ranks = {"name": "a", "low": 1, "q1": 2, "median": 3, "q3": 4, "high": 9, "mean": 4}
+    ranks = {"name": "a", "n": 9, "low": 1, "q1": 2, "median": 3, "q3": 4, "high": 9, "mean": 4}
     figure = charts.rank_boxes(pd.DataFrame([ranks]), COLOURS, "rank")
     assert figure.layout.font.color is None
 

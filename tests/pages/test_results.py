@@ -11,11 +11,12 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from lama_core.metrics import compare
 from lama_core.metrics.answers import AnswerFilter, join_answers
 from lama_core.metrics.slices import SLICINGS
 from lama_core.requests import arguments
 from lama_core.runs.aligned import align
-from lama_core.runs.find import list_runs, runs_dir
+from lama_core.runs.find import list_runs, load_run, runs_dir
 from lama_core.runs.info import Run
 from lama_core.runs.tags import change_tags, read_tags
 from pages.ui.facts.filters import params_of
@@ -111,11 +112,37 @@ def test_published_values_stand_beside_ours_and_are_marked() -> None:
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
-    "tab", ["Curves", "Ranks", "Types", "Slices", "Calibration", "Compare", "New run"]
-)
-def test_every_tab_is_drawn(tab: str) -> None:
+    ("tab", "n_charts"),
+    [("P@k", 1), ("Curves", 1), ("Ranks", 2), ("Types", 1), ("Slices", 1), ("Calibration", 1),
+     ("Correlations", 2), ("Compare", 1), ("New run", 0)],
+)  # fmt: skip
+def test_every_tab_is_drawn_and_its_charts_say_what_they_show(tab: str, n_charts: int) -> None:
     app = open_page("results", data="made-up", tab=tab)
     assert not app.error
+    figures = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+    assert len(figures) == n_charts
+    for figure in figures:
+        layout, marks = figure["layout"], [one for one in figure["data"] if "customdata" in one]
+        title = layout["title"].get("text") or layout["legend"]["title"]["text"]
+        assert len(title) > len("<b></b>")
+        assert layout["xaxis"]["title"]["text"] and layout["yaxis"]["title"]["text"]
+        assert all("facts" in one["hovertemplate"] for one in marks)
+        for one in figure["data"]:
+            assert one["type"] != "heatmap" or one["colorbar"]["title"]["text"] == "Pearson's r"
+
+
+@pytest.mark.usefixtures("here")
+def test_a_difference_stands_with_the_test_of_its_unit(runs: tuple[Run, ...]) -> None:
+    ids = [run.info.id for run in runs[:2]]
+    found = compare(*(load_run(name) for name in ids))
+    app = open_page("results", data="made-up", tab="Compare", run_a=ids[0], run_b=ids[1])
+    shown = {one.label: one.value for one in app.metric}
+    facts, relations = found.over_facts, found.over_relations
+    assert shown[f"Over {facts.n:,} facts"] == f"{100 * facts.difference:+.1f} points"
+    assert shown["Over 6 relations"] == f"{100 * relations.difference:+.1f} points"
+    said = [text.value for text in app.caption]
+    assert any("McNemar's test over the facts: p" in text for text in said)
+    assert any(f"Student's t over the relations: p = {relations.p:.3f}" in text for text in said)
 
 
 @pytest.mark.usefixtures("here")

@@ -17,11 +17,11 @@ import pyarrow as pa
 
 from lama_core import metrics
 from lama_core.asking.answers import TOP_K
-from lama_core.metrics import BYS, precision_samples, relation_figures, summarise
+from lama_core.metrics import BYS, relation_figures, relation_precision, summarise
 from lama_core.metrics.answers import AnswerFilter, fallbacks, join_answers
 from lama_core.metrics.confusion import confusion
 from lama_core.metrics.slices import slice_table
-from lama_core.metrics.tables import PrecisionSamples
+from lama_core.metrics.tables import RelationPrecision
 from lama_core.runs.info import (
     FACTS_FILE,
     RelationInfo,
@@ -196,16 +196,16 @@ def run(*, n_facts: int = N_FACTS, repetitions: int = 5) -> list[BenchRow]:
         chosen = [relation.name for relation in runs[0].info.relations][:20]
         answers = join_answers(runs)
         figures = [relation_figures(run) for run in runs]
-        samples = [precision_samples(run, 1) for run in runs]
+        precisions = [relation_precision(run, 1) for run in runs]
 
-        def tables(precision: Sequence[PrecisionSamples], relations: Sequence[str] = ()) -> None:
+        def tables(precision: Sequence[RelationPrecision], relations: Sequence[str] = ()) -> None:
             for by in BYS:
-                for known, sampled in zip(figures, precision, strict=True):
-                    summarise(known, sampled, by=by, relations=relations)
+                for known, shares in zip(figures, precision, strict=True):
+                    summarise(known, shares, by=by, relations=relations)
 
         clicks: dict[str, Callable[[], object]] = {
-            "Results: tables, another k": lambda: tables([precision_samples(r, 10) for r in runs]),
-            "Results: tables, other relations": lambda: tables(samples, chosen),
+            "Results: tables, another k": lambda: tables([relation_precision(r, 10) for r in runs]),
+            "Results: tables, other relations": lambda: tables(precisions, chosen),
             "Results: curves": lambda: metrics.precision_curves(runs),
             "Results: rank histogram": lambda: metrics.rank_histogram(runs),
             "Results: calibration": lambda: [metrics.calibrate(run) for run in runs],

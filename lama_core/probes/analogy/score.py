@@ -6,6 +6,9 @@
 Source: Rezaee and Camacho-Collados, equation 1, which has no 1/|S|: `sum`, the default. With `mean`
 the sum is divided by the number of scored tokens, as in the code that the paper builds on. Special
 tokens are not scored; nor is the first token of a causal model that has no start token.
+
+Pairs are ranked by that. People read the total log-probability, sum_i log P, and the perplexity in
+the usual sense, per token: exp(-1/n sum_i log P).
 """
 
 from collections.abc import Sequence
@@ -42,8 +45,9 @@ class ScoreRequest(ModelSettings):
 class PairScore:
     """One candidate pair, as one model sees it.
 
-    rank: 1 = lowest perplexity; ties in the order given. total: the sum of the log-probabilities
-    of the `n_scored` tokens. log_perplexity: natural log, by the chosen normalisation.
+    rank: 1 = lowest log_perplexity; ties in the order given. total: the sum of the
+    log-probabilities of the `n_scored` tokens. log_perplexity: minus the sum or the mean, by the
+    chosen normalisation.
     """
 
     rank: int
@@ -56,8 +60,15 @@ class PairScore:
 
     @property
     def perplexity(self) -> float:
-        """exp(log_perplexity); infinite where that is too large for a float."""
+        """exp(log_perplexity), of the whole sentence with `sum`; infinite where too large."""
         return float(np.exp(np.float64(min(self.log_perplexity, 1000.0))))
+
+    @property
+    def mean_perplexity(self) -> float:
+        """exp of minus the mean log-probability of the scored tokens; NaN where there are none."""
+        if not self.n_scored:
+            return float("nan")
+        return float(np.exp(np.float64(min(-self.total / self.n_scored, 1000.0))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +121,7 @@ def _pair_json(pair: PairScore) -> dict[str, Any]:
         "perplexity": pair.perplexity if np.isfinite(pair.perplexity) else None,
         "log_perplexity": pair.log_perplexity,
         "log_prob": pair.total,
+        "mean_perplexity": pair.mean_perplexity if np.isfinite(pair.mean_perplexity) else None,
         "n_tokens": pair.n_scored,
         "tokens": [
             {"token": token, "log_prob": value if np.isfinite(value) else None}

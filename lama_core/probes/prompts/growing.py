@@ -1,15 +1,9 @@
-"""A prompt's accuracy as it grows, fact by fact, with its interval.
+"""A prompt's accuracy as it grows, fact by fact, with its interval (Wilson's, see `intervals`).
 
-The interval is Wilson's, which holds for few facts and for accuracies near 0 and 1:
-
-    centre = (p + z^2 / 2n) / (1 + z^2 / n)
-    half   = z / (1 + z^2 / n) * sqrt(p (1 - p) / n + z^2 / 4 n^2)
-
-Source: Wilson 1927. A person who stops when satisfied looks many times, so the interval at the
-stop covers less than its 95 per cent; the page says so.
+A person who stops when satisfied looks many times, so the interval at the stop covers less than its
+95 per cent; the page says so.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -17,15 +11,14 @@ import numpy as np
 
 from lama_core.asking.ranking import Ranking, best_candidates, rank_gold
 from lama_core.asking.scoring import score_cloze
+from lama_core.metrics.intervals import share_intervals
 from lama_core.models.base import BlankFiller, Context
 from lama_core.probes.prompts.asking import AskedFacts
 from lama_core.types import Prompt
 
-Z_95 = 1.959964
-
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class Accuracy:
     """An accuracy with its interval, all between 0 and 1."""
 
     value: float
@@ -56,21 +49,13 @@ class Growth:
         """Whether every fact was asked."""
         return len(self.asked) >= self.total
 
-    def curve(self) -> list[Interval]:
+    def curve(self) -> list[Accuracy]:
         """Accuracy after 1, 2, ... facts."""
-        right = np.cumsum([one.rank == 1 for one in self.asked])
-        return [wilson(int(n_right), n) for n, n_right in enumerate(right, start=1)]
-
-
-def wilson(n_right: int, n: int, *, z: float = Z_95) -> Interval:
-    """Wilson's interval of a share. Raises ValueError without facts."""
-    if n < 1:
-        raise ValueError("an accuracy of no facts has no interval")
-    share = n_right / n
-    scale = 1 + z**2 / n
-    centre = (share + z**2 / (2 * n)) / scale
-    half = z / scale * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return Interval(share, max(0.0, centre - half), min(1.0, centre + half))
+        right = np.cumsum([one.rank == 1 for one in self.asked], dtype=np.int64)
+        asked = np.arange(1, len(right) + 1)
+        ends = share_intervals(right, asked)
+        columns = ((right / asked).tolist(), ends.low.tolist(), ends.high.tolist())
+        return [Accuracy(*row) for row in zip(*columns, strict=True)]
 
 
 def grow(

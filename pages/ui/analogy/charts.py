@@ -1,13 +1,16 @@
 """Accuracies of analogy probes as charts: one trace a model, in its colour."""
 
 from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
-MOST_BARS = 3  # more models than this stand as points
+from pages.ui.shared import charts
+
+MOST_BARS = charts.MOST_BARS  # more models than this stand as points
 SYMBOLS = ("diamond", "square", "triangle-up", "circle")  # of published models
-INK = "#3d4148"  # around white: seen on bars and on either background
 
 
 def accuracy_by_name(
@@ -15,13 +18,14 @@ def accuracy_by_name(
     colours: Mapping[str, str],
     order: Sequence[str],
     *,
-    title: str,
+    what: str,
     across: bool = False,
 ) -> go.Figure:
     """Accuracy in percent by kind or relation, chance marked.
 
     table: who, name, value and spread (percent), n, published. colours: who -> colour, in the order
-    of the traces. order: the names, first at the top. across: many names, on the whole width.
+    of the traces. order: the names, first at the top. what: the names are of, as `relation`.
+    across: many names, on the whole width.
     """
     figure = go.Figure()
     greys = 0
@@ -29,19 +33,20 @@ def accuracy_by_name(
         part = table[table["who"] == who]
         if part.empty:
             continue
-        spread = part["spread"].astype(float)
+        value, spread = part["value"].to_numpy(), part["spread"].to_numpy(dtype=float)
+        low, high = value - spread, value + spread
         published = bool(part["published"].any())
-        shared = {
-            "x": part["value"],
-            "y": part["name"],
-            "name": f"{who} (published)" if published else who,
-            "error_x": {"type": "data", "array": spread, "thickness": 1, "width": 2}
-            if spread.notna().any()
-            else None,
-            "customdata": part[["n"]].to_numpy(),
-            "hovertemplate": f"<b>%{{y}}</b><br>{who}: %{{x:.1f}}"
-            + ("" if published else "<br>%{customdata[0]:,} decisions")
-            + "<extra></extra>",
+        around = [f" ± {one:.1f} (s.d. over seeds)" if one == one else "" for one in spread]
+        counts = [
+            f"{n:,} decisions" if n else "decisions not published" for n in part["n"].tolist()
+        ]
+        shared: dict[str, Any] = {
+            "x": value,
+            "y": part["name"].map(escape),
+            "name": escape(f"{who} (published)" if published else who),
+            "customdata": list(zip(part["n"].tolist(), around, counts, strict=True)),
+            "hovertemplate": f"<b>%{{y}}</b><br>{escape(who)}: %{{x:.1f}} %%{{customdata[1]}}"
+            "<br>%{customdata[2]}<extra></extra>",
             "showlegend": True,
         }
         if published:
@@ -49,23 +54,24 @@ def accuracy_by_name(
                 "color": "white",
                 "size": 9,
                 "symbol": SYMBOLS[greys % len(SYMBOLS)],
-                "line": {"width": 1.6, "color": INK},
+                "line": {"width": 1.6, "color": charts.DARK},
             }
             figure.add_trace(go.Scatter(mode="markers", marker=marker, **shared))
             greys += 1
         elif across and len(colours) > MOST_BARS:
-            marker = {"color": colour, "size": 9}
-            figure.add_trace(go.Scatter(mode="markers", marker=marker, **shared))
+            marker = {"color": colour, "size": 9, "line": {"width": 1, "color": charts.GREY}}
+            whiskers = charts.whiskers(value, low, high)
+            figure.add_trace(go.Scatter(mode="markers", marker=marker, error_x=whiskers, **shared))
         else:
-            figure.add_trace(go.Bar(orientation="h", marker_color=colour, **shared))
-    n_bars = sum(isinstance(trace, go.Bar) for trace in figure.data) or 1
+            charts.add_bars(figure, low, high, marker_color=colour, **shared)
+    n_bars = sum(isinstance(trace, go.Bar) for trace in figure.data if trace.showlegend) or 1
     rows = len(order) * (9 + 13 * n_bars if across else 16 + 13 * n_bars)
     figure.update_layout(height=150 + rows, bargap=0.3, bargroupgap=0.05)
-    if title:
-        figure.update_layout(title={"text": title, "x": 0, "font": {"size": 15}})
     figure.update_yaxes(
-        autorange="reversed", categoryorder="array", categoryarray=list(order), ticksuffix="  "
-    )
-    figure.update_xaxes(range=[0, 100], title="accuracy, %")
-    figure.add_vline(x=50, line={"dash": "dash", "width": 1, "color": "rgba(128,128,128,0.9)"})
+        title=what, autorange="reversed", ticksuffix="  ", categoryorder="array",
+        categoryarray=[escape(name) for name in order],
+    )  # fmt: skip
+    figure.update_xaxes(range=[0, 100], title="accuracy, % of decisions")
+    figure.add_vline(x=50, line={"width": 2.4, "color": charts.EDGE})  # seen on bars and pages
+    figure.add_vline(x=50, line={"dash": "dash", "width": 1.2, "color": charts.DARK})
     return figure

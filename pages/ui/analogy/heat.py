@@ -17,6 +17,9 @@ CSS = """
 .lx-token { display: inline-flex; flex-direction: column; align-items: center; padding: .1rem .3rem;
             border-radius: 3px; line-height: 1.25; overflow-wrap: anywhere; }
 .lx-token small { font-size: .68rem; opacity: .85; font-variant-numeric: tabular-nums; }
+.lx-scale { display: flex; gap: .4rem; align-items: center; flex-wrap: wrap; }
+.lx-scale span { display: inline-block; width: 7rem; height: .8rem; border-radius: 3px;
+                 border: 1px solid color-mix(in srgb, currentColor 35%, transparent); }
 .lx-pair { display: flex; gap: .5rem; align-items: baseline; flex-wrap: wrap; margin-top: .2rem; }
 .lx.lx-small td { padding: .12rem .4rem; } .lx.lx-small .word { font-size: .95rem; }
 @media (max-width: 640px) {
@@ -24,6 +27,16 @@ CSS = """
 }
 .lx-pair b { font-size: 1.05rem; overflow-wrap: anywhere; }
 """
+
+
+def heat_scale(colour: str) -> str:
+    """HTML of what the colours of a strip stand for."""
+    full = f"color-mix(in srgb, {colour} {STRONGEST}%, transparent)"
+    return (
+        '<div class="lx-scale lx-muted">log-probability of a token: 0'
+        f'<span style="background:linear-gradient(to right, transparent, {full})"></span>'
+        f"{FULL:.0f} or less</div>"
+    )
 
 
 def heat_strip(scores: TokenScores, colour: str) -> str:

@@ -160,9 +160,16 @@ def _draw_kinds(
             if part.empty:
                 st.caption(f"{probe}: not run")
                 continue
-            figure = accuracy_by_name(part, colours | greys, order, title=probe)
-            charts.show(figure, f"kinds {probe}", title=f"Analogies {setting} {probe}")
-    st.caption(f"{plain(made)}. The dashed line is chance.")
+            figure = accuracy_by_name(part, colours | greys, order, what="kind of relation")
+            charts.show(figure, f"kinds {probe}", title=f"{probe}: accuracy by kind, {setting}")
+    st.caption(
+        f"{plain(made)}. A kind's accuracy is the mean over its relations. The dashed line is "
+        "chance; whiskers: ± the standard deviation over the classifier's seeds, no interval over "
+        "decisions."
+        if setting == "supervised"
+        else f"{plain(made)}. A kind's accuracy is the mean over its relations. The dashed line is "
+        "chance."
+    )
     wide = _wide(table, [*colours, *published], order)
     st.dataframe(wide, hide_index=True, width="stretch")
     draw_export(
@@ -222,9 +229,10 @@ def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Se
     table["label"] = table["name"] + table["mark"].map(lambda mark: f" {mark}" if mark else "")
     order = list(dict.fromkeys(table["label"]))
     figure = accuracy_by_name(
-        table.assign(name=table["label"]), _colours(runs, names), order, title="", across=True
-    )
-    charts.show(figure, f"relations {probe}", title=f"Analogies {setting} {probe} by relation")
+        table.assign(name=table["label"]), _colours(runs, names), order, what="relation",
+        across=True,
+    )  # fmt: skip
+    charts.show(figure, f"relations {probe}", title=f"{probe}: accuracy by relation, {setting}")
     wide = table.pivot_table(
         index=["kind", "label"], columns="who", values=["value", "p_value"], sort=False
     )

@@ -22,7 +22,7 @@ from lama_core.probes.analogy.score import (
 )
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE
 from pages.ui.analogy import examples
-from pages.ui.analogy.heat import heat_strip
+from pages.ui.analogy.heat import heat_scale, heat_strip
 from pages.ui.shared import cache, predictions, state
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.columns import boxes_of
@@ -33,10 +33,10 @@ from pages.ui.shared.messages import faults_shown
 FIRST_QUERY = "Paris:France"
 FIRST_PAIRS = "Rome:Italy, Italy:Rome, Rome:Germany, Rome:Berlin"
 MEASURE_HELP = (
-    "**sum**: exp of minus the sum of the tokens' log-probabilities, equation 1 of Rezaee and "
-    "Camacho-Collados; longer sentences have more. **mean**: divided by the number of tokens. "
-    "Masked models: each token masked in turn (pseudo-perplexity). Left-to-right models: each "
-    "token given those before it (perplexity)."
+    "What the pairs are ranked by. **sum**: the total log-probability, the sum over the tokens, as "
+    "equation 1 of Rezaee and Camacho-Collados; longer sentences have a lower one. **mean**: the "
+    "sum divided by the number of tokens, as the perplexity is. Masked models: each token masked "
+    "in turn. Left-to-right models: each token given those before it."
 )
 
 
@@ -45,10 +45,14 @@ def draw_score() -> None:
     query, pairs, names, template, normalise, precision = _ask()
     ModelSettings(models=names, precision=precision).check()
     colours = model_colours(names)
+    ranked = {
+        "sum": "The pair with the highest total log-probability completes the analogy best.",
+        "mean": "The pair with the lowest (pseudo-)perplexity completes the analogy best.",
+    }[normalise]
     st.caption(
-        "The lower the (pseudo-)perplexity, the better the pair completes the analogy. The "
-        "stronger a token's colour, the less likely it is where it stands; the number is its "
-        "log-probability."
+        f"{ranked} (Pseudo-)perplexity = exp(− mean log-probability of the tokens); "
+        "log-probabilities are natural logarithms. The stronger a token's colour, the less likely "
+        "it is where it stands; the number is its log-probability."
     )
     found: dict[str, ModelScores] = {}
     for name, box in boxes_of(names, per_row=2).items():  # a sentence needs room
@@ -66,6 +70,7 @@ def draw_score() -> None:
                 detail = f"{KINDS[kind].title} · {KINDS[kind].measure}" if kind else ""
                 predictions.draw_head(name, state.title_of(name), colours[name], detail)
             if name in found:
+                st.html(heat_scale(colours[name]))
                 _draw_pairs(found[name], colours[name])
     if found:
         _draw_export(ScoreAnswer(query, template, normalise, tuple(found.values())), precision)
@@ -116,14 +121,18 @@ def _ask() -> tuple[Pair, tuple[Pair, ...], tuple[str, ...], str, Normalise, Pre
 
 def _draw_pairs(scores: ModelScores, colour: str) -> None:
     """The pairs, best first, each with its sentence as a heat strip."""
+    measure = KINDS[scores.kind].measure
     parts = []
     for pair in scores.ranked:
         head, tail = map(escape, pair.pair)
-        value = f"{pair.perplexity:.3g}"
+        values = (
+            f"total log-prob. {pair.total:.2f}",
+            f"{measure} {pair.mean_perplexity:,.3g} (mean over {pair.n_scored:,} tokens)",
+        )
         parts.append(
             f'<div class="lx-pair"><span class="lx-muted">{pair.rank}</span><b>{head} : {tail}</b>'
-            f'<span class="lx-muted" title="log: {pair.log_perplexity:.3f}">{value}</span></div>'
-            + heat_strip(pair.tokens, colour)
+            + "".join(f'<span class="lx-muted">{value}</span>' for value in values)
+            + f"</div>{heat_strip(pair.tokens, colour)}"
         )
     st.html("".join(parts))
 
@@ -136,10 +145,10 @@ def _draw_export(answer: ScoreAnswer, precision: Precision) -> None:
             "head": pair.pair[0],
             "tail": pair.pair[1],
             "measure": KINDS[model.kind].measure,
-            "perplexity": pair.perplexity,
-            "log_perplexity": pair.log_perplexity,
-            "normalise": answer.normalise,
+            "log_prob": pair.total,
             "n_tokens": pair.n_scored,
+            "mean_perplexity": pair.mean_perplexity,
+            "ranked_by": f"{answer.normalise} of log-probabilities",
             "sentence": pair.sentence,
         }
         for model in answer.models

@@ -147,7 +147,7 @@ def _draw_curve(choice: PromptsChoice, growth: Growth) -> None:
     )  # fmt: skip
     if choice.eligible:
         best = 100 * float(choice.study.test_accuracies[list(choice.eligible)].max())
-        figure.add_hline(y=best, line={"dash": "dot", "color": charts.WHISKER},
+        figure.add_hline(y=best, line={"dash": "dot", "color": charts.GREY},
                          annotation_text="best of these prompts")  # fmt: skip
     figure.update_yaxes(title="P@1 (%)", range=[0, 100])
     figure.update_xaxes(title="facts asked", range=[0, growth.total])

@@ -6,6 +6,7 @@ import streamlit as st
 from lama_core import metrics
 from lama_core.errors import UserError
 from lama_core.metrics.comparison import CompareRequest, Comparison
+from lama_core.metrics.intervals import METHOD_OF_DIFFERENCES, Interval
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import Run, RunInfo
 from pages.ui.shared import cache, charts, links
@@ -14,9 +15,16 @@ from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
 from pages.ui.shared.state import BOUND
 
-MCNEMAR_HELP = (
-    "McNemar's exact test: if neither run were better, each of the facts that only one gets right "
-    "would go to either with probability 1/2. p is the chance of a split at least as uneven."
+UNITS = {"fact": "facts", "query": "queries"}
+FACTS_HELP = (
+    "Every one of the {unit} counts the same. Interval: {method}. McNemar's exact test: if neither "
+    "run were better, each of the {unit} that only one gets right would go to either with "
+    "probability 1/2. p is the chance of a split at least as uneven."
+)
+RELATIONS_HELP = (
+    "Every relation counts the same, as in LAMA's tables: the mean of the relations' differences. "
+    "Interval and test are Student's t over the relations, taken as a sample: would others show it "
+    "too? With few relations the interval is wide."
 )
 KAPPA_HELP = (
     "Cohen's kappa = (observed - expected agreement) / (1 - expected), of being right: 0 is what "
@@ -73,17 +81,17 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
             for line in found.relations
         ]
     )
-    colours = run_colours(choice, pair, names)
+    colours, unit = run_colours(choice, pair, names), UNITS[found.unit]
     points = charts.show(
-        charts.differences(table, (names[0], names[1]), colours),
+        charts.differences(table, (names[0], names[1]), colours, k=choice.k, unit=unit),
         "difference chart",
-        title=f"P@{choice.k} of {names[1]} less {names[0]}",
+        title=f"P@{choice.k} of {names[1]} (B) less {names[0]} (A)",
         footnote=f"{choice.ranking} ranking, A: {a}, B: {b}",
         picture=choice.picture,
     )
     st.caption(
-        "Whiskers: 95 % bootstrap intervals of the paired difference; filled where the interval "
-        "leaves out 0. Click a relation to see the facts that flip."
+        f"Each relation over its {unit}. Whiskers: 95 % intervals ({METHOD_OF_DIFFERENCES}); "
+        "filled where the interval leaves out 0. Click a relation to see the facts that flip."
     )
     for point in points:
         relation = point["customdata"][0]
@@ -92,7 +100,7 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
     draw_export(
         "comparison",
         lambda: table,
-        choice.made() | {"a": a, "b": b, "mcnemar_p": found.mcnemar.p},
+        choice.made() | {"a": a, "b": b} | _tests(found),
         CompareRequest(a, b, choice.ranking, choice.k, choice.relations),
     )
 
@@ -101,6 +109,28 @@ def _compare(both: list[Run], choice: RunChoice) -> Comparison:
     return metrics.compare(
         both[0], both[1], ranking=choice.ranking, k=choice.k, relations=choice.relations or None
     )
+
+
+def _tests(found: Comparison) -> dict[str, object]:
+    """Both differences over all relations, each with the interval and the test of its unit."""
+    whole, mean = found.over_facts, found.over_relations
+    return {
+        "intervals": f"95 %, {METHOD_OF_DIFFERENCES}",
+        "over_facts": {
+            "unit": found.unit, "n": whole.n, "difference": whole.difference,
+            "low": whole.interval.low, "high": whole.interval.high,
+            "test": "McNemar, exact", "p": found.mcnemar.p,
+        },
+        "over_relations": {
+            "unit": "relation", "n": mean.n, "difference": mean.difference,
+            "low": _known(mean.interval.low), "high": _known(mean.interval.high),
+            "test": "Student's t", "p": _known(mean.p),
+        },
+    }  # fmt: skip
+
+
+def _known(value: float) -> float | None:
+    return None if value != value else value
 
 
 def run_colours(
@@ -118,21 +148,35 @@ def _draw_summary(
     choice: RunChoice, pair: tuple[RunInfo, RunInfo], names: tuple[str, ...], found: Comparison
 ) -> None:
     """The figures over all relations, and the two lists of facts that flip."""
-    total, test, agreed = found.total, found.mcnemar, found.agreement
-    st.caption(f"A is {plain(names[0])}, B is {plain(names[1])}; B less A, on {total.n:,} facts")
+    whole, mean, test, agreed = (
+        found.over_facts, found.over_relations, found.mcnemar, found.agreement,
+    )  # fmt: skip
+    unit = UNITS[found.unit]
+    st.caption(
+        f"A is {plain(names[0])}, B is {plain(names[1])}; B less A in P@{choice.k}, on the "
+        f"{whole.n:,} {unit} of {mean.n:,} relations that both count"
+    )
     cells = st.columns(4)
     cells[0].metric(
-        f"P@{choice.k}: B less A",
-        f"{100 * total.difference:+.1f} points",
-        help="The unweighted mean over relations of the paired differences, with its 95 % "
-        "bootstrap interval over facts.",
+        f"Over {whole.n:,} {unit}",
+        _points(whole.difference),
+        help=FACTS_HELP.format(unit=unit, method=METHOD_OF_DIFFERENCES),
     )
     cells[0].caption(
-        f"{100 * total.interval.low:+.1f} to {100 * total.interval.high:+.1f} "
-        f"({100 * total.a:.1f} → {100 * total.b:.1f})"
+        f"{100 * whole.a:.1f} → {100 * whole.b:.1f} %; 95 % interval {_ends(whole.interval)}. "
+        f"McNemar's test over the {unit}: p {_p_value(test.p)} ({test.only_a:,} that only A gets "
+        f"right, {test.only_b:,} only B)"
     )
-    cells[1].metric("McNemar's p", _p_value(test.p), help=MCNEMAR_HELP)
-    cells[1].caption(f"{test.only_a:,} against {test.only_b:,} facts")
+    cells[1].metric(f"Over {mean.n:,} relations", _points(mean.difference), help=RELATIONS_HELP)
+    cells[1].caption(
+        f"mean {100 * mean.a:.1f} → {100 * mean.b:.1f} %; "
+        + (
+            "no interval and no test: they need several relations whose differences vary"
+            if mean.p != mean.p
+            else f"95 % interval {_ends(mean.interval)}. Student's t over the relations: p "
+            f"{_p_value(mean.p)} (A ahead in {mean.ahead_a:,}, B in {mean.ahead_b:,})"
+        )
+    )
     cells[2].metric("Same first answer", f"{100 * agreed.same_first:.1f} %")
     cells[2].caption(f"both right {100 * agreed.both_right:.1f} %, "
                      f"both wrong {100 * agreed.both_wrong:.1f} %")  # fmt: skip
@@ -161,5 +205,13 @@ def _to_flips(
     links.go(links.FACTS, params)
 
 
+def _points(difference: float) -> str:
+    return f"{100 * difference:+.1f} points"
+
+
+def _ends(interval: Interval) -> str:
+    return f"{100 * interval.low:+.1f} to {100 * interval.high:+.1f}"
+
+
 def _p_value(p: float) -> str:
-    return f"{p:.3f}" if p >= 0.001 else f"{p:.0e}".replace("e-0", "e-")
+    return f"= {p:.3f}" if p >= 0.001 else "< 0.001"

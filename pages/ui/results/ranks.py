@@ -8,12 +8,13 @@ import streamlit as st
 from lama_core import metrics
 from lama_core.metrics.correlates import LABELS, corpus_mentions
 from lama_core.metrics.counts import COUNTS_FILE
+from lama_core.metrics.intervals import METHOD_OF_MEANS
 from lama_core.models.catalog import find_model
 from lama_core.models.sources import locate
 from lama_core.papers.published import published_table
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import Run
-from pages.ui.results.scores import to_facts
+from pages.ui.results.scores import made, to_facts
 from pages.ui.shared import cache, charts
 from pages.ui.shared.choice import RunChoice
 from pages.ui.shared.export import draw_export
@@ -21,6 +22,10 @@ from pages.ui.shared.messages import plain
 from pages.ui.shared.state import BOUND
 
 TEN_SENTENCES = "ten-sentences"
+BOX = (
+    "Box: from the lower to the upper quartile, the middle half of the facts; line: the median; "
+    "whiskers: from the 5th to the 95th percentile, 90 % of the facts; diamond: the mean."
+)
 
 
 def _named(choice: RunChoice, table: pd.DataFrame) -> pd.DataFrame:
@@ -51,19 +56,20 @@ def draw_curves(choice: RunChoice) -> None:
     points = charts.show(
         charts.precision_curves(table, choice.colours, choice.k),
         "curve chart",
-        title="Mean P@k curves",
+        title=f"Mean P@k from 1 to 100, {choice.data}",
         footnote=choice.footnote(),
         picture=choice.picture,
     )
     st.caption(
         "Mean over relations of the share of facts whose gold is among the k best, as Figure 2 of "
-        "Petroni et al. 2019. Click a point to see the facts that it counts."
+        f"Petroni et al. 2019; a point's text has its 95 % interval ({METHOD_OF_MEANS}). Click a "
+        "point to see the facts that it counts."
     )
     for point in points:
         name, k = point["customdata"][:2]
         to_facts(choice, name, rank_max=int(k))
     lines = python_of(choice, "metrics.precision_curves(runs, **options)")
-    draw_export("curves", lambda: table, choice.made(), lines)
+    draw_export("curves", lambda: table, made(choice, "source"), lines)
 
 
 def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
@@ -80,7 +86,7 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
     points = charts.show(
         charts.rank_histogram(table, choice.colours),
         "rank chart",
-        title="Distribution of ranks",
+        title=f"Facts by rank of the gold, {choice.data}",
         footnote=choice.footnote(),
         picture=choice.picture,
     )
@@ -100,9 +106,8 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
         boxes,
         "box chart",
         axis="rank of the gold",
-        title="Ranks by model",
-        caption="Box: the middle half of the facts; whiskers: 90 % of them; diamond: the mean "
-        "rank. Click a bar or a diamond to see the facts.",
+        title=f"Rank of the gold by model, {choice.data}",
+        caption=f"Over facts. {BOX} Click a bar or a diamond to see the facts.",
     )
     lines = python_of(
         choice, "metrics.rank_histogram(runs, **options)\nmetrics.rank_quartiles(runs, **options)"
@@ -148,10 +153,11 @@ def _draw_spread(choice: RunChoice, listing: RunListing) -> None:
         replace(shown, prompts=TEN_SENTENCES, exact=()),
         table,
         "spread chart",
-        axis="mean rank over ten sentences",
-        title="Average rank over ten sentences",
+        axis="fact's mean rank over ten sentences",
+        title=f"Mean rank over ten sentences, {choice.data}",
         caption="Each fact's rank is averaged over ten sentences that state it, for at most 100 "
-        "facts a relation: a narrow box means that the wording matters little.",
+        f"facts a relation; drawn is how these averages spread over facts. {BOX} How far the ten "
+        "sentences of one fact differ isn't drawn. Click a diamond to see the facts.",
     )
 
 
@@ -197,7 +203,7 @@ def draw_calibration(choice: RunChoice) -> None:
         points = charts.show(
             charts.reliability(table, choice.colours),
             "calibration chart",
-            title="Reliability diagram",
+            title=f"Reliability diagram, {choice.data}",
             footnote=choice.footnote(),
             picture=choice.picture,
         )
@@ -267,9 +273,9 @@ def draw_correlates(choice: RunChoice) -> None:
     with ours:
         st.markdown(f"**{plain(name)}** · {found.n:,} facts")
         points = charts.show(
-            charts.correlation_matrix(found.matrix),
+            charts.correlation_matrix(found.matrix, found.n),
             "correlation chart",
-            title=f"Correlations of {name}",
+            title=f"Correlations over facts, {name}",
             footnote=replace(choice, runs=(run,), names=(name,)).footnote(),
             picture=choice.picture,
         )
@@ -279,8 +285,8 @@ def draw_correlates(choice: RunChoice) -> None:
         full = pd.DataFrame(index=list(LABELS), columns=list(LABELS), dtype=float)
         full.loc[table.index, table.columns] = table.astype(float)
         charts.show(
-            charts.correlation_matrix(full), "published correlations",
-            title="Published correlations", footnote="Petroni et al. 2019, Figure 3",
+            charts.correlation_matrix(full, None), "published correlations",
+            title="Correlations, BERT-large (published)", footnote="Petroni et al. 2019, Figure 3",
             picture=choice.picture,
         )  # fmt: skip
     st.caption(

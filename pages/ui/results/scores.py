@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.metrics import METRICS, Metric
+from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
 from lama_core.metrics.tables import By, ResultsRequest
 from lama_core.papers.published import published_scores, published_table
 from pages.ui.shared import cache, charts, links
@@ -25,6 +26,7 @@ FIGURES = {"P@k": P_AT_K} | {
 ORDERS = ("as in the data", "best first")
 MOST_OPEN = 12  # relations that are shown at once, without being asked for
 MOST_INTERVALS = 3  # for more runs their columns are hidden, and can be shown by the table's menu
+INTERVALS = {"relation": METHOD, "source": METHOD_OF_MEANS, "type": METHOD_OF_MEANS}
 DEFAULT_PUBLISHED = ("BERT-base", "BERT-large")
 LEFT_OUT_HELP = (
     "Facts that don't count, each with its reason: the object isn't one token of the model or not "
@@ -39,6 +41,11 @@ def score_rows(choice: RunChoice, by: By) -> pd.DataFrame:
         table = cache.scores(run, by, choice.ranking, choice.k, choice.relations)
         tables.append(table.assign(name=name))
     return pd.concat(tables, ignore_index=True)
+
+
+def made(choice: RunChoice, by: By) -> dict[str, object]:
+    """How a score table was made, to go with it."""
+    return choice.made() | {"intervals": f"95 %, {INTERVALS[by]}"}
 
 
 def to_facts(choice: RunChoice, name: str = "", **filters: Any) -> None:
@@ -154,7 +161,7 @@ def _draw_totals(choice: RunChoice, column: str, label: str, published: Sequence
         }
         grid.append(row | _cells(part, choice, column) | _published_cells(source, kind, published))
     table = pd.DataFrame(grid)
-    event = _table(table, choice, label, "totals", list(published))
+    event = _table(table, choice, label, "totals", METHOD_OF_MEANS, list(published))
     cell = _clicked(event)
     if cell is not None:
         source, kind = lines[cell[0]]
@@ -168,7 +175,7 @@ def _draw_totals(choice: RunChoice, column: str, label: str, published: Sequence
         )
     st.caption(" ".join(notes))
     draw_export(
-        "totals", lambda: _all_totals(choice), choice.made(),
+        "totals", lambda: _all_totals(choice), made(choice, "source"),
         (request_of(choice, "type"), request_of(choice, "source")),
     )  # fmt: skip
 
@@ -205,24 +212,25 @@ def _draw_chart(
             params |= {
                 name: {"relations": [choice.labels[name]]} for name in within["relation"].unique()
             }
+    metric = P_AT_K if column == "p_at_k" else METRICS[column]
     table = pd.concat(lines, ignore_index=True)
-    share = column == "p_at_k" or METRICS[column].is_share
     chart = table.assign(value=table[column])
     if column != "p_at_k":
         chart = chart.assign(low=float("nan"), high=float("nan"))
-    if not share or choice.k != 1:
+    if not metric.is_share or choice.k != 1:
         chart = chart.assign(freq=float("nan"))
     points = charts.show(
-        charts.precision_by_source(chart, choice.colours, what=label, percent=share),
+        charts.precision_by_source(chart, choice.colours, what=label, metric=metric),
         "precision chart",
-        title=f"{label} by source and relation",
+        title=f"{label} by source and relation, {choice.data}",
         footnote=choice.footnote(),
         picture=choice.picture,
     )
     st.caption(
         "**Bold**: the unweighted mean over a source's relations. "
         + (
-            "Whiskers: 95 % bootstrap intervals over a relation's facts (2,000 resamples). "
+            f"Whiskers: 95 % intervals, of a relation over its facts ({METHOD}), of a source over "
+            f"its relations ({METHOD_OF_MEANS}). "
             if column == "p_at_k"
             else ""
         )
@@ -266,13 +274,13 @@ def _draw_relations(choice: RunChoice, rows: pd.DataFrame, column: str, label: s
             "Freq": 100 * first["freq"] if column == "p_at_k" and choice.k == 1 else None,
         }
         grid.append(row | _cells(part, choice, column))
-    event = _table(pd.DataFrame(grid), choice, label, "by relation", [])
+    event = _table(pd.DataFrame(grid), choice, label, "by relation", METHOD, [])
     cell = _clicked(event)
     if cell is not None:
         relation = choice.labels[names[cell[0]]]
         _follow(choice, _run_of(cell[1], choice), cell[1], {"relations": [relation]})
     draw_export(
-        "relations", lambda: score_rows(choice, "relation"), choice.made(),
+        "relations", lambda: score_rows(choice, "relation"), made(choice, "relation"),
         request_of(choice, "relation"),
     )  # fmt: skip
 
@@ -325,7 +333,7 @@ def _published_cells(source: str, kind: str | None, columns: Sequence[str]) -> d
 
 
 def _table(
-    table: pd.DataFrame, choice: RunChoice, label: str, key: str, published: list[str]
+    table: pd.DataFrame, choice: RunChoice, label: str, key: str, method: str, published: list[str]
 ) -> Any:
     number = st.column_config.NumberColumn
     form = "%.3f" if label == "MRR" else "%.1f"
@@ -345,7 +353,7 @@ def _table(
         config[name] = number(f"{name} · {label}", format=form, help=PRECISION_HELP)
         config[f"{name} n"] = number("facts", help=f"Facts that {name} counts", width="small")
         config[f"{name} interval"] = st.column_config.TextColumn(
-            "95 % interval", help="Percentile bootstrap over facts, drawn within each relation."
+            "95 % interval", help=f"{method}. Over facts: the relations are taken as they are."
         )
     for name in published:
         config[f"{name} *"] = number(
@@ -409,7 +417,8 @@ def draw_types(choice: RunChoice) -> None:
         picture=choice.picture,
     )  # fmt: skip
     st.caption(
-        "Bars: the unweighted mean over relations with its 95 % interval; points: relations. "
+        f"Bars: the unweighted mean over relations with its 95 % interval ({METHOD_OF_MEANS}); "
+        "points: relations. "
         "**1-1**: one object a subject and the other way round, as capitals. **N-1**: many "
         "subjects share an object, as birthplaces. **N-M**: many of both, as shared borders."
     )
@@ -419,5 +428,8 @@ def draw_types(choice: RunChoice) -> None:
             to_facts(choice, name, types=[which], sources=[source])
         to_facts(choice, name, relations=[choice.labels[which]])
     draw_export(
-        "types", lambda: score_rows(choice, "type"), choice.made(), request_of(choice, "type")
+        "types",
+        lambda: score_rows(choice, "type"),
+        made(choice, "type"),
+        request_of(choice, "type"),
     )

@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # the metrics bring scipy, which the Cloze page can do withou
 
     from lama_core.metrics import By
     from lama_core.metrics.answers import JoinedAnswers
-    from lama_core.metrics.tables import PrecisionSamples
+    from lama_core.metrics.tables import RelationPrecision
     from lama_core.probes.analogy.score import ModelScores, Normalise, Pair
     from lama_core.probes.analogy.solve import Solution
     from lama_core.probes.analogy.templates import Question
@@ -156,10 +156,10 @@ def _figures(mark: str, ranking: Ranking, _info: RunInfo) -> "pd.DataFrame":
 
 
 @st.cache_resource(max_entries=120, show_spinner=False)
-def _samples(mark: str, ranking: Ranking, k: int, _info: RunInfo) -> "PrecisionSamples":
-    from lama_core.metrics import precision_samples
+def _precision(mark: str, ranking: Ranking, k: int, _info: RunInfo) -> "RelationPrecision":
+    from lama_core.metrics import relation_precision
 
-    return precision_samples(finished_run(_info), k, ranking)
+    return relation_precision(finished_run(_info), k, ranking)
 
 
 def scores(
@@ -170,7 +170,7 @@ def scores(
 
     mark = _mark(info)
     figures = _figures(mark, ranking, info)
-    return summarise(figures, _samples(mark, ranking, k, info), by=by, relations=relations)
+    return summarise(figures, _precision(mark, ranking, k, info), by=by, relations=relations)
 
 
 @st.cache_resource(max_entries=60, show_spinner=False)

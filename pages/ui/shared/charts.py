@@ -1,9 +1,12 @@
 """Figures as Plotly charts: DataFrame in, chart out, one trace a run in the run's colour.
 
 `customdata` of every mark says what it stands for, so that a click can lead to the facts behind
-it. Backgrounds are transparent and texts uncoloured: Streamlit's theme colours them.
+it. Backgrounds are transparent and texts uncoloured: Streamlit's theme colours them. Whiskers are
+dark with a white edge: the one is seen on bars of every colour and on a light page, the other on a
+dark one. What comes from data or models is escaped: Plotly reads tags in texts.
 """
 
+import textwrap
 from collections.abc import Mapping, Sequence, Sized
 from html import escape
 from typing import Any
@@ -12,19 +15,26 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
+from numpy.typing import NDArray
 
+from lama_core.metrics import Metric
 from lama_core.metrics.confusion import Confusion
 from pages.ui.shared.colours import PUBLISHED
 
 Colours = Mapping[str, str]
 CLEAR = "rgba(0,0,0,0)"
 FAINT = "rgba(128,128,128,0.25)"
-WHISKER = "rgba(128,128,128,0.95)"
+GREY = "#808080"  # three times as light as a dark page, a third as light as a white one
+DARK = "#1b2430"
+EDGE = "#ffffff"
 SCALE = [[0.0, "#a8431f"], [0.5, "#7a838e"], [1.0, "#1f6aa5"]]  # white text is read on all of it
 COUNTED = [[0.0, "#7a838e"], [1.0, "#a8431f"]]  # as SCALE, from few to many
 MOST_NUMBERED = 24  # columns of a heat map whose cells have room for a number
 MOST_LETTERS = 30
 MOST_BARS = 3  # more runs than this stand as points on one line a relation
+LINE = 44  # letters of a title that a telephone has room for
+TITLE_ROW = 22  # pixels
+INTERVAL = "95 % interval"
 
 
 def show(
@@ -32,24 +42,43 @@ def show(
 ) -> list[dict[str, Any]]:
     """Draw a chart; what was clicked, as dictionaries with `customdata`.
 
-    title: what a screen reader says, and the picture's file name. footnote: how it was made, under
-    the chart and in its picture.
+    title: above the chart, what a screen reader says, and the picture's file name. footnote: how it
+    was made, under the chart and in its picture.
     """
+    lines = textwrap.wrap(title, LINE) or [""]
+    heading = f"<b>{'<br>'.join(map(escape, lines))}</b>"
     named = sum(trace.showlegend is not False for trace in figure.data) > 1  # a legend above
+    room = TITLE_ROW * len(lines)
+    # The title stands on the legend, which Plotly gives as many rows as it takes.
+    title_font = {"size": 14, "color": _ink()}
+    if named:
+        figure.update_layout(title=None)
+    else:
+        figure.update_layout(
+            title={
+                "text": heading, "font": title_font, "x": 0, "xref": "container", "pad": {"l": 8},
+                "y": 1, "yref": "container", "yanchor": "top", "xanchor": "left",
+            }
+        )  # fmt: skip
+        figure.layout.title.pad.t = 4
     figure.update_layout(
         paper_bgcolor=CLEAR,
         plot_bgcolor=CLEAR,
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "title": None},
-        margin={"l": 8, "r": 12, "t": 40 if named else 8, "b": 76 if footnote else 40},
+        legend={
+            "orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "titleclick": False,
+            "title": {"text": heading, "side": "top", "font": title_font},
+        },
+        margin={"l": 8, "r": 12, "t": room + (40 if named else 8), "b": 76 if footnote else 40},
+        height=(figure.layout.height or 400) + room,
         barcornerradius=2,
         hoverlabel={"align": "left"},
         dragmode=False,
-    )
+    )  # fmt: skip
     figure.update_xaxes(zeroline=False, gridcolor=FAINT, automargin=True)
     figure.update_yaxes(zeroline=False, gridcolor=FAINT, automargin=True)
     if footnote:
         figure.add_annotation(
-            text=footnote if len(footnote) < 160 else footnote[:157] + "...",
+            text=escape(footnote if len(footnote) < 160 else footnote[:157] + "..."),
             showarrow=False, x=0, y=0, xref="paper", yref="paper", xanchor="left", yanchor="top",
             yshift=-56, font={"size": 10, "color": "gray"},
         )  # fmt: skip
@@ -75,47 +104,86 @@ def show(
     return list(event.selection.points)
 
 
+def whiskers(
+    values: Any, low: Any, high: Any, *, colour: str = GREY, thickness: float = 1.3, width: int = 3
+) -> dict[str, Any]:
+    """Error bars from low to high around some values, on any background without a bar."""
+    values, low, high = (np.asarray(one, dtype=float) for one in (values, low, high))
+    return {
+        "type": "data", "array": high - values, "arrayminus": values - low,
+        "thickness": thickness, "width": width, "color": colour,
+    }  # fmt: skip
+
+
+def add_bars(figure: go.Figure, low: Any, high: Any, *, name: str, **bar: Any) -> None:
+    """A trace of lying bars with whiskers, in a group of its own.
+
+    Two traces in one place: the bars with the whiskers' white edge, then the whiskers.
+    """
+    group = {"offsetgroup": name, "legendgroup": name, "orientation": "h"}
+    if not np.isfinite(np.asarray(high, dtype=float)).any():
+        figure.add_trace(go.Bar(name=name, **group, **bar))
+        return
+    edge = whiskers(bar["x"], low, high, colour=EDGE, thickness=4, width=4)
+    figure.add_trace(go.Bar(name=name, error_x=edge, **group, **bar))
+    core = whiskers(bar["x"], low, high, colour=DARK, thickness=1.5, width=3)
+    clear = {"color": CLEAR, "line": {"width": 0}}
+    figure.add_trace(
+        go.Bar(
+            x=bar["x"], y=bar["y"], marker=clear, error_x=core, hoverinfo="skip", showlegend=False,
+            **group,
+        )
+    )  # fmt: skip
+
+
 def precision_by_relation(
-    table: pd.DataFrame, colours: Colours, *, what: str, percent: bool
+    table: pd.DataFrame, colours: Colours, *, what: str, metric: Metric
 ) -> go.Figure:
     """A value by relation with intervals: bars for a few runs, points on a line for more.
 
     table: name (of the run), relation, label, value, low, high (NaN for none), freq, n; relations
-    in the order of the table. customdata: [name, relation].
+    in the order of the table. what: the figure's name. customdata: [name, relation].
     """
     figure = go.Figure()
     bars = len(colours) <= MOST_BARS
-    scale = 100 if percent else 1
+    scale = 100 if metric.is_share else 1
+    sign = " %" if metric.is_share else ""
     table = table.assign(label=[_short(label) for label in table["label"]])
     labels = list(dict.fromkeys(table["label"]))
     for name, colour in colours.items():
         part = table[table["name"] == name]
-        value = part["value"].to_numpy() * scale
-        spread = {
-            "type": "data",
-            "array": part["high"].to_numpy() * scale - value,
-            "arrayminus": value - part["low"].to_numpy() * scale,
-            "thickness": 1,
-            "width": 2,
-            "color": WHISKER if bars else colour,
-        }
-        shared = {
+        value, low, high = (scale * part[end].to_numpy() for end in ("value", "low", "high"))
+        said = [
+            [name, line.relation, line.n, f"{metric.shown(shown)}{sign}", ends]
+            for line, shown, ends in zip(
+                part.itertuples(), part["value"].tolist(), _ends(low, high), strict=True
+            )
+        ]
+        shared: dict[str, Any] = {
             "x": value,
             "y": part["label"],
-            "name": name,
-            "error_x": spread if part["low"].notna().any() else None,
-            "customdata": part[["name", "relation", "n"]].to_numpy(),
-            "hovertemplate": f"<b>%{{y}}</b><br>{name}: %{{x:.1f}}"
-            "<br>%{customdata[2]:,} facts<extra></extra>",
+            "name": escape(name),
+            "customdata": said,
+            "hovertemplate": f"<b>%{{y}}</b><br>{escape(name)}: %{{customdata[3]}}"
+            "%{customdata[4]}<br>%{customdata[2]:,} facts<extra></extra>",
         }
         if bars:
-            figure.add_trace(go.Bar(orientation="h", marker_color=colour, **shared))
-        else:
+            add_bars(figure, low, high, marker_color=colour, **shared)
+            continue
+        if np.isfinite(high).any():
+            edge = whiskers(value, low, high, thickness=3.5, width=3)
+            clear = {"color": CLEAR, "size": 1}
             figure.add_trace(
-                go.Scatter(mode="markers", marker={"color": colour, "size": 9}, **shared)
-            )
+                go.Scatter(
+                    x=value, y=part["label"], mode="markers", marker=clear, error_x=edge,
+                    hoverinfo="skip", showlegend=False, legendgroup=name,
+                )
+            )  # fmt: skip
+            shared["error_x"] = whiskers(value, low, high, colour=colour, thickness=1.5, width=2)
+        marker = {"color": colour, "size": 9, "line": {"width": 1, "color": GREY}}
+        figure.add_trace(go.Scatter(mode="markers", marker=marker, legendgroup=name, **shared))
     first = table.drop_duplicates("relation")
-    if percent and first["freq"].notna().any():
+    if metric.is_share and first["freq"].notna().any():
         figure.add_trace(
             go.Scatter(
                 x=first["freq"] * scale,
@@ -129,15 +197,15 @@ def precision_by_relation(
                     "color": PUBLISHED,
                 },
                 customdata=first.assign(name="")[["name", "relation", "n"]].to_numpy(),
-                hovertemplate="<b>%{y}</b><br>always the most frequent object: %{x:.1f}"
-                "<extra></extra>",
+                hovertemplate="<b>%{y}</b><br>always the most frequent object: %{x:.1f} %"
+                "<br>%{customdata[2]:,} facts<extra></extra>",
             )
         )
     row = 9 + 13 * len(colours) if bars else 22
     figure.update_layout(height=120 + max(1, len(labels)) * row, bargap=0.28, bargroupgap=0.05)
     figure.update_yaxes(categoryorder="array", categoryarray=labels, range=_rows(labels))
-    figure.update_yaxes(showgrid=not bars, ticksuffix="  ")
-    figure.update_xaxes(title=f"{what}, %" if percent else what, rangemode="tozero")
+    figure.update_yaxes(title="relation", showgrid=not bars, ticksuffix="  ")
+    figure.update_xaxes(title=f"{what}, {metric.unit}", rangemode="tozero")
     return figure
 
 
@@ -146,24 +214,31 @@ def precision_curves(table: pd.DataFrame, colours: Colours, k: int) -> go.Figure
     figure = go.Figure()
     for name, colour in colours.items():
         part = table[table["name"] == name]
+        ends = _ends(100 * part["low"], 100 * part["high"])
+        counts = part[["k", "n", "n_relations"]].itertuples(index=False)
         figure.add_trace(
             go.Scatter(
                 x=part["k"],
                 y=100 * part["p_at_k"],
-                name=name,
+                name=escape(name),
                 mode="lines+markers",
                 line={"color": colour, "width": 2},
                 marker={"size": 5},
-                customdata=part[["name", "k"]].to_numpy(),
-                hovertemplate=f"{name}<br>P@%{{x}}: %{{y:.1f}} %<extra></extra>",
+                customdata=[
+                    [name, at, n, n_relations, said]
+                    for (at, n, n_relations), said in zip(counts, ends, strict=True)
+                ],
+                hovertemplate=f"{escape(name)}<br>P@%{{x}}: %{{y:.1f}} %%{{customdata[4]}}"
+                "<br>mean over %{customdata[3]} relations, %{customdata[2]:,} facts<extra></extra>",
             )
         )
     if k > 1:
-        figure.add_vline(x=k, line={"color": WHISKER, "width": 1, "dash": "dot"})
+        figure.add_vline(x=k, line={"color": GREY, "width": 1, "dash": "dot"})
     figure.update_xaxes(
-        type="log", title="k", tickvals=[1, 2, 5, 10, 20, 50, 100], range=[-0.03, 2.03]
-    )
-    figure.update_yaxes(title="mean P@k, %", range=[0, 101])
+        type="log", title="k: best words that are counted (log axis)",
+        tickvals=[1, 2, 5, 10, 20, 50, 100], range=[-0.03, 2.03],
+    )  # fmt: skip
+    figure.update_yaxes(title="mean P@k, % of facts", range=[0, 101])
     return figure.update_layout(height=430)
 
 
@@ -176,14 +251,17 @@ def rank_histogram(table: pd.DataFrame, colours: Colours) -> go.Figure:
             go.Bar(
                 x=[_span(low, high) for low, high in zip(part["low"], part["high"], strict=True)],
                 y=100 * part["share"],
-                name=name,
+                name=escape(name),
                 marker_color=colour,
-                customdata=part[["name", "low", "high", "n"]].to_numpy(),
-                hovertemplate=f"{name}<br>rank %{{x}}: %{{customdata[3]:,}} facts, %{{y:.1f}} %"
-                "<extra></extra>",
+                customdata=part.assign(all=part["n"].sum())[
+                    ["name", "low", "high", "n", "all"]
+                ].to_numpy(),
+                hovertemplate=f"{escape(name)}<br>rank %{{x}}: %{{customdata[3]:,}} of "
+                "%{customdata[4]:,} facts, %{y:.1f} %<extra></extra>",
             )
         )
-    figure.update_xaxes(title="rank of the gold (log axis)", type="category", showgrid=False)
+    figure.update_xaxes(title="rank of the gold, 1 = best (log axis)", type="category")
+    figure.update_xaxes(showgrid=False)
     figure.update_yaxes(title="share of the facts, %")
     return figure.update_layout(height=380, bargap=0.15)
 
@@ -191,22 +269,24 @@ def rank_histogram(table: pd.DataFrame, colours: Colours) -> go.Figure:
 def rank_boxes(table: pd.DataFrame, colours: Colours, what: str) -> go.Figure:
     """Box plots of ranks by run, on a log axis; the whiskers hold 90% of the facts.
 
-    table: name, low, q1, median, q3, high, mean. customdata: [name] of the mean's marks.
+    table: name, n, low, q1, median, q3, high, mean. customdata: [name] of the mean's marks.
     """
     figure = go.Figure()
     known = table[table["median"].notna()]
-    for line in known.itertuples():
+    line = {"color": _ink(), "width": 1.6}
+    for row in known.itertuples():
         figure.add_trace(
             go.Box(
-                y=[line.name],
-                q1=[line.q1],
-                median=[line.median],
-                q3=[line.q3],
-                lowerfence=[line.low],
-                upperfence=[line.high],
+                y=[escape(str(row.name))],
+                q1=[row.q1],
+                median=[row.median],
+                q3=[row.q3],
+                lowerfence=[row.low],
+                upperfence=[row.high],
                 orientation="h",
-                name=str(line.name),
-                marker_color=colours[str(line.name)],
+                name=escape(str(row.name)),
+                line=line,
+                fillcolor=_half(colours[str(row.name)]),
                 showlegend=False,
                 hoverinfo="skip",
             )
@@ -214,24 +294,25 @@ def rank_boxes(table: pd.DataFrame, colours: Colours, what: str) -> go.Figure:
     figure.add_trace(
         go.Scatter(
             x=known["mean"],
-            y=known["name"],
+            y=[escape(name) for name in known["name"]],
             mode="markers",
             name="mean",
             marker={
                 "symbol": "diamond",
-                "size": 10,
+                "size": 11,
                 "color": [colours[name] for name in known["name"]],
-                "line": {"width": 1, "color": WHISKER},
+                "line": {"width": 1.4, "color": _ink()},
             },
-            customdata=known[["name", "median", "q1", "q3", "low", "high"]].to_numpy(),
-            hovertemplate="%{y}<br>mean %{x:,.1f}, median %{customdata[1]:,.0f}"
+            customdata=known[["name", "median", "q1", "q3", "low", "high", "n"]].to_numpy(),
+            hovertemplate="%{y}, %{customdata[6]:,} facts"
+            "<br>mean %{x:,.1f}, median %{customdata[1]:,.0f}"
             "<br>half between %{customdata[2]:,.0f} and %{customdata[3]:,.0f}"
             "<br>90 % between %{customdata[4]:,.0f} and %{customdata[5]:,.0f}<extra></extra>",
             showlegend=False,
         )
     )
-    figure.update_xaxes(type="log", title=what, dtick=1)
-    figure.update_yaxes(range=_rows(known), showgrid=False, ticksuffix="  ")
+    figure.update_xaxes(type="log", title=f"{what}, 1 = best (log axis)", dtick=1)
+    figure.update_yaxes(title="model", range=_rows(known), showgrid=False, ticksuffix="  ")
     return figure.update_layout(height=120 + 46 * max(1, len(known)))
 
 
@@ -247,53 +328,62 @@ def precision_by_type(
     order += [kind for kind in dict.fromkeys(means["type"]) if kind not in order]
     for name, colour in colours.items():
         part = means[means["name"] == name]
-        value = 100 * part["value"]
-        figure.add_trace(
-            go.Bar(
-                x=part["type"],
-                y=value,
-                name=name,
-                offsetgroup=name,
-                marker={"color": colour, "opacity": 0.45},
-                error_y={
-                    "type": "data",
-                    "array": 100 * part["high"] - value,
-                    "arrayminus": value - 100 * part["low"],
-                    "thickness": 1.5,
-                    "width": 3,
-                    "color": WHISKER,
-                },
-                customdata=[[name, "type", kind] for kind in part["type"]],
-                hovertemplate=f"{name}<br>%{{x}}: mean %{{y:.1f}} %<extra></extra>",
-            )
+        value, low, high = (100 * part[end].to_numpy() for end in ("value", "low", "high"))
+        bar = go.Bar(
+            x=part["type"],
+            y=value,
+            name=escape(name),
+            offsetgroup=name,
+            legendgroup=name,
+            marker={"color": colour, "opacity": 0.45},
+            customdata=[
+                [name, "type", line.type, line.n_relations, line.n, ends]
+                for line, ends in zip(part.itertuples(), _ends(low, high), strict=True)
+            ],
+            hovertemplate=f"{escape(name)}<br>%{{x}}: mean %{{y:.1f}} %%{{customdata[5]}}"
+            "<br>%{customdata[3]} relations, %{customdata[4]:,} facts<extra></extra>",
         )
+        figure.add_trace(bar)
         points = relations[relations["name"] == name]
+        ends = _ends(100 * points["low"], 100 * points["high"])
         figure.add_trace(
             go.Scatter(
                 x=points["type"],
                 y=100 * points["value"],
-                name=name,
+                name=escape(name),
                 offsetgroup=name,
+                legendgroup=name,
                 mode="markers",
                 showlegend=False,
-                marker={"color": colour, "size": 8, "line": {"width": 1, "color": WHISKER}},
+                marker={"color": colour, "size": 8, "line": {"width": 1, "color": GREY}},
                 customdata=[
-                    [name, "relation", relation, label]
-                    for relation, label in zip(points["relation"], points["label"], strict=True)
+                    [name, "relation", line.relation, escape(str(line.label)), line.n, said]
+                    for line, said in zip(points.itertuples(), ends, strict=True)
                 ],
-                hovertemplate=f"{name}<br>%{{customdata[3]}}: %{{y:.1f}} %<extra></extra>",
+                hovertemplate=f"{escape(name)}<br>%{{customdata[3]}}: %{{y:.1f}} %"
+                "%{customdata[5]}<br>%{customdata[4]:,} facts<extra></extra>",
             )
         )
+        # Points lie over all bars and what belongs to them: these whiskers are points' too.
+        for ink, thickness in ((EDGE, 5.0), (DARK, 2.0)):
+            figure.add_trace(
+                go.Scatter(
+                    x=part["type"], y=value, mode="markers", marker={"color": CLEAR, "size": 1},
+                    error_y=whiskers(value, low, high, colour=ink, thickness=thickness, width=5),
+                    offsetgroup=name, legendgroup=name, showlegend=False, hoverinfo="skip",
+                )
+            )  # fmt: skip
     figure.update_xaxes(
         title="type of relation", categoryorder="array", categoryarray=order, showgrid=False
     )
-    figure.update_yaxes(title=f"P@{k}, %", rangemode="tozero")
+    figure.update_yaxes(title=f"P@{k}, % of facts", rangemode="tozero")
     return figure.update_layout(height=430, bargap=0.3, scattermode="group", scattergap=0.3)
 
 
 def reliability(table: pd.DataFrame, colours: Colours) -> go.Figure:
     """The reliability diagram. table: name, low, high, n, confidence, accuracy.
 
+    The area of a point grows with its facts; two sizes stand in the legend.
     customdata: [name, low, high].
     """
     figure = go.Figure()
@@ -303,36 +393,54 @@ def reliability(table: pd.DataFrame, colours: Colours) -> go.Figure:
             y=[0, 1],
             mode="lines",
             name="as often right as it says",
-            line={"color": WHISKER, "width": 1, "dash": "dash"},
+            line={"color": GREY, "width": 1, "dash": "dash"},
             hoverinfo="skip",
         )
     )
     most = max(1, int(table["n"].max())) if len(table) else 1
+
+    def size(n: Any) -> Any:
+        return 4 + 12 * np.sqrt(n / most)  # a legend shows marks of up to 16 pixels
+
     for name, colour in colours.items():
         part = table[(table["name"] == name) & (table["n"] > 0)]
         figure.add_trace(
             go.Scatter(
                 x=part["confidence"],
                 y=part["accuracy"],
-                name=name,
+                name=escape(name),
                 mode="lines+markers",
                 line={"color": colour, "width": 2},
-                marker={"size": 7 + 15 * np.sqrt(part["n"] / most)},
+                marker={"size": size(part["n"])},
                 customdata=part[["name", "low", "high", "n"]].to_numpy(),
-                hovertemplate=f"{name}<br>says %{{x:.2f}}, is right %{{y:.2f}}"
+                hovertemplate=f"{escape(name)}<br>says %{{x:.2f}}, is right %{{y:.2f}}"
                 "<br>%{customdata[3]:,} facts<extra></extra>",
             )
         )
-    figure.update_xaxes(title="probability of the first answer", range=[-0.02, 1.02])
-    figure.update_yaxes(title="share of right first answers", range=[-0.02, 1.02])
+    highest = 10 ** int(np.log10(most))
+    for n in dict.fromkeys((max(1, highest // 10), highest)):
+        figure.add_trace(
+            go.Scatter(
+                x=[None], y=[None], mode="markers", hoverinfo="skip",
+                name=f"{n:,} fact{'' if n == 1 else 's'}",
+                marker={"size": float(size(n)), "color": CLEAR,
+                        "line": {"width": 1.5, "color": GREY}},
+            )
+        )  # fmt: skip
+    figure.update_xaxes(title="probability of the first answer, 0 to 1", range=[-0.02, 1.02])
+    figure.update_yaxes(title="share of right first answers, 0 to 1", range=[-0.02, 1.02])
     return figure.update_layout(height=470)
 
 
-def correlation_matrix(matrix: pd.DataFrame) -> go.Figure:
-    """Figure 3: the lower triangle of a correlation matrix. customdata: [row, column]."""
+def correlation_matrix(matrix: pd.DataFrame, n: int | None) -> go.Figure:
+    """Figure 3: the lower triangle of a correlation matrix. customdata: [row, column].
+
+    n: facts, None where they are not known.
+    """
     names = list(matrix.columns)
     values = matrix.to_numpy(dtype=float).copy()
     values[np.triu_indices(len(names))] = np.nan
+    of = "" if n is None else f"<br>{n:,} facts"
     figure = go.Figure(
         go.Heatmap(
             z=values[1:, :-1],
@@ -343,55 +451,79 @@ def correlation_matrix(matrix: pd.DataFrame) -> go.Figure:
             zmax=0.6,
             xgap=2,
             ygap=2,
-            showscale=False,
+            colorbar={
+                "title": {"text": "Pearson's r", "side": "right"},
+                "thickness": 12,
+                "tickvals": [-0.6, -0.3, 0, 0.3, 0.6],
+                "ticktext": ["≤ −0.6", "−0.3", "0", "0.3", "≥ 0.6"],
+                "outlinewidth": 0,
+            },
             texttemplate="%{z:.2f}",
             textfont={"color": "white"},
-            hovertemplate="%{y} with %{x}: %{z:.3f}<extra></extra>",
+            hovertemplate=f"%{{y}} with %{{x}}: r = %{{z:.3f}}{of}<extra></extra>",
             hoverongaps=False,
         )
     )
-    figure.update_xaxes(showgrid=False)
-    figure.update_yaxes(autorange="reversed", showgrid=False)
+    figure.update_xaxes(title="measure", showgrid=False)
+    figure.update_yaxes(title="measure", autorange="reversed", showgrid=False)
     return figure.update_layout(height=400)
 
 
-def differences(table: pd.DataFrame, names: tuple[str, str], colours: Sequence[str]) -> go.Figure:
+def differences(
+    table: pd.DataFrame, names: tuple[str, str], colours: Sequence[str], *, k: int, unit: str
+) -> go.Figure:
     """P@k of B less A by relation, with intervals; the colour says who is ahead.
 
-    table: relation, label, difference, low, high, n, only_a, only_b. customdata: [relation].
+    table: relation, label, difference, low, high, n, only_a, only_b. unit: what n counts, as
+    `facts`. A mark is open where its interval holds 0. customdata: [relation].
     """
-    table = table.assign(label=[_short(label) for label in table["label"]])
-    value = 100 * table["difference"]
+    labels = [_short(label) for label in table["label"]]
     sure = (table["low"] > 0) | (table["high"] < 0)
-    colour = np.select([value < 0, value > 0], list(colours), WHISKER)
-    figure = go.Figure(
-        go.Scatter(
-            x=value,
-            y=table["label"],
-            mode="markers",
-            marker={
-                "size": 10,
-                "color": colour,
-                "symbol": np.where(sure, "circle", "circle-open"),
-                "line": {"width": 2},
-            },
-            error_x={
-                "type": "data",
-                "array": 100 * table["high"] - value,
-                "arrayminus": value - 100 * table["low"],
-                "thickness": 1.3,
-                "width": 3,
-                "color": WHISKER,
-            },
-            customdata=table[["relation", "n", "only_a", "only_b"]].to_numpy(),
-            hovertemplate="<b>%{y}</b><br>difference %{x:+.1f} points, %{customdata[1]:,} facts"
-            "<br>only A right: %{customdata[2]}, only B right: %{customdata[3]}<extra></extra>",
-            showlegend=False,
+    table = table.assign(label=labels, symbol=np.where(sure, "circle", "circle-open"))
+    figure = go.Figure()
+    ahead = np.sign(table["difference"].to_numpy())
+    kinds = ((f"{names[1]} ahead", 1, colours[1]), (f"{names[0]} ahead", -1, colours[0]),
+             ("neither", 0, GREY))  # fmt: skip
+    for said, side, colour in kinds:
+        part = table[ahead == side]
+        if part.empty:
+            continue
+        value, low, high = (100 * part[end].to_numpy() for end in ("difference", "low", "high"))
+        figure.add_trace(
+            go.Scatter(
+                x=value,
+                y=part["label"],
+                mode="markers",
+                name=escape(said),
+                marker={
+                    "size": 10,
+                    "color": colour,
+                    "symbol": part["symbol"],
+                    "line": {"width": 2},
+                },
+                error_x=whiskers(value, low, high),
+                customdata=[
+                    [line.relation, line.n, line.only_a, line.only_b, ends]
+                    for line, ends in zip(
+                        part.itertuples(), _ends(low, high, signed=True), strict=True
+                    )
+                ],
+                hovertemplate="<b>%{y}</b><br>difference %{x:+.1f} points%{customdata[4]}"
+                f"<br>%{{customdata[1]:,}} {unit}; only A right: %{{customdata[2]:,}}, only B "
+                "right: %{customdata[3]:,}<extra></extra>",
+                showlegend=True,
+            )
         )
-    )
-    figure.add_vline(x=0, line={"color": WHISKER, "width": 1})
-    figure.update_xaxes(title=f"points that {names[1]} is ahead of {names[0]}")
-    figure.update_yaxes(range=_rows(table), ticksuffix="  ")
+    figure.add_trace(
+        go.Scatter(
+            x=[None], y=[None], mode="markers", name="open: the interval holds 0", hoverinfo="skip",
+            marker={"size": 10, "color": GREY, "symbol": "circle-open", "line": {"width": 2}},
+        )
+    )  # fmt: skip
+    figure.add_vline(x=0, line={"color": GREY, "width": 1})
+    figure.update_xaxes(title=f"P@{k} of B less A, percentage points")
+    figure.update_yaxes(title="relation", range=_rows(table), ticksuffix="  ")
+    figure.update_yaxes(categoryorder="array", categoryarray=labels)
     return figure.update_layout(height=120 + 22 * max(1, len(table)))
 
 
@@ -400,7 +532,7 @@ def words(table: pd.DataFrame, colour: str) -> go.Figure:
     figure = go.Figure(
         go.Bar(
             x=table["n"],
-            y=table["answer"],
+            y=[escape(str(word)) for word in table["answer"]],
             orientation="h",
             marker_color=colour,
             customdata=table[["answer", "share", "n_relations", "right_type"]].to_numpy(),
@@ -411,9 +543,32 @@ def words(table: pd.DataFrame, colour: str) -> go.Figure:
             "<br>an object of the relation in %{customdata[3]:.0%} of them<extra></extra>",
         )
     )
-    figure.update_xaxes(title="wrong answers")
-    figure.update_yaxes(type="category", range=_rows(table), showgrid=False, ticksuffix="  ")
+    figure.update_xaxes(title="facts with this wrong first answer")
+    figure.update_yaxes(title="answer", type="category", range=_rows(table), showgrid=False)
+    figure.update_yaxes(ticksuffix="  ")
     return figure.update_layout(height=90 + 24 * max(1, len(table)))
+
+
+def _ends(low: Any, high: Any, *, signed: bool = False) -> list[str]:
+    """Intervals as lines of a hover text; empty where there is none."""
+    form = "{:+.1f} to {:+.1f}" if signed else "{:.1f} to {:.1f}"
+    pairs: NDArray[np.float64] = np.column_stack([low, high]).astype(float)
+    return [
+        f"<br>{INTERVAL}: {form.format(*pair)}" if np.isfinite(pair).all() else ""
+        for pair in pairs.tolist()
+    ]
+
+
+def _ink() -> str:
+    """The colour of the page's text, for lines that no bar lies under."""
+    theme = "dark" if st.context.theme.type == "dark" else "light"
+    return str(st.get_option(f"theme.{theme}.textColor") or DARK)
+
+
+def _half(colour: str) -> str:
+    """A colour like `#2c86c7`, half transparent."""
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.5)"
 
 
 def _rows(lines: Sized) -> list[float]:
@@ -423,7 +578,7 @@ def _rows(lines: Sized) -> list[float]:
 
 def _short(label: str) -> str:
     """A label that leaves room for the chart; it begins with the relation's unique name."""
-    return label if len(label) <= MOST_LETTERS else label[: MOST_LETTERS - 1] + "…"
+    return escape(label if len(label) <= MOST_LETTERS else label[: MOST_LETTERS - 1] + "…")
 
 
 def _span(low: int, high: int) -> str:
@@ -504,14 +659,14 @@ def confusion(found: Confusion) -> go.Figure:
 
 
 def precision_by_source(
-    table: pd.DataFrame, colours: Colours, *, what: str, percent: bool
+    table: pd.DataFrame, colours: Colours, *, what: str, metric: Metric
 ) -> go.Figure:
     """`precision_by_relation` with rows of sources, in bold, and their relations under them.
 
     table: as there, and is_source. customdata: [name, relation], as the table has it.
     """
     is_source = dict(zip(table["label"].map(_short), table["is_source"], strict=True))
-    figure = precision_by_relation(table, colours, what=what, percent=percent)
+    figure = precision_by_relation(table, colours, what=what, metric=metric)
     return figure.update_yaxes(
         tickvals=list(is_source),
         ticktext=[

@@ -63,6 +63,8 @@ def test_perplexities_equal_a_plain_unbatched_reference(
         assert pair.log_perplexity == pytest.approx(expected, abs=1e-4)
         assert pair.perplexity == pytest.approx(math.exp(expected), rel=2e-4)
         assert pair.n_scored == count
+        assert pair.total == pytest.approx(total, abs=1e-4)
+        assert pair.mean_perplexity == pytest.approx(math.exp(-total / count), rel=2e-4)
         logs.append(expected)
     best = answer.models[0].ranked[0]
     assert best.log_perplexity == min(pair.log_perplexity for pair in answer.models[0].pairs)

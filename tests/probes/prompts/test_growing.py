@@ -7,21 +7,17 @@ from probe_fakes import CITIES, HashFiller
 from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
 from lama_core.probes.prompts.asking import make_asked
-from lama_core.probes.prompts.growing import Growth, grow, wilson
+from lama_core.probes.prompts.growing import Asked, Growth, grow
 from lama_core.types import Fact, Prompt, Relation
 
 RELATION = Relation("P19", "TREx", prompts=(Prompt("[X] in [Y] ."),))
 
 
-def test_wilsons_interval_of_one_in_ten_is_that_of_the_textbook() -> None:
-    found = wilson(1, 10)
-    assert (round(found.low, 3), round(found.high, 3)) == (0.018, 0.404)
-
-
 def test_no_right_answer_still_has_an_interval() -> None:
-    found = wilson(0, 10)
-    assert found.low == 0
-    assert 0.2 < found.high < 0.35
+    wrong = Asked("Anna", "Rome", 2, "Oslo")
+    last = Growth("[X] of [Y] .", 10, (wrong,) * 10).curve()[-1]
+    assert (last.value, last.low) == (0, 0)
+    assert last.high == pytest.approx(1.959964**2 / (10 + 1.959964**2), abs=1e-6)
 
 
 def test_growing_in_steps_gives_what_growing_at_once_gives() -> None:
