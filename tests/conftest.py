@@ -1,10 +1,17 @@
-"""What tests share: tiny models of every family, opened once."""
+"""What tests share: tiny models of every family, opened once; and one thread for each process.
 
+A process that computes on as many threads as there are cores waits for the slowest of them: beside
+others it takes ten times as long. With one, the last digits are the same on every machine, too.
+"""
+
+import os
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported, here or in a command
 
 
 @pytest.fixture(scope="session")

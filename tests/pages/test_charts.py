@@ -41,7 +41,7 @@ def test_every_bar_says_its_run_and_relation() -> None:
     assert bars[0].marker.color == COLOURS["a"]
     assert list(bars[0].x) == [25.0, 25.0]
     np.testing.assert_allclose(bars[0].error_x.array, [15.0, 15.0])
-    assert list(bars[0].customdata[0][2:]) == [40, "25.0 %", "<br>95 % interval: 20.0 to 40.0"]
+    assert list(bars[0].customdata[0][2:5]) == [40, "25.0 %", "<br>95 % interval: 20.0 to 40.0"]
     assert figure.layout.xaxis.title.text == "P@1, % of facts"
 
 
@@ -51,7 +51,7 @@ def test_a_source_stands_in_bold_above_its_relations() -> None:
         relation="source x", label="<i>x</i>, 2 relations", is_source=True
     )
     figure = charts.precision_by_source(
-        pd.concat([whole, table]), COLOURS, what="", percent=True
+        pd.concat([whole, table]), COLOURS, what="", metric=P_AT_1
     )  # fmt: skip
     assert figure.layout.yaxis.ticktext == (
         "<b>&lt;i&gt;x&lt;/i&gt;, 2 relations</b>", "P19 label", "P36 label"
@@ -110,7 +110,8 @@ def test_a_title_of_data_is_shown_as_text(monkeypatch: pytest.MonkeyPatch) -> No
     alone, both = drawn[1].layout, drawn[0].layout
     assert both.legend.title.text == alone.title.text == "<b>P@1 of &lt;i&gt;x&lt;/i&gt;</b>"
     assert both.title.text is None
-    assert set(drawn[0].data[0].y) == {"&lt;b&gt;P19&lt;/b&gt;"}
+    assert set(alone.yaxis.ticktext) == {"&lt;b&gt;P19&lt;/b&gt;"}
+    assert drawn[0].data[0].customdata[0][5] == "&lt;b&gt;P19&lt;/b&gt;"
 
 
 def contrast(one: str, other: str) -> float:

@@ -1,5 +1,6 @@
 """An address holds what its screen depends on, also what it would show by default."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -57,10 +58,10 @@ def test_the_address_of_prompts_holds_its_study_when_another_comes_first(
     shown = {first, second} - {app.selectbox(key="study").value}
     (study,) = shared(app)["study"]
 
-    def other_way(**options: object) -> tuple[prompt_runs.Study, ...]:
-        return tuple(reversed(prompt_runs.list_studies()))
+    def other(studies: Sequence[prompt_runs.Study]) -> prompt_runs.Study:
+        return next(one for one in studies if one.info.id in shown)
 
-    monkeypatch.setattr(prompts_choice, "list_studies", other_way)
+    monkeypatch.setattr(prompts_choice, "default_study", other)
     assert open_page("prompts").selectbox(key="study").value in shown
     again = open_page("prompts", study=study)
     assert again.selectbox(key="study").value not in shown

@@ -113,7 +113,7 @@ def test_published_values_stand_beside_ours_and_are_marked() -> None:
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("tab", "n_charts"),
-    [("P@k", 1), ("Curves", 1), ("Ranks", 2), ("Types", 1), ("Slices", 1), ("Calibration", 1),
+    [("P@k", 1), ("Curves", 1), ("Ranks", 2), ("Types", 1), ("Slices", 0), ("Calibration", 1),
      ("Correlations", 2), ("Compare", 1), ("New run", 0)],
 )  # fmt: skip
 def test_every_tab_is_drawn_and_its_charts_say_what_they_show(tab: str, n_charts: int) -> None:
@@ -203,7 +203,7 @@ def test_a_chart_of_many_relations_shows_sources_and_opens_one(
     spec = json.loads(app.get("plotly_chart")[0].proto.spec)
     totals = tables(app)[0]
     means = totals.loc[totals["relations"] == "total", "gpt2"]
-    gpt2 = next(trace for trace in spec["data"] if trace["name"] == "gpt2")
+    gpt2 = next(trace for trace in spec["data"] if trace.get("name") == "gpt2")
     assert [one[1] for one in gpt2["customdata"]] == [f"source {name}" for name in SOURCES]
     shown_means = np.frombuffer(base64.b64decode(gpt2["x"]["bdata"]), gpt2["x"]["dtype"])
     assert shown_means.tolist() == pytest.approx(means.tolist())

@@ -144,7 +144,7 @@ def _draw_kinds(
     runs: Sequence[ProbeRun], names: dict[str, str], setting: Setting, published: Sequence[str]
 ) -> None:
     """The paper's Table 1: accuracy by kind of relation, a chart a probe."""
-    st.markdown("#### Accuracy by kind of relation", help=PROBE_HELP)
+    st.markdown("### Accuracy by kind of relation", help=PROBE_HELP)
     beside = [
         line for line in published_by_kind() if line.model in published and line.setting == setting
     ]
@@ -211,7 +211,7 @@ def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Se
     """The paper's Table 2: one probe by relation, with its marks and the frequency test."""
     title, box = st.columns([4, 3], vertical_alignment="bottom")
     title.markdown(
-        "#### Accuracy by relation",
+        "### Accuracy by relation",
         help="`*` marks one-to-many relations on the random probe, where a wrong pair may be true; "
         "`†` bidirectional ones on the reverse probe. *p* is of a Kolmogorov-Smirnov test: are the "
         "pairs that a model gets wrong rarer (or more frequent) words than those it gets right?",
@@ -255,7 +255,7 @@ def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Se
 
 def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
     """What is behind a number: each query with its right and wrong pair, and the decision."""
-    st.markdown("#### The decisions behind the numbers")
+    st.markdown("### The decisions behind the numbers")
     run_box, relation_box, which_box = st.columns([4, 3, 3], vertical_alignment="bottom")
     ids = [run.info.id for run in runs]
     by_id = {run.info.id: run for run in runs}

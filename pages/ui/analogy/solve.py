@@ -138,7 +138,7 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...]) -> None:
     st.html(
         '<div class="lx-muted" title="cos(x, B - A + C), and the product of cosines">'
         "Baseline: vector arithmetic on its input embeddings</div>"
-        f'<table class="lx lx-small"><thead><tr><th></th>{heads}</tr></thead>'
+        f'<table class="lx lx-small"><thead><tr><th>#</th>{heads}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>{gold}"
     )
 

@@ -83,7 +83,7 @@ def _draw_relations(dataset: Dataset) -> None:
 def _draw_relation(dataset: Dataset, relation: Relation) -> None:
     left, right = st.columns([2, 3], gap="large")
     with left:
-        st.markdown(f"#### {plain(relation_label(relation.name, relation.label))}")
+        st.markdown(f"### {plain(relation_label(relation.name, relation.label))}")
         if relation.description:
             st.caption(plain(relation.description))
         if relation.prompts:
@@ -104,7 +104,7 @@ def _draw_relation(dataset: Dataset, relation: Relation) -> None:
             st.caption(f"Negated: {plain(relation.negated_template)}")
     facts = dataset.facts_of(relation.name)
     with right:
-        st.markdown(f"#### {len(facts):,} facts")
+        st.markdown(f"### {len(facts):,} facts")
         shown = facts[:MOST_FACTS]
         table = pd.DataFrame(
             {

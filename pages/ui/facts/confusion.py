@@ -25,7 +25,7 @@ def draw_confusion(
 ) -> None:
     """The view: a chart of the most frequent words, and a table of every pair."""
     head, box = st.columns([5, 2], vertical_alignment="bottom")
-    head.markdown(f"#### Golds and the first answers of {plain(chosen.of)}")
+    head.markdown(f"### Golds and the first answers of {plain(chosen.of)}")
     size = box.segmented_control(
         "Words on each side", SIZES, default=N_WORDS, required=True, key="words", bind=BOUND,
         help="The most frequent golds and answers; the others are one row and one column.",
@@ -73,7 +73,7 @@ def _describe(found: Confusion, chosen: FactsChoice) -> str:
 
 def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
     """Every gold and answer that meet; a row that is picked leads to its facts."""
-    st.markdown("#### Every pair")
+    st.markdown("### Every pair")
     number = st.column_config.NumberColumn
     event: Any = st.dataframe(
         found.pairs.assign(share=100 * found.pairs["share"]),

@@ -37,11 +37,12 @@ def draw_analyses(choice: PromptsChoice) -> None:
     for number, one in enumerate(found.bins):
         at = [pair.divergence for pair in pairs if _in_bin(pair.distance, number)]
         figure.add_box(
-            y=[100 * value for value in at], name=f"{one.low:.1f} – {one.high:.1f}",
+            y=[100 * value for value in at],
+            name=f"{one.low:.1f} – {one.high:.1f}<br>{len(at):,} pairs",
             marker_color=choice.colour, boxmean=True, showlegend=False, boxpoints=False,
         )  # fmt: skip
-    figure.update_xaxes(title="normalised edit distance", type="category")
-    figure.update_yaxes(title="divergence (% of facts)", rangemode="tozero")
+    figure.update_xaxes(title="normalised edit distance of two prompts", type="category")
+    figure.update_yaxes(title="divergence, % of facts", rangemode="tozero")
     charts.show(
         figure.update_layout(height=340), "divergence chart", title="Divergence by edit distance",
         footnote=f"{choice.info.model} on {choice.info.dataset}, {len(studies)} relations, "

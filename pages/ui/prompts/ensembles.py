@@ -107,8 +107,8 @@ def _bars(
     figure.add_bar(
         name=model, x=rows["title"], y=rows["value"], marker_color=colour,
         text=[f"{value:.1f}" for value in rows["value"]], textposition="outside", cliponaxis=False,
-        customdata=rows[["set", "method"]].to_numpy(),
-        hovertemplate="<b>%{x}</b>: %{y:.1f} %<extra></extra>",
+        customdata=rows[["set", "method", "facts"]].to_numpy(),
+        hovertemplate="<b>%{x}</b>: %{y:.1f} %<br>%{customdata[2]:,} test facts<extra></extra>",
     )  # fmt: skip
     if rows["published"].notna().any():
         figure.add_bar(
@@ -119,7 +119,8 @@ def _bars(
             hovertemplate="<b>%{x}</b>, published: %{y:.1f} %<extra></extra>",
         )  # fmt: skip
     top = max(rows["value"].max(), rows["published"].fillna(0).max(), 5)
-    figure.update_yaxes(title=f"P@1, {averaging} (%)", range=[0, 1.12 * top])
+    figure.update_xaxes(title="how prompts are combined")
+    figure.update_yaxes(title=f"P@1, {averaging}, % of test facts", range=[0, 1.12 * top])
     return figure.update_layout(height=380, barmode="group")
 
 
@@ -141,10 +142,11 @@ def _draw_curve(choice: PromptsChoice) -> None:
         figure.add_scatter(
             name=kind, x=list(range(1, len(values) + 1)), y=[100 * value for value in values],
             mode="lines+markers", line={"color": choice.colour, "dash": dash},
-            hovertemplate=f"K = %{{x}}, {kind}: %{{y:.1f}} %<extra></extra>",
+            hovertemplate=f"K = %{{x}}, {kind}: %{{y:.1f}} %"
+            f"<br>{len(choice.study.test):,} test facts<extra></extra>",
         )  # fmt: skip
-    figure.update_xaxes(title="K", dtick=1 if len(values) < 16 else 5)
-    figure.update_yaxes(title="P@1 (%)", rangemode="tozero")
+    figure.update_xaxes(title="K, prompts", dtick=1 if len(values) < 16 else 5)
+    figure.update_yaxes(title="P@1, % of test facts", rangemode="tozero")
     charts.show(
         figure.update_layout(height=300), "curve chart",
         title=f"Top-K of {choice.study.relation.name}", footnote=choice.footnote,

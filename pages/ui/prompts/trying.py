@@ -144,12 +144,15 @@ def _draw_curve(choice: PromptsChoice, growth: Growth) -> None:
     figure.add_scatter(
         x=x, y=[100 * one.value for one in curve], mode="lines",
         line={"color": choice.colour, "width": 2.5}, name="P@1 so far",
+        customdata=[(100 * one.low, 100 * one.high) for one in curve],
+        hovertemplate="after %{x:,} facts: %{y:.1f} %<br>95 % interval: %{customdata[0]:.1f} to "
+        "%{customdata[1]:.1f}<extra></extra>",
     )  # fmt: skip
     if choice.eligible:
         best = 100 * float(choice.study.test_accuracies[list(choice.eligible)].max())
         figure.add_hline(y=best, line={"dash": "dot", "color": charts.GREY},
                          annotation_text="best of these prompts")  # fmt: skip
-    figure.update_yaxes(title="P@1 (%)", range=[0, 100])
+    figure.update_yaxes(title="P@1, % of the facts asked", range=[0, 100])
     figure.update_xaxes(title="facts asked", range=[0, growth.total])
     charts.show(
         figure.update_layout(height=320), f"growth {len(curve)}",

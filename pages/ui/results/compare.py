@@ -34,7 +34,7 @@ KAPPA_HELP = (
 
 def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
     """The tab: choose A and B among all runs, see the difference by relation and the flips."""
-    st.markdown("#### Two runs on the same facts")
+    st.markdown("### Two runs on the same facts")
     runs = list(listing)
     shown = [run.id for run in choice.runs]
     others = sorted(runs, key=lambda run: run.dataset != choice.runs[0].dataset)

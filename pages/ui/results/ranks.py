@@ -45,7 +45,7 @@ def python_of(choice: RunChoice, call: str) -> str:
 
 def draw_curves(choice: RunChoice) -> None:
     """Figure 2: mean P@k from 1 to 100."""
-    st.markdown("#### Mean P@k as k grows")
+    st.markdown("### Mean P@k as k grows")
     table = cache.of_runs(
         "curves", choice.runs, choice.ranking, choice.relations,
         lambda runs: metrics.precision_curves(
@@ -74,7 +74,7 @@ def draw_curves(choice: RunChoice) -> None:
 
 def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
     """Where the gold stands: a histogram, and box plots as in Figure 4."""
-    st.markdown("#### Where the gold stands among the candidates")
+    st.markdown("### Where the gold stands among the candidates")
     relations = choice.relations or None
     table = _named(
         choice,
@@ -100,7 +100,7 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
             lambda runs: metrics.rank_quartiles(runs, ranking=choice.ranking, relations=relations),
         ),
     )  # fmt: skip
-    st.markdown("#### Spread of the ranks by model")
+    st.markdown("### Spread of the ranks by model")
     _draw_boxes(
         choice,
         boxes,
@@ -118,7 +118,7 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
 
 def _draw_spread(choice: RunChoice, listing: RunListing) -> None:
     """Figure 4 itself: the mean rank over ten sentences a fact."""
-    st.markdown("#### The same fact asked in ten sentences (Figure 4)")
+    st.markdown("### The same fact asked in ten sentences (Figure 4)")
     models = {run.model for run in choice.runs}
     spread = {
         run.model: run
@@ -180,7 +180,7 @@ def _draw_boxes(
 
 def draw_calibration(choice: RunChoice) -> None:
     """How often a first answer is right, by the probability that the model gives it."""
-    st.markdown("#### Is a confident answer a right one?")
+    st.markdown("### Is a confident answer a right one?")
 
     def bins(runs: list[Run]) -> pd.DataFrame:
         lines = []
@@ -240,7 +240,7 @@ def _mentions(model: str) -> metrics.Mentions:
 
 def draw_correlates(choice: RunChoice) -> None:
     """Figure 3's matrix for one run, beside the paper's."""
-    st.markdown("#### What goes together with a right first answer")
+    st.markdown("### What goes together with a right first answer")
     which, vectors = st.columns([2, 3], vertical_alignment="bottom")
     name = which.selectbox("Model", choice.names, key="of", bind=BOUND)
     with_vectors = vectors.toggle(

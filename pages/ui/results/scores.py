@@ -106,14 +106,14 @@ def draw_scores(choice: RunChoice) -> None:
     if not asked_plainly:
         kinds = dict.fromkeys(run.prompts for run in choice.runs)
         title += f" ({plain(', '.join(kinds))} prompts)"
-    head.markdown(f"#### {title} by source and type of relation")
+    head.markdown(f"### {title} by source and type of relation")
     if comparable and shown:
         _draw_partial(choice)
     _draw_totals(choice, column, label, shown if comparable else [])
     rows = score_rows(choice, "relation")
     rows["label"] = rows["relation"].map(choice.labels)
     head, order_box = st.columns([4, 2], vertical_alignment="bottom")
-    head.markdown(f"#### {title} by source and relation")
+    head.markdown(f"### {title} by source and relation")
     with order_box, st.container(horizontal=True, horizontal_alignment="right"):
         order = st.segmented_control(
             "Order", ORDERS, default=ORDERS[0], required=True, key="order", bind=BOUND,
@@ -124,7 +124,7 @@ def draw_scores(choice: RunChoice) -> None:
         rows = _best_first(rows, "relation", column, metric)
         sources = _best_first(sources, "source", column, metric)
     _draw_chart(choice, sources, rows, column, label)
-    st.markdown(f"#### {title} by relation")
+    st.markdown(f"### {title} by relation")
     _draw_relations(choice, rows, column, label)
     with st.expander("The published models (Table 1 of Petroni et al. 2019)"):
         st.dataframe(published_table("petroni2019", "table1").frame(), hide_index=True)
@@ -389,7 +389,7 @@ def _run_of(column: str, choice: RunChoice) -> str:
 
 def draw_types(choice: RunChoice) -> None:
     """P@k against the type of relation, as the paper discusses it in section 5."""
-    st.markdown(f"#### P@{choice.k} by type of relation")
+    st.markdown(f"### P@{choice.k} by type of relation")
     relations = score_rows(choice, "relation")
     relations = relations[relations["type"].notna() & (relations["n"] > 0)]
     means = score_rows(choice, "type")

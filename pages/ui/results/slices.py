@@ -22,7 +22,7 @@ MOST_KINDS = 2  # for more runs only the first kind of wrong answers is shown; t
 def draw_slices(choice: RunChoice) -> None:
     """The tab: a row a slice, each run's P@k and its wrong answers; a number leads to its facts."""
     head, box = st.columns([5, 2], vertical_alignment="bottom")
-    head.markdown(f"#### P@{choice.k} and wrong answers on slices of the facts")
+    head.markdown(f"### P@{choice.k} and wrong answers on slices of the facts")
     ways = [name for name in SLICINGS if name != "all"]
     way = box.selectbox("Slice by", (EVERY, *ways), key="slice_by", bind=BOUND)
     table: pd.DataFrame = cache.of_runs(

@@ -34,12 +34,12 @@ def draw_wording(choice: RunChoice, listing: RunListing) -> None:
     here = [run for run in listing if run.dataset == choice.data and run.model in models]
     altered = [run for run in here if run.kind == "contrast"]
     several = [run for run in here if _is_asked_in_several_ways(run)]
-    st.markdown("#### Negated and misprimed queries beside plain ones", help=CONTRAST_HELP)
+    st.markdown("### Negated and misprimed queries beside plain ones", help=CONTRAST_HELP)
     if altered:
         _draw(choice, altered, "contrast", _contrast_rows, _CONTRAST_COLUMNS)
     else:
         _draw_none(choice, ("negated", "misprimed"))
-    st.markdown("#### The same fact in several wordings", help=CONSISTENCY_HELP)
+    st.markdown("### The same fact in several wordings", help=CONSISTENCY_HELP)
     if several:
         _draw(choice, several, "consistency", _consistency_rows, _CONSISTENCY_COLUMNS)
     else:

@@ -154,7 +154,14 @@ def precision_by_relation(
         part = table[table["name"] == name]
         value, low, high = (scale * part[end].to_numpy() for end in ("value", "low", "high"))
         said = [
-            [name, line.relation, line.n, f"{metric.shown(shown)}{sign}", ends]
+            [
+                name,
+                line.relation,
+                line.n,
+                f"{metric.shown(shown)}{sign}",
+                ends,
+                escape(str(line.label)),
+            ]
             for line, shown, ends in zip(
                 part.itertuples(), part["value"].tolist(), _ends(low, high), strict=True
             )
@@ -164,7 +171,7 @@ def precision_by_relation(
             "y": part["label"],
             "name": escape(name),
             "customdata": said,
-            "hovertemplate": f"<b>%{{y}}</b><br>{escape(name)}: %{{customdata[3]}}"
+            "hovertemplate": f"<b>%{{customdata[5]}}</b><br>{escape(name)}: %{{customdata[3]}}"
             "%{customdata[4]}<br>%{customdata[2]:,} facts<extra></extra>",
         }
         if bars:
@@ -196,15 +203,17 @@ def precision_by_relation(
                     "line": {"width": 2},
                     "color": PUBLISHED,
                 },
-                customdata=first.assign(name="")[["name", "relation", "n"]].to_numpy(),
-                hovertemplate="<b>%{y}</b><br>always the most frequent object: %{x:.1f} %"
-                "<br>%{customdata[2]:,} facts<extra></extra>",
+                customdata=first.assign(name="", said=first["label"].map(escape))[
+                    ["name", "relation", "n", "said"]
+                ].to_numpy(),
+                hovertemplate="<b>%{customdata[3]}</b><br>always the most frequent object: "
+                "%{x:.1f} %<br>%{customdata[2]:,} facts<extra></extra>",
             )
         )
     row = 9 + 13 * len(colours) if bars else 22
     figure.update_layout(height=120 + max(1, len(labels)) * row, bargap=0.28, bargroupgap=0.05)
-    figure.update_yaxes(categoryorder="array", categoryarray=labels, range=_rows(labels))
-    figure.update_yaxes(title="relation", showgrid=not bars, ticksuffix="  ")
+    _name_rows(figure, labels)
+    figure.update_yaxes(title="relation", showgrid=not bars)
     figure.update_xaxes(title=f"{what}, {metric.unit}", rangemode="tozero")
     return figure
 
@@ -503,12 +512,13 @@ def differences(
                 },
                 error_x=whiskers(value, low, high),
                 customdata=[
-                    [line.relation, line.n, line.only_a, line.only_b, ends]
+                    [line.relation, line.n, line.only_a, line.only_b, ends, escape(line.label)]
                     for line, ends in zip(
                         part.itertuples(), _ends(low, high, signed=True), strict=True
                     )
                 ],
-                hovertemplate="<b>%{y}</b><br>difference %{x:+.1f} points%{customdata[4]}"
+                hovertemplate="<b>%{customdata[5]}</b>"
+                "<br>difference %{x:+.1f} points%{customdata[4]}"
                 f"<br>%{{customdata[1]:,}} {unit}; only A right: %{{customdata[2]:,}}, only B "
                 "right: %{customdata[3]:,}<extra></extra>",
                 showlegend=True,
@@ -522,8 +532,8 @@ def differences(
     )  # fmt: skip
     figure.add_vline(x=0, line={"color": GREY, "width": 1})
     figure.update_xaxes(title=f"P@{k} of B less A, percentage points")
-    figure.update_yaxes(title="relation", range=_rows(table), ticksuffix="  ")
-    figure.update_yaxes(categoryorder="array", categoryarray=labels)
+    _name_rows(figure, labels)
+    figure.update_yaxes(title="relation")
     return figure.update_layout(height=120 + 22 * max(1, len(table)))
 
 
@@ -571,6 +581,14 @@ def _half(colour: str) -> str:
     return f"rgba({red},{green},{blue},0.5)"
 
 
+def _name_rows(figure: go.Figure, labels: Sequence[str]) -> None:
+    """Rows from the top in the order of the labels, which are shown as text."""
+    figure.update_yaxes(
+        categoryorder="array", categoryarray=labels, range=_rows(labels), tickvals=labels,
+        ticktext=[escape(label) for label in labels], ticksuffix="  ",
+    )  # fmt: skip
+
+
 def _rows(lines: Sized) -> list[float]:
     """The range of an axis of names that begins at the top."""
     return [len(lines) - 0.5, -0.5]
@@ -578,7 +596,7 @@ def _rows(lines: Sized) -> list[float]:
 
 def _short(label: str) -> str:
     """A label that leaves room for the chart; it begins with the relation's unique name."""
-    return escape(label if len(label) <= MOST_LETTERS else label[: MOST_LETTERS - 1] + "…")
+    return label if len(label) <= MOST_LETTERS else label[: MOST_LETTERS - 1] + "…"
 
 
 def _span(low: int, high: int) -> str:

@@ -54,7 +54,7 @@ def draw_answers(blank: BlankAnswer, colour: str, shared: Mapping[str, int], n_m
             f'<td class="num muted">{item.log_prob:.2f}</td></tr>'
         )
     st.html(
-        '<table class="lx"><thead><tr><th></th><th>word</th><th class="num" colspan="2">prob. of '
+        '<table class="lx"><thead><tr><th>#</th><th>word</th><th class="num" colspan="2">prob. of '
         f'{escape(blank.shown_over())}</th><th class="num">log-prob.</th></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>"
         + (_gold_line(blank.gold, blank) if blank.gold else "")
