@@ -140,7 +140,9 @@ def test_a_typed_subject_goes_with_a_new_relation_and_a_row_leads_to_its_sentenc
         field.press("Enter")
     expect(page.get_by_text("Narnia, P30 continent: starter has no such fact")).to_be_visible()
     expect(page).to_have_url(re.compile("subject=Narnia"))
-    expect(page.get_by_role("status")).to_have_count(0)
+    busy = ", ".join(f"[data-testid=st{name}]" for name in ("Spinner", "Skeleton", "StatusWidget"))
+    expect(page.locator(busy)).to_have_count(0)
+    page.wait_for_timeout(1000)
     cells = page.locator("[data-testid=stDataFrame] canvas").first
     cells.scroll_into_view_if_needed()
     box = cells.bounding_box()

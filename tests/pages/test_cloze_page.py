@@ -52,9 +52,12 @@ def test_the_table_has_a_row_a_wording_and_the_box_counts_those_that_agree() -> 
 def test_a_suggested_subject_gives_way_to_the_new_relations_first() -> None:
     app = opened()
     assert app.selectbox(key="subject").value == "France"
+    app.selectbox(key="subject").set_value("Ukraine").run()
+    app.selectbox(key="relation").set_value("P30").run()
+    assert app.selectbox(key="subject").value == "Ukraine", "the new relation knows it, too"
     app.selectbox(key="relation").set_value("P103").run()
-    first = app.selectbox(key="subject").value
-    assert first == app.selectbox(key="subject").options[0] != "France"
+    assert app.selectbox(key="subject").value == app.selectbox(key="subject").options[0]
+    assert "native language" in said(app)
 
 
 def test_an_unknown_subject_is_asked_as_it_is_without_a_rank() -> None:

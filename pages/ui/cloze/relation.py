@@ -32,6 +32,7 @@ from pages.ui.shared.messages import plain
 
 FIRST_RELATION, FIRST_SUBJECT = "P36", "France"
 MAX_SUGGESTED = 2000
+SUGGESTED = "suggested subject"
 MAX_CHIPS = 6
 # What stands in the address for this form alone, and means nothing to a sentence.
 OWN = ("view", "data", "relation", "subject", "object", "mined")
@@ -154,17 +155,20 @@ def _choose_subject(dataset: Dataset, relation: str) -> str:
     new relation has no fact about, gives way to the new relation's first.
     """
     subjects = subjects_of(dataset, relation)
-    known = set(subjects)
-    if st.session_state.get("suggested subject") and st.session_state.get("subject") not in known:
-        st.session_state.pop("subject", None)
-    suggested = list(islice(subjects, MAX_SUGGESTED))
+    best = [FIRST_SUBJECT] if FIRST_SUBJECT in subjects else []
+    suggested = list(islice(dict.fromkeys((*best, *subjects)), MAX_SUGGESTED))
+    # (data, relation, subject) of the last run, where the subject was one of the relation's.
+    before = st.session_state.get(SUGGESTED)
+    asked = (dataset.name, relation, st.session_state.get("subject"))
+    if before and before[:2] != asked[:2] and before[2] == asked[2] and asked[2] not in subjects:
+        st.session_state["subject"] = suggested[0] if suggested else None
     subject = st.selectbox(
         "Subject", suggested, key="subject", bind=state.BOUND, accept_new_options=True,
-        index=suggested.index(FIRST_SUBJECT) if FIRST_SUBJECT in suggested else 0,
         help=f"Type any name or word, of at most {MAX_SUBJECT} characters. Suggested are subjects "
         f"that the data has facts about, at most {MAX_SUGGESTED:,} of them.",
     )  # fmt: skip
-    st.session_state["suggested subject"] = subject in known
+    known = subject in subjects
+    st.session_state[SUGGESTED] = (dataset.name, relation, subject) if known else None
     return subject or ""
 
 
