@@ -39,7 +39,7 @@ def draw_analyses(choice: PromptsChoice) -> None:
         figure.add_box(
             y=[100 * value for value in at],
             name=f"{one.low:.1f} – {one.high:.1f}<br>{len(at):,} pairs",
-            marker_color=choice.colour, boxmean=True, showlegend=False, boxpoints=False,
+            **charts.box_colours(choice.colour), boxmean=True, showlegend=False, boxpoints=False,
         )  # fmt: skip
     figure.update_xaxes(title="normalised edit distance of two prompts", type="category")
     figure.update_yaxes(title="divergence, % of facts", rangemode="tozero")
@@ -48,6 +48,10 @@ def draw_analyses(choice: PromptsChoice) -> None:
         footnote=f"{choice.info.model} on {choice.info.dataset}, {len(studies)} relations, "
         f"{found.n_pairs:,} pairs of prompts, {choice.study.ranking} ranking",
     )  # fmt: skip
+    st.caption(
+        "Box: from the lower to the upper quartile of the pairs; line: the median; dashed: the "
+        "mean; whiskers: to the furthest pair within 1.5 times the box's length."
+    )
     _draw_transfer(choice)
     draw_export(
         "divergence",

@@ -282,7 +282,6 @@ def rank_boxes(table: pd.DataFrame, colours: Colours, what: str) -> go.Figure:
     """
     figure = go.Figure()
     known = table[table["median"].notna()]
-    line = {"color": _ink(), "width": 1.6}
     for row in known.itertuples():
         figure.add_trace(
             go.Box(
@@ -294,8 +293,7 @@ def rank_boxes(table: pd.DataFrame, colours: Colours, what: str) -> go.Figure:
                 upperfence=[row.high],
                 orientation="h",
                 name=escape(str(row.name)),
-                line=line,
-                fillcolor=_half(colours[str(row.name)]),
+                **box_colours(colours[str(row.name)]),
                 showlegend=False,
                 hoverinfo="skip",
             )
@@ -575,10 +573,11 @@ def _ink() -> str:
     return str(st.get_option(f"theme.{theme}.textColor") or DARK)
 
 
-def _half(colour: str) -> str:
-    """A colour like `#2c86c7`, half transparent."""
+def box_colours(colour: str) -> dict[str, Any]:
+    """Of a box plot: filled with a colour like `#2c86c7`, half transparent, its lines as text."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.5)"
+    line = {"color": _ink(), "width": 1.6}
+    return {"line": line, "fillcolor": f"rgba({red},{green},{blue},0.5)"}
 
 
 def _name_rows(figure: go.Figure, labels: Sequence[str]) -> None:
