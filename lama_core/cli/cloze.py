@@ -175,7 +175,9 @@ def _print_wordings(question: "RelationQuestion", model: "ModelOnRelation", word
         (
             f"{wording.kind} ({wording.source})",
             wording.query(question.subject).text("___"),
-            answer.first.token + (" ✓" if question.is_right(wording, answer.first.token) else ""),
+            answer.first.token
+            + (f" → {answer.first.begins}" if answer.first.begins else "")
+            + (" ✓" if question.is_right(wording, answer.first.token) else ""),
             f"{answer.first.prob:.3f}",
             f"{answer.gold.rank:,}" if answer.gold else None,
             answer.note,

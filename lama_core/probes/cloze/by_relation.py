@@ -117,12 +117,16 @@ class RelationQuestion:
 
 @dataclass(frozen=True, slots=True)
 class WordingAnswer:
-    """A model's first answer to one wording. note: what it didn't see of the subject, in words."""
+    """A model's first answer to one wording.
+
+    note: what it didn't see of the subject, in words. over: what the probability is of, in words.
+    """
 
     context: Context
     note: str
     first: Prediction
     gold: Gold | None
+    over: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +160,9 @@ class RelationAnswer:
                 "context": answer.context,
                 "note": answer.note,
                 "word": answer.first.token,
+                "begins": answer.first.begins,
                 "prob": answer.first.prob,
+                "prob_of": answer.over,
                 "log_prob": answer.first.log_prob,
                 "right": question.is_right(wording, answer.first.token),
                 "gold": question.gold,
@@ -344,6 +350,7 @@ def ask_relation(
             wording.note(model.kind, answer.context),
             answer.blanks[0].predictions[0],
             answer.blanks[0].gold,
+            answer.blanks[0].shown_over(),
         )
         for wording, answer in zip(question.wordings, answers, strict=True)
     )

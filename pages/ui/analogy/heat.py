@@ -10,13 +10,13 @@ from lama_core.models.base import TokenScores
 
 # A log-probability of this or less has the full colour: one in 160,000.
 FULL = -12.0
-STRONGEST = 62  # percent of the model's colour, so that the text stays readable on it
+STRONGEST = 45  # percent of the model's colour, so that the text stays readable on it
 
 CSS = """
 .lx-strip { display: flex; flex-wrap: wrap; gap: 2px; margin: .15rem 0 .7rem; }
 .lx-token { display: inline-flex; flex-direction: column; align-items: center; padding: .1rem .3rem;
             border-radius: 3px; line-height: 1.25; overflow-wrap: anywhere; }
-.lx-token small { font-size: .68rem; opacity: .85; font-variant-numeric: tabular-nums; }
+.lx-token small { font-size: .68rem; font-variant-numeric: tabular-nums; }
 .lx-scale { display: flex; gap: .4rem; align-items: center; flex-wrap: wrap; }
 .lx-scale span { display: inline-block; width: 7rem; height: .8rem; border-radius: 3px;
                  border: 1px solid color-mix(in srgb, currentColor 35%, transparent); }

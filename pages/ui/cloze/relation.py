@@ -264,7 +264,9 @@ def make_table(answer: RelationAnswer) -> pd.DataFrame:
             columns[KINDS[model.kind].title] = [one.note for one in model.answers]
     for model in answer.models:
         columns[f"{model.name} answer"] = [
-            one.first.token + " ✓" * bool(question.is_right(wording, one.first.token))
+            one.first.token
+            + (f" → {one.first.begins}" if one.first.begins else "")
+            + " ✓" * bool(question.is_right(wording, one.first.token))
             for wording, one in zip(question.wordings, model.answers, strict=True)
         ]
         columns[f"{model.name} prob"] = [
@@ -289,8 +291,8 @@ def _draw_table(answer: RelationAnswer) -> None:
     for model in answer.models:
         config |= {
             f"{model.name} answer": text(
-                state.title_of(model.name), help="Its first answer; ✓ marks what the data, or the "
-                "gold that you typed, says.",
+                state.title_of(model.name), help="Its first answer, → the longer word that it "
+                "begins; ✓ marks what the data, or the gold that you typed, says.",
             ),
             f"{model.name} prob": text("prob.", help=PROB_HELP),
             f"{model.name} rank": number(

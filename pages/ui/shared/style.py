@@ -29,6 +29,7 @@ CSS = """
            background: color-mix(in srgb, currentColor 9%, transparent); overflow-wrap: anywhere; }
 .lx-sentence { font-size: 1.35rem; line-height: 1.5; overflow-wrap: anywhere; }
 .lx-sentence b { border-bottom: 2px solid currentColor; padding: 0 .15em; }
+[data-testid="stCaptionContainer"] { color: inherit !important; opacity: .78; }
 .st-key-share { align-items: flex-end; position: relative; top: 1.6rem; margin-bottom: -3.4rem;
                 z-index: 1; pointer-events: none; }
 .st-key-share button { pointer-events: auto; }
