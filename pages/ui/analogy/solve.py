@@ -128,7 +128,7 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...]) -> None:
                 "</td>" if item else "<td></td><td></td>"
             )  # fmt: skip
         rows.append(f'<tr><td class="rank">{number + 1}</td>{"".join(cells)}</tr>')
-    heads = "".join(f'<th>{answer.method}</th><th class="num"></th>' for answer in answers)
+    heads = "".join(f'<th>{answer.method}</th><th class="num">score</th>' for answer in answers)
     ranks = [
         f"{answer.method} {answer.gold_rank:,}"
         for answer in answers

@@ -1,4 +1,5 @@
-"""The look that Streamlit's theme can't set: tables of predictions, chips, spacing.
+"""The look that Streamlit's theme can't set: tables of predictions, chips, spacing; and names for
+what Streamlit leaves without one.
 
 Colours follow the theme (currentColor, --st-*), so light and dark need no second set.
 """
@@ -34,7 +35,7 @@ CSS = """
                 z-index: 1; pointer-events: none; }
 .st-key-share button { pointer-events: auto; }
 [data-testid="stWidgetLabelRequired"] { display: none; }
-.st-key-address { position: absolute; height: 0; overflow: hidden; }
+.st-key-address, .st-key-names { position: absolute; height: 0; overflow: hidden; }
 @media (max-width: 640px) {
   .lx .bar { width: 30%; }
   .stMainBlockContainer { padding: 3.6rem 1rem; }
@@ -49,8 +50,28 @@ DARK = """
 """
 
 
+# For screen readers: the field for a file has a name and says that it is nothing; the column of a
+# table in which rows are picked has no heading.
+NAMES_JS = """
+export default function () {
+  if (window.lamaNames) return
+  const name = () => {
+    for (const field of document.querySelectorAll("[data-testid=stFileUploaderDropzone][role]"))
+      field.removeAttribute("role")
+    for (const heading of document.querySelectorAll("th[role=columnheader]:empty"))
+      heading.textContent = "pick"
+  }
+  window.lamaNames = new MutationObserver(name)
+  window.lamaNames.observe(document.body, { childList: true, subtree: true })
+  name()
+}
+"""
+
+
 def draw_style() -> None:
     """Put the style sheet on the page; call once a run, in the router."""
+    with st.container(key="names"):
+        st.components.v2.component("lama_names", js=NAMES_JS)(key="names of parts")
     dark = st.context.theme.type == "dark"
     more = DARK % st.get_option("theme.dark.backgroundColor") if dark else ""
     st.html(f"<style>{CSS}{more}</style>")

@@ -1,12 +1,19 @@
-"""The address of every page and tab, opened by somebody else, shows the same screen."""
+"""Every page and tab: its address shows somebody else the same screen, and everyone can use it.
 
+Whether everyone can is what axe-core says, of the dark theme and of the light one.
+"""
+
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 pytestmark = pytest.mark.browser
+
+AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 
 STARTS = {
     "Cloze": "?models=minilm-mlm",
@@ -15,14 +22,14 @@ STARTS = {
 }
 MAIN = "[data-testid=stMainBlockContainer]"
 TABS = {
-    "Cloze": (),
+    "Cloze": ("Sentence", "Subject and relation"),
     "Analogy": ("Solve", "Score", "Probes"),
-    "Results": ("P@k", "Curves", "Ranks", "Types", "Calibration", "Correlations", "Wording",
-                "Compare", "New run"),
-    "Facts": ("Facts", "Wrong answers"),
+    "Results": ("P@k", "Curves", "Ranks", "Types", "Slices", "Calibration", "Correlations",
+                "Wording", "Compare", "New run"),
+    "Facts": ("Facts", "Confusion", "Wrong answers"),
     "Prompts": ("Prompts", "Ensembles", "One fact", "Weights", "Try a prompt", "Analyses",
                 "New study"),
-    "Data": (),
+    "Data": ("Sources", "Runs"),
     "Models": (),
 }  # fmt: skip
 # The run has ended (its last act is the address), and for a while nothing has been drawn.
@@ -57,6 +64,23 @@ def click(page: Page, place: Locator) -> Screen:
     return read(page, seen)
 
 
+def faults(page: Page) -> list[str]:
+    """What axe-core finds wrong on the screen, with the element."""
+    if not AXE.is_file():
+        reason = "no axe-core: npm ci --prefix tests/browser"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    if not page.evaluate("'axe' in window"):
+        page.add_script_tag(path=AXE)
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{page.url}: {rule['id']}: {node['html'][:200]}"
+        for rule in found["violations"]
+        for node in rule["nodes"]
+    ]
+
+
 def visit(page: Page, url: str) -> Iterator[Screen]:
     """Every page, from the menu where it isn't opened on small runs, and each of its tabs."""
     for title, tabs in TABS.items():
@@ -69,10 +93,17 @@ def visit(page: Page, url: str) -> Iterator[Screen]:
             yield click(page, page.get_by_role("tab", name=tab, exact=True))
 
 
-def test_every_address_shows_somebody_else_the_same_screen(
-    page: Page, browser: Browser, results_url: str
+def test_every_address_shows_somebody_else_the_same_screen_which_everyone_can_use(
+    browser: Browser, results_url: str
 ) -> None:
-    screens = list(visit(page, results_url))
+    dark = browser.new_context(viewport={"width": 1400, "height": 900}, color_scheme="dark")
+    page = dark.new_page()
+    page.set_default_timeout(90_000)
+    screens, wrong = [], []
+    for screen in visit(page, results_url):
+        screens.append(screen)
+        wrong += faults(page)
+    dark.close()
     titles = [f"{tab} · {name}" if tab else name for name, tabs in TABS.items()
               for tab in tabs or ("",)]  # fmt: skip
     assert [screen.title for screen in screens] == [f"{one} · LAMA Explorer" for one in titles]
@@ -84,8 +115,10 @@ def test_every_address_shows_somebody_else_the_same_screen(
             other.goto(screen.address, wait_until="commit")
         for other, screen in zip(others, some, strict=True):
             assert read(other) == screen
+            wrong += faults(other)
             other.close()
     context.close()
+    assert not wrong, "\n".join(wrong)
 
 
 def test_what_is_shared_is_the_address_of_the_screen(page: Page, results_url: str) -> None:
