@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +99,12 @@ class RunInfo:
     title: str = ""
     beside: tuple["RunInfo", ...] = ()
     exact_to: int | None = None
+
+    @property
+    def counts(self) -> Literal["facts", "queries"]:
+        """What its numbers count: queries, where a fact is asked in several ways."""
+        several = any(len(one.templates) > 1 for one in self.relations)
+        return "queries" if several or self.prompt_kind == "ten sentences" else "facts"
 
     @property
     def label(self) -> str:

@@ -59,6 +59,7 @@ def draw_curves(choice: RunChoice) -> None:
         title=f"Mean P@k from 1 to 100, {choice.data}",
         footnote=choice.footnote(),
         picture=choice.picture,
+        counts=choice.counts,
     )
     st.caption(
         "Mean over relations of the share of facts whose gold is among the k best, as Figure 2 of "
@@ -89,6 +90,7 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
         title=f"Facts by rank of the gold, {choice.data}",
         footnote=choice.footnote(),
         picture=choice.picture,
+        counts=choice.counts,
     )
     for point in points:
         name, low, high = point["customdata"][:3]
@@ -171,6 +173,7 @@ def _draw_boxes(
         title=title,
         footnote=choice.footnote(),
         picture=choice.picture,
+        counts=choice.counts,
     )
     st.caption(caption)
     for point in points:
@@ -206,6 +209,7 @@ def draw_calibration(choice: RunChoice) -> None:
             title=f"Reliability diagram, {choice.data}",
             footnote=choice.footnote(),
             picture=choice.picture,
+            counts=choice.counts,
         )
     with right:
         for name in choice.names:
@@ -278,6 +282,7 @@ def draw_correlates(choice: RunChoice) -> None:
             title=f"Correlations over facts, {name}",
             footnote=replace(choice, runs=(run,), names=(name,)).footnote(),
             picture=choice.picture,
+            counts=choice.counts,
         )
     with paper:
         st.markdown("**BERT-large on T-REx** · published, Petroni et al. 2019, Figure 3")
@@ -288,6 +293,7 @@ def draw_correlates(choice: RunChoice) -> None:
             charts.correlation_matrix(full, None), "published correlations",
             title="Correlations, BERT-large (published)", footnote="Petroni et al. 2019, Figure 3",
             picture=choice.picture,
+        counts=choice.counts,
         )  # fmt: skip
     st.caption(
         "Pearson's correlation over facts. "

@@ -225,6 +225,7 @@ def _draw_chart(
         title=f"{label} by source and relation, {choice.data}",
         footnote=choice.footnote(),
         picture=choice.picture,
+        counts=choice.counts,
     )
     st.caption(
         "**Bold**: the unweighted mean over a source's relations. "
@@ -340,7 +341,10 @@ def _table(
     config: dict[str, Any] = {
         "left out": number(help=LEFT_OUT_HELP, width="small"),
         "facts": number(
-            help="Facts that count, for every model", format="localized", width="small"
+            choice.counts,
+            help=f"{choice.counts.capitalize()} that count, for every model",
+            format="localized",
+            width="small",
         ),
         "#rel": number(help="Relations, of which the value is the unweighted mean", width="small"),
         "Freq": number(
@@ -351,7 +355,9 @@ def _table(
     }
     for name in choice.names:
         config[name] = number(f"{name} · {label}", format=form, help=PRECISION_HELP)
-        config[f"{name} n"] = number("facts", help=f"Facts that {name} counts", width="small")
+        config[f"{name} n"] = number(
+            choice.counts, help=f"{choice.counts.capitalize()} that {name} counts", width="small"
+        )
         config[f"{name} interval"] = st.column_config.TextColumn(
             "95 % interval", help=f"{method}. Over facts: the relations are taken as they are."
         )
@@ -415,6 +421,7 @@ def draw_types(choice: RunChoice) -> None:
         title=f"P@{choice.k} by type of relation, {source}",
         footnote=choice.footnote(),
         picture=choice.picture,
+        counts=choice.counts,
     )  # fmt: skip
     st.caption(
         f"Bars: the unweighted mean over relations with its 95 % interval ({METHOD_OF_MEANS}); "

@@ -38,13 +38,23 @@ INTERVAL = "95 % interval"
 
 
 def show(
-    figure: go.Figure, key: str, *, title: str, footnote: str = "", picture: str = "png"
+    figure: go.Figure,
+    key: str,
+    *,
+    title: str,
+    footnote: str = "",
+    picture: str = "png",
+    counts: str = "facts",
 ) -> list[dict[str, Any]]:
     """Draw a chart; what was clicked, as dictionaries with `customdata`.
 
     title: above the chart, what a screen reader says, and the picture's file name. footnote: how it
-    was made, under the chart and in its picture.
+    was made, under the chart and in its picture. counts: what n is of, where it isn't facts.
     """
+    if counts != "facts":
+        for trace in figure.data:
+            if trace.hovertemplate:
+                trace.hovertemplate = trace.hovertemplate.replace(" facts<", f" {counts}<")
     lines = textwrap.wrap(title, LINE) or [""]
     heading = f"<b>{'<br>'.join(map(escape, lines))}</b>"
     named = sum(trace.showlegend is not False for trace in figure.data) > 1  # a legend above

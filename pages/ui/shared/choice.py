@@ -77,6 +77,11 @@ class RunChoice:
             for relation in run.relations
         }
 
+    @property
+    def counts(self) -> str:
+        """What the numbers of these runs count: facts, or queries where one asks some often."""
+        return "queries" if any(run.counts == "queries" for run in self.runs) else "facts"
+
     @cached_property
     def same_counts(self) -> bool:
         """Whether all runs count as many facts of every relation."""
@@ -309,10 +314,10 @@ def draw_same(choice: RunChoice) -> None:
     if all(
         info.beside and info.n == run.n for info, run in zip(together, choice.runs, strict=True)
     ):
-        said = f"Scored on the {choice.runs[0].n:,} facts that every model counts."
+        said = f"Scored on the {choice.runs[0].n:,} {choice.counts} that every model counts."
     else:
         each = ", ".join(f"{run.n:,} ({plain(name)})" for name, run in _named_runs(choice))
-        said = f"**Not the same facts**: {each}."
+        said = f"**Not the same {choice.counts}**: {each}."
     own = choice.runs[0].beside or choice.runs
     each = ", ".join(
         f"{run.n_candidates:,} ({plain(name)})"
@@ -363,7 +368,7 @@ def draw_runs(choice: RunChoice) -> None:
                 {
                     "run": run.id,
                     "made": run.made.replace("T", " ").removesuffix("Z"),
-                    "facts": run.n,
+                    choice.counts: run.n,
                     "left out": run.n_excluded,
                     "candidates": f"{run.candidates} ({run.n_candidates:,})",
                     "context": run.context,
