@@ -29,7 +29,7 @@ def get_smollm2(page: Page, url: str) -> None:
 def words(page: Page, number: int) -> list[str]:
     """The answers in one model's column, without the marks beside them."""
     cells = page.locator("table.lx").nth(number).locator("tbody .word")
-    return [cell.evaluate("cell => cell.firstChild.textContent") for cell in cells.all()]
+    return [cell.evaluate("cell => cell.firstChild.textContent.trim()") for cell in cells.all()]
 
 
 def test_the_first_screen_answers_its_example(page: Page, app_url: str) -> None:
@@ -64,7 +64,7 @@ def test_page_and_command_line_give_the_same_numbers(page: Page, app_url: str) -
     expect(page.locator("table.lx")).to_have_count(2)
     shown = [
         [
-            (row.locator(".word").evaluate("cell => cell.firstChild.textContent"), value)
+            (row.locator(".word").evaluate("cell => cell.firstChild.textContent.trim()"), value)
             for row in page.locator("table.lx").nth(number).locator("tbody tr").all()
             for value in [float(row.locator(".num").nth(1).inner_text())]
         ]

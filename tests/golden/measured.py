@@ -257,6 +257,7 @@ def _call(asked: dict[str, list[str]], folder: Path) -> dict[str, Any]:
         "LAMA_HOME": str(folder / "home"),
         "HF_HUB_OFFLINE": "1",
         "HF_HOME": str(folder / "hub"),
+        "OMP_NUM_THREADS": "1",  # as many threads as cores give other last digits
         # No fetch of a published source leaves this machine.
         "https_proxy": "http://127.0.0.1:9",
         "HTTPS_PROXY": "http://127.0.0.1:9",
