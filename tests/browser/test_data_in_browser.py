@@ -12,7 +12,7 @@ from lama_core.probes.cloze.runs import BATCHES
 pytestmark = pytest.mark.browser
 
 TEMPLATE = "The capital of [X] is [Y] ."
-N_FACTS = 900
+N_FACTS = 1500
 QUERIES_A_PART = BATCHES * MAX_ROWS
 BEFORE_CANCEL = 320  # facts: more than a run that began anew would show first
 
