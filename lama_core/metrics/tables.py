@@ -76,8 +76,8 @@ def score_table(
 ) -> pd.DataFrame:
     """One row a run and relation (or source, or source and type), in the runs' order.
 
-    Columns: run, model, dataset, source, relation (by relation only), label, type, n_relations, n,
-    n_excluded, those of `METRICS`, p_at_k, low, high (the interval of p_at_k). P@ between 0 and 1.
+    Columns: run, model, dataset, source, relation (by relation only), label, type, n_relations
+    (that count any facts), n, n_excluded, those of `METRICS`, p_at_k, low, high (the interval of p_at_k). P@ between 0 and 1.
     """
     tables = [
         summarise(
@@ -157,7 +157,7 @@ def summarise(
             "source": source,
             "label": "",
             "type": kind,
-            "n_relations": len(members),
+            "n_relations": len(known),
             "n": int(n[members].sum()),
             "n_excluded": int(n_excluded[members].sum()),
         }

@@ -152,10 +152,11 @@ def _draw_totals(choice: RunChoice, column: str, label: str, published: Sequence
     for source, kind in lines:
         part = totals[source,] if kind is None else by_type[source, kind]
         counted = next(iter(part.values()))
+        n_relations = dict.fromkeys(int(one["n_relations"]) for one in part.values())
         row: dict[str, Any] = {
             "corpus": source,
             "relations": "total" if kind is None else kind,
-            "#rel": int(counted["n_relations"]),
+            "#rel": " / ".join(map(str, n_relations)),
             **_counts(choice, counted),
             "Freq": 100 * counted["freq"] if column == "p_at_k" and choice.k == 1 else None,
         }
@@ -202,10 +203,10 @@ def _draw_chart(
     lines, params = [], {}
     for source, totals in sources.groupby("source", sort=False):
         within = rows[rows["source"] == source]
-        n = within["relation"].nunique()
+        n = int(totals["n_relations"].max())
         row = f"source {source}"
         params[row] = {"sources": [str(source)]}
-        said = f"{source}, {n} relation" + "s" * (n > 1)
+        said = f"{source}, {n} relation" + "s" * (n != 1)
         lines.append(totals.assign(relation=row, label=said, is_source=True))
         if source in opened:
             lines.append(within.assign(is_source=False))
@@ -346,7 +347,11 @@ def _table(
             format="localized",
             width="small",
         ),
-        "#rel": number(help="Relations, of which the value is the unweighted mean", width="small"),
+        "#rel": st.column_config.TextColumn(
+            help="Relations with facts that count, of which the value is the unweighted mean; "
+            "several numbers where models count other relations.",
+            width="small",
+        ),
         "Freq": number(
             format="%.1f",
             width="small",
