@@ -77,7 +77,8 @@ def score_table(
     """One row a run and relation (or source, or source and type), in the runs' order.
 
     Columns: run, model, dataset, source, relation (by relation only), label, type, n_relations
-    (that count any facts), n, n_excluded, those of `METRICS`, p_at_k, low, high (the interval of p_at_k). P@ between 0 and 1.
+    (that count any facts), n, n_excluded, those of `METRICS`, p_at_k, low, high (the interval of
+    p_at_k). P@ between 0 and 1.
     """
     tables = [
         summarise(
