@@ -41,8 +41,8 @@ def draw_fact(choice: PromptsChoice) -> None:
     st.html(_ensemble_line(choice, place))
     for first in range(0, min(len(order), MOST_PROMPTS), PER_ROW):
         row = order[first : min(first + PER_ROW, MOST_PROMPTS)]
-        for column, prompt in zip(st.columns(PER_ROW, border=True), row, strict=False):
-            with column:
+        for column, prompt in zip(st.columns(PER_ROW), row, strict=False):
+            with column.container(border=True, height="stretch"):
                 st.html(_answers(choice, prompt, place))
                 if st.button("Ask it", key=f"ask {prompt}", icon=":material/edit_note:"):
                     template = study.pool.prompts[prompt].template
