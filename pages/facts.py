@@ -26,8 +26,8 @@ def main() -> None:
     """Choose runs and filters; list the facts, or count what is said for what."""
     st.header("Facts", anchor=False)
     st.caption(
-        "What lies behind the numbers: every fact with each model's first answer. Click a row to "
-        "see the ten best answers, and to ask again in Cloze."
+        "What lies behind the numbers: every fact with each model's first answer. Tick a row, "
+        "or press Shift and Space on it, to see the ten best answers, and to ask again in Cloze."
     )
     with faults_shown():
         opened = open_runs(links.FACTS)

@@ -48,8 +48,8 @@ def main() -> None:
     """Choose runs, relations and k; look at them in one of several ways."""
     st.header("Results", anchor=False)
     st.caption(
-        "How often models give the right word first, by relation. Click any number or mark to see "
-        "the facts behind it."
+        "How often models give the right word first, by relation. Behind every number and mark are "
+        "its facts."
     )
     with faults_shown():
         opened = open_runs(links.RESULTS)

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from picking import pick_row
 from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.browser
@@ -43,12 +44,8 @@ def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, result
     expect(page).to_have_url(re.compile("of=smollm2-135m"))
     expect(page.get_by_text("of 800 facts · P101 made-up relation 1")).to_be_visible()
 
-    cells = page.locator("[data-testid=stDataFrame] canvas").first
-    box = cells.bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + 16, box["y"] + 53)  # the first row's box
     opened = page.get_by_role("button", name="Open in Cloze")
-    opened.wait_for()
+    pick_row(page, 0, opened)
     expect(page).to_have_url(re.compile("fact=P101"))
     opened.click()
     page.wait_for_url(re.compile(r"/\?text=.*is\+related\+to"))

@@ -39,6 +39,12 @@ SEVERAL_GOLDS = "|"
 SMALLEST = 1e-300
 
 Over = Literal["vocabulary", "rescored", "candidates"]
+# What they sum to one over where their number isn't known any more.
+ALL_OVER: dict[Over, str] = {
+    "vocabulary": "all its tokens",
+    "rescored": "the rescored words",
+    "candidates": "the candidates",
+}
 OVER: dict[Over, str] = {
     "vocabulary": "tokens",
     "rescored": "rescored words",
@@ -119,6 +125,11 @@ class BlankAnswer:
     def notes(self) -> list[str]:
         """In words what the list alone doesn't say, a sentence each."""
         said = []
+        if self.over == "rescored" and self.asked.startswith("[MASK]"):
+            said.append(
+                "Nothing stands left of the blank: only the likeliest beginnings of a text, and "
+                "the gold, are tried in the sentence."
+            )
         if self.outside is not None and self.first:
             said.append(f"Outside the candidates: {self.outside:.1%} of the probability.")
             if self.first.prob > max((item.prob for item in self.predictions), default=0.0):
@@ -138,7 +149,9 @@ class BlankAnswer:
 
     def shown_over(self) -> str:
         """In words what the probabilities sum to one over."""
-        return OVER[self.over] if self.n_over is None else f"{self.n_over:,} {OVER[self.over]}"
+        if self.n_over is None:
+            return ALL_OVER[self.over]
+        return f"{self.n_over:,} {OVER[self.over]}"
 
 
 @dataclass(frozen=True, slots=True)

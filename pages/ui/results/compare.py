@@ -152,9 +152,10 @@ def _draw_summary(
         found.over_facts, found.over_relations, found.mcnemar, found.agreement,
     )  # fmt: skip
     unit = UNITS[found.unit]
+    relations = "relation" if mean.n == 1 else "relations"
     st.caption(
         f"A is {plain(names[0])}, B is {plain(names[1])}; B less A in P@{choice.k}, on the "
-        f"{whole.n:,} {unit} of {mean.n:,} relations that both count"
+        f"{whole.n:,} {unit} of {mean.n:,} {relations} that both count"
     )
     cells = st.columns(4)
     cells[0].metric(

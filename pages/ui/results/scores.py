@@ -56,6 +56,20 @@ def to_facts(choice: RunChoice, name: str = "", **filters: Any) -> None:
     links.go(links.FACTS, params)
 
 
+def draw_way(said: str | None, key: str) -> bool:
+    """The button that leads to the facts of the number that is chosen in the table above it.
+
+    Choosing leads nowhere by itself: the keyboard can't come to a table, nor pass by it, without
+    choosing its first cell. said: the number's facts in words; None while none is chosen.
+    """
+    return st.button(
+        f"Facts: {said}" if said else "Choose a number to see its facts",
+        icon=":material/fact_check:",
+        disabled=said is None,
+        key=key,
+    )
+
+
 def request_of(choice: RunChoice, by: By) -> ResultsRequest:
     """What gives the same table from a terminal."""
     own = all(run.ranking == choice.ranking for run in choice.runs)
@@ -164,17 +178,21 @@ def _draw_totals(choice: RunChoice, column: str, label: str, published: Sequence
     table = pd.DataFrame(grid)
     event = _table(table, choice, label, "totals", METHOD_OF_MEANS, list(published))
     cell = _clicked(event)
+    said = None
     if cell is not None:
         source, kind = lines[cell[0]]
         name = _run_of(cell[1], choice)
+        said = _said(choice, name, cell[1], f"{source} {kind or 'total'}")
+    if draw_way(said, "totals way") and cell is not None:
         filters: dict[str, Any] = {"sources": [source], "types": [kind] if kind else []}
         _follow(choice, name, cell[1], filters)
-    notes = ["Click a number to see its facts."]
+    notes = []
     if len(published):
         notes.append(
             "**published**: Petroni et al. 2019, Table 2, on LAMA's own facts and candidates."
         )
-    st.caption(" ".join(notes))
+    if notes:
+        st.caption(" ".join(notes))
     draw_export(
         "totals", lambda: _all_totals(choice), made(choice, "source"),
         (request_of(choice, "type"), request_of(choice, "source")),
@@ -278,13 +296,21 @@ def _draw_relations(choice: RunChoice, rows: pd.DataFrame, column: str, label: s
         grid.append(row | _cells(part, choice, column))
     event = _table(pd.DataFrame(grid), choice, label, "by relation", METHOD, [])
     cell = _clicked(event)
-    if cell is not None:
-        relation = choice.labels[names[cell[0]]]
-        _follow(choice, _run_of(cell[1], choice), cell[1], {"relations": [relation]})
+    relation = choice.labels[names[cell[0]]] if cell else ""
+    name = _run_of(cell[1], choice) if cell else ""
+    said = _said(choice, name, cell[1], relation) if cell else None
+    if draw_way(said, "relations way") and cell:
+        _follow(choice, name, cell[1], {"relations": [relation]})
     draw_export(
         "relations", lambda: score_rows(choice, "relation"), made(choice, "relation"),
         request_of(choice, "relation"),
     )  # fmt: skip
+
+
+def _said(choice: RunChoice, name: str, column: str, of: str) -> str:
+    """What the chosen cell's facts are, in words."""
+    out = ", left out" if column == "left out" else ""
+    return f"{of}{out}, {name or choice.names[0]}"
 
 
 def _follow(choice: RunChoice, name: str, column: str, filters: dict[str, Any]) -> None:

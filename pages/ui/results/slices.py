@@ -9,7 +9,7 @@ import streamlit as st
 from lama_core.metrics.answers import WRONG_KINDS
 from lama_core.metrics.slices import SLICINGS, slice_table
 from pages.ui.facts.filters import KIND_HELP, params_of
-from pages.ui.results.scores import MOST_INTERVALS, request_of, to_facts
+from pages.ui.results.scores import MOST_INTERVALS, draw_way, request_of, to_facts
 from pages.ui.shared import cache
 from pages.ui.shared.choice import RunChoice
 from pages.ui.shared.export import draw_export
@@ -39,10 +39,12 @@ def draw_slices(choice: RunChoice) -> None:
     shown = table if way == EVERY else table[table["by"].isin(["all", way])]
     keys = list(dict.fromkeys(zip(shown["by"], shown["slice"], strict=True)))
     cell = _draw_table(shown, keys, choice)
+    run = next((one for one in choice.names if cell and cell[1].startswith(one)), choice.names[0])
+    said = f"{' '.join(keys[cell[0]])}, {run}" if cell else None
+    follow = draw_way(said, "slices way")
     st.caption(
         f"**P@{choice.k}**: in percent of a slice's facts, whatever their relation, and no mean "
-        f"over relations. In percent of the facts whose first answer is wrong: {KIND_HELP} Click a "
-        "number to see its facts."
+        f"over relations. In percent of the facts whose first answer is wrong: {KIND_HELP}"
     )
     # In the order of the command line, which takes one run after the other.
     by_run = table.sort_values("number", kind="stable").drop(columns="number")
@@ -52,7 +54,7 @@ def draw_slices(choice: RunChoice) -> None:
         choice.made(),
         replace(request_of(choice, "relation"), slices=True),
     )
-    if cell is None:
+    if cell is None or not follow:
         return
     by, name = keys[cell[0]]
     params = params_of(SLICINGS[by].slices[name])

@@ -127,7 +127,7 @@ def _draw(
         relations=("relation", "size"), n=("n", "sum"), **{name: (name, "mean") for name in columns}
     )
     st.dataframe(means.reset_index(), hide_index=True, column_config=config)
-    st.caption("Means over relations; below, each relation. Click a row to see its facts.")
+    st.caption("Means over relations; below, each relation. Tick a row to see its facts.")
     order = ["run", "prompts", "relation", "n", *columns]
     event = st.dataframe(
         shown[order], hide_index=True, column_config=config, key=f"{what} by relation",

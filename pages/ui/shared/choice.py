@@ -315,6 +315,9 @@ def draw_same(choice: RunChoice) -> None:
         info.beside and info.n == run.n for info, run in zip(together, choice.runs, strict=True)
     ):
         said = f"Scored on the {choice.runs[0].n:,} {choice.counts} that every model counts."
+        if choice.relations:
+            n = sum(choice.runs[0].relation(name).n for name in choice.relations)
+            said = f"{said[:-1]}; {n:,} of them are of the chosen relations."
     else:
         each = ", ".join(f"{run.n:,} ({plain(name)})" for name, run in _named_runs(choice))
         said = f"**Not the same {choice.counts}**: {each}."

@@ -45,7 +45,9 @@ def draw_answers(blank: BlankAnswer, colour: str, shared: Mapping[str, int], n_m
     for item in blank.predictions:
         word = item.token.lower()
         n_shared = shared.get(word, 1)
-        mark = f'<span class="shared">{n_shared} of {n_models}</span>' if n_shared > 1 else ""
+        hint = f"{n_shared} of the {n_models} models answer it"
+        mark = f'<span class="shared" title="{hint}">{n_shared} of {n_models}</span>'
+        mark = mark if n_shared > 1 else ""
         rows.append(
             f'<tr class="{"gold" if word == gold else ""}"><td class="rank">{item.rank}</td>'
             f'<td class="word">{escape(item.token)}{_begun(item)}{mark}</td>'
@@ -82,11 +84,10 @@ def _gold_line(gold: Gold, blank: BlankAnswer) -> str:
             "not among the candidates; "
             + (f"it would stand before {before}" if before else "the rank is where it would stand")
         )
-    if blank.over == "rescored":
-        notes.append(f"ranked among {blank.shown_over()}")
     note = f'<div class="lx-muted">{escape("; ".join(notes))}</div>' if notes else ""
+    among = f" of {blank.n_over:,}" if blank.over == "rescored" and blank.n_over else ""
     return (
-        f'<div class="lx-gold">Gold <b>{escape(gold.word)}</b>: rank <b>{gold.rank:,}</b>, '
+        f'<div class="lx-gold">Gold <b>{escape(gold.word)}</b>: rank <b>{gold.rank:,}</b>{among}, '
         f"{escape(value)}</div>{note}"
     )
 

@@ -26,7 +26,10 @@ def draw_share(place: DeltaGenerator, query: str) -> None:
     """The button; call when the page has been drawn and its address is whole."""
     address = whole_address(query)
     with place, st.popover("Share", icon=":material/share:", type="tertiary"):
-        st.caption("This address opens what is on the screen now.")
+        st.caption(
+            "This address opens what is on the screen now."
+            + (" It is this machine's own: no other can open it." if is_local(address) else "")
+        )
         st.code(address, language=None, wrap_lines=True)
         code = qr_code(address)
         if code:
@@ -40,6 +43,11 @@ def whole_address(query: str) -> str:
     place = urlsplit(st.context.url or "")
     path = links.path_of(st.session_state[links.PAGE])
     return place._replace(path=path, query=query, fragment="").geturl()
+
+
+def is_local(address: str) -> bool:
+    """Whether an address names the machine itself, whichever that is."""
+    return urlsplit(address).hostname in ("localhost", "127.0.0.1", "::1")
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,24 @@
+"""Rows of a table, which is drawn on a canvas, picked in a real browser."""
+
+from playwright.sync_api import Locator, Page, TimeoutError
+
+HEAD, ROW = 35, 35  # pixels
+
+
+def pick_row(page: Page, number: int, shown: Locator) -> None:
+    """Tick the row's box in the first table; return when what it opens is shown.
+
+    A busy page may be drawn anew under the click: it is repeated, after ever longer waits.
+    """
+    table = page.locator("[data-testid=stDataFrame] canvas").first
+    for seconds in (5, 10, 20, 40, 80):
+        table.scroll_into_view_if_needed()
+        box = table.bounding_box()
+        assert box is not None
+        page.mouse.click(box["x"] + 16, box["y"] + HEAD + ROW * number + ROW / 2)
+        try:
+            shown.wait_for(timeout=1000 * seconds)
+            return
+        except TimeoutError:
+            continue
+    raise AssertionError(f"row {number} leads to nothing")
