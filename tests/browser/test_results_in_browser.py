@@ -58,6 +58,19 @@ def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, result
     expect(page).to_have_url(re.compile("relations=P101"))
 
 
+def test_the_keyboard_comes_to_a_number_and_by_a_button_to_its_facts(
+    page: Page, results_url: str
+) -> None:
+    open_page(page, f"{results_url}/results?data=made-up&models=gpt2")
+    page.get_by_test_id("data-grid-canvas").last.focus()
+    page.keyboard.press("ArrowDown")
+    way = page.get_by_role("button", name=re.compile("Facts: P10[01] made-up relation .*, gpt2"))
+    expect(way).to_be_enabled()
+    assert "/results" in page.url, "choosing leads nowhere"
+    way.press("Enter")
+    page.wait_for_url("**/facts?**relations=P10*")
+
+
 def test_a_cell_of_golds_by_answers_leads_to_its_facts(page: Page, results_url: str) -> None:
     open_page(page, f"{results_url}/facts?data=made-up&models=gpt2&view=Confusion&words=10")
     # The first gold is right most often: its first cell, clicked beside its middle.
