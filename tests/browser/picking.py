@@ -12,10 +12,13 @@ def pick_row(page: Page, number: int, shown: Locator) -> None:
     """
     table = page.locator("[data-testid=stDataFrame] canvas").first
     for seconds in (5, 10, 20, 40, 80):
-        table.scroll_into_view_if_needed()
-        box = table.bounding_box()
-        assert box is not None
-        page.mouse.click(box["x"] + 16, box["y"] + HEAD + ROW * number + ROW / 2)
+        box = table.bounding_box() if table.count() else None
+        if box is not None:  # else it is gone already, to where the row leads
+            page.mouse.wheel(0, box["y"] - 200)
+            page.wait_for_timeout(300)
+            box = table.bounding_box() if table.count() else None
+        if box is not None:
+            page.mouse.click(box["x"] + 16, box["y"] + HEAD + ROW * number + ROW / 2)
         try:
             shown.wait_for(timeout=1000 * seconds)
             return
