@@ -94,7 +94,12 @@ def draw_notes(settings: ClozeSettings, answers: tuple[ModelAnswer, ...]) -> Non
     """Which words were ranked, and how their probabilities are to be read."""
     candidates, _ = cache.candidates_of(settings)
     sizes = [answer.n_candidates for answer in answers]
-    st.caption(predictions.describe_candidates(candidates, sizes))
+    said = predictions.describe_candidates(candidates, sizes)
+    for answer in answers:
+        if answer.blanks[0].over == "rescored":
+            title = plain(state.title_of(answer.name))
+            said += f" Of them {title} ranks those that it rescored: {answer.blanks[0].n_over:,}."
+    st.caption(said)
 
 
 def draw_taken(
