@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from lama_core.datasets.templates import template_fault
 from lama_core.errors import UserError
+from lama_core.models.base import Context
 from lama_core.types import Prompt, Query
 
 BLANK = re.compile(r"\[MASK\]|<mask>|\[Y\]|_{3,}", re.IGNORECASE)
@@ -62,3 +63,19 @@ def fill(prompt: Prompt | str, subject: str) -> Query:
 def follows_only_punctuation(query: Query, blank: int = 0) -> bool:
     """Whether nothing but punctuation and spaces stands right of a blank."""
     return not any(character.isalnum() for character in query.parts[blank + 1])
+
+
+def shows_subject(template: str, context: Context) -> bool:
+    """Whether a model sees the subject in a query, or is asked the same whatever the fact is."""
+    return "[X]" in what_is_seen(template, context)
+
+
+def what_is_seen(template: str, context: Context) -> str:
+    """What a model sees of a template: all of it, or what stands left of the blank.
+
+    Prompts that look the same to a model share their blocks.
+    """
+    if context == "both":
+        return template
+    left = template.split("[Y]")[0]
+    return left.rstrip() + " " if left[-1:].isspace() else left

@@ -134,10 +134,10 @@ def impossible_prompts(
             found[name] = Impossible("not here yet", error.source)
             continue
         except UserError:
-            found[name] = Impossible("it has no prompts for these relations")
+            found[name] = Impossible(_lacking(""))
             continue
         if not _asks(dataset, relations, prompts, limit):
-            found[name] = Impossible(PROMPT_SETS[name].lacking)
+            found[name] = Impossible(_lacking(name))
     return found
 
 
@@ -159,12 +159,16 @@ def _asks(
 
 
 def _nothing(dataset: Dataset, prompts: PromptSet) -> str:
-    known = PROMPT_SETS.get(prompts.name)
-    why = f" ({known.lacking})" if known else ""
     return (
         f"The prompts {prompts.name!r} give nothing to ask for the chosen relations of "
-        f"{dataset.name}{why}: choose other prompts or relations."
+        f"{dataset.name} ({_lacking(prompts.name)}): choose other prompts or relations."
     )
+
+
+def _lacking(name: str) -> str:
+    """Why a set of prompts asks nothing, as the rest of a sentence."""
+    known = PROMPT_SETS.get(name)
+    return known.lacking if known else "it has no prompts for these relations"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lama_core.cli import options, show
+from lama_core.cli.running import open_asked
 from lama_core.errors import choose
 from lama_core.probes.analogy.probes import PROBES
 from lama_core.requests import read
@@ -63,7 +64,7 @@ def solve(
     ] = False,
     top_k: options.TopK = 5,
     candidates: options.Candidates = "common",
-    gold: options.Gold = None,
+    gold: Annotated[str | None, typer.Option(help="The right answer: its rank is shown.")] = None,
     context: options.Context = None,
     rescored: options.Rescored = 200,
     renormalise: options.Renormalise = False,
@@ -77,12 +78,11 @@ def solve(
 
     request = read(SolveRequest, locals(), models=models or (settings.DEFAULT_MODEL,))
     question = request.question()
-    with show.progress() as on_progress:
-        opened = settings.load_models(request, on_progress)
+    opened, candidates_used = open_asked(request)
     solution = solve_with(
         opened,
         question,
-        settings.choose_candidates(request, opened),
+        candidates_used,
         keep_query_words=keep_query_words,
         top_k=top_k,
         gold=gold,

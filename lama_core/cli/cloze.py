@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lama_core.cli import options, show
+from lama_core.cli.running import open_asked
 from lama_core.errors import UserError
 from lama_core.requests import read
 
@@ -55,8 +56,8 @@ def cloze(
     gold: Annotated[
         str | None,
         typer.Option(
-            help="The right answer: its rank is shown. Of a relation by default the data's first "
-            "object of the subject."
+            help="The right answer: its rank is shown. Of several blanks: one each, | between. "
+            "Of a relation by default the data's first object of the subject."
         ),
     ] = None,
     context: Annotated[
@@ -89,14 +90,11 @@ def cloze(
 
 
 def _ask_text(chosen: "ClozeRequest", as_json: bool) -> None:
-    from lama_core.asking import settings
     from lama_core.asking.blanks import parse_query
     from lama_core.probes.cloze.ask import ask_all
 
     query = parse_query(chosen.text)
-    with show.progress() as on_progress:
-        opened = settings.load_models(chosen, on_progress)
-    words = settings.choose_candidates(chosen, opened)
+    opened, words = open_asked(chosen)
     answer = ask_all(
         opened,
         query,
@@ -122,7 +120,6 @@ def _ask_text(chosen: "ClozeRequest", as_json: bool) -> None:
 
 
 def _ask_relation(chosen: "RelationRequest", as_json: bool) -> None:
-    from lama_core.asking import settings
     from lama_core.datasets import load_dataset
     from lama_core.probes.cloze.by_relation import ask_relation_of_all, make_question
 
@@ -133,9 +130,7 @@ def _ask_relation(chosen: "RelationRequest", as_json: bool) -> None:
         chosen.gold,
         mined=chosen.mined,
     )
-    with show.progress() as on_progress:
-        opened = settings.load_models(chosen, on_progress)
-    words = settings.choose_candidates(chosen, opened)
+    opened, words = open_asked(chosen)
     answer = ask_relation_of_all(
         opened,
         question,

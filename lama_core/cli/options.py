@@ -63,12 +63,6 @@ Ranking = Annotated[
     ),
 ]
 TopK = Annotated[int, typer.Option(help="How many answers to show.")]
-Gold = Annotated[
-    str | None,
-    typer.Option(
-        help="The right answer: its rank is shown. Of several blanks: one each, | between."
-    ),
-]
 Renormalise = Annotated[
     bool, typer.Option(help="Probabilities over the candidates, not the whole vocabulary.")
 ]

@@ -263,7 +263,7 @@ def compare(
         )
         return
     print(f"A: {a.info.label} ({a.info.id})\nB: {b.info.label} ({b.info.id})\n")
-    unit = {"fact": "facts", "query": "queries"}[found.unit]
+    unit = found.units
     show.print_table(
         ("relation", unit, "A", "B", "B - A", "95% interval", "only A", "only B"),
         [

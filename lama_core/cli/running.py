@@ -11,6 +11,9 @@ from lama_core.cli import show
 
 if TYPE_CHECKING:
     from lama_core.asking.executors import Executor
+    from lama_core.asking.settings import ClozeSettings
+    from lama_core.candidates.columns import Candidates
+    from lama_core.models.backends import Model
     from lama_core.runs.info import Run
     from lama_core.runs.spec import RunSpec
 
@@ -23,6 +26,15 @@ def open_with(plan: Callable[[Callable[..., Any]], Opened]) -> Opened:
 
     with show.progress() as on_progress:
         return plan(partial(load_by_name, on_progress=on_progress))
+
+
+def open_asked(request: "ClozeSettings") -> "tuple[tuple[Model, ...], Candidates]":
+    """The models of a request, fetched with a bar, and the candidates that fit them."""
+    from lama_core.asking import settings
+
+    with show.progress() as on_progress:
+        opened = settings.load_models(request, on_progress)
+    return opened, settings.choose_candidates(request, opened)
 
 
 def make_runs(

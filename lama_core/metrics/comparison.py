@@ -125,6 +125,11 @@ class Comparison:
     n_unpaired: int
 
     @property
+    def units(self) -> str:
+        """What the rows of `pairs` are, in words."""
+        return {"fact": "facts", "query": "queries"}[self.unit]
+
+    @property
     def flips(self) -> pd.DataFrame:
         """The paired facts that only one run gets right."""
         return self.pairs[self.pairs["right_a"] != self.pairs["right_b"]]

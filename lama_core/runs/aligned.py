@@ -152,7 +152,8 @@ def _on_words(run: Run, shared: Words) -> Run:
     words = np.take_along_axis(shared_words, order, axis=1)
     log_probs = np.take_along_axis(np.where(here, top.log_probs, empty), order, axis=1)
     best = TopPredictions(words, log_probs.astype(np.float32))
-    _choose_firsts(facts, best, np.take_along_axis(valid, order, axis=1), changed)
+    if len(changed):
+        _choose_firsts(facts, best, np.take_along_axis(valid, order, axis=1), changed)
 
     behind = counted & kept & (ranks > TOP_K)
     exact_to = int(here[behind].sum(axis=1).min()) if behind.any() else TOP_K
@@ -200,25 +201,24 @@ def _choose_firsts(
         str(name): {spelled for word in known.astype(str) for spelled in (word, word.lower())}
         for name, known in facts.groupby("relation", observed=True)["object"]
     }
-    relations = facts["relation"].astype(str).to_numpy()
-    there = best.words.astype(bool)
-    at = np.arange(len(facts))
+    relations = facts["relation"].astype(str).to_numpy()[rows]
+    chosen, valid = best.words[rows], valid[rows]
+    there = chosen.astype(bool)
+    at = np.arange(len(rows))
     for name, taken in (("first", there), ("first_filtered", there & ~valid)):
         place, none = taken.argmax(axis=1), ~taken.any(axis=1)
-        words = best.words[at, place]
+        words = chosen[at, place]
         words[none] = None
-        log_probs = np.where(none, np.nan, best.log_probs[at, place])
+        log_probs = np.where(none, np.nan, best.log_probs[rows, place])
         facts[name] = pd.Categorical(_put(facts[name].astype(object), rows, words))
         facts[f"{name}_log_prob"] = _put(facts[f"{name}_log_prob"], rows, log_probs)
-    is_object = [
-        word in objects[name] for word, name in zip(best.words[:, 0], relations, strict=True)
-    ]
+    is_object = [word in objects[name] for word, name in zip(chosen[:, 0], relations, strict=True)]
     facts["first_is_valid"] = _put(facts["first_is_valid"], rows, valid[:, 0])
     facts["first_is_object"] = _put(facts["first_is_object"], rows, np.array(is_object))
 
 
 def _put(column: "pd.Series[Any]", rows: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
-    """A column with other values in some rows; values: of all rows."""
+    """A column with other values in some rows."""
     changed = column.to_numpy(copy=True)
-    changed[rows] = values[rows]
+    changed[rows] = values
     return changed

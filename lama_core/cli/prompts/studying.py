@@ -196,7 +196,7 @@ def _print_scores(
 
 
 def _prompt_rows(study: "RelationStudy", context: "Context") -> list[dict[str, object]]:
-    from lama_core.probes.prompts.store import shows_subject
+    from lama_core.asking.blanks import shows_subject
 
     order = sorted(
         range(len(study.pool.entries)), key=lambda number: -study.train_accuracies[number]

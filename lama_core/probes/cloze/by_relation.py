@@ -13,15 +13,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
-from lama_core.asking.blanks import BLANK, fill
+from lama_core.asking.blanks import BLANK, fill, shows_subject
 from lama_core.asking.prompts import PROMPT_SETS
+from lama_core.asking.questions import gather_knowledge
 from lama_core.asking.settings import ClozeSettings
-from lama_core.candidates.columns import Candidates, Columns
+from lama_core.candidates.columns import Candidates
 from lama_core.datasets import Dataset, pararel
 from lama_core.datasets.library.installed import STARTER, installed_dir
 from lama_core.datasets.prompt_sets import load_pool, normalise_template
 from lama_core.errors import UserError
-from lama_core.models.base import KINDS, RESCORED, BlankFiller, Context, Kind
+from lama_core.models.base import KINDS, BlankFiller, Context, Kind
 from lama_core.paths import ASSETS
 from lama_core.probes.cloze.ask import Gold, Prediction, ask_queries
 from lama_core.types import Prompt, Query, Relation
@@ -72,7 +73,7 @@ class RelationWording:
 
     def note(self, kind: Kind, context: Context) -> str:
         """What a model of this kind doesn't see of the subject, in words; empty if it sees all."""
-        if KINDS[kind].fills_together or self.template.index("[X]") < self.template.index("[Y]"):
+        if KINDS[kind].fills_together or shows_subject(self.template, "left"):
             return ""
         return BLIND if context == "left" else PICKED_BLIND
 
@@ -257,12 +258,6 @@ def choose_wordings(wordings: Sequence[RelationWording]) -> tuple[RelationWordin
     return (*plain[: MAX_WORDINGS - len(negated)], *negated)
 
 
-def objects_of(dataset: Dataset, relation: str, subject: str) -> tuple[str, ...]:
-    """All objects that the data gives a subject, each once, in file order."""
-    facts = dataset.facts_of(relation)
-    return tuple(dict.fromkeys(fact.object for fact in facts if fact.subject == subject))
-
-
 def subjects_of(dataset: Dataset, relation: str) -> tuple[str, ...]:
     """The relation's different subjects, in file order."""
     return tuple(dict.fromkeys(fact.subject for fact in dataset.facts_of(relation)))
@@ -306,7 +301,7 @@ def make_question(
         raise UserError(
             f"The subject holds a blank ({blank[0]}): the relation's template brings its own."
         )
-    objects = objects_of(dataset, relation, subject)
+    objects = gather_knowledge(dataset, (relation,)).objects.get((relation, subject), ())
     known = relation_wordings(dataset, found)
     wordings = [one for one in known if mined or one.kind not in MINED]
     chosen = choose_wordings(wordings)
@@ -328,22 +323,14 @@ def ask_relation(
     model: BlankFiller,
     question: RelationQuestion,
     candidates: Candidates,
-    *,
-    context: Context | None = None,
-    renormalise: bool = False,
-    n_rescored: int = RESCORED,
-    columns: Columns | None = None,
+    **options: Any,
 ) -> ModelOnRelation:
     """One model's first answer to each wording, and the gold's rank in each; asked in batches.
 
-    The options are those of `ask.ask`, and so are the numbers, wording by wording.
+    The options are those of `ask.ask_queries`, and so are the numbers, wording by wording.
     Raises UserError if a sentence doesn't fit the model.
     """
-    columns = columns or candidates.columns(model.vocabulary)
-    answers = ask_queries(
-        model, question.queries, candidates, gold=question.gold, context=context,
-        renormalise=renormalise, n_rescored=n_rescored, columns=columns,
-    )  # fmt: skip
+    answers = ask_queries(model, question.queries, candidates, gold=question.gold, **options)
     found = tuple(
         WordingAnswer(
             answer.context,
@@ -354,7 +341,7 @@ def ask_relation(
         )
         for wording, answer in zip(question.wordings, answers, strict=True)
     )
-    return ModelOnRelation(model.name, model.kind, len(columns.words), found)
+    return ModelOnRelation(model.name, model.kind, answers[0].n_candidates, found)
 
 
 def ask_relation_of_all(

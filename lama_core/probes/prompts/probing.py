@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import ClassVar
 
+from lama_core.asking.blanks import shows_subject
 from lama_core.asking.ranking import RANKINGS, Ranking
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import named_candidates, read_candidate_file
@@ -25,7 +26,6 @@ from lama_core.probes.probing import absolute, check_limit, choose_context
 from lama_core.probes.prompts.ensemble import RECIPES, RELEASED
 from lama_core.probes.prompts.runs import Study, StudySpec, split_of
 from lama_core.probes.prompts.selection import set_aside
-from lama_core.probes.prompts.store import shows_subject
 from lama_core.probes.prompts.study import StudyOptions
 from lama_core.probes.prompts.training_pairs import pairs_digest
 from lama_core.requests import option

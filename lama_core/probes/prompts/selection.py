@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.asking.answers import ROW, rank_block
+from lama_core.asking.blanks import shows_subject
 from lama_core.asking.preparation import Segment
 from lama_core.asking.ranking import Ranking, rank_gold
 from lama_core.asking.scoring import ScoreBlock
@@ -28,7 +29,7 @@ from lama_core.probes.prompts.ensemble import (
     top_k_weights,
 )
 from lama_core.probes.prompts.shortlist import Shortlist
-from lama_core.probes.prompts.store import DistributionStore, shows_subject
+from lama_core.probes.prompts.store import DistributionStore
 
 Floats = NDArray[np.float32]
 Combine = Literal["log-linear", "linear"]

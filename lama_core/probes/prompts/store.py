@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.asking.answers import ROW, rank_block
+from lama_core.asking.blanks import what_is_seen
 from lama_core.asking.executors import Tick
 from lama_core.asking.preparation import Segment
 from lama_core.asking.scoring import ScoreBlock, score_cloze
@@ -199,19 +200,3 @@ class DistributionStore:
         """Bytes of all blocks on disk, done or not."""
         n_prompts, n_facts, n_candidates = self.shape
         return n_prompts * n_facts * (2 * n_candidates + ROW.itemsize)
-
-
-def shows_subject(template: str, context: Context) -> bool:
-    """Whether a model sees the subject in a query, or is asked the same whatever the fact is."""
-    return "[X]" in what_is_seen(template, context)
-
-
-def what_is_seen(template: str, context: Context) -> str:
-    """What a model sees of a template: all of it, or what stands left of the blank.
-
-    Prompts that look the same to a model share their blocks.
-    """
-    if context == "both":
-        return template
-    left = template.split("[Y]")[0]
-    return left.rstrip() + " " if left[-1:].isspace() else left

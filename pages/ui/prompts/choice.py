@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from lama_core.asking.blanks import shows_subject
 from lama_core.datasets.prompt_sets import TITLES
 from lama_core.errors import UserError
 from lama_core.probes.prompts.gains import Gain
 from lama_core.probes.prompts.probing import StudyRequest, request_of
 from lama_core.probes.prompts.runs import Study, list_studies
-from lama_core.probes.prompts.store import shows_subject
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.runs.info import RunInfo
 from pages.ui.shared import cache

@@ -4,11 +4,11 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
+from lama_core.asking.blanks import shows_subject
 from lama_core.datasets.prompt_sets import check_templates
 from lama_core.models.catalog import find_model
 from lama_core.models.sources import locate
 from lama_core.probes.prompts.growing import Growth
-from lama_core.probes.prompts.store import shows_subject
 from pages.ui.prompts.choice import PromptsChoice
 from pages.ui.shared import charts
 from pages.ui.shared.fetching import draw_offer

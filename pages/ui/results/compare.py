@@ -15,7 +15,6 @@ from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
 from pages.ui.shared.state import BOUND
 
-UNITS = {"fact": "facts", "query": "queries"}
 FACTS_HELP = (
     "Every one of the {unit} counts the same. Interval: {method}. McNemar's exact test: if neither "
     "run were better, each of the {unit} that only one gets right would go to either with "
@@ -81,7 +80,7 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
             for line in found.relations
         ]
     )
-    colours, unit = run_colours(choice, pair, names), UNITS[found.unit]
+    colours, unit = run_colours(choice, pair, names), found.units
     points = charts.show(
         charts.differences(table, (names[0], names[1]), colours, k=choice.k, unit=unit),
         "difference chart",
@@ -151,7 +150,7 @@ def _draw_summary(
     whole, mean, test, agreed = (
         found.over_facts, found.over_relations, found.mcnemar, found.agreement,
     )  # fmt: skip
-    unit = UNITS[found.unit]
+    unit = found.units
     relations = "relation" if mean.n == 1 else "relations"
     st.caption(
         f"A is {plain(names[0])}, B is {plain(names[1])}; B less A in P@{choice.k}, on the "
