@@ -2,14 +2,17 @@
 
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from lama_core.errors import UserError
 
 REMOVED = ".removed-"
+MAX_FILE = 64 << 20
 
 
 @contextmanager
@@ -27,6 +30,36 @@ def whole_file(path: Path) -> Iterator[Path]:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def open_file(path: Path) -> BinaryIO:
+    """A plain file, opened to be read.
+
+    Raises UserError if it can't be, and for a folder, pipe, socket or device, whose end may never
+    come.
+    """
+    try:
+        # Without waiting: a pipe would hold the caller until somebody writes into it.
+        number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        if stat.S_ISREG(os.fstat(number).st_mode):
+            return os.fdopen(number, "rb")
+        os.close(number)
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UserError(f"{path} can't be read: {reason}.") from error
+    raise UserError(f"{path} is no plain file: it can't be read.")
+
+
+def read_file(path: Path, max_bytes: int = MAX_FILE) -> bytes:
+    """All bytes of a plain file, or none: a file that grows is read no further than the bound.
+
+    Raises UserError as `open_file` does, and for a file of more than `max_bytes`.
+    """
+    with open_file(path) as file:
+        data = file.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise UserError(f"{path} is larger than {bytes_text(max_bytes)}, the most that is read.")
+    return data
 
 
 def write_text_whole(path: Path, text: str) -> None:

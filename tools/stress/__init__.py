@@ -1,0 +1,1 @@
+"""Campaigns against the project itself: what it does with whatever may be thrown at it."""
