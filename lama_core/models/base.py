@@ -3,6 +3,7 @@
 Only natural-log log-probabilities cross this seam, as numpy arrays.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
@@ -50,6 +51,7 @@ class Encoded:
     suffix: causal models with context `both`: the text right of the blank, rescored with each word.
     n_rescored: how many of the best words by the left context are rescored.
     rescored: columns that are rescored whatever their place: the gold, the other valid objects.
+    until: when (`time.monotonic`) the rescoring ends, with what it has.
     """
 
     token_ids: tuple[int, ...]
@@ -58,6 +60,7 @@ class Encoded:
     suffix: str = ""
     n_rescored: int = RESCORED
     rescored: tuple[int, ...] = ()
+    until: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)

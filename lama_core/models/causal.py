@@ -8,6 +8,8 @@ paper never shows a causal model the right.
 """
 
 import copy
+import math
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,6 +26,9 @@ from lama_core.models.transformer import Positions, Transformer, pack
 from lama_core.types import Query
 
 ROWS_PER_PASS = 25
+# Words rescored together: each pass reads all weights, and its logits are kept to 128 MB.
+WORDS_PER_PASS = 100
+LOGITS_PER_PASS = 1 << 25
 # Tokens that a word is continued by.
 MAX_PIECES = 8
 TOKENS_PER_BATCH = 2048
@@ -78,19 +83,28 @@ class CausalModel(Transformer):
         left = picked.log_probs
         log_probs = np.full_like(left, -np.inf)
         normalisers = np.zeros(len(batch), np.float32)
-        for row, query in enumerate(batch):
-            if not query.suffix:
+        suffixes = [self._suffix_ids(query.suffix) if query.suffix else [] for query in batch]
+        scored: dict[int, np.ndarray] = {}
+        for row in sorted(range(len(batch)), key=lambda row: -len(suffixes[row])):
+            query, suffix = batch[row], suffixes[row]
+            if not suffix:
                 log_probs[row] = left[row]
                 continue
             best = np.argsort(-left[row], kind="stable")[: query.n_rescored]
             more = np.setdiff1d(np.array(query.rescored, dtype=best.dtype), best)
             best = np.concatenate([best, more])
-            forms = self._best_forms(logits[row], columns, places[row], best)
-            joint = left[row][best] + self._suffix_log_probs(
-                list(query.token_ids), [[form] for form in forms], self._suffix_ids(query.suffix)
-            )
-            normalisers[row] = np.logaddexp.reduce(joint)
-            log_probs[row, best] = joint - normalisers[row]
+            longer = next((n for n in scored if _goes_on_from(batch, suffixes, n, row)), None)
+            if longer is None:
+                forms = self._best_forms(logits[row], columns, places[row], best)
+                scored[row] = self._suffix_log_probs(
+                    list(query.token_ids), [[form] for form in forms], suffix,
+                    n_last=len(more), until=query.until,
+                )  # fmt: skip
+            of_tokens = scored[row if longer is None else longer]
+            joint = left[row][best] + of_tokens[:, : len(suffix)].sum(1)
+            done = ~np.isnan(joint)
+            normalisers[row] = np.logaddexp.reduce(joint[done])
+            log_probs[row, best[done]] = joint[done] - normalisers[row]
         return replace(picked, log_probs=log_probs, order=left, normaliser=normalisers)
 
     def continue_words(
@@ -154,26 +168,41 @@ class CausalModel(Transformer):
         return ids.gather(1, values.argmax(1, keepdim=True))[:, 0].tolist()
 
     def _suffix_log_probs(
-        self, left: list[int], words: Sequence[Sequence[int]], suffix: list[int]
+        self,
+        left: list[int],
+        words: Sequence[Sequence[int]],
+        suffix: list[int],
+        *,
+        n_last: int = 0,
+        until: float = math.inf,
     ) -> np.ndarray:
-        """log P(suffix | left, word) for each word, float32 [word]; the left is computed once.
+        """Log-probability of each token of the suffix behind each word, float32 [word, token].
 
-        words: token ids of each word, all of the same number of pieces.
+        The left is computed once. words: token ids of each word, all of the same number of pieces.
+        until: after this time (`time.monotonic`) no more words are begun but the `n_last` last
+        ones; those that were left out are NaN.
         """
         with torch.inference_mode():
             where = (torch.tensor([0]), torch.tensor([len(left) - 1]))
             _, output = self.forward(where, input_ids=torch.tensor([left]), use_cache=True)
         cache = getattr(output, "past_key_values", None)
-        totals = []
-        for first in range(0, len(words), ROWS_PER_PASS):
-            chunk = words[first : first + ROWS_PER_PASS]
-            totals.append(self._continue(left, cache, chunk, suffix))
-        return torch.cat(totals).numpy()
+        found = np.full((len(words), len(suffix)), np.nan, np.float32)
+        size = max(1, min(WORDS_PER_PASS, LOGITS_PER_PASS // self.vocabulary.size // len(suffix)))
+        first = 0
+        while first < len(words):
+            chunk = words[first : first + size]
+            values = self._continue(left, cache, chunk, suffix)
+            found[first : first + size] = values.numpy()
+            first += size
+            if time.monotonic() > until:
+                first = max(first, len(words) - n_last)
+        return found
 
     def _continue(
         self, left: list[int], cache: Any, words: Sequence[Sequence[int]], suffix: list[int]
     ) -> torch.Tensor:
-        rows = torch.tensor([[*word, *suffix] for word in words])
+        # What would come behind the last token isn't asked for.
+        rows = torch.tensor([[*word, *suffix[:-1]] for word in words])
         n_word, n_suffix = len(words[0]), len(suffix)
         offset = 0
         inputs: dict[str, Any] = {}
@@ -192,7 +221,7 @@ class CausalModel(Transformer):
         logits, _ = self.forward(where, input_ids=rows, **inputs)
         targets = torch.tensor(suffix).repeat(len(words))
         values = logits.gather(1, targets[:, None])[:, 0] - torch.logsumexp(logits, dim=1)
-        return values.reshape(len(words), n_suffix).sum(1)
+        return values.reshape(len(words), n_suffix)
 
     def word_log_prob(
         self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
@@ -214,7 +243,7 @@ class CausalModel(Transformer):
         if encoded.suffix:
             suffix = self._suffix_ids(encoded.suffix)
             joint = total + float(
-                self._suffix_log_probs(list(encoded.token_ids), [pieces], suffix)[0]
+                self._suffix_log_probs(list(encoded.token_ids), [pieces], suffix).sum()
             )
             total = joint - float(np.logaddexp(joint, normaliser))
         return WordScore(self.vocabulary.show_text(pieces), total)
@@ -312,6 +341,17 @@ class CausalModel(Transformer):
         targets = torch.tensor([token for row in rest for token in row[1:]])
         parts = _chosen(logits, targets).split([len(row) - 1 for row in rest])
         return [part.numpy() for part in parts]
+
+
+def _goes_on_from(
+    batch: Sequence[Encoded], suffixes: Sequence[list[int]], longer: int, row: int
+) -> bool:
+    """Whether one query is another with more on its right: `in Rome` and `in Rome.`"""
+    one, other = batch[longer], batch[row]
+    return (
+        replace(one, suffix=other.suffix) == other
+        and suffixes[longer][: len(suffixes[row])] == suffixes[row]
+    )
 
 
 def _chosen(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

@@ -5,7 +5,6 @@ The base model's output is cut to those positions before the head sees it, so an
 head (transform, projection, scaling) applies unchanged to [position, 1, hidden].
 """
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -18,13 +17,14 @@ from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place
 from lama_core.errors import UserError
 from lama_core.models.base import Encoded, Scores
+from lama_core.models.turns import TURNS
 from lama_core.models.vocabulary import TokenVocabulary
 
 Positions = tuple[torch.Tensor, torch.Tensor]  # row and column of each position, int64 [position]
 
 
 class Transformer:
-    """A loaded model. One forward pass runs at a time: pages share it between sessions.
+    """A loaded model. One forward pass runs at a time (`turns`): pages share it between sessions.
 
     model: in evaluation mode. tokenizer: a fast tokenizer. identity: what makes two loads the
     same model. max_tokens: the window, special tokens included.
@@ -36,7 +36,6 @@ class Transformer:
         self.model = model.eval()
         self.tokenizer = tokenizer
         self.max_tokens = window(model.config, tokenizer)
-        self._lock = threading.RLock()
         self._keep: Positions | None = None
         for module in _cutting_places(model):
             module.register_forward_hook(self._cut)
@@ -79,7 +78,7 @@ class Transformer:
 
     @contextmanager
     def _keeping(self, positions: Positions) -> Iterator[None]:
-        with self._lock:
+        with TURNS:
             self._keep = positions
             try:
                 yield
@@ -97,7 +96,7 @@ class Transformer:
 
     def all_states(self, **inputs: Any) -> Any:
         """The output of the model without its head, with the hidden states of every layer."""
-        with self._lock, torch.inference_mode():
+        with TURNS, torch.inference_mode():
             return self.model.base_model(**inputs, output_hidden_states=True)
 
     def logits(
