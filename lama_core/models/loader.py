@@ -1,20 +1,22 @@
 """Loading models late, and keeping them in one cache that is bounded in bytes.
 
-The model used longest ago is dropped first. Two sessions that ask for the same model get the same
-object, loaded once.
+The model used longest ago is dropped first, before another is loaded. Two sessions that ask for the
+same model get the same object, loaded once.
 """
 
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import psutil
 
+from lama_core.errors import UserError
 from lama_core.models.catalog import Entry, add_model, find_model
-from lama_core.models.sources import check_folder, fetch, locate
+from lama_core.models.sources import Located, check_folder, fetch, locate
 from lama_core.progress import OnProgress, Progress, silent
 
 if TYPE_CHECKING:
@@ -32,6 +34,10 @@ class Held:
     n_bytes: int
 
 
+# transformers swaps methods of its classes for the whole process while it loads: one at a time.
+LOADING = threading.RLock()
+
+
 class ModelCache:
     """Loaded models by name and precision, at most `max_bytes` of weights.
 
@@ -42,32 +48,44 @@ class ModelCache:
         self.max_bytes = max_bytes
         self._models: OrderedDict[tuple[str, str], Any] = OrderedDict()
         self._lock = threading.Lock()
-        self._loading: dict[tuple[str, str], threading.Lock] = {}
 
-    def get(self, name: str, precision: str, load: Any) -> Any:
-        """The model of that name and precision; `load()` makes it if it isn't here."""
+    def find(self, name: str, precision: str) -> Any:
+        """The model of that name and precision, None if it isn't loaded."""
         key = (name, precision)
         with self._lock:
-            loading = self._loading.setdefault(key, threading.Lock())
-        with loading:
+            if key in self._models:
+                self._models.move_to_end(key)
+            return self._models.get(key)
+
+    def get(self, name: str, precision: str, load: Callable[[], Any], n_bytes: int = 0) -> Any:
+        """The model of that name and precision; `load()` makes it if it isn't here.
+
+        n_bytes: what it will take; as much is made free first. One model is loaded at a time.
+        """
+        with LOADING:
+            model = self.find(name, precision)
+            if model is not None:
+                return model
             with self._lock:
-                if key in self._models:
-                    self._models.move_to_end(key)
-                    return self._models[key]
+                self._shrink(n_bytes)
             model = load()
             with self._lock:
-                self._models[key] = model
-                self._shrink()
+                self._models[name, precision] = model
+                self._shrink(keep=1)
             return model
 
-    def _shrink(self) -> None:
-        while len(self._models) > 1 and self.n_bytes > self.max_bytes:
+    def _shrink(self, n_more: int = 0, keep: int = 0) -> None:
+        while len(self._models) > keep and self._held() + n_more > self.max_bytes:
             self._models.popitem(last=False)
+
+    def _held(self) -> int:
+        return sum(model.n_bytes for model in self._models.values())
 
     @property
     def n_bytes(self) -> int:
         """Bytes of all weights held."""
-        return sum(model.n_bytes for model in self._models.values())
+        with self._lock:
+            return self._held()
 
     def held(self) -> tuple[Held, ...]:
         """What is loaded, the longest unused first."""
@@ -90,7 +108,9 @@ class ModelCache:
 
 
 def _default_bound() -> int:
-    given = os.environ.get("LAMA_MODEL_BYTES")
+    given = os.environ.get("LAMA_MODEL_BYTES", "").strip()
+    if given and not given.isdecimal():
+        raise UserError(f"LAMA_MODEL_BYTES is {given[:40]!r}: write a number of bytes.")
     return int(given) if given else psutil.virtual_memory().total // 2
 
 
@@ -107,7 +127,13 @@ def load_model(
     """
     entry = find_model(reference)
     used = chosen_precision(precision)
-    return CACHE.get(entry.name, used, lambda: _load(entry, used, on_progress))
+    model = CACHE.find(entry.name, used)
+    if model is not None:
+        return model
+    located = fetch(entry, on_progress)
+    on_progress(Progress(f"Loading {entry.title}"))
+    needed = _weights_bytes(located.folder, used)
+    return CACHE.get(entry.name, used, lambda: _open(entry, located, used), needed)
 
 
 def add_checked(reference: str) -> Entry:
@@ -148,10 +174,14 @@ def has_bf16() -> bool:
     return "avx512_bf16" in text or "amx_bf16" in text
 
 
-def _load(entry: Entry, precision: str, on_progress: OnProgress) -> "Model":
+def _weights_bytes(folder: Path, precision: str) -> int:
+    """Bytes that a folder's weights take in memory."""
+    stored = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+    return stored * (1 if precision == "bf16" else 2)
+
+
+def _open(entry: Entry, located: Located, precision: str) -> "Model":
     from lama_core.models.backends import find_kind, open_model
 
-    located = fetch(entry, on_progress)
-    on_progress(Progress(f"Loading {entry.title}"))
     kind = entry.kind or find_kind(located.folder)
     return open_model(entry.name, located, kind, precision)

@@ -3,11 +3,18 @@
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
-from lama_core.models.loader import ModelCache
+from lama_core.models.loader import ModelCache, Precision, load_model
+
+# Families whose output is tied to their input embeddings.
+TIED = ("roberta", "distilbert", "albert", "electra", "gpt2", "smollm2", "qwen2", "opt")
 
 
 @dataclass
@@ -85,3 +92,52 @@ def test_dropping_a_model_in_one_precision_keeps_the_other() -> None:
     cache.drop("a", "bf16")
     cache.drop("never loaded", "fp32")
     assert [(held.name, held.precision) for held in cache.held()] == [("a", "fp32")]
+
+
+def test_what_a_load_will_take_is_made_free_before_it() -> None:
+    cache = ModelCache(max_bytes=30)
+    for name in ("a", "b", "c"):
+        cache.get(name, "fp32", lambda: Weights(10))
+    held_while_loading: list[int] = []
+
+    def load() -> Weights:
+        held_while_loading.append(cache.n_bytes)
+        return Weights(20)
+
+    cache.get("d", "fp32", load, 20)
+    assert held_while_loading == [10]
+    assert names(cache) == ["c", "d"]
+
+
+def test_models_of_many_families_are_loaded_by_several_threads(tmp_path: Path) -> None:
+    """transformers swaps its classes' methods while it loads: two at once broke both, for good."""
+    folders = [save_model_folder(name, tmp_path / name) for name in TIED]
+    loaded: list[Any] = []
+    faults: list[Exception] = []
+    ready = threading.Barrier(len(folders) * 2)
+
+    def load(folder: Path, precision: Precision) -> None:
+        ready.wait()
+        try:
+            loaded.append(load_model(str(folder), precision=precision))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the test shows it
+            faults.append(error)
+
+    threads = [
+        threading.Thread(target=load, args=(folder, precision))
+        for folder in folders
+        for precision in ("fp32", "bf16")
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert faults == []
+    assert len(loaded) == len(threads)
+    for model in loaded:
+        assert model.model.get_input_embeddings().weight.isfinite().all()
+        assert torch.equal(
+            model.model.get_input_embeddings().weight, model.model.get_output_embeddings().weight
+        )
+    fresh = load_model(str(save_model_folder("gpt2", tmp_path / "afterwards")))
+    assert fresh.n_parameters > 0
