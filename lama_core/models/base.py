@@ -51,6 +51,7 @@ class Encoded:
     suffix: causal models with context `both`: the text right of the blank, rescored with each word.
     n_rescored: how many of the best words by the left context are rescored.
     rescored: columns that are rescored whatever their place: the gold, the other valid objects.
+    n_suffix: tokens of the suffix.
     until: when (`time.monotonic`) the rescoring ends, with what it has.
     """
 
@@ -60,6 +61,7 @@ class Encoded:
     suffix: str = ""
     n_rescored: int = RESCORED
     rescored: tuple[int, ...] = ()
+    n_suffix: int = 0
     until: float = math.inf
 
 

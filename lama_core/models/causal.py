@@ -28,6 +28,7 @@ from lama_core.types import Query
 ROWS_PER_PASS = 25
 # Words rescored together: each pass reads all weights, and its logits are kept to 128 MB.
 WORDS_PER_PASS = 100
+FEWEST_WORDS = 10
 LOGITS_PER_PASS = 1 << 25
 # Tokens that a word is continued by.
 MAX_PIECES = 8
@@ -61,8 +62,9 @@ class CausalModel(Transformer):
         left, right = query.parts
         ids = self._left_ids(left.rstrip())
         suffix = right.rstrip() if context == "both" else ""
-        self.check_window(len(ids) + (1 + len(self._suffix_ids(suffix)) if suffix else 0))
-        return Encoded(tuple(ids), (len(ids) - 1,), (place_of(left),), suffix)
+        n_suffix = len(self._suffix_ids(suffix)) if suffix else 0
+        self.check_window(len(ids) + (1 + n_suffix if suffix else 0))
+        return Encoded(tuple(ids), (len(ids) - 1,), (place_of(left),), suffix, n_suffix=n_suffix)
 
     def encode_all(self, queries: Sequence[Query], context: Context = "left") -> list[Encoded]:
         """Many queries, in their order."""
@@ -114,7 +116,8 @@ class CausalModel(Transformer):
 
         The model's own likeliest next tokens are taken as long as they go on with the word, or,
         after a capitalised word, are another one that is more likely than not: `New York`.
-        firsts: of each text, the tokens that can write its answer; the likeliest is taken.
+        firsts: of each text, the tokens that can write its answer; the likeliest is taken. Where
+        the time of a text is over, none is gone on with.
         """
         if self.vocabulary.marks_ends:
             return [None] * len(firsts)  # its tokens say where a word ends
@@ -128,7 +131,10 @@ class CausalModel(Transformer):
         rows = [(*one.token_ids, token) for one, token in zip(encoded, tokens, strict=True)]
         words = list(begun)
         going = [number for number, word in enumerate(words) if word.strip()]
+        until = min((one.until for one in encoded), default=math.inf)
         for _ in range(MAX_PIECES):
+            if going and time.monotonic() > until:
+                return [None] * len(firsts)
             going = [number for number in going if len(rows[number]) < self.max_tokens]
             nexts = [logits.softmax(0).max(0) for logits in self._next([rows[n] for n in going])]
             still = []
@@ -144,8 +150,10 @@ class CausalModel(Transformer):
 
     def _next(self, rows: Sequence[tuple[int, ...]]) -> Iterator[torch.Tensor]:
         """Logits of what comes after each row, float32 [vocabulary], a few rows at a time."""
-        for first in range(0, len(rows), ROWS_PER_PASS):
-            chunk = rows[first : first + ROWS_PER_PASS]
+        longest = max(map(len, rows), default=1)
+        size = max(1, min(ROWS_PER_PASS, TOKENS_PER_BATCH // longest))
+        for first in range(0, len(rows), size):
+            chunk = rows[first : first + size]
             yield from self.logits(chunk, [[len(row) - 1] for row in chunk])
 
     def _goes_on(self, word: str, token: int, prob: float) -> str:
@@ -179,8 +187,8 @@ class CausalModel(Transformer):
         """Log-probability of each token of the suffix behind each word, float32 [word, token].
 
         The left is computed once. words: token ids of each word, all of the same number of pieces.
-        until: after this time (`time.monotonic`) no more words are begun but the `n_last` last
-        ones; those that were left out are NaN.
+        until: after this time (`time.monotonic`) no more are begun but the `n_last` last ones, and
+        some first ones where none was; the others are NaN.
         """
         with torch.inference_mode():
             where = (torch.tensor([0]), torch.tensor([len(left) - 1]))
@@ -188,10 +196,11 @@ class CausalModel(Transformer):
         cache = getattr(output, "past_key_values", None)
         found = np.full((len(words), len(suffix)), np.nan, np.float32)
         size = max(1, min(WORDS_PER_PASS, LOGITS_PER_PASS // self.vocabulary.size // len(suffix)))
+        if time.monotonic() > until:
+            size = min(size, FEWEST_WORDS)
         first = 0
         while first < len(words):
-            chunk = words[first : first + size]
-            values = self._continue(left, cache, chunk, suffix)
+            values = self._continue(left, cache, words[first : first + size], suffix)
             found[first : first + size] = values.numpy()
             first += size
             if time.monotonic() > until:
@@ -349,7 +358,7 @@ def _goes_on_from(
     """Whether one query is another with more on its right: `in Rome` and `in Rome.`"""
     one, other = batch[longer], batch[row]
     return (
-        replace(one, suffix=other.suffix) == other
+        replace(one, suffix=other.suffix, n_suffix=other.n_suffix) == other
         and suffixes[longer][: len(suffixes[row])] == suffixes[row]
     )
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.asking.ranking import best_candidates, rank_gold
 from lama_core.asking.scoring import choose_context, plan_batches
 from lama_core.asking.settings import ClozeSettings
@@ -31,6 +32,8 @@ from lama_core.requests import argument
 from lama_core.types import Query
 
 MAX_TOP_K = 100
+# Pieces of a gold: each is a pass of its own.
+MAX_PIECES = 32
 # Answers that are continued to the word that they begin.
 N_CONTINUED = 10
 ENDS = tuple(".!?…:;,。！？")
@@ -111,6 +114,7 @@ class BlankAnswer:
     outside: the share of the probability that no candidate has; None where all have it.
     first: the likeliest of all tokens, a candidate or not (of a causal model, by the left side).
     with_full_stop: the first answer if the text ended in a full stop; None if it is the same.
+    n_wanted: how many words were to be rescored, where the time for a question ended it before.
     """
 
     predictions: tuple[Prediction, ...]
@@ -121,10 +125,16 @@ class BlankAnswer:
     outside: float | None = None
     first: Prediction | None = None
     with_full_stop: str | None = None
+    n_wanted: int | None = None
 
     def notes(self) -> list[str]:
         """In words what the list alone doesn't say, a sentence each."""
         said = []
+        if self.n_wanted is not None:
+            said.append(
+                f"The time for a question was over: {self.n_over:,} of {self.n_wanted:,} words "
+                "were rescored, the likeliest by the left side first."
+            )
         if self.over == "rescored" and self.asked.startswith("[MASK]"):
             said.append(
                 "Nothing stands left of the blank: only the likeliest beginnings of a text, and "
@@ -208,8 +218,12 @@ def _shown(item: Prediction) -> str:
 
 
 def _blank_json(blank: BlankAnswer) -> dict[str, Any]:
+    """Without what doesn't apply: no gold was given, no time was over."""
     found = asdict(blank)
-    return found if blank.gold else {name: value for name, value in found.items() if name != "gold"}
+    for name in ("gold", "n_wanted"):
+        if found[name] is None:
+            del found[name]
+    return found
 
 
 def golds_of(gold: str | None, n_blanks: int) -> tuple[str | None, ...]:
@@ -243,13 +257,14 @@ def ask(
     renormalise: bool = False,
     n_rescored: int = RESCORED,
     columns: Columns | None = None,
+    limits: Limits = UNLIMITED,
 ) -> ModelAnswer:
     """One model's best `top_k` answers at each blank of a text.
 
     gold: the word whose rank is wanted; of several blanks see `golds_of`. context: None chooses as
     `scoring.choose_context` does. n_rescored: words of the left context that a causal model
     rescores with context `both`, beside the gold. columns: of the candidates, where the caller has
-    kept them.
+    kept them. limits: what may be spent on the text; what is cut short says so.
     A causal model is asked blank by blank, left to right: the blanks on the left are filled with
     its own best answers, and the text it sees on the right ends at the next blank.
     Raises UserError if the text doesn't fit the model, or top_k is out of range.
@@ -259,7 +274,9 @@ def ask(
     used = choose_context(model, query, context)
     columns = columns or candidates.columns(model.vocabulary)
     golds = golds_of(gold, query.n_blanks)
-    answer = _Asked(model, candidates, columns, used, top_k, renormalise, n_rescored)
+    answer = _Asked(
+        model, candidates, columns, used, top_k, renormalise, n_rescored, limits, limits.until()
+    )
     if KINDS[model.kind].fills_together:
         blanks = answer.all_blanks(query, golds, to_end=True)
     else:
@@ -281,6 +298,8 @@ class _Asked:
     top_k: int
     renormalise: bool
     n_rescored: int
+    limits: Limits
+    until: float
 
     def all_blanks(
         self, query: Query, golds: Sequence[str | None], to_end: bool
@@ -290,16 +309,20 @@ class _Asked:
         to_end: the query goes to the end of the text, where a full stop may be missing.
         """
         encoded = self._encode(query, golds)
-        scores = self.model.blank_log_probs([encoded], self.columns)
+        last = query.parts[-1].rstrip()
+        ends = not to_end or self.context == "left" or last.endswith(ENDS)
+        batch = [encoded]
+        if not ends:  # asked together: one goes on from the other
+            batch.append(self._encode(Query((*query.parts[:-1], f"{last}.")), golds))
+        both = self.model.blank_log_probs(batch, self.columns)
+        scores = _rows(both, 0, len(golds))
         answers = [
             self._continued(self._at(query, blank, encoded, scores, gold), blank, encoded, scores)
             for blank, gold in enumerate(golds)
         ]
-        last = query.parts[-1].rstrip()
-        if not to_end or self.context == "left" or last.endswith(ENDS):
+        if ends:
             return answers
-        ended = Query((*query.parts[:-1], f"{last}."))
-        scores = self.model.blank_log_probs([self._encode(ended, golds)], self.columns)
+        scores = _rows(both, len(golds), 2 * len(golds))
         firsts = best_candidates(scores.log_probs, 1, order=scores.order).columns[:, 0]
         words = [self.columns.words[column] for column in firsts.tolist()]
         return [
@@ -309,7 +332,10 @@ class _Asked:
 
     def _encode(self, query: Query, golds: Sequence[str | None]) -> Encoded:
         """The query as tokens; with context `both` the gold is rescored, whatever its place."""
-        encoded = replace(self.model.encode(query, self.context), n_rescored=self.n_rescored)
+        encoded = self.model.encode(query, self.context)
+        self.limits.check_tokens(len(encoded.token_ids) + encoded.n_suffix, self.model.name)
+        n_rescored = int(min(self.n_rescored, self.limits.rescored))
+        encoded = replace(encoded, n_rescored=n_rescored, until=self.until)
         if not encoded.suffix or golds[0] is None:
             return encoded
         column = self.columns.find(golds[0], encoded.places[0])
@@ -327,9 +353,13 @@ class _Asked:
             outside = max(0.0, 1 - float(np.exp(np.logaddexp.reduce(row[0]))))
         over: Over = "vocabulary"
         n_over = self.model.vocabulary.size
+        n_wanted: int | None = None
         added = gold.log_prob if gold and not gold.in_candidates else None
         if encoded.suffix:
-            over, n_over = "rescored", int(np.isfinite(row).sum()) + (added is not None)
+            n_done = int(np.isfinite(row).sum())
+            over, n_over = "rescored", n_done + (added is not None)
+            n_best = min(encoded.n_rescored, row.shape[1])
+            n_wanted = n_best if n_done < n_best else None
             row = row if added is None else row + _rest(added)
         elif self.renormalise:
             over, n_over = "candidates", row.shape[1] + (added is not None)
@@ -347,8 +377,9 @@ class _Asked:
             if np.isfinite(value)
         )
         return BlankAnswer(
-            predictions, gold, over, n_over, query.text(), outside, self._first(blank, scores)
-        )
+            predictions, gold, over, n_over, query.text(), outside, self._first(blank, scores),
+            n_wanted=n_wanted,
+        )  # fmt: skip
 
     def _first(self, blank: int, scores: Scores) -> Prediction | None:
         """The likeliest of all tokens, where it needn't be a candidate."""
@@ -397,6 +428,12 @@ class _Asked:
             value = float(row[0, column])
             return Gold(gold, rank, value, pieces, True)
         word = self.columns.spelling.written(gold)
+        n_pieces = len(self.model.vocabulary.pieces(word, place))
+        if n_pieces > MAX_PIECES:
+            raise UserError(
+                f"The gold has {n_pieces:,} pieces for {self.model.name}; at most {MAX_PIECES} are "
+                "scored: shorten it."
+            )
         score = self.model.word_log_prob(query, blank, word, self.context, normaliser)
         if not np.isfinite(score.log_prob):
             return Gold(gold, row.shape[1] + 1, None, score.pieces, False)
@@ -481,6 +518,7 @@ def ask_queries(
     renormalise: bool = False,
     n_rescored: int = RESCORED,
     columns: Columns | None = None,
+    limits: Limits = UNLIMITED,
 ) -> tuple[ModelAnswer, ...]:
     """One model's first answer to each of several texts of one blank, asked in batches.
 
@@ -488,8 +526,10 @@ def ask_queries(
     """
     columns = columns or candidates.columns(model.vocabulary)
     used = [choose_context(model, query, context) for query in queries]
+    until = limits.until()
     asked = {
-        here: _Asked(model, candidates, columns, here, 1, renormalise, n_rescored) for here in used
+        here: _Asked(model, candidates, columns, here, 1, renormalise, n_rescored, limits, until)
+        for here in used
     }
     gold = gold.strip() or None if gold else None
     encoded = [
@@ -500,7 +540,9 @@ def ask_queries(
         scores = model.blank_log_probs([encoded[number] for number in batch], columns)
         for row, number in enumerate(batch):
             query, one = queries[number], encoded[number]
-            found[number] = asked[used[number]]._at(query, 0, one, _row(scores, row), gold)
+            found[number] = asked[used[number]]._at(
+                query, 0, one, _rows(scores, row, row + 1), gold
+            )
     left = [number for number, here in enumerate(used) if here == "left"]
     firsts = [found[number].predictions[0] for number in left]
     words = whole_words(
@@ -517,10 +559,10 @@ def ask_queries(
     )
 
 
-def _row(scores: Scores, number: int) -> Scores:
-    """The scores of one blank."""
+def _rows(scores: Scores, first: int, end: int) -> Scores:
+    """The scores of some of the blanks."""
     parts: dict[str, Any] = {field.name: getattr(scores, field.name) for field in fields(Scores)}
     return replace(
         scores,
-        **{name: part[number : number + 1] for name, part in parts.items() if part is not None},
+        **{name: part[first:end] for name, part in parts.items() if part is not None},
     )

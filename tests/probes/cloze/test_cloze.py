@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from lama_core.asking.blanks import parse_query
+from lama_core.asking.limits import Limits
 from lama_core.asking.scoring import score_cloze
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary
@@ -20,6 +21,7 @@ from lama_core.probes.cloze.ask import (
     agreement,
     ask,
     ask_all,
+    ask_queries,
 )
 
 Models = Callable[..., Any]
@@ -293,3 +295,40 @@ def test_agreement_names_the_words_that_models_share_the_most_shared_first() -> 
 
 def test_models_that_share_nothing_agree_on_nothing() -> None:
     assert agreement([answer("a", "Paris"), answer("b", "Rome")]) == []
+
+
+LONG = "[MASK] is a city in France, said Ann (the painter) in 1911."
+
+
+def test_a_question_whose_time_is_over_shows_what_it_has(tiny_model: Models) -> None:
+    model = tiny_model("smollm2")
+    query = parse_query(LONG)
+    whole = ask(model, query, FULL, gold="Paris", n_rescored=200).blanks[0]
+    cut = ask(model, query, FULL, gold="Paris", n_rescored=200, limits=Limits(seconds=0.0)).blanks[
+        0
+    ]
+    assert whole.n_wanted is None and whole.n_over is not None and whole.n_over >= 200
+    assert cut.n_wanted == 200
+    assert cut.n_over is not None and 10 <= cut.n_over <= 12  # a few, and the gold
+    assert cut.gold is not None and cut.gold.log_prob is not None and cut.gold.rank <= cut.n_over
+    assert sum(item.prob for item in cut.predictions) <= 1 + 1e-5
+    assert f"{cut.n_over} of 200 words were rescored" in " ".join(cut.notes())
+    assert ask_queries(model, [query] * 3, FULL, limits=Limits(seconds=0.0))[2].blanks[0].n_wanted
+
+
+def test_a_text_of_too_many_tokens_and_too_many_words_are_bounded(tiny_model: Models) -> None:
+    model = tiny_model("smollm2")
+    query = parse_query(LONG)
+    for limit in (5, 12):  # its left side is short: both sides count
+        with pytest.raises(UserError, match=f"at most {limit} are taken here"):
+            ask(model, query, FULL, limits=Limits(tokens=limit))
+    with pytest.raises(UserError, match="at most 5 are taken here"):
+        ask(tiny_model("bert-cased"), query, FULL, limits=Limits(tokens=5))
+    few = ask(model, query, FULL, n_rescored=300, limits=Limits(rescored=20)).blanks[0]
+    assert few.n_over == 20 and few.n_wanted is None
+
+
+def test_a_gold_of_many_pieces_is_refused(tiny_model: Models) -> None:
+    for family in ("bert-cased", "smollm2"):
+        with pytest.raises(UserError, match="at most 32 are scored"):
+            ask(tiny_model(family), parse_query(TEXT), FULL, gold="xyzzy " * 40)

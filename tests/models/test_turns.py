@@ -1,0 +1,85 @@
+"""Passes of several threads take turns in the order of asking."""
+
+import threading
+import time
+
+import pytest
+
+from lama_core.models.turns import Turns
+
+
+def wait_for(n: int, turns: Turns) -> None:
+    end = time.monotonic() + 20
+    while turns.n_waiting != n:
+        assert time.monotonic() < end, "nobody came"
+        time.sleep(0.001)
+
+
+def test_turns_are_given_in_the_order_of_asking() -> None:
+    turns, order = Turns(), []
+
+    def ask(number: int) -> None:
+        for _ in range(2):  # everybody's second pass comes after everybody's first
+            with turns:
+                order.append(number)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(6)]
+    with turns:
+        for number, thread in enumerate(threads):
+            thread.start()
+            wait_for(number + 1, turns)
+    for thread in threads:
+        thread.join()
+    assert order[:6] == list(range(6))
+    assert sorted(order[6:]) == list(range(6))
+
+
+def test_whoever_has_the_turn_may_take_it_again() -> None:
+    turns, got = Turns(), threading.Event()
+
+    def ask() -> None:
+        with turns:
+            got.set()
+
+    other = threading.Thread(target=ask)
+    with turns, turns:
+        other.start()
+        wait_for(1, turns)
+        with turns:
+            assert not got.is_set()
+    other.join()
+    assert got.is_set() and turns.n_waiting == 0
+
+
+def test_an_interrupted_wait_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Turns()
+    waited: list[str] = []
+
+    def interrupted() -> None:
+        with pytest.raises(KeyboardInterrupt), turns:
+            waited.append("never")
+
+    def calm() -> None:
+        with turns:
+            waited.append("calm")
+
+    with turns:
+        wait = threading.Event.wait
+
+        def raise_first(self: threading.Event, timeout: float | None = None) -> bool:
+            if threading.current_thread() is first:
+                wait_for(1, turns)
+                raise KeyboardInterrupt
+            return wait(self, timeout)
+
+        first = threading.Thread(target=interrupted)
+        monkeypatch.setattr(threading.Event, "wait", raise_first)
+        first.start()
+        first.join()
+        monkeypatch.undo()
+        assert turns.n_waiting == 0
+        second = threading.Thread(target=calm)
+        second.start()
+        wait_for(1, turns)
+    second.join()
+    assert waited == ["calm"]
