@@ -11,12 +11,14 @@ Pairs are ranked by that. People read the total log-probability, sum_i log P, an
 the usual sense, per token: exp(-1/n sum_i log P).
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.asking.settings import ModelSettings
 from lama_core.errors import UserError
 from lama_core.models.base import KINDS, Kind, SentenceScorer, TokenScores
@@ -27,6 +29,10 @@ Pair = tuple[str, str]
 Normalise = Literal["sum", "mean"]
 NORMALISATIONS: tuple[Normalise, ...] = ("sum", "mean")
 MAX_PAIRS = 100
+# What is scored before the time is looked at. A sentence costs its characters times its characters,
+# since a masked model reads it once for each token; of a causal model, that reads it once, CAUSAL.
+MAX_AT_ONCE = 1_000_000
+CAUSAL = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,11 +79,15 @@ class PairScore:
 
 @dataclass(frozen=True, slots=True)
 class ModelScores:
-    """All pairs as one model sees them, in the order given."""
+    """All pairs as one model sees them, in the order given.
+
+    n_left_out: how many of the last were not scored, because the time for a question was over.
+    """
 
     name: str
     kind: Kind
     pairs: tuple[PairScore, ...]
+    n_left_out: int = 0
 
     @property
     def ranked(self) -> tuple[PairScore, ...]:
@@ -145,8 +155,11 @@ def score_pairs(
     *,
     template: str = DEFAULT_TEMPLATE,
     normalise: Normalise = "sum",
+    limits: Limits = UNLIMITED,
 ) -> ScoreAnswer:
     """Every model's (pseudo-)perplexity of the template with the query pair and each other pair.
+
+    limits: what may be spent on each model; the pairs that don't fit in are left out, and counted.
 
     Raises UserError for fewer than two pairs, too many, the same one twice, or an overlong word.
     """
@@ -162,15 +175,26 @@ def score_pairs(
     if doubles:
         raise UserError(f"The pair {doubles[0][0]}:{doubles[0][1]} is given twice: leave one out.")
     sentences = [fill(text, (*query, *pair)).text for pair in pairs]
-    scored = tuple(
-        ModelScores(
-            model.name,
-            model.kind,
-            rank_pairs(pairs, sentences, model.token_log_probs(sentences), normalise),
-        )
-        for model in models
-    )
-    return ScoreAnswer(query, template, normalise, scored)
+    scored = []
+    for model in models:
+        tokens = _score(model, sentences, limits)
+        n = len(tokens)
+        ranked = rank_pairs(pairs[:n], sentences[:n], tokens, normalise)
+        scored.append(ModelScores(model.name, model.kind, ranked, len(pairs) - n))
+    return ScoreAnswer(query, template, normalise, tuple(scored))
+
+
+def _score(model: SentenceScorer, sentences: list[str], limits: Limits) -> list[TokenScores]:
+    """The tokens of the first sentences, as many as the limits allow; one at least."""
+    until = limits.until()
+    together = KINDS[model.kind].fills_together
+    tokens: list[TokenScores] = []
+    while len(tokens) < len(sentences) and (not tokens or time.monotonic() < until):
+        rest = sentences[len(tokens) :]
+        costs = np.cumsum([len(one) * (len(one) if together else CAUSAL) for one in rest])
+        n = max(1, int(np.searchsorted(costs, MAX_AT_ONCE, side="right")))
+        tokens += model.token_log_probs(rest[:n])
+    return tokens
 
 
 def rank_pairs(

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.asking.settings import ClozeSettings
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.candidates.spelling import Vocabulary
@@ -162,12 +163,13 @@ def solve(
     renormalise: bool = False,
     methods: Sequence[Method] = METHODS,
     on_model: Callable[[ModelAnswer], None] | None = None,
+    limits: Limits = UNLIMITED,
 ) -> Solution:
     """Every model's best `top_k` words for the blank, in the models' order.
 
     keep_query_words: let A, B and C themselves be answers. They are removed by default, as in
-    vector arithmetic since Mikolov et al. 2013. renormalise: see `cloze.ask`. methods: of vector
-    arithmetic; () for none.
+    vector arithmetic since Mikolov et al. 2013. renormalise, limits: see `cloze.ask`.
+    methods: of vector arithmetic; () for none.
     Raises UserError if the text doesn't fit a model or no candidate is left.
     """
     words = frozenset(word.lower() for word in question.given)
@@ -189,6 +191,7 @@ def solve(
             n_rescored=n_rescored,
             renormalise=renormalise,
             columns=columns,
+            limits=limits,
         )
         answers.append(answer)
         if question.words and isinstance(model, WordEmbedder):

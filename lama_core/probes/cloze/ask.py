@@ -443,7 +443,12 @@ class _Asked:
 
 
 def whole_words(
-    model: BlankFiller, queries: Sequence[Query], words: Sequence[str], *, folded: bool
+    model: BlankFiller,
+    queries: Sequence[Query],
+    words: Sequence[str],
+    *,
+    folded: bool,
+    limits: Limits = UNLIMITED,
 ) -> list[str | None]:
     """The longer word that each answer begins, as a model goes on behind what stands left of it.
 
@@ -455,10 +460,12 @@ def whole_words(
         return found
     spelling = spell(model.vocabulary, folded=folded)
     asked = []
+    until = limits.until()
     for number, (query, word) in enumerate(zip(queries, words, strict=True)):
         forms = spelling.tokens(word, place_of(query.parts[0]))
         if forms:
-            asked.append((number, model.encode(query, "left"), forms))
+            encoded = replace(model.encode(query, "left"), until=until)
+            asked.append((number, encoded, forms))
     whole = model.continue_words([one for _, one, _ in asked], [forms for _, _, forms in asked])
     for (number, _, _), longer in zip(asked, whole, strict=True):
         found[number] = longer
@@ -550,6 +557,7 @@ def ask_queries(
         [queries[number] for number in left],
         [item.token for item in firsts],
         folded=candidates.fold_case,
+        limits=limits,
     )
     for number, item, word in zip(left, firsts, words, strict=True):
         found[number] = replace(found[number], predictions=(replace(item, begins=word),))

@@ -134,6 +134,11 @@ def _draw_pairs(scores: ModelScores, colour: str) -> None:
             + "".join(f'<span class="lx-muted">{value}</span>' for value in values)
             + f"</div>{heat_strip(pair.tokens, colour)}"
         )
+    if scores.n_left_out:
+        parts.append(
+            '<div class="lx-muted">The time for a question was over: the last '
+            f"{scores.n_left_out} pairs were not scored.</div>"
+        )
     st.html("".join(parts))
 
 

@@ -8,6 +8,7 @@ import streamlit as st
 
 from lama_core.asking import questions
 from lama_core.asking.blanks import parse_query
+from lama_core.asking.limits import limits_of_pages
 from lama_core.asking.ranking import Ranking
 from lama_core.asking.settings import ClozeSettings, choose_candidates, load_models
 from lama_core.candidates.columns import Candidates, Columns
@@ -35,6 +36,7 @@ from lama_core.probes.cloze.by_relation import (
     make_question,
 )
 from lama_core.runs.info import Run, RunInfo
+from pages.ui.shared.waiting import answered
 
 if TYPE_CHECKING:  # the metrics bring scipy, which the Cloze page can do without
     import pandas as pd
@@ -58,41 +60,48 @@ def candidates_of(settings: ClozeSettings) -> tuple[Candidates, dict[str, Column
     return candidates, {model.name: candidates.columns(model.vocabulary) for model in models}
 
 
-@st.cache_data(max_entries=500, show_spinner=False)
 def cloze_answer(
     settings: ClozeSettings, name: str, text: str, gold: str, top_k: int, renormalise: bool
 ) -> ModelAnswer:
     """One model's answers to a text; `name` is one of the models that are compared."""
-    candidates, columns = candidates_of(settings)
-    model = load_model(name, precision=settings.precision)
-    return ask(
-        model,
-        parse_query(text),
-        candidates,
-        top_k=top_k,
-        gold=gold or None,
-        context=settings.context,
-        renormalise=renormalise,
-        n_rescored=settings.n_rescored,
-        columns=columns[name],
-    )
+
+    def make() -> ModelAnswer:
+        candidates, columns = candidates_of(settings)
+        return ask(
+            load_model(name, precision=settings.precision),
+            parse_query(text),
+            candidates,
+            top_k=top_k,
+            gold=gold or None,
+            context=settings.context,
+            renormalise=renormalise,
+            n_rescored=settings.n_rescored,
+            columns=columns[name],
+            limits=limits_of_pages(),
+        )
+
+    return answered(("cloze", settings, name, text, gold, top_k, renormalise), make)
 
 
-@st.cache_data(max_entries=500, show_spinner=False)
 def relation_answer(
     settings: ClozeSettings, name: str, question: RelationQuestion, renormalise: bool
 ) -> ModelOnRelation:
     """One model's answers to a relation's wordings; `name` as in `cloze_answer`."""
-    candidates, columns = candidates_of(settings)
-    return ask_relation(
-        load_model(name, precision=settings.precision),
-        question,
-        candidates,
-        context=settings.context,
-        renormalise=renormalise,
-        n_rescored=settings.n_rescored,
-        columns=columns[name],
-    )
+
+    def make() -> ModelOnRelation:
+        candidates, columns = candidates_of(settings)
+        return ask_relation(
+            load_model(name, precision=settings.precision),
+            question,
+            candidates,
+            context=settings.context,
+            renormalise=renormalise,
+            n_rescored=settings.n_rescored,
+            columns=columns[name],
+            limits=limits_of_pages(),
+        )
+
+    return answered(("relation", settings, name, question, renormalise), make)
 
 
 def goes_on(info: RunInfo) -> bool:
@@ -103,16 +112,19 @@ def goes_on(info: RunInfo) -> bool:
     return info.model in known and locate(known[info.model]) is not None
 
 
-@st.cache_data(max_entries=200, show_spinner=False)
 def whole_words(
     model: str, precision: Precision, folded: bool, queries: tuple[str, ...], words: tuple[str, ...]
 ) -> list[str | None]:
     """The longer words that a model's answers begin, each behind its query; None: it is whole."""
-    return ask_whole_words(
-        load_model(model, precision=precision),
-        [parse_query(query) for query in queries],
-        words,
-        folded=folded,
+    return answered(
+        ("words", model, precision, folded, queries, words),
+        lambda: ask_whole_words(
+            load_model(model, precision=precision),
+            [parse_query(query) for query in queries],
+            words,
+            folded=folded,
+            limits=limits_of_pages(),
+        ),
     )
 
 
@@ -283,7 +295,6 @@ def impossible_prompts(
     return _impossible_prompts(dataset.digest, changed, chosen, limit, dataset)
 
 
-@st.cache_data(max_entries=500, show_spinner=False)
 def solution(
     settings: ClozeSettings,
     name: str,
@@ -296,21 +307,25 @@ def solution(
     """One model's answers to an analogy; `name` is one of the models that are compared."""
     from lama_core.probes.analogy.solve import solve
 
-    candidates, _ = candidates_of(settings)
-    return solve(
-        [load_model(name, precision=settings.precision)],
-        question,
-        candidates,
-        keep_query_words=keep_query_words,
-        top_k=top_k,
-        gold=gold or None,
-        context=settings.context,
-        n_rescored=settings.n_rescored,
-        renormalise=renormalise,
-    )
+    def make() -> "Solution":
+        candidates, _ = candidates_of(settings)
+        return solve(
+            [load_model(name, precision=settings.precision)],
+            question,
+            candidates,
+            keep_query_words=keep_query_words,
+            top_k=top_k,
+            gold=gold or None,
+            context=settings.context,
+            n_rescored=settings.n_rescored,
+            renormalise=renormalise,
+            limits=limits_of_pages(),
+        )
+
+    key = ("analogy", settings, name, question, gold, keep_query_words, top_k, renormalise)
+    return answered(key, make)
 
 
-@st.cache_data(max_entries=500, show_spinner=False)
 def pair_scores(
     name: str,
     precision: Precision,
@@ -322,5 +337,10 @@ def pair_scores(
     """One model's (pseudo-)perplexities of candidate pairs."""
     from lama_core.probes.analogy.score import score_pairs
 
-    model = load_model(name, precision=precision)
-    return score_pairs([model], query, pairs, template=template, normalise=normalise).models[0]
+    def make() -> "ModelScores":
+        model = load_model(name, precision=precision)
+        return score_pairs(
+            [model], query, pairs, template=template, normalise=normalise, limits=limits_of_pages()
+        ).models[0]
+
+    return answered(("pairs", name, precision, query, pairs, template, normalise), make)

@@ -1,0 +1,141 @@
+"""The line in which questions to models wait, and the answers that are kept.
+
+A few questions are answered at a time, and share the processor by the pass; the others wait in the
+order of asking, one of each visitor before a second of anybody. Whoever waits sees how many are
+before them, and leaves the line by going elsewhere.
+"""
+
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from lama_core.errors import UserError
+
+AT_ONCE = 4
+MAX_WAITING = 60
+MAX_KEPT = 2000
+LOOK_SECONDS = 0.25
+
+Answer = TypeVar("Answer")
+
+
+class Line:
+    """Who waits, in which order, and who is being answered."""
+
+    def __init__(self, at_once: int = AT_ONCE, max_waiting: int = MAX_WAITING) -> None:
+        self.at_once = at_once
+        self.max_waiting = max_waiting
+        self._changed = threading.Condition()
+        self._waiting: list[tuple[str, object]] = []
+        self._answered: Counter[str] = Counter()
+
+    @contextmanager
+    def place(self, who: str, tell: Callable[[int], None]) -> Iterator[None]:
+        """Wait for one's turn, have it in the block.
+
+        who: of one visitor, one question at a time comes before other visitors'. tell: is told how
+        many are before, whenever that changes; what it raises ends the waiting.
+        Raises UserError if too many wait already.
+        """
+        ticket = (who, object())
+        with self._changed:
+            if len(self._waiting) >= self.max_waiting:
+                raise UserError(
+                    f"{len(self._waiting)} questions wait for a model already: ask again in a "
+                    "minute."
+                )
+            self._waiting.append(ticket)
+        try:
+            self._wait(ticket, tell)
+        finally:
+            with self._changed:
+                self._waiting.remove(ticket)
+                self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._answered[who] -= 1
+                self._changed.notify_all()
+
+    def _wait(self, ticket: tuple[str, object], tell: Callable[[int], None]) -> None:
+        told = None
+        while True:
+            with self._changed:
+                before = self._n_before(ticket)
+                if not before and self._answered.total() < self.at_once:
+                    self._answered[ticket[0]] += 1
+                    return
+            if before != told:
+                told = before
+                tell(before)
+            with self._changed:
+                self._changed.wait(LOOK_SECONDS)
+
+    def _n_before(self, ticket: tuple[str, object]) -> int:
+        """How many of those who wait come first: fewer of theirs are answered, or they came."""
+        own = self._answered[ticket[0]]
+        place = self._waiting.index(ticket)
+        return sum(
+            self._answered[who] < own or (self._answered[who] == own and number < place)
+            for number, (who, _) in enumerate(self._waiting)
+        )
+
+
+class Kept:
+    """The last answers, each under everything it depends on; the one unused longest goes first."""
+
+    def __init__(self, n_max: int = MAX_KEPT) -> None:
+        self.n_max = n_max
+        self._answers: OrderedDict[Hashable, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, key: Hashable) -> Any:
+        """The answer, or None."""
+        with self._lock:
+            if key in self._answers:
+                self._answers.move_to_end(key)
+            return self._answers.get(key)
+
+    def keep(self, key: Hashable, answer: Answer) -> Answer:
+        """The answer itself, kept from now on."""
+        with self._lock:
+            self._answers[key] = answer
+            while len(self._answers) > self.n_max:
+                self._answers.popitem(last=False)
+        return answer
+
+
+LINE, KEPT = Line(), Kept()
+
+
+def answered(key: Hashable, ask: Callable[[], Answer]) -> Answer:
+    """The answer that is kept under `key`, else what `ask` gives once it is this visitor's turn."""
+    found = KEPT.find(key)
+    if found is None:
+        with _turn():
+            found = KEPT.find(key)  # somebody before may have asked the same
+            if found is None:
+                found = KEPT.keep(key, ask())
+    return cast(Answer, found)
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    """This visitor's turn; while it is others', a line on the page says how many they are."""
+    context = get_script_run_ctx()
+    box = st.empty()
+
+    def tell(n_before: int) -> None:
+        others = f"{n_before} questions are" if n_before != 1 else "1 question is"
+        text = f"{others} before this one." if n_before else "This question is the next."
+        box.caption(f":material/hourglass_top: Others are asking, too. {text}")
+
+    with LINE.place(context.session_id if context else "", tell):
+        box.empty()
+        yield
