@@ -6,7 +6,7 @@ import streamlit as st
 from lama_core.models.catalog import Entry, all_models, forget_model
 from lama_core.models.loader import CACHE, add_checked
 from lama_core.models.sources import locate
-from pages.ui.shared import fetching, state
+from pages.ui.shared import fetching, state, visitors
 from pages.ui.shared.messages import faults_shown, plain
 from pages.ui.shared.router import draw_page
 
@@ -79,13 +79,16 @@ def draw_one(entry: Entry, status: str) -> None:
         )
     else:
         fetching.draw_offer(entry)
-    if entry.added and st.button("Take it off the list", icon=":material/remove:"):
+    may_change = visitors.may("manage")
+    if entry.added and may_change and st.button("Take it off the list", icon=":material/remove:"):
         forget_model(entry.name)
         st.rerun()
 
 
 def draw_add() -> None:
-    """A field for a folder or a hub name."""
+    """A field for a folder or a hub name; only for the operator."""
+    if not visitors.may("manage"):
+        return
     with st.form("add", clear_on_submit=True, border=False):
         field, button = st.columns([4, 1], vertical_alignment="bottom")
         reference = field.text_input(
@@ -119,7 +122,9 @@ def draw_loaded() -> None:
                 f"{model.n_bytes / 1e6:.0f} MB",
                 width="content",
             )
-            if st.button("Unload", key=f"unload {model}", icon=":material/eject:"):
+            if visitors.may("manage") and st.button(
+                "Unload", key=f"unload {model}", icon=":material/eject:"
+            ):
                 CACHE.drop(model.name, model.precision)
                 st.rerun()
 
@@ -132,7 +137,8 @@ def main() -> None:
         "hub or as a package."
     )
     with faults_shown():
-        entries = all_models()
+        offered = visitors.offered_models()
+        entries = tuple(one for one in all_models() if offered is None or one.name in offered)
         statuses = {entry.name: status_of(entry) for entry in entries}
         entries = tuple(sorted(entries, key=lambda entry: statuses[entry.name] != "here"))
         if "chosen later" in st.session_state:

@@ -248,8 +248,6 @@ def test_the_owner_writes_tags_and_a_visitor_reads_them(
     run = next(run for run in runs if run.info.model == "gpt2")
     rows = list(zip(run.facts["fact_id"].iloc[3:5], (0, 0), strict=True))
     change_tags(run.info, rows[:1], add=["<b>odd"])
-    for name in ("tags", "rows"):
-        monkeypatch.setattr(f"pages.ui.facts.{name}.is_owner", lambda: True)
     params = {"data": "made-up", "models": ["gpt2"], "rows": "all"}
     fact = open_page("facts", **params, fact=f"{rows[1][0]}#0")
     (tags,) = [one for one in fact.multiselect if one.label == "Tags in the run of gpt2"]
@@ -260,8 +258,7 @@ def test_the_owner_writes_tags_and_a_visitor_reads_them(
     assert [list(kept) for kept in tables(listed)[0]["tags"]] == [["<b>odd"]] * 2
     assert any(one.label == "Tag several" for one in listed.toggle)
 
-    for name in ("tags", "rows"):
-        monkeypatch.setattr(f"pages.ui.facts.{name}.is_owner", lambda: False)
+    monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: False)
     seen = open_page("facts", **params, fact=f"{rows[1][0]}#0")
     assert any(r"Tags in the run of gpt2: \<b\>odd" in one.value for one in seen.markdown)
     assert not any("Tag" in one.label for one in (*seen.toggle, *seen.button))

@@ -6,10 +6,9 @@ import streamlit as st
 from lama_core.files import bytes_text
 from lama_core.probes.kinds import FACT_KINDS, KINDS
 from lama_core.runs.keeping import KeptRun, RunsRequest, delete_run, list_kept, rename_run
-from pages.ui.shared import links
+from pages.ui.shared import links, visitors
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import faults_shown, plain
-from pages.ui.shared.owner import OWNERS_ONLY, is_owner
 from pages.ui.shared.state import BOUND
 
 
@@ -101,7 +100,7 @@ def _draw_run(run: KeptRun) -> None:
     """What is known of a run, the way to it, and what its owner can do with it."""
     st.subheader(plain(run.info.label if run.info else run.name), anchor=False)
     facts = {"run": run.name, "size on disk": bytes_text(run.n_bytes)}
-    if is_owner():
+    if visitors.may("manage"):
         facts["folder"] = str(run.folder)
     if run.info:
         facts["rows"] = f"{run.info.n:,} count, {run.info.n_excluded:,} are left out"
@@ -114,8 +113,8 @@ def _draw_run(run: KeptRun) -> None:
             _show(run)
         if run.bundled:
             return
-        if not is_owner():
-            st.caption(OWNERS_ONLY)
+        if not visitors.may("manage"):
+            st.caption(visitors.OWNERS_ONLY)
             return
         if run.info:
             _draw_rename(run, run.info.title)

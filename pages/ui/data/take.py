@@ -20,9 +20,8 @@ from lama_core.datasets.library.keeping import (
 from lama_core.errors import UserError
 from lama_core.files import bytes_text
 from lama_core.runs.find import list_runs
-from pages.ui.shared import cache, fetching, jobs, links
+from pages.ui.shared import cache, fetching, jobs, links, visitors
 from pages.ui.shared.messages import faults_shown, plain, show_fault
-from pages.ui.shared.owner import OWNERS_ONLY, is_owner
 from pages.ui.shared.state import choose
 
 IMPORT = "import data"
@@ -120,6 +119,9 @@ def draw_import() -> None:
     What was typed stays until an import has succeeded.
     """
     st.subheader("Import your own", anchor=False)
+    if not visitors.may("upload"):
+        st.caption(visitors.WHO["upload"])
+        return
     job = jobs.find(IMPORT)
     running = job is not None and job.running
     if running:
@@ -128,14 +130,16 @@ def draw_import() -> None:
         _end_import(job)
     form = st.session_state.get("import forms", 0)
     with st.form("import", border=False):
-        path = st.text_input(
-            "Folder, archive or table on this machine",
-            key=f"import path {form}",
-            placeholder="/path/to/LAMA/data, data.zip, or facts.csv",
-            help="LAMA, LPAQA, ParaRel, BATS or Google's analogies as their authors publish them, "
-            "or a CSV, TSV or JSONL with subject, relation and object. It is copied.",
-        ).strip()
-        upload = st.file_uploader("Or a file from here", type=UPLOADS, key=f"import file {form}",
+        path = ""
+        if visitors.may("paths"):
+            path = st.text_input(
+                "Folder, archive or table on this machine",
+                key=f"import path {form}",
+                placeholder="/path/to/LAMA/data, data.zip, or facts.csv",
+                help="LAMA, LPAQA, ParaRel, BATS or Google's analogies as their authors publish "
+                "them, or a CSV, TSV or JSONL with subject, relation and object. It is copied.",
+            ).strip()
+        upload = st.file_uploader("Or a file from here" if visitors.may("paths") else "A file", type=UPLOADS, key=f"import file {form}",
                                   help=TABLE_HELP)  # fmt: skip
         name = st.text_input(
             "Name", key=f"import name {form}", placeholder="As the folder or file",
@@ -170,7 +174,7 @@ def draw_import() -> None:
 def _agree(name: str) -> bool:
     """Say what an import of this name would replace; whether its owner has said yes."""
     said = f"**{plain(installed.describe(name))}** is here already"
-    if not is_owner():
+    if not visitors.may("manage"):
         st.warning(f"{said}: give the import another name.", icon=":material/warning:")
         return False
     st.warning(f"{said}, and would be replaced{_consequences(name)}.", icon=":material/warning:")
@@ -197,8 +201,8 @@ def _consequences(name: str) -> str:
 
 def _draw_own(name: str) -> None:
     """Rename or delete a source; only for its owner."""
-    if not is_owner():
-        st.caption(OWNERS_ONLY)
+    if not visitors.may("manage"):
+        st.caption(visitors.OWNERS_ONLY)
         return
     with st.popover("Rename", icon=":material/edit:"), faults_shown():
         new = st.text_input("New name", name, key=f"new name of {name}")

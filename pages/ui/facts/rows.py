@@ -15,12 +15,11 @@ from lama_core.runs.info import RunInfo
 from lama_core.runs.tags import SEPARATOR
 from pages.ui.facts.filters import SORTS, FactsChoice, narrow
 from pages.ui.facts.tags import draw_fact_tags, draw_picked_tags
-from pages.ui.shared import cache, charts, links, predictions
+from pages.ui.shared import cache, charts, links, predictions, visitors
 from pages.ui.shared.choice import RunChoice
 from pages.ui.shared.columns import boxes_of
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
-from pages.ui.shared.owner import is_owner
 from pages.ui.shared.state import BOUND, DEFAULT_MODELS
 
 PAGE_SIZE = 100
@@ -149,7 +148,7 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
         "Order", SORTS, key="sort", bind=BOUND, help=f"Ranks and probabilities of {chosen.of}."
     )
     chosen = replace(chosen, sort=sort)
-    several = is_owner() and switches.toggle(
+    several = visitors.may("manage") and switches.toggle(
         "Tag several", key="several", help="Pick rows of the table and put the same tags on them."
     )
     go_on = any(map(cache.goes_on, choice.runs)) and switches.toggle(

@@ -7,8 +7,8 @@ import streamlit as st
 from lama_core.metrics.answers import JoinedAnswers
 from lama_core.runs.tags import MOST_TAGS, Row, change_tags, known_tags, read_tags
 from pages.ui.facts.filters import FactsChoice
+from pages.ui.shared import visitors
 from pages.ui.shared.messages import faults_shown, plain
-from pages.ui.shared.owner import is_owner
 
 EXAMPLES = "Choose or type one: wrong gold, ambiguous, ..."
 
@@ -20,7 +20,7 @@ def draw_fact_tags(joined: JoinedAnswers, row: int, chosen: FactsChoice) -> None
     with faults_shown():
         tags = read_tags(info)
         own = tags.get(key, ())
-        if not is_owner():
+        if not visitors.may("manage"):
             if own:
                 st.markdown(f"Tags in the run of {plain(chosen.of)}: {plain(', '.join(own))}")
             return

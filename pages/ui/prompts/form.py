@@ -16,7 +16,7 @@ from lama_core.errors import UserError
 from lama_core.probes.prompts.probing import COMBINATIONS, StudyRequest, check_study
 from lama_core.runs.find import list_runs
 from pages.ui.prompts.choice import MADE
-from pages.ui.shared import cache, links
+from pages.ui.shared import cache, links, visitors
 from pages.ui.shared.choice import RANKINGS_HELP
 from pages.ui.shared.run_form import (
     KEPT,
@@ -123,6 +123,6 @@ def _choose_set(
     """An imported set by its name, or a folder that is typed in; None without one."""
     chosen = st.selectbox(
         label, [without, *names], key=key, persist_state=KEPT,
-        accept_new_options=True, help=meaning,
+        accept_new_options=visitors.may("paths"), help=meaning,
     )  # fmt: skip
     return Path(chosen) if chosen and chosen != without else None

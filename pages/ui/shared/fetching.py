@@ -8,7 +8,7 @@ from lama_core.datasets.library.download import GetRequest
 from lama_core.models.catalog import Entry, ModelRequest
 from lama_core.models.sources import locate
 from lama_core.requests import command_line
-from pages.ui.shared import jobs
+from pages.ui.shared import jobs, visitors
 from pages.ui.shared.text import plain, show_fault
 
 
@@ -28,6 +28,9 @@ def draw_offer(entry: Entry) -> None:
     elif job is not None and job.cancelled:
         st.caption("Cancelled; nothing half-made was kept.")
     label = f"Get it{size_of(entry.source.n_bytes)}"
+    if not visitors.may("fetch"):
+        st.caption(f"{plain(entry.title)} is not on this machine. {visitors.WHO['fetch']}")
+        return
     if st.button(label, key=f"get {entry.name}", icon=":material/download:"):
         jobs.start(entry.name, ModelRequest(entry.name))
         st.rerun()
@@ -38,6 +41,8 @@ def draw_small_source_offer(name: str) -> None:
     """The same where there is little room: behind a button until the fetch has been started."""
     if jobs.find(f"data {name}") is not None:
         draw_source_offer(name)
+        return
+    if not visitors.may("fetch"):
         return
     label = f"Get {name}{size_of(catalog.source(name).size)}"
     with st.popover(label, icon=":material/download:", type="tertiary", key=f"offer {name}"):
@@ -63,6 +68,9 @@ def draw_source_offer(name: str) -> None:
         show_fault(job.error)
     elif job is not None and job.cancelled:
         st.caption("Cancelled; what was fetched is kept, and the next try goes on from there.")
+    if not visitors.may("fetch"):
+        st.caption(f"{plain(source.title)} is not on this machine. {visitors.WHO['fetch']}")
+        return
     label = f"Get {name}{size_of(source.size)}"
     if st.button(label, icon=":material/download:", key=f"get {job_name}"):
         jobs.start(job_name, GetRequest(name))

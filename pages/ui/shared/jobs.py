@@ -1,8 +1,10 @@
 """Long work beside the pages, in a process of its own, watched and cancelled.
 
-All sessions see the same jobs. The process is the command line's own command, so that the page and
-the terminal do the same; cancelling it ends the process and keeps nothing half-made. It says how
-far it is, what came out and what went wrong as lines of JSON (`lama_core.progress`).
+All sessions see the same jobs, and only who started one, or the operator, cancels it; in public
+every session has its own, one is at work at a time, and the others wait. The process is the command
+line's own command, so that the page and the terminal do the same; cancelling it ends the process
+and keeps nothing half-made. It says how far it is, what came out and what went wrong as lines of
+JSON (`lama_core.progress`).
 """
 
 import json
@@ -18,9 +20,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from lama_core.datasets.library.download import GetRequest, ImportRequest
+from lama_core.errors import UserError
+from lama_core.models.catalog import ModelRequest
 from lama_core.progress import Pace, Progress, Result, What, describe
 from lama_core.requests import Request, arguments
+from pages.ui.shared import visitors
 from pages.ui.shared.text import plain
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -28,15 +35,18 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @dataclass
 class Job:
-    """A running or finished command. error: empty while it runs and when it succeeded.
+    """A waiting, running or finished command. error: empty until it failed.
 
-    scratch: a folder that is there for this command alone, removed when it ends.
+    process: None while it waits for others; then `begin` starts it. scratch: a folder that is there
+    for this command alone, removed when it ends. owner: the session that started it.
     ending: it was told to end. results: what came out so far. said: lines that are no reports.
     """
 
     name: str
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | None
     scratch: Path | None = None
+    owner: str = ""
+    begin: Callable[[], "subprocess.Popen[str]"] | None = None
     step: Progress = field(default_factory=lambda: Progress("Starting"))
     pace: Pace = field(default_factory=Pace)
     error: str = ""
@@ -48,13 +58,14 @@ class Job:
 
     @property
     def running(self) -> bool:
-        """Whether the command is at work, or what it said at its end isn't read yet."""
+        """Whether the command waits or is at work, or what it said at its end isn't read yet."""
         return not self.over.is_set()
 
     @property
     def cancelled(self) -> bool:
         """Whether it was told to end and did, before it was through."""
-        return self.ending and not self.running and self.process.returncode != 0
+        code = self.process.returncode if self.process else None
+        return self.ending and not self.running and code != 0
 
     @property
     def share(self) -> float | None:
@@ -68,23 +79,34 @@ class Job:
     def cancel(self) -> None:
         """End the command and everything it started."""
         self.ending = True
-        if self.running:
+        if self.running and self.process:
             with suppress(ProcessLookupError):  # it has just ended by itself
                 os.killpg(self.process.pid, signal.SIGTERM)
 
     def follow(self) -> None:
-        """Read what the command says until it ends; runs in a thread."""
+        """Wait for the turn, then read what the command says until it ends; runs in a thread."""
         try:
-            for line in self.process.stderr or ():
-                self.hear(line)
-            if self.process.wait() and not self.ending and not self.error:
-                said = [line for line in self.said if line] or ["It ended without a word."]
-                self.error = said[-1]
+            if self.process is None and self.begin is not None:
+                with _TURN:
+                    if not self.ending:
+                        self.process = self.begin()
+                        self._read(self.process)
+            elif self.process is not None:
+                self._read(self.process)
             if self.scratch is not None:
                 self.error = self.error.replace(f"{self.scratch}{os.sep}", "")
                 shutil.rmtree(self.scratch, ignore_errors=True)
+        except OSError as error:
+            self.error = f"The command could not be started: {error.strerror}."
         finally:
             self.over.set()
+
+    def _read(self, process: "subprocess.Popen[str]") -> None:
+        for line in process.stderr or ():
+            self.hear(line)
+        if process.wait() and not self.ending and not self.error:
+            said = [line for line in self.said if line] or ["It ended without a word."]
+            self.error = said[-1]
 
     def hear(self, line: str) -> None:
         """Take note of one line that the command said."""
@@ -105,43 +127,77 @@ class Job:
             self.said.append(line.strip())
 
 
-@st.cache_resource
-def _jobs() -> dict[str, Job]:
-    return {}
+# Not in Streamlit's caches, which any visitor may clear.
+_JOBS: dict[str, Job] = {}
+_STARTING = threading.Lock()
+_TURN = threading.Lock()
+# What it takes to start a command; for all others it is `run`.
+RIGHTS: dict[type, visitors.Right] = {
+    GetRequest: "fetch", ModelRequest: "fetch", ImportRequest: "upload",
+}  # fmt: skip
 
 
 def start(name: str, request: Request, *, scratch: Path | None = None) -> Job:
     """Start the command that answers a request, or give the job of that name that is running.
 
     scratch: see `Job`; what the command says doesn't show this folder's name.
+    Raises UserError if the visitor may not, or if in public too many wait already.
     """
-    job = _jobs().get(name)
-    if job is not None and job.running:
-        return job
-    process = subprocess.Popen(
-        [sys.executable, "-m", "lama_core", *arguments(request)],
-        cwd=ROOT,
-        env={**os.environ, "LAMA_PROGRESS": "json"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    job = _jobs()[name] = Job(name, process, scratch)
+    visitors.check(RIGHTS.get(type(request), "run"))
+    command = [sys.executable, "-m", "lama_core", *arguments(request)]
+
+    def begin() -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env={**os.environ, "LAMA_PROGRESS": "json"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+
+    with _STARTING:
+        job = find(name)
+        if job is not None and job.running:
+            return job
+        if visitors.is_public():
+            running = sum(one.running for one in _JOBS.values())
+            if running >= visitors.n_public_jobs():
+                raise UserError(f"{running} runs are at work or waiting: start yours later.")
+            job = Job(name, None, scratch, _session(), begin)
+            job.step = Progress("Waiting for other runs")
+        else:
+            job = Job(name, begin(), scratch, _session())
+        _JOBS[_key(name)] = job
     threading.Thread(target=job.follow, daemon=True).start()
     return job
 
 
+def _session() -> str:
+    context = get_script_run_ctx()
+    return context.session_id if context else ""
+
+
+def _key(name: str) -> str:
+    return f"{name} of {_session()}" if visitors.is_public() else name
+
+
 def find(name: str) -> Job | None:
-    """The job of that name, running or finished; None if there was none."""
-    return _jobs().get(name)
+    """The job of that name, waiting, running or finished; None if there was none."""
+    return _JOBS.get(_key(name))
 
 
 def forget(name: str) -> None:
     """Drop a finished job, so that its message is shown once."""
-    _jobs().pop(name, None)
+    _JOBS.pop(_key(name), None)
+
+
+def may_cancel(job: Job) -> bool:
+    """Whether this visitor may end the job: who started it, and the operator."""
+    return job.owner == _session() or visitors.may("manage")
 
 
 @st.fragment(run_every=0.5)
@@ -158,6 +214,9 @@ def draw_progress(name: str, is_here: Callable[[], bool] = lambda: False) -> Non
         return
     text = "Cancelling" if job.ending else describe(job.step, job.pace)
     st.progress(job.share or 0.0, text=plain(text))
+    if not may_cancel(job):
+        st.caption("Somebody else started this, and can cancel it.")
+        return
     st.button(
         "Cancel", key=f"cancel {name}", icon=":material/close:", disabled=job.ending,
         on_click=job.cancel,

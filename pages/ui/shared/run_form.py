@@ -15,7 +15,7 @@ from lama_core.errors import Impossible
 from lama_core.models.catalog import all_models, find_model
 from lama_core.models.sources import locate
 from lama_core.requests import Request
-from pages.ui.shared import fetching, jobs, links
+from pages.ui.shared import fetching, jobs, links, visitors
 from pages.ui.shared.export import draw_command
 from pages.ui.shared.messages import faults_shown, plain, show_fault
 
@@ -45,6 +45,9 @@ def draw_run_form(form: RunForm) -> None:
     if job is not None:
         with faults_shown():
             _draw_ended(job, form)
+    if not visitors.may("run"):
+        st.info(visitors.WHO["run"], icon=":material/lock:")
+        return
     with faults_shown():
         request = form.choose()
         if request is None:
@@ -88,18 +91,24 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
 def choose_models(key: str) -> tuple[str, ...]:
     """The models to ask: those that are here, or any other by its name."""
     here = models_here()
+    fetches = visitors.may("fetch")
     models = st.multiselect(
         "Models", here, default=[name for name in here if name == DEFAULT_MODEL] or here[:1],
-        key=key, persist_state=KEPT, accept_new_options=True, placeholder="Choose models",
-        help="Models that are on this machine. A hub name or a folder can be typed in; it is "
-        "fetched first.",
+        key=key, persist_state=KEPT, accept_new_options=fetches, placeholder="Choose models",
+        help="Models that are on this machine."
+        + " A hub name or a folder can be typed in; it is fetched first." * fetches,
     )  # fmt: skip
-    return tuple(find_model(name).name for name in models)
+    entries = [find_model(name) for name in models]
+    if any(entry.source.how == "folder" and entry.name not in here for entry in entries):
+        visitors.check("paths")
+    return tuple(entry.name for entry in entries)
 
 
 def models_here() -> list[str]:
-    """The models that are on this machine."""
-    return [entry.name for entry in all_models() if locate(entry) is not None]
+    """The models that are on this machine, and that the visitor may ask."""
+    offered = visitors.offered_models()
+    here = [entry.name for entry in all_models() if locate(entry) is not None]
+    return [name for name in here if offered is None or name in offered]
 
 
 def choose_relations(known: dict[str, str], key: str) -> tuple[str, ...]:

@@ -16,17 +16,20 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.asking.settings import MAX_MODELS, ClozeSettings
-from lama_core.candidates.lists import explain_lists, list_names
+from lama_core.candidates.lists import FILE, explain_lists, list_names
+from lama_core.errors import UserError
 from lama_core.models.base import RESCORED, Context
 from lama_core.models.catalog import added_models, find_model, known_models
 from lama_core.models.loader import Precision
 from lama_core.paths import ASSETS
-from pages.ui.shared import links
+from pages.ui.shared import links, visitors
 from pages.ui.shared.messages import plain
 
 DEFAULT_MODELS = ("minilm-mlm", "smollm2-135m")
 CONTEXTS = ("auto", "left", "both")
 PRECISIONS = ("fp32", "bf16")
+TYPED = "typed by this visitor"
+SHOWN = "shown in"
 BOUND: Literal["query-params"] = "query-params"
 
 
@@ -77,22 +80,78 @@ def title_of(name: str) -> str:
 
 
 def choose_models(label: str = "Models") -> tuple[str, ...]:
-    """The models to compare; a folder or a hub name can be typed in."""
+    """The models to compare; a folder or a hub name can be typed in by whom the operator knows.
+
+    What an address names is a name alone: a folder of this machine is only taken from who types it.
+    """
+    offered = visitors.offered_models()
     names = [entry.name for entry in known_models() if entry.source.how != "none"]
     names += [entry.name for entry in added_models()]
+    if offered is not None:
+        names = [name for name in names if name in offered]
+        _say_not_offered("models", offered)
+    more = offered is None
     chosen = st.multiselect(
         label,
         names,
-        default=list(DEFAULT_MODELS),
+        default=[name for name in DEFAULT_MODELS if name in names] or names[:1],
         key="models",
         bind=BOUND,
-        accept_new_options=True,
+        accept_new_options=more,
+        on_change=_note_typed,
+        args=("models",),
         max_selections=MAX_MODELS,
-        placeholder="Choose models, or type a folder or hub name",
-        help="Answers stand side by side. Besides the known models you can type the path of a "
-        "model folder, or a hub name such as owner/name or owner/name@revision.",
+        placeholder="Choose models, or type a folder or hub name" if more else "Choose models",
+        help="Answers stand side by side."
+        + (
+            " Besides the known models you can type the path of a model folder, or a hub name such "
+            "as owner/name or owner/name@revision." * more
+        ),
     )
-    return tuple(find_model(name).name for name in chosen)
+    st.session_state[f"{SHOWN} models"] = tuple(chosen)
+    found = [_model_of(name, names) for name in chosen]
+    return tuple(dict.fromkeys(name for name in found if name))
+
+
+def _say_not_offered(key: str, offered: frozenset[str]) -> None:
+    """Say which models of an address this app doesn't offer."""
+    asked = [name for name in st.query_params.get_all(key) if name not in offered]
+    if asked and links.entered():
+        said = f"{', '.join(asked)[:200]}: not among the models of this app, and left out."
+        st.info(plain(said), icon=":material/info:")
+
+
+def _model_of(name: str, names: Sequence[str]) -> str | None:
+    """The model's own name; None, said on the page, for a folder that only an address names."""
+    if name in names:
+        return name
+    typed = name in st.session_state.get(TYPED, ())
+    if typed or not _looks_like_path(name):
+        entry = find_model(name)
+        if entry.source.how != "folder" or entry.name in names:
+            return entry.name
+        if typed:
+            visitors.check("paths")
+            return entry.name
+    st.warning(
+        f"An address can't name a folder of this machine: if {plain(name[:200])} is to be asked, "
+        "type it under Models.",
+        icon=":material/link_off:",
+    )
+    return None
+
+
+def _looks_like_path(name: str) -> bool:
+    """Whether a name can't be a model's: told by its letters, without looking at the disk."""
+    return "\\" in name or name.startswith(("/", "~", ".")) or name.count("/") > 1
+
+
+def _note_typed(key: str) -> None:
+    """Keep what was typed into a field, and not taken from the address, as this visitor's own."""
+    now = st.session_state[key]
+    values = {now} if isinstance(now, str) else set(now or ())
+    new = values - set(st.session_state.get(f"{SHOWN} {key}", ()))
+    st.session_state[TYPED] = st.session_state.get(TYPED, frozenset()) | new
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +196,20 @@ def choose_cloze_options(models: tuple[str, ...], *, lists: bool = True) -> Cloz
         list_names(of_relations=False),
         key="candidates",
         bind=BOUND,
-        accept_new_options=True,
-        help=f"The words that are ranked. {explain_lists(of_relations=False)} Or type `file:PATH`: "
-        "a list of your own, one word a line.",
+        accept_new_options=visitors.may("paths"),
+        on_change=_note_typed,
+        args=("candidates",),
+        help=f"The words that are ranked. {explain_lists(of_relations=False)}"
+        + " Or type `file:PATH`: a list of your own, one word a line." * visitors.may("paths"),
     )
+    st.session_state[f"{SHOWN} candidates"] = (candidates,)
+    if (candidates or "").startswith(FILE):
+        visitors.check("paths")
+        if candidates not in st.session_state.get(TYPED, ()):
+            raise UserError(
+                "An address can't name a file of this machine: type the candidates yourself under "
+                "Options."
+            )
     context = st.segmented_control(
         "Left-to-right models see",
         CONTEXTS,

@@ -1,0 +1,141 @@
+"""What each visitor may do: decided here alone; the README has the table.
+
+The app knows no accounts. Whoever sits at the machine that it runs on may do everything. Whoever
+comes from elsewhere is taken for anybody: they ask, browse, compare and export. Between the two
+stand those whom the operator knows: who has logged in (Streamlit's `st.login`), or everybody who
+comes, where the operator says with LAMA_MEMBERS=1 that a proxy asks for a login.
+
+In public (`--public` or LAMA_PUBLIC=1) everybody is anybody, and the models are those that were
+there at the start, or those that LAMA_PUBLIC_MODELS names.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from functools import cache
+from ipaddress import ip_address
+from typing import Literal
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from lama_core.asking.limits import positive
+from lama_core.errors import UserError
+from lama_core.models.catalog import all_models
+from lama_core.models.sources import locate
+
+# paths: of this machine, typed. fetch: data and models from elsewhere, other models than those that
+# are here. upload: a file from the browser. run: probing runs and studies. manage: the lists of
+# models, what is in memory; renaming, deleting, tagging; others' jobs.
+Right = Literal["paths", "fetch", "upload", "run", "manage"]
+ALL: frozenset[Right] = frozenset(("paths", "fetch", "upload", "run", "manage"))
+OF_MEMBERS: frozenset[Right] = frozenset(("fetch", "upload", "run"))
+NOTHING: frozenset[Right] = frozenset()
+
+WHO: dict[Right, str] = {
+    "paths": "Typing paths is for whoever runs the app, at the machine it runs on.",
+    "fetch": "Fetching is for those whom the operator of this app knows.",
+    "upload": "Importing is for those whom the operator of this app knows.",
+    "run": "Starting runs is for those whom the operator of this app knows.",
+    "manage": "This is for whoever runs the app, at the machine it runs on.",
+}
+OWNERS_ONLY = "Renaming and deleting is for whoever runs the app, at the machine it runs on."
+
+# A proxy between the visitor and the app says so by one of these.
+FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+# What a browser was asked to open: at this machine it is this machine.
+NAMED = ("host", "origin")
+
+
+def is_public() -> bool:
+    """Whether the app was started for anybody."""
+    return "--public" in sys.argv[1:] or _is_on("LAMA_PUBLIC")
+
+
+def rights() -> frozenset[Right]:
+    """What the visitor of this page may do besides asking, browsing, comparing and exporting."""
+    if is_public():
+        return frozenset(("run",)) if n_public_jobs() else NOTHING
+    if is_owner():
+        return ALL
+    return OF_MEMBERS if _is_on("LAMA_MEMBERS") or _is_logged_in() else NOTHING
+
+
+def may(right: Right) -> bool:
+    """Whether the visitor may do this."""
+    return right in rights()
+
+
+def check(right: Right) -> None:
+    """Raise UserError, saying who may, if the visitor may not."""
+    if not may(right):
+        raise UserError(WHO[right])
+
+
+def is_owner() -> bool:
+    """Whether the visitor comes from the machine that the app runs on; in public nobody does."""
+    here = comes_from_here(st.context.ip_address, dict(st.context.headers))
+    return here and not is_public()
+
+
+def n_public_jobs() -> int:
+    """How many runs of visitors may be at work or waiting in public; 0: none is started."""
+    return positive("LAMA_PUBLIC_JOBS", 0)
+
+
+def offered_models() -> frozenset[str] | None:
+    """The names of the models that visitors ask; None: any that they may fetch or name."""
+    if may("fetch"):
+        return None
+    return _offered_at_start() if is_public() else _models_here()
+
+
+def _models_here() -> frozenset[str]:
+    return frozenset(entry.name for entry in all_models() if locate(entry) is not None)
+
+
+@cache
+def _offered_at_start() -> frozenset[str]:
+    here = _models_here()
+    named = {name.strip() for name in os.environ.get("LAMA_PUBLIC_MODELS", "").split(",")} - {""}
+    unknown = sorted(named - here)
+    if unknown:
+        raise UserError(f"LAMA_PUBLIC_MODELS names {unknown[0]!r}, which is not on this machine.")
+    return frozenset(named or here)
+
+
+def comes_from_here(address: str | None, headers: Mapping[str, str]) -> bool:
+    """Whether a connection is from this machine itself.
+
+    address: of who connects; None is this machine, as Streamlit has it. The headers are what the
+    visitor says: they can only deny, for a proxy on this machine connects from here, too.
+    """
+    said = {name.lower(): value for name, value in headers.items()}
+    if not (address is None or _is_loopback(address)) or any(name in said for name in FORWARDED):
+        return False
+    return all(_is_here(said[name]) for name in NAMED if name in said)
+
+
+def _is_on(variable: str) -> bool:
+    return os.environ.get(variable, "").strip().lower() not in ("", "0", "no", "false")
+
+
+def _is_logged_in() -> bool:
+    """Whether Streamlit's own login is set up and was passed."""
+    return bool(getattr(st.user, "is_logged_in", False))
+
+
+def _is_here(named: str) -> bool:
+    """Whether a `host:port`, or an address that begins with `https://`, names this machine."""
+    try:
+        host = urlsplit(named if "//" in named else f"//{named}").hostname or ""
+    except ValueError:
+        return False
+    return host == "localhost" or _is_loopback(host)
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
