@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from lama_core.cli import options, show
-from lama_core.models.catalog import Entry, all_models, find_model
+from lama_core.models.catalog import Entry, all_models, find_model, forget_model
 from lama_core.models.loader import add_checked
 from lama_core.models.sources import fetch, locate
 
@@ -28,6 +28,7 @@ def register(app: typer.Typer) -> None:
     models.command("list", epilog="Example: python -m lama_core models list --json")(list_models)
     models.command("get", epilog="Example: python -m lama_core models get smollm2-135m")(get)
     models.command("add", epilog="Example: python -m lama_core models add ~/models/mine")(add)
+    models.command("forget", epilog="Example: python -m lama_core models forget lab/tiny")(forget)
     models.command("info", epilog="Example: python -m lama_core models info bert-base-cased")(info)
     app.add_typer(models, name="models", help="List the models; add, fetch or look at one.")
 
@@ -62,12 +63,15 @@ def list_models(as_json: options.Json = False) -> None:
 
 def get(
     name: Annotated[str, typer.Argument(help="A known name, a folder, or a hub name.")],
+    repin: Annotated[
+        bool, typer.Option("--repin", help="Accept files that changed since their first fetch.")
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Fetch a model, so that it is on this machine from then on."""
     entry = find_model(name)
     with show.progress() as on_progress:
-        located = fetch(entry, on_progress)
+        located = fetch(entry, on_progress, repin=repin and entry.source.how == "hub")
     if entry.added:
         add_checked(name)
     show.announce("model", entry.name)
@@ -83,6 +87,14 @@ def add(
     """Keep a model of your own in the list; a folder that holds no model is refused."""
     entry = add_checked(name)
     print(f"{entry.name} is in the list" if entry.added else f"{entry.name} is known already")
+
+
+def forget(
+    name: Annotated[str, typer.Argument(help="A model of your own, as the list names it.")],
+) -> None:
+    """Take a model of your own off the list; its files stay where they are."""
+    forget_model(find_model(name).name)
+    print(f"{name} is off the list")
 
 
 def info(

@@ -4,6 +4,7 @@ A new backend is a file beside this one and a row in `BACKENDS`; of a new kind o
 in `base.KINDS`.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lama_core.errors import UserError
 from lama_core.models.base import Kind
+from lama_core.models.folders import stored_tensors
 from lama_core.models.sources import Located
 
 if TYPE_CHECKING:
@@ -49,10 +51,8 @@ def _open_masked(name: str, folder: Path, precision: str, identity: str) -> "Mod
 
     from lama_core.models.masked import MaskedModel
 
-    model, tokenizer = _by_transformers(name, folder, AutoModelForMaskedLM, "masked", precision)
-    if tokenizer.mask_token_id is None:
-        raise UserError(f"{name}: its tokenizer has no mask token, so it can't fill blanks.")
-    return MaskedModel(name, model, tokenizer, identity=identity)
+    read = _by_transformers(name, folder, AutoModelForMaskedLM, "masked", precision)
+    return MaskedModel(name, *read, identity=identity)
 
 
 def _open_causal(name: str, folder: Path, precision: str, identity: str) -> "Model":
@@ -112,12 +112,20 @@ def read_folder(folder: Path, read: Callable[[], Any]) -> Any:
     """What `read` returns; the library's many errors for bad files become one sentence."""
     from safetensors import SafetensorError
 
-    faults = (OSError, ValueError, KeyError, ImportError, RuntimeError, TypeError, SafetensorError)
+    faults = (
+        OSError, ValueError, LookupError, ImportError, RuntimeError, TypeError, AttributeError,
+        ArithmeticError, AssertionError, MemoryError, SafetensorError,
+    )  # fmt: skip
     try:
         return read()
     except faults as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise UserError(f"{folder} can't be read as a model: {first}") from error
+        reason: Exception = error
+    except Exception as error:
+        if type(error) is not Exception:  # the tokenizers library raises Exception itself
+            raise
+        reason = error
+    first = (str(reason).strip().splitlines() or [type(reason).__name__])[0]
+    raise UserError(f"{folder} can't be read as a model: {first[:300]}") from reason
 
 
 def _dtype(precision: str) -> Any:
@@ -126,10 +134,20 @@ def _dtype(precision: str) -> Any:
     return torch.bfloat16 if precision == "bf16" else torch.float32
 
 
+# Weights that a language model can be without: other heads of the same body, copies of what is
+# tied, and tables that follow from the configuration.
+HARMLESS = re.compile(
+    r"(^|\.)(pooler|seq_relationship|sop_classifier|classifier|score|qa_outputs|"
+    r"discriminator_predictions|mask_predictions|lm_predictions)\.|"
+    r"(decoder|lm_head)\.(weight|bias)$|position_ids$|attn\.(masked_)?bias$|inv_freq$"
+)
+SPARE = 1 << 24  # numbers beside the weights: positions, masks
+
+
 def _by_transformers(
     name: str, folder: Path, auto: Any, kind: Kind, precision: str
 ) -> tuple[Any, Any]:
-    """The model and tokenizer of a folder, checked."""
+    """The model and tokenizer of a folder, checked: the weights are read last."""
     from transformers import AutoTokenizer
     from transformers.utils import logging
 
@@ -137,6 +155,18 @@ def _by_transformers(
     logging.set_verbosity_error()
     dtype = _dtype(precision)
     options = {"local_files_only": True, "trust_remote_code": False}
+    rows = read_folder(folder, lambda: _check_shapes(folder, auto))
+    tokenizer = read_folder(folder, lambda: AutoTokenizer.from_pretrained(folder, **options))
+    if not getattr(tokenizer, "is_fast", False):
+        raise UserError(f"{name}: its tokenizer has no fast version (tokenizer.json).")
+    if kind == "masked" and tokenizer.mask_token_id is None:
+        raise UserError(f"{name}: its tokenizer has no mask token, so it can't fill blanks.")
+    beyond = [token for token, number in tokenizer.get_vocab().items() if number >= rows]
+    if beyond:
+        raise UserError(
+            f"{name}: its tokenizer has tokens that the model has none for, such as "
+            f"{min(beyond)[:40]!r}; the model knows {rows:,}."
+        )
     model, report = read_folder(
         folder,
         lambda: auto.from_pretrained(
@@ -148,9 +178,33 @@ def _by_transformers(
             f"{name} has no complete {kind} language model: {len(report['missing_keys'])} weights "
             f"are missing, such as {sorted(report['missing_keys'])[0]}."
         )
+    strange = sorted(key for key in report["unexpected_keys"] if not HARMLESS.search(key))
+    if strange:
+        raise UserError(
+            f"{name} holds {len(strange)} weights that a {model.config.model_type} model doesn't "
+            f"have, such as {strange[0][:80]}: its config.json is another model's."
+        )
     for parameter in model.parameters():  # DeBERTa's query bias keeps 32 bits whatever is asked
         parameter.data = parameter.data.to(dtype)
-    tokenizer = read_folder(folder, lambda: AutoTokenizer.from_pretrained(folder, **options))
-    if not getattr(tokenizer, "is_fast", False):
-        raise UserError(f"{name}: its tokenizer has no fast version (tokenizer.json).")
     return model, tokenizer
+
+
+def _check_shapes(folder: Path, auto: Any) -> int:
+    """How many tokens the model of a folder's configuration knows, found without its memory.
+
+    Raises UserError if that model is larger than the weights that are there.
+    """
+    import torch
+    from transformers import AutoConfig
+
+    config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    with torch.device("meta"):
+        model = auto.from_config(config, trust_remote_code=False)
+    n_wanted = sum(value.numel() for value in (*model.parameters(), *model.buffers()))
+    n_stored = sum(tensor.n_elements for tensor in stored_tensors(folder).values())
+    if n_wanted > n_stored + SPARE:
+        raise UserError(
+            f"{folder}: its config.json is of a model with {n_wanted:,} weights, and the files "
+            f"hold {n_stored:,}."
+        )
+    return int(model.get_input_embeddings().weight.shape[0])

@@ -280,17 +280,20 @@ class WordPieceTokenizer:
 def read_bert(folder: Path, dtype: torch.dtype) -> tuple[BertMaskedLM, WordPieceTokenizer] | None:
     """The model and tokenizer of a folder that holds a plain BERT; None for anything else.
 
-    None also where a file is damaged or weights are missing: transformers then says what.
+    None also where a file is damaged, weights are missing or of another shape, or the tokenizer
+    has more tokens than the model: what reads the folder then says what.
     """
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         if any(config.get(name) not in allowed for name, allowed in _FIXED.items()):
             return None
         tokenizer = _read_tokenizer(folder)
-        model = _read_weights(folder, SimpleNamespace(**config), dtype) if tokenizer else None
+        if tokenizer is None or max(tokenizer.get_vocab().values()) >= config["vocab_size"]:
+            return None
+        model = _read_weights(folder, SimpleNamespace(**config), dtype)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError):
         return None
-    return (model, tokenizer) if model and tokenizer else None
+    return (model, tokenizer) if model else None
 
 
 def _read_tokenizer(folder: Path) -> WordPieceTokenizer | None:
@@ -323,7 +326,8 @@ def _read_tokenizer(folder: Path) -> WordPieceTokenizer | None:
 def _read_weights(folder: Path, config: SimpleNamespace, dtype: torch.dtype) -> BertMaskedLM | None:
     from safetensors import SafetensorError, safe_open
 
-    model = BertMaskedLM(config)
+    with torch.device("meta"):  # shapes without memory, until those of the file are the same
+        model = BertMaskedLM(config)
     table, projection = model.bert.embeddings.word_embeddings, model.cls.predictions.decoder
     projection.weight = table.weight  # tied
     wanted = {name: value.shape for name, value in model.named_parameters()}
@@ -334,12 +338,12 @@ def _read_weights(folder: Path, config: SimpleNamespace, dtype: torch.dtype) -> 
                 if key.startswith(_UNUSED) or key.endswith("position_ids"):
                     continue
                 name = _our_name(key)
-                if name not in wanted:
+                if name not in wanted or wanted[name] != (*stored.get_slice(key).get_shape(),):
                     return None
                 found[name] = stored.get_tensor(key).to(dtype, copy=True)
     except SafetensorError:
         return None
-    if {name: value.shape for name, value in found.items()} != wanted:
+    if found.keys() != wanted.keys():
         return None
     model.load_state_dict(found, strict=False, assign=True)
     projection.weight = table.weight

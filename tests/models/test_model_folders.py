@@ -90,7 +90,7 @@ def test_an_encoder_without_a_language_model_head_is_refused(tmp_path: Path) -> 
 def test_damaged_weights_are_one_sentence(tmp_path: Path) -> None:
     folder = save_model_folder("bert-cased", tmp_path / "damaged")
     (folder / "model.safetensors").write_bytes(b"damaged")
-    assert "can't be read as a model" in refused(folder)
+    assert "is no whole safetensors file" in refused(folder)
 
 
 def test_weights_of_another_shape_are_one_sentence(tmp_path: Path) -> None:
@@ -98,13 +98,13 @@ def test_weights_of_another_shape_are_one_sentence(tmp_path: Path) -> None:
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     config["hidden_size"] = 64
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    assert "can't be read as a model" in refused(folder)
+    assert "hidden_size is 64, and none of its weights are" in refused(folder)
 
 
 def test_a_damaged_configuration_is_one_sentence(tmp_path: Path) -> None:
     folder = save_model_folder("bert-cased", tmp_path / "config")
     (folder / "config.json").write_text("{", encoding="utf-8")
-    assert "can't be read as a model" in refused(folder)
+    assert "config.json can't be read" in refused(folder)
 
 
 @pytest.mark.parametrize("model_type", ("bert", "evil"))
@@ -133,6 +133,7 @@ def test_a_model_that_is_no_language_model_is_refused(tmp_path: Path) -> None:
         hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8
     )
     transformers.ViTModel(config).save_pretrained(tmp_path / "vit")
+    tiny_tokenizer("bert-cased").save_pretrained(tmp_path / "vit")
     assert "neither a masked nor a causal model" in refused(tmp_path / "vit")
 
 
