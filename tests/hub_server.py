@@ -21,6 +21,7 @@ class Repository:
     """
 
     files: dict[str, bytes]
+    commit: str = COMMIT
     references: tuple[str, ...] = ("main",)
     info_fault: tuple[int, str] | None = None
     refuse: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -77,13 +78,13 @@ class _Handler(BaseHTTPRequestHandler):
             self._fault(404, "RepoNotFound")
         elif repository.info_fault:
             self._fault(*repository.info_fault)
-        elif revision not in (*repository.references, COMMIT):
+        elif revision not in (*repository.references, repository.commit):
             self._fault(404, "RevisionNotFound")
         else:
             siblings = [
                 {"rfilename": file, "size": len(data)} for file, data in repository.files.items()
             ]
-            info = {"id": name, "modelId": name, "sha": COMMIT, "siblings": siblings}
+            info = {"id": name, "modelId": name, "sha": repository.commit, "siblings": siblings}
             body = json.dumps(info | {"private": False, "tags": [], "downloads": 0}).encode()
             self._send(200, body, {"Content-Type": "application/json"}, with_body)
 
@@ -97,8 +98,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, body, {"Content-Type": "application/json"}, with_body)
 
     def _file(self, repository: Repository, file: str, with_body: bool) -> None:
-        data = repository.files[file]
-        headers = {"ETag": f'"{hashlib.sha1(data).hexdigest()}"', "X-Repo-Commit": COMMIT}
+        data, commit = repository.files[file], repository.commit
+        headers = {"ETag": f'"{hashlib.sha1(data).hexdigest()}"', "X-Repo-Commit": commit}
         if with_body and file in repository.cut:
             self.send_response(200)
             for name, value in (headers | {"Content-Length": str(len(data))}).items():

