@@ -110,11 +110,13 @@ def find_kind(folder: Path) -> Kind:
 
 def read_folder(folder: Path, read: Callable[[], Any]) -> Any:
     """What `read` returns; the library's many errors for bad files become one sentence."""
+    from huggingface_hub.errors import StrictDataclassError
     from safetensors import SafetensorError
 
     faults = (
         OSError, ValueError, LookupError, ImportError, RuntimeError, TypeError, AttributeError,
         ArithmeticError, AssertionError, MemoryError, SafetensorError,
+        StrictDataclassError,
     )  # fmt: skip
     try:
         return read()
@@ -124,10 +126,11 @@ def read_folder(folder: Path, read: Callable[[], Any]) -> Any:
         if type(error) is not Exception:  # the tokenizers library raises Exception itself
             raise
         reason = error
-    first = (str(reason).strip().splitlines() or [""])[0]
-    if isinstance(reason, LookupError) or not first:  # of itself, it says nothing but a key
-        first = f"{type(reason).__name__} {first}"
-    raise UserError(f"{folder} can't be read as a model: {first[:300]}") from reason
+    lines = str(reason).strip().splitlines()[:2]
+    said = " ".join(line.strip() for line in lines if lines[0].endswith(":") or line == lines[0])
+    if isinstance(reason, LookupError) or not said:  # of itself, it says nothing but a key
+        said = f"{type(reason).__name__} {said}"
+    raise UserError(f"{folder} can't be read as a model: {said[:300]}") from reason
 
 
 def _dtype(precision: str) -> Any:
@@ -163,7 +166,11 @@ def _by_transformers(
         raise UserError(f"{name}: its tokenizer has no fast version (tokenizer.json).")
     if kind == "masked" and tokenizer.mask_token_id is None:
         raise UserError(f"{name}: its tokenizer has no mask token, so it can't fill blanks.")
-    beyond = [token for token, number in tokenizer.get_vocab().items() if number >= rows]
+    vocabulary = tokenizer.get_vocab()
+    unknown = [token for token in tokenizer.all_special_tokens if token not in vocabulary]
+    if unknown:
+        raise UserError(f"{name}: its tokenizer knows no {unknown[0][:40]!r}, its special token.")
+    beyond = [token for token, number in vocabulary.items() if number >= rows]
     if beyond:
         raise UserError(
             f"{name}: its tokenizer has tokens that the model has none for, such as "

@@ -316,7 +316,12 @@ def _read_tokenizer(folder: Path) -> WordPieceTokenizer | None:
     )
     if not plain:
         return None
-    backend = Tokenizer.from_str(text)
+    try:
+        backend = Tokenizer.from_str(text)
+    except Exception as error:
+        if type(error) is not Exception:  # the library raises Exception itself
+            raise
+        return None
     backend.no_truncation()
     backend.no_padding()
     tokenizer = WordPieceTokenizer(backend, config)

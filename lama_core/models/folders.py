@@ -201,7 +201,7 @@ def _part(folder: Path, place: object) -> dict[str, Tensor]:
             f"{folder / INDEX} names {place[:80]!r}: only safetensors are read, since other "
             "weights run code when they are: convert them first."
         )
-    if not (folder / place).is_file():
+    if not os.path.isfile(folder / place):  # a name may be too long to be one
         raise UserError(f"{folder / INDEX} names {place[:80]!r}, which isn't there.")
     return read_header(folder / place)
 
