@@ -179,9 +179,19 @@ def _by_transformers(
     model, report = read_folder(
         folder,
         lambda: auto.from_pretrained(
-            folder, dtype=dtype, use_safetensors=True, output_loading_info=True, **options
+            folder,
+            dtype=dtype,
+            use_safetensors=True,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # said below, by name
+            **options,
         ),
     )
+    for key, stored, wanted in sorted(report["mismatched_keys"]):
+        raise UserError(
+            f"{name}: {key} has the shape {tuple(stored)} in its file, and {tuple(wanted)} by its "
+            "config.json: one of the two is another model's."
+        )
     if report["missing_keys"]:
         raise UserError(
             f"{name} has no complete {kind} language model: {len(report['missing_keys'])} weights "

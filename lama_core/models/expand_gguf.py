@@ -11,6 +11,7 @@ from pathlib import Path
 # and are held twice.
 MEMORY = (40, 3 << 30)
 PROCESSOR_SECONDS = (1 / 1_000_000, 60)
+ALONE = "model.gguf"
 STEPS = ("libraries loaded", "tokenizer read", "weights expanded", "files written")
 
 
@@ -20,7 +21,7 @@ def expand(gguf: Path, folder: Path) -> None:
     The file is read alone: what lies beside it is no part of it.
     """
     with tempfile.TemporaryDirectory() as alone:
-        link = Path(alone, "model.gguf")
+        link = Path(alone, ALONE)
         link.symlink_to(gguf.resolve())
         _expand(link, folder)
 

@@ -9,6 +9,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,7 +28,7 @@ from filelock import FileLock
 from lama_core.errors import UserError
 from lama_core.files import folder_bytes, open_file, write_text_whole
 from lama_core.models.catalog import Entry, Source, all_models
-from lama_core.models.expand_gguf import STEPS
+from lama_core.models.expand_gguf import ALONE, STEPS
 from lama_core.models.folders import (
     CONFIG,
     MAX_ENTRIES,
@@ -294,6 +295,7 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> Located:
                     on_progress(Progress(EXPANDING, number, len(STEPS)))
             complaints.seek(0)
             last = (complaints.read().strip().splitlines() or ["no message"])[-1]
+        last = re.sub(rf"\S*/{ALONE}", gguf.name, last)
         if child.returncode < 0:
             last = "it took more time or memory than a file of its size can need."
         if child.returncode:

@@ -147,6 +147,18 @@ def test_weights_that_a_model_does_not_have_are_named(tmp_path: Path) -> None:
     assert "transformer.secret.weight" in refused(folder)
 
 
+@pytest.mark.parametrize("family", ("bert-cased", "gpt2"))
+def test_a_weight_of_another_shape_is_named_with_both(family: str, tmp_path: Path) -> None:
+    folder = save_model_folder(family, tmp_path / family)
+    tensors = load_file(folder / WEIGHTS)
+    name = sorted(name for name, value in tensors.items() if value.ndim == 1)[0]
+    (width,) = tensors[name].shape
+    save_file(tensors | {name: torch.zeros(width + 1)}, folder / WEIGHTS, {"format": "pt"})
+    said = refused(folder)
+    assert f"({width + 1},)" in said and f"({width},)" in said
+    assert name in said
+
+
 @pytest.mark.parametrize(
     ("family", "name"),
     (
@@ -285,6 +297,25 @@ def test_the_digest_covers_what_can_change_a_number(name: str, tmp_path: Path) -
     assert folder_digest(folder) != before
 
 
+@pytest.mark.parametrize("family", ("bert-cased", "gpt2"))
+@pytest.mark.parametrize(
+    ("file", "values", "said"),
+    (
+        ("config.json", {"use_cache": 7}, "Validation error for field 'use_cache': TypeError"),
+        ("tokenizer_config.json", {"unk_token": ""}, "knows no '', its special token"),
+        ("tokenizer.json", {"model": {"type": "WordPiece", "vocab": {"a": -1}}}, "can't be read"),
+    ),
+)
+def test_settings_that_the_libraries_choke_on_are_one_sentence(
+    family: str, file: str, values: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    folder = save_model_folder(family, tmp_path / family)
+    change(folder / file, **values)
+    if (family, file) == ("bert-cased", "config.json"):  # plain BERT is read without transformers'
+        change(folder / file, hidden_act="relu")
+    assert said in refused(folder)
+
+
 def test_a_damaged_tokenizer_is_one_sentence(tmp_path: Path) -> None:
     folder = save_model_folder("gpt2", tmp_path / "gpt2")
     change(folder / "tokenizer.json", model={"type": "BPE", "vocab": 3})
@@ -299,3 +330,5 @@ def test_a_gguf_file_is_expanded_alone_and_within_bounds(tmp_path: Path) -> None
     said = refused(tmp_path / "mine" / "x.gguf")
     assert "x.gguf could not be expanded" in said
     assert "tokenizer.json" not in said
+    (tmp_path / "mine" / "x.gguf").write_bytes(b"GGUF" + (99).to_bytes(4, "little") + counts)
+    assert "/" not in refused(tmp_path / "mine" / "x.gguf")  # no path of our own
