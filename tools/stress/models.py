@@ -15,6 +15,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -45,14 +46,21 @@ class Ending(NamedTuple):
 
 
 def run(n: int, seed: int, folder: Path, tell: Callable[[int], None]) -> Outcome:
-    """A `Campaign` of malformed model folders."""
+    """A `Campaign` of malformed model folders, no two of them spoilt alike."""
     started = time.monotonic()
     outcome = Outcome("model folders")
     families = make_families(folder / "families")
     mark = folder / "was-run"
-    for number in range(n):
-        case = folder / "case"
+    case = folder / "case"
+    thrown: set[str] = set()
+    for number in count():
+        if outcome.n == n:
+            break
         drawn, given = draw_folder(families, case, Random(f"{seed}-{number}"), mark)
+        if given in thrown or given.endswith("nothing"):
+            shutil.rmtree(case)
+            continue
+        thrown.add(given)
         ending = _try(drawn, folder / "home")
         outcome.count(ending.how, ending.seconds, ending.peak)
         given = f"seed {seed}, number {number}: {given}"
@@ -65,7 +73,7 @@ def run(n: int, seed: int, folder: Path, tell: Callable[[int], None]) -> Outcome
             mark.unlink()
         shutil.rmtree(case)
         shutil.rmtree(folder / "home", ignore_errors=True)
-        tell(number + 1)
+        tell(outcome.n)
     outcome.seconds = time.monotonic() - started
     return outcome
 
@@ -359,7 +367,7 @@ def _tokens(folder: Path, random: Random, mark: Path) -> str:
     file = folder / "tokenizer.json"
     content = _parsed(file)
     try:
-        vocabulary = content["model"]["vocab"]  # type: ignore[index]
+        vocabulary = content["model"]["vocab"]
         token = random.choice(sorted(vocabulary))
         vocabulary[token] = random.choice((-1, 0, 10**6, 2**31, 2**32 - 1, 2**40, 1.5))
     except (TypeError, KeyError, IndexError):
