@@ -290,6 +290,8 @@ def read_bert(folder: Path, dtype: torch.dtype) -> tuple[BertMaskedLM, WordPiece
         tokenizer = _read_tokenizer(folder)
         if tokenizer is None or max(tokenizer.get_vocab().values()) >= config["vocab_size"]:
             return None
+        if config["hidden_size"] % config["num_attention_heads"]:
+            return None
         model = _read_weights(folder, SimpleNamespace(**config), dtype)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError):
         return None

@@ -119,6 +119,12 @@ def test_a_configuration_of_a_larger_model_than_the_weights_reads_none(
     assert "weights, and the files hold" in refused(folder)
 
 
+def test_heads_that_do_not_divide_the_width_are_refused(tmp_path: Path) -> None:
+    folder = save_model_folder("bert-cased", tmp_path / "bert")
+    change(folder / "config.json", num_attention_heads=5)
+    assert "not a multiple of the number of attention heads (5)" in refused(folder)
+
+
 def test_plain_bert_of_other_shapes_allocates_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
