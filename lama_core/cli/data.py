@@ -57,7 +57,7 @@ def list_sources(as_json: options.Json = False) -> None:
         (
             row.name,
             row.kind,
-            "here" if row.installed else "can be fetched",
+            ("damaged" if row.fault else "here") if row.installed else "can be fetched",
             "" if row.n_relations is None else f"{row.n_relations:,}",
             "" if row.n_facts is None else f"{row.n_facts:,}",
             show.size(row.size),
@@ -67,6 +67,9 @@ def list_sources(as_json: options.Json = False) -> None:
     ]
     columns = ("name", "kind", "where", "relations", "facts or pairs", "to fetch", "licence")
     show.print_table(columns, table)
+    for row in rows:
+        if row.fault:
+            show.complain(row.fault)
 
 
 def get(

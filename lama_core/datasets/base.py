@@ -19,6 +19,7 @@ from lama_core.types import Fact, Relation
 BLANK = "[MASK]"
 # SQuAD has no relations; its questions count as one.
 SQUAD_RELATION = "Squad"
+MAX_REASON = 400  # characters of what is said of a line, which may quote it
 
 Content = Literal["facts", "analogies", "prompts"]
 AnalogyKind = Literal["inflectional", "derivational", "lexicographic", "encyclopedic"]
@@ -35,7 +36,10 @@ class Dropped:
     def __str__(self) -> str:
         """`file, line n: reason`, as it is printed."""
         place = f"{self.file}, line {self.line}" if self.line else self.file
-        return f"{place}: {self.reason}"
+        reason = self.reason
+        if len(reason) > MAX_REASON:
+            reason = f"{reason[: MAX_REASON // 2]} ... {reason[-MAX_REASON // 2 :]}"
+        return f"{place}: {reason}"
 
 
 @dataclass(frozen=True, slots=True)

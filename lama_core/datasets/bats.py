@@ -23,6 +23,7 @@ from lama_core.datasets.base import (
 from lama_core.datasets.folders import find_folder, subfolders
 from lama_core.datasets.jsonl import iter_text_lines
 from lama_core.errors import UserError
+from lama_core.files import open_file
 
 KIND_OF_FOLDER: dict[str, AnalogyKind] = {
     "inflectional": "inflectional",
@@ -117,7 +118,7 @@ def _bats_root(path: Path) -> Path | None:
 
 def _google_file(path: Path) -> Path | None:
     if path.is_file() and path.suffix == ".txt":
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return path if file.read(1) == b":" else None
     folder = find_folder(path, lambda folder: (folder / GOOGLE_FILE).is_file())
     return folder / GOOGLE_FILE if folder else None

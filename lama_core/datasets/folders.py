@@ -1,9 +1,16 @@
 """Finding the folder that holds a dataset, which archives like to wrap in others."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from lama_core.errors import UserError
+from lama_core.files import cant_be_read
+
 MAX_DEPTH = 4
+MAX_DEPTH_OF_FILES = 32
+MAX_FOLDERS = 10_000
+MAX_FILES = 100_000
 
 
 def find_folder(
@@ -12,9 +19,14 @@ def find_folder(
     """The topmost folder at or under `path` for which `is_wanted` holds, or None.
 
     depth: how many levels below `path` are searched, level by level, names in order.
+    Raises UserError if there are more folders than a dataset has, or one can't be read.
     """
     level = [path] if path.is_dir() else []
+    n_seen = 0
     for _ in range(depth + 1):
+        n_seen += len(level)
+        if n_seen > MAX_FOLDERS:
+            raise _too_many(path, f"{MAX_FOLDERS:,} folders")
         for folder in level:
             if is_wanted(folder):
                 return folder
@@ -24,6 +36,34 @@ def find_folder(
 
 def subfolders(folder: Path) -> Iterator[Path]:
     """The folders directly in `folder`, without hidden ones and macOS's leftovers."""
-    for child in sorted(folder.iterdir()):
-        if child.is_dir() and not child.name.startswith((".", "__MACOSX")):
+    try:
+        children = [child for child in sorted(folder.iterdir()) if child.is_dir()]
+    except OSError as error:
+        raise cant_be_read(folder, error) from error
+    for child in children:
+        if not child.name.startswith((".", "__MACOSX")):
             yield child
+
+
+def files_under(folder: Path) -> Iterator[Path]:
+    """The files in a folder and those under it, in order of their paths; links aren't followed.
+
+    Raises UserError if there are more than a dataset has, or a folder can't be read.
+    """
+
+    def fail(error: OSError) -> None:
+        raise cant_be_read(Path(error.filename), error) from error
+
+    n_seen = 0
+    for parent, folders, names in os.walk(folder, onerror=fail):
+        folders.sort()
+        n_seen += len(folders) + len(names)
+        if n_seen > MAX_FILES:
+            raise _too_many(folder, f"{MAX_FILES:,} files")
+        if len(Path(parent).relative_to(folder).parts) > MAX_DEPTH_OF_FILES:
+            raise _too_many(folder, f"{MAX_DEPTH_OF_FILES} folders in one another")
+        yield from (Path(parent, name) for name in sorted(names))
+
+
+def _too_many(folder: Path, what: str) -> UserError:
+    return UserError(f"{folder} holds more than {what}: give the folder of the dataset alone")

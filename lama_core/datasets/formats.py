@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lama_core.datasets import bats, lama, lpaqa, pararel, table
 from lama_core.datasets.base import AnalogyDataset, Content, Dataset
+from lama_core.datasets.folders import files_under
 from lama_core.errors import UserError
 
 # Takes the path and, by name, what `load` takes.
@@ -36,7 +37,7 @@ class Format:
 
 def _tables(folder: Path) -> list[Path]:
     """The tables in `folder` and the folders under it, without macOS's leftovers (`._x.csv`)."""
-    return [path for path in sorted(folder.rglob("*")) if _is_table(path)]
+    return [path for path in files_under(folder) if _is_table(path)]
 
 
 def _is_table(path: Path) -> bool:

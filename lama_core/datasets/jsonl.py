@@ -1,7 +1,8 @@
 """Lines and JSON objects of a text file, with every line that can't be read reported.
 
 Lines are read as bytes with a bound on their length, so a file without line ends can't fill the
-memory; each is decoded on its own, so one broken line costs one line.
+memory; each is decoded on its own, so one broken line costs one line. A file of which most lines
+are broken is no data, and is refused before the list of them fills the memory.
 """
 
 from collections.abc import Iterator
@@ -11,9 +12,14 @@ from typing import BinaryIO
 import orjson
 
 from lama_core.datasets.base import Dropped
+from lama_core.errors import UserError
+from lama_core.files import bytes_text, cant_be_read, open_file
 
 # The longest lines of LAMA are facts with thousands of evidences, a few megabytes each.
 MAX_LINE_BYTES = 64 * 1024 * 1024
+MAX_FILE_BYTES = 4 << 30
+MAX_LINES = 5_000_000
+MAX_DROPPED = 100_000
 
 JsonObject = dict[str, object]
 
@@ -28,13 +34,25 @@ def iter_lines(
     """(line number from 1, bytes without line end) of every line that isn't blank.
 
     shown: the file's name in reports. A line over `max_line_bytes` is skipped and reported.
+    Raises UserError for what is no plain file, can't be read, or is larger than data are.
     """
-    with path.open("rb") as file:
-        number = 0
-        while line := file.readline(max_line_bytes + 1):
+    with open_file(path, MAX_FILE_BYTES) as file:
+        number = n_bytes = 0
+        while line := _read_line(file, path, max_line_bytes + 1):
             number += 1
+            n_bytes += len(line)
+            if number > MAX_LINES or n_bytes > MAX_FILE_BYTES:
+                raise UserError(
+                    f"{shown} has more than {MAX_LINES:,} lines or {bytes_text(MAX_FILE_BYTES)}: "
+                    "split it"
+                )
+            if len(dropped) > MAX_DROPPED:
+                raise UserError(
+                    f"{shown} is no data: more than {MAX_DROPPED:,} lines can't be read; the "
+                    f"first: {dropped[0]}"
+                )
             if len(line) > max_line_bytes and not line.endswith(b"\n"):
-                _skip_rest_of_line(file)
+                _skip_rest_of_line(file, path)
                 dropped.append(
                     Dropped(shown, number, f"the line is longer than {max_line_bytes:,} bytes")
                 )
@@ -119,9 +137,16 @@ def text_list(row: JsonObject, name: str) -> tuple[str, ...]:
     raise Rejected(f"{name!r} is not a list of texts")
 
 
-def _skip_rest_of_line(file: BinaryIO) -> None:
-    while (chunk := file.readline(1 << 20)) and not chunk.endswith(b"\n"):
+def _skip_rest_of_line(file: BinaryIO, path: Path) -> None:
+    while (chunk := _read_line(file, path, 1 << 20)) and not chunk.endswith(b"\n"):
         pass
+
+
+def _read_line(file: BinaryIO, path: Path, max_bytes: int) -> bytes:
+    try:
+        return file.readline(max_bytes)
+    except OSError as error:
+        raise cant_be_read(path, error) from error
 
 
 def _json_reason(line: bytes, error: orjson.JSONDecodeError) -> str:

@@ -27,7 +27,7 @@ from lama_core.datasets.base import (
     ReadReport,
     make_dataset,
 )
-from lama_core.datasets.folders import find_folder, subfolders
+from lama_core.datasets.folders import files_under, find_folder, subfolders
 from lama_core.datasets.jsonl import (
     JsonObject,
     Rejected,
@@ -121,7 +121,7 @@ def _source_folders(folder: Path) -> list[tuple[str, Path]]:
     found: dict[str, Path] = {}
     for child in subfolders(folder):
         source = known.get(child.name.lower().removesuffix("_uhn"))
-        if source and any(child.rglob("*.jsonl")):
+        if source and any(path.suffix == ".jsonl" for path in files_under(child)):
             found.setdefault(source, child)
     return [(source, found[source]) for source in SOURCES if source in found]
 

@@ -16,9 +16,11 @@ def make_id(
         if stated:
             raise Rejected(f"the id {stated!r} was already on line {ids[fact_id]}")
         # Without ids, the same pair twice is two facts; scoring deduplicates as LAMA does.
-        copy = 2
+        again = f"{fact_id}\0"  # no id of a file: the copies so far
+        copy = ids.get(again, 1) + 1
         while f"{fact_id}#{copy}" in ids:
             copy += 1
+        ids[again] = copy
         fact_id = f"{fact_id}#{copy}"
     ids[fact_id] = number
     return fact_id

@@ -76,11 +76,11 @@ def read_prompts(folder: Path, relation: str) -> tuple[tuple[Prompt, ...], ReadR
     Templates are not checked here (see `prompt_sets.make_pool`).
     """
     dropped: list[Dropped] = []
-    files = (folder / f"{relation}.txt", folder / f"{relation}.jsonl")
+    files = (_file_of(folder, relation, suffix) for suffix in (".txt", ".jsonl"))
     prompts = tuple(
         prompt
         for file in files
-        if file.is_file()
+        if file is not None
         for _, prompt in _iter_prompts(file, file.name, dropped, "manual")
     )
     return prompts, ReadReport(tuple(dropped))
@@ -94,11 +94,12 @@ def read_pairs(
     place: a folder with `<relation>.jsonl`, or the file itself.
     Raises UserError if there is neither, naming the nearest file.
     """
-    path = place / f"{relation}.jsonl" if place.is_dir() else place
-    if not path.is_file():
+    path = _file_of(place, relation, ".jsonl") if place.is_dir() else place
+    if path is None or not path.is_file():
         names = [file.stem for file in place.glob("*.jsonl")] if place.is_dir() else []
+        where = path or place / f"{relation[:60]}.jsonl"
         raise UserError(
-            f"There are no training pairs of {relation}: {path} does not exist"
+            f"There are no training pairs of {relation[:60]}: {where} does not exist"
             f"{did_you_mean(relation, names)}."
         )
     dropped: list[Dropped] = []
@@ -141,6 +142,12 @@ def load(path: Path, *, name: str | None = None, licence: str = "", citation: st
     return make_dataset(
         name or path.name, relations, facts, report, licence=licence, citation=citation
     )
+
+
+def _file_of(folder: Path, relation: str, suffix: str) -> Path | None:
+    """The relation's file in a folder, if it has one; a name of data is never taken as a path."""
+    name = f"{relation}{suffix}"
+    return next((file for file in folder.glob(f"*{suffix}") if file.name == name), None)
 
 
 def _iter_prompts(

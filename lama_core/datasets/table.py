@@ -88,9 +88,13 @@ def _iter_csv(path: Path, shown: str, dropped: list[Dropped]) -> Iterator[tuple[
     lines = iter_text_lines(path, shown, dropped)
     _, header_line = next(lines, (0, ""))
     separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t", key=header_line.count)
-    header = [cell.strip().lower() for cell in next(csv.reader([header_line], delimiter=separator))]
+    try:
+        cells = next(csv.reader([header_line], delimiter=separator), [])
+    except csv.Error as error:
+        raise UserError(f"{path} has no header that can be read ({error})") from error
+    header = [cell.strip().lower() for cell in cells]
     if not (set(header) & set(_SUBJECT) and set(header) & set(_OBJECT)):
-        columns = ", ".join(header) or "none"
+        columns = ", ".join(header)[:200] or "none"
         raise UserError(
             f"{path} needs the columns subject and object in its first line; it has: {columns}"
         )

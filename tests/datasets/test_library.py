@@ -1,12 +1,14 @@
 """Getting and importing: whole or not at all, and the list of what is here."""
 
 import errno
+import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -136,9 +138,10 @@ def test_a_half_made_source_is_not_listed(tmp_path: Path) -> None:
 
 def test_a_terminated_import_removes_what_it_was_making(tmp_path: Path) -> None:
     code = (
-        "import os, signal, shutil, sys\n"
+        "import os, signal\n"
         "from lama_core.cli import main\n"
-        "shutil.copyfile = lambda *_: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "from lama_core.datasets.library import download\n"
+        "download.copy_file = lambda *_: os.kill(os.getpid(), signal.SIGTERM)\n"
         "main()\n"
     )
     ended = subprocess.run(
@@ -199,7 +202,7 @@ def test_a_full_disk_is_said_and_what_was_there_stays(
     def no_space(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(shutil, "copyfile", no_space)
+    monkeypatch.setattr(download, "copy_file", no_space)
     with pytest.raises(UserError, match="the disk is full"):
         download.import_dataset(root, replace=True)
     monkeypatch.undo()
@@ -300,11 +303,35 @@ def test_a_published_name_that_is_not_here_says_how_to_get_it() -> None:
         download.get_dataset("parrarel")
 
 
-def test_a_damaged_record_is_said(tmp_path: Path) -> None:
-    folder = download.import_dataset(make_lama(tmp_path / "mine")).folder
-    (folder / installed.RECORD_FILE).write_text("{")
-    with pytest.raises(UserError, match="is damaged"):
-        installed.listing()
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda record: record.write_text("{"),
+        lambda record: record.write_bytes(b"\xff\xfe"),
+        lambda record: record.write_text('["mine"]'),
+        lambda record: record.write_text(record.read_text().replace('"facts"', '"wine"')),
+        lambda record: record.write_text(record.read_text().replace(": 2", ': "two"')),
+        lambda record: (record.unlink(), os.mkfifo(record)),
+        lambda record: (record.unlink(), record.mkdir()),
+        lambda record: record.unlink(),
+        lambda record: os.truncate(record, 100 << 30),
+    ],
+)
+def test_a_damaged_record_is_said_and_stops_no_other(
+    tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
+    download.import_dataset(make_lama(tmp_path / "mine"))
+    download.import_dataset(make_lama(tmp_path / "sound"))
+    damage(installed.installed_dir("mine") / installed.RECORD_FILE)
+    rows = {row.name: row for row in installed.listing()}
+    assert "source.json" in rows["mine"].fault and "get it again" in rows["mine"].fault
+    assert not rows["sound"].fault and len(load_dataset("sound").facts) == 2
+    assert installed.installed_names() == ("mine", "sound")
+    assert "mine" not in installed.dataset_names()
+    with pytest.raises(UserError, match="get it again"):
+        load_dataset("mine")
+    download.import_dataset(tmp_path / "mine", replace=True)
+    assert len(load_dataset("mine").facts) == 2
 
 
 def test_every_published_source_states_licence_citation_and_a_https_address() -> None:

@@ -3,7 +3,6 @@
 import errno
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from lama_core.datasets import formats, variants
 from lama_core.datasets.base import AnalogyDataset, Dataset
 from lama_core.datasets.library import archive, catalog, derived, installed, transfer
 from lama_core.errors import UserError
+from lama_core.files import copy_file, given_path, replace_folder, work_folder
 from lama_core.progress import OnProgress, Progress, silent
 from lama_core.requests import argument
 
@@ -128,8 +128,7 @@ def _unpack_and_settle(
             if archive.is_archive(path):
                 _unpack(path, folder / path.name.split(".")[0], limit, on_progress)
             else:
-                shutil.copyfile(path, folder / path.name)
-        _unpack_nested(folder, limit)
+                copy_file(path, folder / path.name, limit)
         _flatten(folder)
         return _settle(folder, source.name)
 
@@ -139,7 +138,7 @@ def import_name(path: Path, name: str | None = None) -> str:
 
     Raises UserError for a name of which nothing is left, or that is the project's own.
     """
-    safe = installed.safe_name(name or _stem(path.expanduser().resolve()))
+    safe = installed.safe_name(name or _stem(Path(os.path.realpath(given_path(path)))))
     if safe in (installed.STARTER, installed.STARTER_ANALOGIES):
         raise UserError(f"{safe!r} is the project's own: give the import another name")
     return safe
@@ -155,7 +154,7 @@ def import_dataset(
     Raises UserError if it is in no known format, holds nothing usable, or is too large, and for a
     name that is taken.
     """
-    path = path.expanduser()
+    path = given_path(path)
     if not path.exists():
         raise UserError(f"there is no file or folder {path}")
     name = import_name(path, name)
@@ -171,11 +170,9 @@ def import_dataset(
             _unpack(path, folder / _stem(path), MAX_IMPORTED_BYTES, on_progress)
         else:
             formats.detect(path)
-            _check_total(path.stat().st_size)
-            shutil.copyfile(path, folder / path.name)
+            copy_file(path, folder / path.name, MAX_IMPORTED_BYTES)
         try:
             on_progress(Progress(f"reading {name}"))
-            _unpack_nested(folder, MAX_IMPORTED_BYTES)
             _flatten(folder)
             return _settle(folder, name)
         except UserError as error:
@@ -215,8 +212,8 @@ def _settle(folder: Path, name: str) -> Installed:
     relations_file = installed.relations_file_for(folder)
     dataset = formats.load(folder, name=name, relations_file=relations_file)
     installed.write_record(folder, dataset, formats.detect(folder).content)
-    place = installed.installed_dir(name)
-    installed.replace_folder(folder, place)
+    place = installed.datasets_dir() / name
+    replace_folder(folder, place)
     return Installed(dataset, place)
 
 
@@ -236,19 +233,22 @@ def _alone(name: str) -> Iterator[None]:
 
 @contextmanager
 def _beside(name: str) -> Iterator[Path]:
-    """An empty folder beside the place of `name`, removed again unless it was moved away."""
-    installed.datasets_dir().mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=installed.datasets_dir()))
+    """An empty folder to be moved to the place of `name`; what is left of it is removed again.
+
+    Raises UserError if the library can't be written to.
+    """
     try:
-        yield folder
+        with work_folder(installed.datasets_dir()) as work:
+            folder = work / name
+            folder.mkdir()
+            yield folder
     except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise UserError(
-                f"the disk is full: {name} was not installed; what was there before is untouched"
-            ) from error
-        raise
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        place = error.filename or installed.datasets_dir()
+        why = "the disk is full" if full else f"{place}: {error.strerror or error}"
+        raise UserError(
+            f"{why}: {name} was not installed; what was there before is untouched"
+        ) from error
 
 
 def _unpack(path: Path, folder: Path, max_bytes: int, on_progress: OnProgress) -> None:
@@ -260,19 +260,6 @@ def _unpack(path: Path, folder: Path, max_bytes: int, on_progress: OnProgress) -
         on_progress(Progress(f"unpacking {path.name}", done, None, "bytes"))
 
     archive.unpack(path, folder, max_bytes=max_bytes, on_bytes=on_bytes)
-
-
-def _unpack_nested(folder: Path, max_bytes: int) -> None:
-    """Unpack archives within an archive, one level deep (LPAQA's TREx_train.tar.gz)."""
-    for inner in sorted(path for path in folder.rglob("*") if path.is_file()):
-        if archive.is_archive(inner):
-            beside = inner.with_name(f"{inner.name}.unpacked")
-            archive.unpack(inner, beside, max_bytes=max_bytes)
-            for child in sorted(beside.iterdir()):
-                if not (inner.parent / child.name).exists():
-                    child.rename(inner.parent / child.name)
-            shutil.rmtree(beside, ignore_errors=True)
-            inner.unlink()
 
 
 def _flatten(folder: Path) -> None:
@@ -290,25 +277,25 @@ def _flatten(folder: Path) -> None:
 
 
 def _copy_folder(source: Path, folder: Path, on_progress: OnProgress) -> None:
-    """Copy the data files of `source`; links are not followed."""
-    done = 0
-    for parent, folders, files in os.walk(source):
+    """Copy the data files of `source`, and unpack the archives; links are not followed."""
+    budget = archive.Budget(f"{source}", MAX_IMPORTED_BYTES)
+    for parent, folders, files in os.walk(source, onerror=_cant_be_read):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        budget.count(len(files))
         for name in sorted(files):
             path = Path(parent) / name
             if path.is_symlink() or path.suffix not in KEPT_SUFFIXES or name.startswith("."):
                 continue
-            done += path.stat().st_size
-            _check_total(done)
-            target = folder / path.relative_to(source)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
-            on_progress(Progress(f"copying {name}", done, None, "bytes"))
+            inner = path.relative_to(source)
+            target = folder / archive.safe_path(f"{source}", str(inner))
+            budget.make_folder(target.parent)
+            budget.spend(copy_file(path, target, MAX_IMPORTED_BYTES))
+            on_progress(Progress(f"copying {name}", budget.written, None, "bytes"))
+    archive.unpack_nested(folder, budget)
 
 
-def _check_total(n_bytes: int) -> None:
-    if n_bytes > MAX_IMPORTED_BYTES:
-        raise UserError(f"it is larger than the {MAX_IMPORTED_BYTES:,} bytes that fit an import")
+def _cant_be_read(error: OSError) -> None:
+    raise UserError(f"{error.filename} can't be read: {error.strerror}.") from error
 
 
 def _stem(path: Path) -> str:

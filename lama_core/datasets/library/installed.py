@@ -2,13 +2,12 @@
 
 Each installed set is a folder in `data_dir()/datasets` with a `source.json` that names its format,
 licence, citation and counts, so that a list costs no reading. A folder is filled beside its place
-and moved in when it has been read whole.
+and moved in when it has been read whole. One that is damaged is listed as that, and stops no other.
 """
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 
@@ -17,10 +16,12 @@ from lama_core.datasets import bats, formats, lama, lpaqa
 from lama_core.datasets.base import SQUAD_RELATION, AnalogyDataset, Content, Dataset
 from lama_core.datasets.library import catalog
 from lama_core.errors import NotFetched, UserError, did_you_mean
+from lama_core.files import given_path, kept_folder, kept_names, read_file
 
 STARTER = "starter"
 STARTER_ANALOGIES = "starter-analogies"
 RECORD_FILE = "source.json"
+MAX_RECORD = 1 << 20  # bytes
 MAX_NAME = 60  # characters; a file system takes 255 bytes
 
 _STARTER_LICENCE = "CC0 1.0, CC BY 4.0 (GeoNames), WordNet licence; see assets/datasets/starter"
@@ -31,7 +32,8 @@ _STARTER_CITATION = "the project's own collection; origins stand beside each fac
 class Listed:
     """A row of the list of sources. n_relations, n_facts (or pairs): None until it is installed.
 
-    size: bytes to fetch, None where it isn't known or nothing is to be fetched.
+    size: bytes to fetch, None where it isn't known or nothing is to be fetched. fault: why an
+    installed one can't be used, and the remedy; its title then, too.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Listed:
     homepage: str
     size: int | None
     path: str
+    fault: str = ""
 
 
 def starter_dir() -> Path:
@@ -64,29 +67,47 @@ def datasets_dir() -> Path:
 
 def installed_dir(name: str) -> Path:
     """Folder where the source `name` lies once it was fetched or imported."""
-    return datasets_dir() / name
+    return kept_folder(datasets_dir() / name)
 
 
 def installed_names() -> tuple[str, ...]:
-    """Names of what was fetched or imported, sorted."""
-    folder = datasets_dir()
-    children = sorted(folder.iterdir()) if folder.is_dir() else []
-    # A hidden one is half-made: it lies there until it is whole, or since a power cut.
-    return tuple(
-        child.name
-        for child in children
-        if not child.name.startswith(".") and (child / RECORD_FILE).is_file()
-    )
+    """Names of what was fetched or imported, sorted, damaged ones too; none if it can't be read."""
+    return tuple(row.name for row in _installed() if row.path)
+
+
+def _installed() -> list[Listed]:
+    """The rows of what was fetched or imported; one that says so if the library can't be read."""
+    try:
+        names = kept_names(datasets_dir())
+    except UserError as error:
+        return [_damaged("datasets", str(error), "")]
+    return [_row(name) for name in names]
+
+
+def _row(name: str) -> Listed:
+    try:
+        return read_record(name)
+    except UserError as error:
+        return _damaged(name, str(error), str(installed_dir(name)))
+
+
+def _damaged(name: str, fault: str, path: str) -> Listed:
+    return Listed(name, fault, "facts", True, None, None, "", "", "", None, path, fault)
+
+
+def _names_of(*kinds: Content) -> tuple[str, ...]:
+    """Names of what is installed and can be used, of these kinds."""
+    return tuple(row.name for row in _installed() if row.kind in kinds and not row.fault)
 
 
 def dataset_names() -> tuple[str, ...]:
     """Names that `load_dataset` takes now: the starter facts, then what is installed."""
-    return (STARTER, *(n for n in installed_names() if read_record(n).kind != "analogies"))
+    return (STARTER, *_names_of("facts", "prompts"))
 
 
 def prompt_set_names() -> tuple[str, ...]:
     """Names of the sets of prompts that are installed, such as `lpaqa`."""
-    return tuple(n for n in installed_names() if read_record(n).kind == "prompts")
+    return _names_of("prompts")
 
 
 def pair_set_names() -> tuple[str, ...]:
@@ -96,8 +117,7 @@ def pair_set_names() -> tuple[str, ...]:
 
 def analogy_names() -> tuple[str, ...]:
     """Names that `load_analogies` takes now: the starter analogies, then what is installed."""
-    installed = (n for n in installed_names() if read_record(n).kind == "analogies")
-    return (STARTER_ANALOGIES, *installed)
+    return (STARTER_ANALOGIES, *_names_of("analogies"))
 
 
 def lama_vocabulary_path() -> Path | None:
@@ -129,7 +149,7 @@ def load_dataset(name_or_path: str | Path) -> Dataset:
             licence=record.licence,
             citation=record.citation,
         )
-    path = Path(name_or_path).expanduser()
+    path = given_path(name_or_path)
     if path.exists():
         return formats.load_facts(path, relations_file=relations_file_for(path))
     raise _not_here("dataset", name, dataset_names())
@@ -148,7 +168,7 @@ def load_analogies(name_or_path: str | Path) -> AnalogyDataset:
         return bats.load(
             installed_dir(name), name=name, licence=record.licence, citation=record.citation
         )
-    path = Path(name_or_path).expanduser()
+    path = given_path(name_or_path)
     if path.exists():
         return bats.load(path)
     raise _not_here("set of analogies", name, analogy_names())
@@ -177,7 +197,7 @@ def prompts_dir(reference: Path) -> Path:
     known = prompt_set_names()
     if str(reference) in known:
         return installed_dir(str(reference))
-    path = reference.expanduser()
+    path = given_path(reference)
     if not path.is_dir():
         hint = did_you_mean(str(reference), known)
         raise UserError(f"There is no folder and no imported set of prompts {reference}{hint}.")
@@ -189,8 +209,8 @@ def pairs_dir(reference: Path) -> Path:
 
     Raises UserError as `prompts_dir`.
     """
-    if reference.expanduser().is_file():
-        return reference.expanduser()
+    if (path := given_path(reference)).is_file():
+        return path
     path = prompts_dir(reference)
     inner = path / lpaqa.TRAINING_FOLDER
     return inner if inner.is_dir() else path
@@ -212,11 +232,10 @@ def listing() -> list[Listed]:
         _starter_row(STARTER, "Starter facts", "facts", starter_dir()),
         _starter_row(STARTER_ANALOGIES, "Starter analogies", "analogies", starter_analogies_dir()),
     ]
-    installed = installed_names()
+    here = {row.name: row for row in _installed()}
     for source in catalog.SOURCES:
-        here = source.name in installed
-        if here:
-            rows.append(read_record(source.name))
+        if source.name in here:
+            rows.append(here[source.name])
         else:
             rows.append(
                 Listed(
@@ -233,28 +252,47 @@ def listing() -> list[Listed]:
                     "",
                 )
             )
-    rows += [read_record(name) for name in installed if not catalog.is_published(name)]
+    rows += [row for row in here.values() if not catalog.is_published(row.name)]
     return rows
 
 
 def read_record(name: str) -> Listed:
     """What `source.json` says of the installed set `name`. Raises UserError if it is damaged."""
-    path = installed_dir(name) / RECORD_FILE
+    folder = installed_dir(name)
+    path = folder / RECORD_FILE
+    remedy = f"remove {folder} and get it again"
     try:
-        fields: dict[str, Any] = orjson.loads(path.read_bytes())
-        here = {"name": name, "installed": True, "path": str(installed_dir(name))}
+        fields: dict[str, Any] = orjson.loads(read_file(path, MAX_RECORD))
         if fields["title"] == fields["name"]:  # of an import: its name, and it may have another now
-            here["title"] = name
-        return Listed(**{**fields, **here})
-    except (orjson.JSONDecodeError, TypeError, KeyError) as error:
-        raise UserError(
-            f"{path} is damaged ({error}): remove {installed_dir(name)} and get it again"
-        ) from error
+            fields["title"] = name
+        row = Listed(**{**fields, "name": name, "installed": True, "path": str(folder)})
+        fault = _fault(row)
+    except UserError as error:
+        raise UserError(f"{str(error).rstrip('.')}: {remedy}") from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise UserError(f"{path} is damaged ({error}): {remedy}") from error
+    if fault:
+        raise UserError(f"{path} is damaged ({fault}): {remedy}")
+    return row
+
+
+def _fault(row: Listed) -> str:
+    """What of a record is not as it was written, or nothing."""
+    if row.kind not in get_args(Content):
+        return f"its kind is {row.kind!r}"
+    texts = (row.title, row.licence, row.citation, row.homepage, row.fault)
+    if not all(isinstance(text, str) for text in texts):
+        return "a text is none"
+    if any(type(n) not in (int, type(None)) for n in (row.n_relations, row.n_facts, row.size)):
+        return "a number is none"
+    return ""
 
 
 def describe(name: str) -> str:
     """An installed set in a few words: `mine (3 relations, 120 facts)`."""
-    record = read_record(name)
+    record = _row(name)
+    if record.fault:
+        return f"{name} (damaged)"
     what = "pair" if record.kind == "analogies" else "fact"
     counts = ((record.n_relations or 0, "relation"), (record.n_facts or 0, what))
     said = ", ".join(f"{n:,} {one}{'s' * (n != 1)}" for n, one in counts)
@@ -277,16 +315,6 @@ def write_record(folder: Path, dataset: Dataset | AnalogyDataset, kind: Content)
         "size": None,
     }
     (folder / RECORD_FILE).write_bytes(orjson.dumps(fields, option=orjson.OPT_INDENT_2))
-
-
-def replace_folder(new: Path, place: Path) -> None:
-    """Put the folder `new` at `place`; what was there is removed only after that."""
-    old = place.with_name(f".{place.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    if place.exists():
-        place.rename(old)
-    new.rename(place)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _starter_row(name: str, title: str, kind: Content, folder: Path) -> Listed:

@@ -2,7 +2,7 @@
 
 from lama_core.datasets.library import catalog, installed
 from lama_core.errors import UserError, did_you_mean
-from lama_core.files import folder_bytes, remove_folder
+from lama_core.files import changing, folder_bytes, remove_folder
 
 OWN = (installed.STARTER, installed.STARTER_ANALOGIES)
 
@@ -18,11 +18,12 @@ def rename_dataset(name: str, new: str) -> str:
     Runs that were made on it keep the name that it had.
     Raises UserError for an unknown source, and for a name that is taken or a published source's.
     """
-    place, safe = installed.installed_dir(_check(name)), installed.safe_name(new)
+    place, safe = installed.datasets_dir() / _check(name), installed.safe_name(new)
     if safe in (*OWN, *installed.installed_names()) or catalog.is_published(safe):
         raise UserError(f"the name {safe!r} is taken: choose another")
     try:
-        place.rename(installed.installed_dir(safe))
+        with changing(place):
+            place.rename(place.with_name(safe))
     except OSError as error:
         raise UserError(f"{name} can't be renamed: {error.strerror}") from error
     return safe
@@ -34,7 +35,12 @@ def delete_dataset(name: str) -> int:
     Raises UserError for an unknown source.
     """
     n_bytes = dataset_bytes(name)
-    remove_folder(installed.installed_dir(name))
+    place = installed.datasets_dir() / name
+    try:
+        with changing(place):
+            remove_folder(place)
+    except OSError as error:
+        raise UserError(f"{name} can't be removed: {error.strerror}") from error
     return n_bytes
 
 
