@@ -8,6 +8,7 @@ from lama_core.candidates.columns import Candidates
 from lama_core.candidates.spelling import Vocabulary
 from lama_core.datasets.library.installed import lama_vocabulary_path
 from lama_core.errors import Impossible, NotFetched, UserError, did_you_mean
+from lama_core.files import given_path, read_file
 
 FILE = "file:"
 
@@ -69,10 +70,7 @@ def read_candidate_file(path: Path) -> tuple[str, ...]:
 
     Raises UserError if the file is missing, too large, not UTF-8 text or empty.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path}: the candidate file can't be read: {error.strerror}.") from error
+    data = read_file(path)
     if b"\0" in data:
         raise UserError(f"{path}: the candidate file is not text: give one word a line in UTF-8.")
     try:
@@ -170,7 +168,7 @@ def named_candidates(
     Raises UserError for an unknown name, or a list that isn't there.
     """
     if name.startswith(FILE):
-        words = read_candidate_file(Path(name.removeprefix(FILE)).expanduser())
+        words = read_candidate_file(given_path(name.removeprefix(FILE)))
         return Candidates(name, words).fitting(vocabularies)
     found = CANDIDATE_LISTS.get(name)
     if found is None:

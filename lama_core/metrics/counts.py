@@ -8,14 +8,18 @@ phrase, its count. Needs no torch. The paper's Figure 3 correlates such counts w
 import gzip
 import io
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from lama_core.errors import UserError
+from lama_core.files import MAX_FILE, bytes_text, open_file, whole_file
 
 COUNTS_FILE = "corpus_counts.tsv.gz"
+MAX_UNPACKED = 1 << 30
+MAX_LINE = 1 << 16
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 
@@ -65,9 +69,8 @@ def save_corpus_counts(counts: CorpusCounts, path: Path, *, least_entity_count: 
     buffer = io.BytesIO()
     with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as stream:
         stream.write("".join(lines).encode("utf-8"))
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(buffer.getvalue())
-    partial.replace(path)
+    with whole_file(path) as part:
+        part.write_bytes(buffer.getvalue())
 
 
 def load_corpus_counts(path: Path) -> CorpusCounts:
@@ -80,12 +83,16 @@ def load_corpus_counts(path: Path) -> CorpusCounts:
     entities: dict[str, int] = {}
     tables = {"word": words, "entity": entities}
     try:
-        with gzip.open(file, "rt", encoding="utf-8") as stream:
-            for line in stream:
-                kind, name, count = line.rstrip("\n").split("\t")
+        if not file.exists():
+            raise UserError(f"there are no corpus counts at {file}")
+        n_bytes = 0
+        with open_file(file, MAX_FILE) as packed, gzip.open(packed) as stream:
+            while line := stream.readline(MAX_LINE):
+                n_bytes += len(line)
+                if n_bytes > MAX_UNPACKED:
+                    raise UserError(f"{file} unpacks to more than {bytes_text(MAX_UNPACKED)}")
+                kind, name, count = line.decode().rstrip("\n").split("\t")
                 tables[kind][name] = int(count)
-    except FileNotFoundError as error:
-        raise UserError(f"there are no corpus counts at {file}") from error
-    except (OSError, EOFError, ValueError, KeyError) as error:
+    except (OSError, EOFError, zlib.error, ValueError, KeyError) as error:
         raise UserError(f"{file} isn't a file of corpus counts") from error
     return CorpusCounts(words, entities)

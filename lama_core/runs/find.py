@@ -1,15 +1,19 @@
 """Finished runs, of every kind of probe: listed, found by name, told from what can't be read."""
 
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from lama_core.errors import UserError, did_you_mean
+from lama_core.files import cant_be_read
 from lama_core.paths import ASSETS, data_dir
-from lama_core.runs.info import RUN_FILE, Run, RunInfo, read_info
+from lama_core.runs.info import FACTS_FILE, RUN_FILE, Run, RunInfo, read_info
 from lama_core.runs.parts import PART, PARTS
 
+# Any of them tells a run's folder, be it damaged.
+FILES = (RUN_FILE, FACTS_FILE)
 # Where version 0.1 kept the other kinds of run, by the file that each had.
 _EARLIER = (("runs/analogy", "probe.json"), ("prompt-studies", "study.json"))
 
@@ -49,11 +53,14 @@ def list_runs(folders: Sequence[Path] | None = None, *, kinds: Sequence[str] = (
     found: list[RunInfo] = []
     problems: list[str] = []
     for folder in (bundled_dir(), runs_dir()) if folders is None else folders:
-        for path in sorted(folder.glob(f"*/{RUN_FILE}")):
-            if path.parent.name.endswith(PART):
-                continue
+        try:
+            runs = [path for path in run_folders(folder) if not path.name.endswith(PART)]
+        except UserError as error:
+            problems.append(str(error))
+            continue
+        for path in runs:
             try:
-                found.append(read_info(path.parent))
+                found.append(read_info(path))
             except UserError as error:
                 problems.append(str(error))
     if folders is None:
@@ -61,6 +68,25 @@ def list_runs(folders: Sequence[Path] | None = None, *, kinds: Sequence[str] = (
     chosen = [info for info in found if not kinds or info.kind in kinds]
     chosen.sort(key=lambda info: (not info.bundled, info.made, info.id))
     return RunListing(tuple(chosen), tuple(problems))
+
+
+def run_folders(place: Path) -> list[Path]:
+    """The runs' folders in a place, whole ones and others, in order of their names; no links.
+
+    Raises UserError if the place can't be read.
+    """
+    try:
+        children = sorted(place.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise cant_be_read(place, error) from error
+    return [
+        child
+        for child in children
+        if child.is_dir() and not child.is_symlink() and not child.name.startswith(".")
+        if child.name.endswith(PART) or any(os.path.lexists(child / name) for name in FILES)
+    ]
 
 
 def load_run(
@@ -75,12 +101,14 @@ def load_run(
     kinds: of probe; () is all. what, remedy: what is looked for, and what to do without it, for
     people. Raises UserError, with the nearest name, if there is none.
     """
-    if isinstance(name, Path) or (Path(name) / RUN_FILE).is_file():
+    if isinstance(name, Path) or os.path.isfile(os.path.join(name, RUN_FILE)):
         found = [read_info(Path(name))]
     else:
         listing = list_runs()
         found = [info for info in listing if info.id == name]
         found = found or [info for info in listing if info.id.startswith(name)]
+        broken = [] if found else [path for path in run_folders(runs_dir()) if path.name == name]
+        found += [read_info(path) for path in broken if path.suffix != PART]  # says what is wrong
     matches = [info for info in found if not kinds or info.kind in kinds]
     if len(matches) == 1:
         return Run(matches[0])

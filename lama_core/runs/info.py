@@ -12,9 +12,18 @@ A run is written into `<id>.part` and renamed when it is whole; see `execute`.
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +31,7 @@ from numpy.typing import NDArray
 from lama_core.asking.prompts import PromptKind
 from lama_core.asking.ranking import Ranking
 from lama_core.errors import UserError, did_you_mean
-from lama_core.files import write_text_whole
+from lama_core.files import read_file, write_text_whole
 from lama_core.models.base import Context
 from lama_core.models.loader import Precision
 from lama_core.paths import ASSETS
@@ -187,6 +196,7 @@ def read_info(folder: Path) -> RunInfo:
     """What a run folder says of itself. Raises UserError if it is broken or missing."""
     path = folder / RUN_FILE
     raw = _read_json(path)
+    title = _read_title(folder)
     try:
         if raw.pop("form", 1) < FORM:
             raw |= {"kind": "cloze", "version": 1}
@@ -196,12 +206,45 @@ def read_info(folder: Path) -> RunInfo:
         )
         raw["versions"] = tuple((name, version) for name, version in raw["versions"])
         bundled = folder.resolve().is_relative_to(ASSETS)
-        title = _read_title(folder)
-        return RunInfo(id=folder.name, folder=folder, bundled=bundled, title=title, **raw)
+        info = RunInfo(id=folder.name, folder=folder, bundled=bundled, title=title, **raw)
+        _check_types(info)
+        for relation in info.relations:
+            _check_types(relation)
+        return info
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UserError(
-            f"{path}: the run's description is damaged ({error}): make the run again."
+            f"{path}: the run's description is damaged ({error}): delete the run and make it again."
         ) from error
+
+
+def _check_types(described: RunInfo | RelationInfo) -> None:
+    """Raise TypeError for a field that isn't what its annotation says."""
+    for name, kind in _hints(type(described)).items():
+        value = getattr(described, name)
+        if not _fits(value, kind):
+            raise TypeError(f"{name} is {str(value)[:60]!r}")
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _fits(value: object, kind: Any) -> bool:
+    """Whether a value is of a kind that `run.json` can hold."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return value in inner
+    if origin in (Union, UnionType):
+        return any(_fits(value, one) for one in inner)
+    if origin is tuple:
+        if not isinstance(value, tuple):
+            return False
+        kinds = [inner[0]] * len(value) if inner[1:] == (...,) else inner
+        return len(kinds) == len(value) and all(map(_fits, value, kinds))
+    if kind is float:
+        return type(value) in (int, float)
+    return type(value) is kind if kind in (int, bool) else isinstance(value, kind)
 
 
 def write_info(info: RunInfo, folder: Path) -> None:
@@ -223,19 +266,21 @@ def _read_title(folder: Path) -> str:
     path = folder / TITLE_FILE
     if not path.is_file():
         return ""
-    first, *_ = path.read_text(encoding="utf-8", errors="replace").splitlines() or [""]
+    first, *_ = read_file(path).decode("utf-8", "replace").splitlines() or [""]
     return first[:MAX_TITLE]
 
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: the run can't be read: {error.strerror}.") from error
-    except ValueError as error:
+        raw = json.loads(read_file(path))
+    except UserError as error:
+        raise UserError(f"{error} Delete the run and make it again.") from error
+    except (ValueError, RecursionError) as error:
         raise UserError(
-            f"{path}: the run's description is damaged ({error}): make the run again."
+            f"{path}: the run's description is damaged ({error}): delete the run and make it again."
         ) from error
     if not isinstance(raw, dict):
-        raise UserError(f"{path}: the run's description is damaged: make the run again.")
+        raise UserError(
+            f"{path}: the run's description is damaged: delete the run and make it again."
+        )
     return raw

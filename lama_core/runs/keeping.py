@@ -10,8 +10,8 @@ from typing import ClassVar, Literal
 
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import folder_bytes, remove_folder, write_text_whole
-from lama_core.runs.find import bundled_dir, runs_dir
-from lama_core.runs.info import MAX_TITLE, RUN_FILE, TITLE_FILE, RunInfo, read_info
+from lama_core.runs.find import bundled_dir, run_folders, runs_dir
+from lama_core.runs.info import MAX_TITLE, TITLE_FILE, RunInfo, read_info
 from lama_core.runs.locks import is_locked, locked
 from lama_core.runs.parts import PART, PARTS
 
@@ -64,8 +64,8 @@ class KeptRun:
 
 def list_kept() -> tuple[KeptRun, ...]:
     """Every run on disk, of every kind: bundled ones, then the user's own, the newest first."""
-    own = sorted(map(_look, _folders(runs_dir())), key=lambda one: one.changed, reverse=True)
-    return (*map(_look, _folders(bundled_dir())), *own)
+    own = sorted(map(_look, run_folders(runs_dir())), key=lambda one: one.changed, reverse=True)
+    return (*map(_look, run_folders(bundled_dir())), *own)
 
 
 def own_folder(name: str) -> Path:
@@ -73,10 +73,10 @@ def own_folder(name: str) -> Path:
 
     Raises UserError, with the nearest name, if there is none, or for a bundled run.
     """
-    known = {folder.name: folder for folder in _folders(runs_dir())}
+    known = {folder.name: folder for folder in run_folders(runs_dir())}
     if name in known:
         return known[name]
-    if name in {folder.name for folder in _folders(bundled_dir())}:
+    if name in {folder.name for folder in run_folders(bundled_dir())}:
         raise UserError(f"The run {name} came with the project: it stays as it is.")
     raise UserError(f"There is no run {name!r} of your own{did_you_mean(name, known)}.")
 
@@ -111,17 +111,6 @@ def delete_run(name: str) -> int:
         n_bytes = folder_bytes(folder)
         remove_folder(folder)
     return n_bytes
-
-
-def _folders(place: Path) -> list[Path]:
-    """The runs' folders in a place: no links, and nothing that isn't a run."""
-    children = sorted(place.iterdir()) if place.is_dir() else []
-    return [
-        child
-        for child in children
-        if child.is_dir() and not child.is_symlink() and not child.name.startswith(".")
-        if child.name.endswith(PART) or (child / RUN_FILE).is_file()
-    ]
 
 
 def _look(folder: Path) -> KeptRun:

@@ -33,13 +33,17 @@ def locked(run_ids: Sequence[str], folder: Path) -> Iterator[None]:
 
 def is_locked(run_id: str, folder: Path) -> bool:
     """Whether a process works on the run now; a lock that a killed one left doesn't count."""
-    if not _lock_file(run_id, folder).exists():
+    lock = _lock_file(run_id, folder)
+    if not lock.exists():
         return False
     try:
-        with locked([run_id], folder):
-            return False
-    except UserError:
+        with FileLock(lock).acquire(timeout=0):
+            lock.unlink(missing_ok=True)
+    except Timeout:
         return True
+    except OSError:
+        return False  # nobody works where nothing can be written
+    return False
 
 
 def _lock_file(run_id: str, folder: Path) -> Path:

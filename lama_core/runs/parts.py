@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from lama_core.errors import UserError
 from lama_core.files import whole_file
+from lama_core.runs.table import check_size
 
 PART = ".part"
 PARTS = "parts"
@@ -37,6 +38,7 @@ class Parts:
         if not path.is_file():
             return None
         try:
+            check_size(path)
             table = pq.read_table(path, page_checksum_verification=True)
         except (pa.ArrowException, OSError):
             on_note(f"{path} is damaged: this part is scored again.")
@@ -44,7 +46,7 @@ class Parts:
         metadata = dict(table.schema.metadata or {})
         if metadata.pop(_DIGEST, None) != self._digest:
             raise UserError(f"{path}: this part belongs to another run: move the folder away.")
-        seconds = float(metadata.pop(_SECONDS))
+        seconds = float(metadata.pop(_SECONDS, b"0"))
         return table.replace_schema_metadata(metadata or None), seconds
 
     def write(self, name: str, table: pa.Table, seconds: float) -> None:

@@ -19,6 +19,7 @@
 Everything from rank_raw to first_is_object and the last two is null in an excluded row.
 """
 
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 # Rows that are read together: so that one relation of many can be.
 ROW_GROUP = 1 << 16
+MAX_ROWS = 20_000_000
+MAX_BYTES = 4 << 30
 TOP_COLUMNS = ("top_words", "top_log_probs")
 
 
@@ -176,16 +179,57 @@ def read_top(path: Path) -> tuple[NDArray[np.object_], NDArray[np.float32]]:
     return words, log_probs
 
 
+def check_size(path: Path) -> None:
+    """Raise OSError if a table is no plain file, or unpacks to more than a run has.
+
+    A few bytes can state any number of rows.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
+        raise OSError("no plain file of a run's size")
+    about = pq.read_metadata(path)
+    groups = (about.row_group(number) for number in range(about.num_row_groups))
+    if about.num_rows > MAX_ROWS or sum(group.total_byte_size for group in groups) > MAX_BYTES:
+        raise OSError(f"{about.num_rows:,} rows")
+
+
 def _read(path: Path, names: list[str] | None) -> pa.Table:
     """The named columns; None is all that are no lists."""
     try:
+        check_size(path)
+        schema = pq.read_schema(path)
         if names is None:
-            schema = pq.read_schema(path)
             names = [field.name for field in schema if not pa.types.is_nested(field.type)]
+        for name in names:
+            _check_kind(name, schema)
         return pq.read_table(path, columns=names, use_threads=True)
     except FileNotFoundError as error:
-        raise UserError(f"{path}: the run's rows are missing: make the run again.") from error
-    except (pa.ArrowException, OSError, KeyError) as error:
         raise UserError(
-            f"{path}: the run's rows are damaged ({error}): make the run again."
+            f"{path}: the run's rows are missing: delete the run and make it again."
         ) from error
+    except (pa.ArrowException, OSError, KeyError, ValueError, TypeError) as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise UserError(
+            f"{path}: the run's rows are damaged ({said}): delete the run and make it again."
+        ) from error
+
+
+def _check_kind(name: str, schema: pa.Schema) -> None:
+    """Raise TypeError if a column isn't there, or not of the kind that it is written with."""
+    at = schema.get_field_index(name)
+    if at < 0:
+        raise TypeError(f"the column {name} is missing")
+    wanted = SCHEMA.field(name).type if name in SCHEMA.names else None
+    if wanted is not None and _kind(schema.field(at).type) != _kind(wanted):
+        raise TypeError(f"the column {name} is of {schema.field(at).type}")
+
+
+def _kind(type_: pa.DataType) -> str:
+    """What a type holds, whatever its width: text, numbers, truth values, or lists of them."""
+    if pa.types.is_dictionary(type_):
+        return _kind(type_.value_type)
+    if pa.types.is_nested(type_):
+        return f"list of {_kind(type_.value_type)}" if pa.types.is_fixed_size_list(type_) else "?"
+    if pa.types.is_integer(type_) or pa.types.is_floating(type_):
+        return "number"
+    return "text" if pa.types.is_string(type_) or pa.types.is_large_string(type_) else str(type_)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from lama_core.errors import UserError
-from lama_core.files import write_text_whole
+from lama_core.files import read_file, write_text_whole
 from lama_core.paths import data_dir
 from lama_core.runs.info import RunInfo
 
@@ -59,16 +59,16 @@ def read_tags(info: RunInfo) -> Tags:
     """The rows of a run that have tags, and these. Raises UserError if the file is damaged."""
     path = tags_path(info)
     try:
-        read = json.loads(path.read_text(encoding="utf-8"))
+        if not path.exists():
+            return {}
+        read = json.loads(read_file(path))
         return {
             (str(line["fact_id"]), int(line["prompt"])): tuple(map(str, line["tags"]))
             for line in read["rows"]
         }
-    except FileNotFoundError:
-        return {}
     except OSError as error:
         raise UserError(f"{path}: the tags can't be read: {error.strerror}.") from error
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise UserError(
             f"{path}: the tags are damaged ({error}): mend the file or move it away."
         ) from error

@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import importlib.util
 import lzma
+import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,8 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.errors import UserError
+from lama_core.files import given_path, open_file
 
 PACKAGE = "package:"
+MAX_LINE = 1 << 20  # bytes
 OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
@@ -84,6 +87,8 @@ def _read(source: str, wanted: frozenset[str], _stamp: object) -> WordVectors:
     dim: int | None = None
     with _open(source) as lines:
         for number, line in enumerate(lines, start=1):
+            if len(line) >= MAX_LINE:
+                raise UserError(f"{source}, line {number}: longer than any vector.")
             fields = line.rstrip("\n").rstrip(" ").split(" ")
             if number == 1 and len(fields) == 2:
                 continue
@@ -121,22 +126,26 @@ def _open(source: str) -> Iterator[Iterator[str]]:
     try:
         if inner:
             with (
-                ZipFile(path) as archive,
+                open_file(path) as outer,
+                ZipFile(outer) as archive,
                 archive.open(inner) as file,
                 _decompress(file, inner) as stream,
             ):
                 yield _decode(stream)
         else:
-            with path.open("rb") as file, _decompress(file, path.name) as stream:
+            with open_file(path) as file, _decompress(file, path.name) as stream:
                 yield _decode(stream)
-    except (OSError, EOFError, BadZipFile, KeyError, lzma.LZMAError, zlib.error) as error:
+    except (
+        OSError, EOFError, BadZipFile, LookupError, ValueError, RuntimeError, OverflowError,
+        lzma.LZMAError, zlib.error, struct.error,
+    ) as error:  # fmt: skip
         raise UserError(f"{source}: the word vectors can't be read: {error}.") from error
 
 
 def _outer(source: str) -> Path:
     """The file of a source, or the archive that it is in."""
     outer = source.partition("!")[0]
-    return _package_file(outer) if outer.startswith(PACKAGE) else Path(outer).expanduser()
+    return _package_file(outer) if outer.startswith(PACKAGE) else given_path(outer)
 
 
 def _decompress(file: IO[bytes], name: str) -> IO[bytes]:
@@ -145,7 +154,7 @@ def _decompress(file: IO[bytes], name: str) -> IO[bytes]:
 
 
 def _decode(stream: IO[bytes]) -> Iterator[str]:
-    for line in stream:
+    while line := stream.readline(MAX_LINE):
         yield line.decode("utf-8", errors="replace")
 
 

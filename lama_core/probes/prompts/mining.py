@@ -10,6 +10,7 @@ kept, ties in the order in which they were found. Source: Jiang et al. 2020, sec
 The released prompts end in " ." and so do ours. Words are counted without [X] and [Y].
 """
 
+import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +21,7 @@ from typing import Literal
 from lama_core.candidates.lists import STOP_WORDS
 from lama_core.datasets.prompt_sets import normalise_template
 from lama_core.errors import UserError
+from lama_core.files import open_file
 from lama_core.probes.prompts.parsing import Parser, Word, shortest_path
 from lama_core.types import Fact, Prompt
 
@@ -28,6 +30,7 @@ Method = Literal["middle", "dependency"]
 MAX_WORDS = 10
 N_KEPT = 40
 MAX_LINE = 20_000
+MAX_READ = 16 << 20  # characters of a line that are held at once
 WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"“(])")
 BRACKETS = str.maketrans("[]", "()")  # text must never bring a placeholder of its own
@@ -178,8 +181,8 @@ def read_sentences(path: Path) -> Iterator[str]:
     Raises UserError if the file is missing, not UTF-8 text, or holds zero bytes.
     """
     try:
-        with path.open("r", encoding="utf-8-sig") as file:
-            for line in file:
+        with io.TextIOWrapper(open_file(path), encoding="utf-8-sig") as file:
+            while line := file.readline(MAX_READ):
                 if "\0" in line:
                     raise UserError(f"{path}: the text holds zero bytes: it is no text file.")
                 for sentence in SENTENCE_END.split(line[:MAX_LINE]):

@@ -17,6 +17,7 @@ single prompts are taken from single precision before any of this.
 
 import hashlib
 import json
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -184,8 +185,10 @@ class DistributionStore:
 
     def _load(self, path: Path, mode: str | None) -> NDArray[Any]:
         try:
+            if not stat.S_ISREG(path.stat().st_mode):
+                raise OSError("no plain file")
             return np.load(path, mmap_mode=mode, allow_pickle=False)  # type: ignore[arg-type]
-        except (OSError, ValueError, EOFError) as error:
+        except (OSError, ValueError, EOFError, MemoryError) as error:
             raise UserError(
                 f"{path} can't be read ({error}): delete it and give the same command again."
             ) from error
