@@ -127,7 +127,7 @@ def read_file(path: Path, max_bytes: int = MAX_FILE) -> bytes:
     """
     with open_file(path, max_bytes) as file:
         try:
-            data = file.read(max_bytes + 1)
+            data = file.read(max_bytes + 1) or b""  # None: a file of the system's that would wait
         except OSError as error:
             raise cant_be_read(path, error) from error
     if len(data) > max_bytes:

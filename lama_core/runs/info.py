@@ -219,14 +219,15 @@ def read_info(folder: Path) -> RunInfo:
 
 def _check_types(described: RunInfo | RelationInfo) -> None:
     """Raise TypeError for a field that isn't what its annotation says."""
-    for name, kind in _hints(type(described)).items():
+    described_by: type = type(described)
+    for name, kind in _hints(described_by).items():
         value = getattr(described, name)
         if not _fits(value, kind):
             raise TypeError(f"{name} is {str(value)[:60]!r}")
 
 
 @cache
-def _hints(kind: Any) -> dict[str, Any]:
+def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 

@@ -1,6 +1,7 @@
 """Archives from elsewhere: what is safe is unpacked, what isn't leaves nothing behind."""
 
 import io
+import os
 import stat
 import tarfile
 import zipfile
@@ -130,3 +131,76 @@ def test_an_encrypted_member_is_refused(tmp_path: Path) -> None:
     content[content.index(b"PK\x01\x02") + 8] |= 1
     archive.write_bytes(bytes(content))
     refused(archive, tmp_path / "out", "encrypted")
+
+
+def test_archives_within_an_archive_share_its_budget(tmp_path: Path) -> None:
+    inner = make_zip(tmp_path / "inner.zip", {"a.txt": b"x" * (MB // 3)}).read_bytes()
+    members = {f"{n}/inner.zip": inner for n in range(2)}
+    unpack(make_zip(tmp_path / "two.zip", members), tmp_path / "out", max_bytes=MB)
+    assert (tmp_path / "out" / "1" / "a.txt").stat().st_size == MB // 3
+    members = {f"{n}/inner.zip": inner for n in range(4)}
+    four = make_zip(tmp_path / "four.zip", members)
+    refused(four, tmp_path / "more", r"four\.zip unpacks to more than 1,048,576 bytes")
+    # Four folders with an archive each, and a file in each archive.
+    unpack(four, tmp_path / "twelve", max_bytes=2 * MB, max_members=4 + 4 + 4)
+    with pytest.raises(UserError, match=r"four\.zip holds more than 11 files"):
+        unpack(four, tmp_path / "more", max_bytes=2 * MB, max_members=11)
+    assert not (tmp_path / "more").exists()
+
+
+@pytest.mark.parametrize(("depth", "sound"), [(3, True), (4, False)])
+def test_archives_nest_three_deep(tmp_path: Path, depth: int, sound: bool) -> None:
+    content = b"x"
+    name = "a.txt"
+    for level in range(depth + 1):
+        content = make_zip(tmp_path / "packed.zip", {name: content}).read_bytes()
+        name = f"level{level}.zip"
+    if sound:
+        unpack(tmp_path / "packed.zip", tmp_path / "out", max_bytes=MB)
+        assert (tmp_path / "out" / "a.txt").read_bytes() == b"x"
+    else:
+        refused(tmp_path / "packed.zip", tmp_path / "out", "archives within archives")
+
+
+@pytest.mark.parametrize(
+    ("name", "match"),
+    [
+        ("caf\udce9.txt", r"holds the name 'caf\\udce9\.txt', which is not UTF-8 text"),
+        ("n" * 256, "a name of more than 255 bytes"),
+        ("d/" * 40 + "x", "more than 32 folders deep"),
+    ],
+)
+def test_names_that_no_folder_should_have_are_refused(
+    tmp_path: Path, name: str, match: str
+) -> None:
+    archive = make_tar(tmp_path / "a.tgz", [(tarfile.TarInfo(name), b"x")])
+    refused(archive, tmp_path / "out", match)
+
+
+@pytest.mark.parametrize("method", [1, 12, 14, 99])
+def test_a_method_that_is_not_there_is_one_sentence(tmp_path: Path, method: int) -> None:
+    archive = make_zip(tmp_path / "a.zip", {"a.txt": b"text " * 99})
+    data = bytearray(archive.read_bytes())
+    for magic, offset in ((b"PK\3\4", 8), (b"PK\1\2", 10)):
+        data[data.index(magic) + offset] = method
+    archive.write_bytes(data)
+    refused(archive, tmp_path / "out", r"^a\.zip can't be unpacked: it is broken or truncated")
+
+
+def test_a_header_that_states_gigabytes_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    header = tarfile.TarInfo("././@LongLink")
+    header.type, header.size = tarfile.GNUTYPE_LONGNAME, 3 << 30
+    (tmp_path / "a.tar").write_bytes(header.tobuf(tarfile.GNU_FORMAT))
+    refused(tmp_path / "a.tar", tmp_path / "out", "made to do harm")
+
+
+def test_names_of_names_without_end_are_one_sentence(tmp_path: Path) -> None:
+    header = tarfile.TarInfo("././@LongLink")
+    header.type, header.size = tarfile.GNUTYPE_LONGNAME, 512
+    (tmp_path / "a.tar").write_bytes((header.tobuf(tarfile.GNU_FORMAT) + b"a" * 512) * 3_000)
+    refused(tmp_path / "a.tar", tmp_path / "out", "can't be unpacked")
+
+
+def test_a_pipe_in_place_of_an_archive_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.zip")
+    refused(tmp_path / "a.zip", tmp_path / "out", "no plain file")

@@ -19,6 +19,7 @@ from lama_core.datasets.base import Dataset
 from lama_core.datasets.library import archive, catalog, download, installed, keeping, transfer
 from lama_core.datasets.library.catalog import Source, SourceFile
 from lama_core.errors import UserError
+from lama_core.files import clear_leftovers, work_folder
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 needs_shared = pytest.mark.skipif(
@@ -391,3 +392,106 @@ def test_who_loses_templates_with_a_source_is_known(tmp_path: Path) -> None:
     (bare / "relations.jsonl").unlink()
     download.import_dataset(bare)
     assert (keeping.users_of("lama"), keeping.users_of("bare")) == (("bare",), ())
+
+
+CHANGES = ("os.rename", "os.mkdir", "os.rmdir", "os.remove", "os.link", "os.truncate")
+
+
+def killed_at(step: int, act: Callable[[], object]) -> bool:
+    """Whether a process that does this was killed right before its `step`-th change of files."""
+    child = os.fork()
+    if not child:
+        left = step
+
+        def kill(event: str, details: tuple[object, ...]) -> None:
+            nonlocal left
+            writes = event == "open" and isinstance(details[2], int) and details[2] & os.O_ACCMODE
+            left -= event in CHANGES or bool(writes)
+            if left < 0:
+                os._exit(9)
+
+        try:
+            sys.addaudithook(kill)
+            act()
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+
+def test_a_replacement_that_is_killed_anywhere_leaves_the_old_or_the_new(tmp_path: Path) -> None:
+    old, new = make_lama(tmp_path / "old"), make_lama(tmp_path / "new", FACTS.split("\n")[0])
+    seen = []
+    for step in range(1_000):
+        shutil.rmtree(tmp_path / "home", ignore_errors=True)
+        download.import_dataset(old, name="mine")
+        if not killed_at(step, lambda: download.import_dataset(new, name="mine", replace=True)):
+            break
+        assert installed.installed_names() == ("mine",)
+        seen.append(len(load_dataset("mine").facts))
+        clear_leftovers(installed.datasets_dir())
+        assert not [name for name in leftovers() if name.startswith(".work-")]
+        download.import_dataset(old, name="mine", replace=True)
+        assert len(load_dataset("mine").facts) == 2 and leftovers() == []
+    assert set(seen) == {1, 2} and len(seen) > 10
+    assert seen == sorted(seen, reverse=True)  # once the new one is there, it stays
+
+
+def test_a_removal_that_is_killed_anywhere_leaves_it_whole_or_gone(tmp_path: Path) -> None:
+    mine = make_lama(tmp_path / "mine")
+    seen = []
+    for step in range(1_000):
+        shutil.rmtree(tmp_path / "home", ignore_errors=True)
+        download.import_dataset(mine)
+        # The old one of a replacement that was killed after the new one had come.
+        shutil.copytree(installed.datasets_dir() / "mine", installed.datasets_dir() / ".mine.old")
+        if not killed_at(step, lambda: keeping.delete_dataset("mine")):
+            break
+        seen.append(bool(installed.installed_names()))
+        assert not seen[-1] or len(load_dataset("mine").facts) == 2
+    assert seen == sorted(seen, reverse=True) and set(seen) == {True, False}
+    assert installed.installed_names() == () and leftovers() == []
+
+
+def test_what_a_living_process_works_in_is_not_cleared(tmp_path: Path) -> None:
+    with work_folder(tmp_path) as work:
+        (work / "half").write_text("x")
+        clear_leftovers(tmp_path)
+        assert (work / "half").exists()
+    assert list(tmp_path.glob(".work-*")) == []
+    (tmp_path / ".work-left").mkdir()
+    (tmp_path / ".work-left" / "half").write_text("x")
+    clear_leftovers(tmp_path)
+    assert list(tmp_path.glob(".work-*")) == []
+
+
+@pytest.mark.parametrize("errno_", [errno.EROFS, errno.ENOSPC, errno.EACCES])
+def test_a_library_that_cannot_be_written_is_read_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, errno_: int
+) -> None:
+    download.import_dataset(make_lama(tmp_path / "mine"))
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno_, os.strerror(errno_))
+
+    for name in ("mkdir", "rename", "replace", "unlink", "rmdir"):
+        monkeypatch.setattr(os, name, fail)
+    assert installed.installed_names() == ("mine",) and len(load_dataset("mine").facts) == 2
+    assert not any(row.fault for row in installed.listing())
+    with pytest.raises(UserError, match="was not installed; what was there before is untouched"):
+        download.import_dataset(tmp_path / "mine", replace=True)
+    with pytest.raises(UserError, match="can't be removed"):
+        keeping.delete_dataset("mine")
+
+
+def test_a_library_that_cannot_be_read_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    download.import_dataset(make_lama(tmp_path / "mine"))
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Path, "iterdir", fail)
+    (row,) = [row for row in installed.listing() if row.fault]
+    assert "datasets can't be read: Input/output error" in row.fault
+    assert installed.dataset_names() == (installed.STARTER,)

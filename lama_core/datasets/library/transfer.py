@@ -19,6 +19,7 @@ import urllib3
 
 from lama_core.datasets.library.catalog import SourceFile
 from lama_core.errors import UserError
+from lama_core.files import open_file, read_file, write_text_whole
 
 _CHUNK = 1 << 16
 PINS_FILE = "checksums.json"
@@ -204,16 +205,22 @@ def _fault(file: SourceFile, path: Path, folder: Path, *, repin: bool) -> str | 
 
 def digest(path: Path, algorithm: str = "sha256") -> str:
     """The file's checksum in hexadecimal digits."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return hashlib.file_digest(file, algorithm).hexdigest()
 
 
 def _pins(folder: Path) -> dict[str, str]:
     path = folder / PINS_FILE
-    if not path.is_file():
+    if not path.exists():
         return {}
-    pins: dict[str, str] = json.loads(path.read_text("utf-8"))
-    return pins
+    try:
+        pins = json.loads(read_file(path))
+        return {str(url): str(pin) for url, pin in pins.items()}
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise UserError(
+            f"{path} is damaged: without it nothing says whether a file is what it was when it was "
+            "first fetched; remove it to take what comes now"
+        ) from error
 
 
 def _pin(file: SourceFile, path: Path, folder: Path) -> None:
@@ -221,9 +228,7 @@ def _pin(file: SourceFile, path: Path, folder: Path) -> None:
 
 
 def _write_pins(folder: Path, pins: dict[str, str]) -> None:
-    beside = folder / f"{PINS_FILE}.part"
-    beside.write_text(json.dumps(pins, indent=1), "utf-8")
-    beside.replace(folder / PINS_FILE)
+    write_text_whole(folder / PINS_FILE, json.dumps(pins, indent=1))
 
 
 def _validator_file(part: Path) -> Path:
@@ -233,9 +238,9 @@ def _validator_file(part: Path) -> Path:
 def _read_validator(part: Path) -> str:
     path = _validator_file(part)
     try:
-        stored = json.loads(path.read_text("utf-8"))
-    except (FileNotFoundError, json.JSONDecodeError):
-        return ""
+        stored = json.loads(read_file(path)) if path.exists() else {}
+    except (ValueError, RecursionError):
+        return ""  # the file is fetched from its beginning
     return str(stored.get("validator", "")) if isinstance(stored, dict) else ""
 
 
