@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -90,7 +91,7 @@ def given_path(given: str | Path) -> Path:
     return path
 
 
-def open_file(path: Path, max_bytes: int | None = None) -> BinaryIO:
+def open_file(path: Path, max_bytes: int | None = None) -> BufferedReader:
     """A plain file, opened to be read.
 
     Raises UserError if it can't be, for one of more than `max_bytes`, and for a folder, pipe,

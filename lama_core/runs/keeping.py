@@ -64,8 +64,12 @@ class KeptRun:
 
 def list_kept() -> tuple[KeptRun, ...]:
     """Every run on disk, of every kind: bundled ones, then the user's own, the newest first."""
-    own = sorted(map(_look, run_folders(runs_dir())), key=lambda one: one.changed, reverse=True)
-    return (*map(_look, run_folders(bundled_dir())), *own)
+    bundled = map(_look, run_folders(bundled_dir()))
+    try:
+        folders = run_folders(runs_dir())
+    except UserError:
+        return (*bundled, KeptRun("runs", runs_dir(), "can't be read", None, 0, 0, "", False))
+    return (*bundled, *sorted(map(_look, folders), key=lambda one: one.changed, reverse=True))
 
 
 def own_folder(name: str) -> Path:

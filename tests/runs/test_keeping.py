@@ -1,15 +1,22 @@
 """Naming and removing runs: the user's own, whole, and nothing else."""
 
+import errno
 import json
+import os
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from lama_core.errors import UserError
 from lama_core.runs.find import bundled_dir, list_runs, load_run, runs_dir
-from lama_core.runs.info import RUN_FILE
+from lama_core.runs.info import FACTS_FILE, RUN_FILE
 from lama_core.runs.keeping import delete_run, list_kept, rename_run
 from lama_core.runs.locks import locked
+from lama_core.runs.tags import read_tags
 from tools.bench.pages import make_runs
 
 
@@ -89,3 +96,82 @@ def test_a_damaged_run_is_listed_and_can_be_removed(run_id: str) -> None:
     assert kept.state == "can't be read"
     delete_run(run_id)
     assert not list_runs().problems
+
+
+def put_back(path: Path, text: str) -> None:
+    path.unlink(missing_ok=True)
+    path.write_text(text)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda run: put_back(run / RUN_FILE, "[" * 200_000),
+        lambda run: put_back(run / RUN_FILE, "null"),
+        lambda run: put_back(
+            run / RUN_FILE, (run / RUN_FILE).read_text().replace('"made": "', '"made": 5, "x": "')
+        ),
+        lambda run: put_back(
+            run / RUN_FILE, re.sub('"n": [0-9]+', '"n": "many"', (run / RUN_FILE).read_text())
+        ),
+        lambda run: (run / RUN_FILE).unlink(),
+        lambda run: ((run / RUN_FILE).unlink(), os.mkfifo(run / RUN_FILE)),
+        lambda run: os.truncate(run / RUN_FILE, 100 << 30),
+    ],
+)
+def test_a_damaged_run_is_shown_as_that_and_stops_no_other(
+    run_id: str, damage: Callable[[Path], object]
+) -> None:
+    n_before = len(list_runs())
+    damage(runs_dir() / run_id)
+    listing = list_runs()
+    assert len(listing) == n_before - 1
+    (problem,) = listing.problems
+    assert RUN_FILE in problem and "elete the run and make it again" in problem
+    assert {one.name: one.state for one in list_kept()}[run_id] == "can't be read"
+    with pytest.raises(UserError, match="elete the run and make it again"):
+        load_run(run_id)
+    delete_run(run_id)
+    assert list_runs().problems == ()
+
+
+def test_runs_that_cannot_be_reached_stop_no_list(
+    run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    was = Path.iterdir
+
+    def fail(path: Path) -> Iterator[Path]:
+        if path == runs_dir():
+            raise OSError(errno.EIO, "Input/output error")
+        return was(path)
+
+    monkeypatch.setattr(Path, "iterdir", fail)
+    assert list_runs().problems == (f"{runs_dir()} can't be read: Input/output error.",)
+    assert [one.state for one in list_kept() if not one.bundled] == ["can't be read"]
+    assert len(list_runs()) > 0
+
+
+def test_rows_that_state_more_than_a_run_has_are_refused_unread(run_id: str) -> None:
+    nulls = pa.table({"fact_id": pa.nulls(3_000_000, pa.string())})
+    rows = runs_dir() / run_id / FACTS_FILE
+    with pq.ParquetWriter(rows, nulls.schema) as writer:
+        for _ in range(7):
+            writer.write_table(nulls)
+    assert rows.stat().st_size < 1 << 20
+    with pytest.raises(UserError, match="21,000,000 rows"):
+        _ = load_run(run_id).facts
+
+
+def test_rows_of_other_kinds_are_refused(run_id: str) -> None:
+    pq.write_table(pa.table({"fact_id": [1, 2]}), runs_dir() / run_id / FACTS_FILE)
+    with pytest.raises(UserError, match="the column fact_id is of int64"):
+        _ = load_run(run_id).facts
+    with pytest.raises(UserError, match="the column top_words is missing"):
+        _ = load_run(run_id).top
+
+
+def test_tags_that_are_no_file_are_said(run_id: str) -> None:
+    info = load_run(run_id).info
+    os.mkfifo(info.folder / "tags.json")
+    with pytest.raises(UserError, match="no plain file"):
+        read_tags(info)

@@ -221,14 +221,16 @@ def _settle(folder: Path, name: str) -> Installed:
 def _alone(name: str) -> Iterator[None]:
     """Keep another process or page from fetching the same source at the same time."""
     folder = downloads_dir(name)
-    folder.mkdir(parents=True, exist_ok=True)
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".lock", timeout=0):
             yield
     except Timeout:
         raise UserError(
             f"{name} is being fetched already, by another command or page: wait for it"
         ) from None
+    except OSError as error:
+        raise UserError(f"{folder}: {name} can't be fetched to it: {error.strerror}") from error
 
 
 @contextmanager
