@@ -11,6 +11,7 @@ import typer
 
 from lama_core.cli import analogy, cloze, data, models, probe, prompts, results, runs, show
 from lama_core.errors import UserError
+from lama_core.runs.keeping import clear_killed
 
 COMMANDS = (models, cloze, data, probe, results, runs, analogy, prompts)
 
@@ -42,6 +43,7 @@ def main(more: Callable[[typer.Typer], None] | None = None) -> None:
     """Run the command line; a user's mistake is one line on standard error and exit status 2."""
     signal.signal(signal.SIGTERM, _end)
     try:
+        clear_killed()
         make_app(more)()
     except UserError as error:
         show.complain(str(error))

@@ -1,5 +1,6 @@
 """Candidates: words, whatever the tokens that write them."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -220,3 +221,22 @@ def test_only_the_latest_columns_are_kept() -> None:
     for number in range(MAX_KEPT + 9):
         Candidates("x", (str(number),)).columns(vocabulary)
     assert len(_KEPT[vocabulary]) == MAX_KEPT
+
+
+def test_what_is_no_plain_file_of_words_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "sparse").touch()
+    os.truncate(tmp_path / "sparse", 100 << 30)
+    told = {
+        "pipe": "no plain file",
+        "sparse": "larger than 67.1 MB",
+        "/dev/zero": "no plain file",
+        "/proc/self/mem": "can't be read",
+        "n" * 300: "can't be a path: File name too long",
+        "~nobody-here/words": "can't be a path",
+        "a\0b": "can't be a path",
+    }
+    for name, match in told.items():
+        given = name if name.startswith("~") or len(name) == 300 else f"{tmp_path / name}"
+        with pytest.raises(UserError, match=match):
+            named_candidates(f"file:{given}", [CASED])

@@ -4,6 +4,8 @@ import errno
 import json
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lama_core.errors import UserError
+from lama_core.files import work_folder
 from lama_core.runs.find import bundled_dir, list_runs, load_run, runs_dir
 from lama_core.runs.info import FACTS_FILE, RUN_FILE
 from lama_core.runs.keeping import delete_run, list_kept, rename_run
@@ -175,3 +178,15 @@ def test_tags_that_are_no_file_are_said(run_id: str) -> None:
     os.mkfifo(info.folder / "tags.json")
     with pytest.raises(UserError, match="no plain file"):
         read_tags(info)
+
+
+def test_the_next_command_clears_what_a_killed_one_left(run_id: str) -> None:
+    (runs_dir() / ".work-left").mkdir()
+    (runs_dir() / f".{run_id}.lock").touch()
+    begun = runs_dir() / "begun-m-manual-0123456789.part"
+    begun.mkdir()
+    with locked(["begun-m-manual-0123456789"], runs_dir()), work_folder(runs_dir()) as work:
+        command = [sys.executable, "-m", "lama_core", "runs", "list"]
+        subprocess.run(command, check=True, capture_output=True)
+        left = {path.name for path in runs_dir().iterdir()}
+    assert left == {run_id, begun.name, ".begun-m-manual-0123456789.lock", work.name}

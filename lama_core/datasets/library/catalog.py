@@ -1,7 +1,9 @@
 """The published sources, as data: address, licence, size, citation, checksum.
 
 Addresses are the authors' own. A size or checksum is None where none is published; the checksum of
-the first complete fetch is then kept and later fetches must match it (see `transfer.py`).
+the first complete fetch is then kept and later fetches must match it (see `transfer.py`). That
+holds for LPAQA, ParaRel and the Google analogies, too: their authors published no release, so the
+address gives what stands there on the day of the first fetch, and a change is refused afterwards.
 """
 
 from dataclasses import dataclass

@@ -113,7 +113,9 @@ def _numbers(source: str, line: int, fields: Sequence[str]) -> NDArray[np.float3
     try:
         vector = np.array(fields, dtype=np.float32)
     except ValueError as error:
-        raise UserError(f"{source}, line {line}: not a vector of numbers ({error}).") from error
+        raise UserError(
+            f"{source}, line {line}: not a vector of numbers ({str(error)[:200]})."
+        ) from error
     if not np.isfinite(vector).all():
         raise UserError(f"{source}, line {line}: the vector holds a value that is not a number.")
     return vector
