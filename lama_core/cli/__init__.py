@@ -11,7 +11,7 @@ import typer
 
 from lama_core.cli import analogy, cloze, data, models, probe, prompts, results, runs, show
 from lama_core.errors import UserError
-from lama_core.runs.keeping import clear_killed
+from lama_core.runs.locks import clear_killed
 
 COMMANDS = (models, cloze, data, probe, results, runs, analogy, prompts)
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from lama_core.datasets.library.installed import datasets_dir
 from lama_core.errors import UserError, did_you_mean
-from lama_core.files import clear_leftovers, folder_bytes, remove_folder, write_text_whole
+from lama_core.files import folder_bytes, remove_folder, write_text_whole
 from lama_core.runs.find import bundled_dir, run_folders, runs_dir
 from lama_core.runs.info import MAX_TITLE, TITLE_FILE, RunInfo, read_info
 from lama_core.runs.locks import is_locked, locked
@@ -61,17 +60,6 @@ class KeptRun:
             "n_bytes": self.n_bytes,
             "place": "bundled" if self.bundled else "own",
         }
-
-
-def clear_killed() -> None:
-    """Remove what killed processes left half-made in the library and among the runs.
-
-    An unfinished run is no such thing: it is gone on with.
-    """
-    for place in (datasets_dir(), runs_dir()):
-        clear_leftovers(place)
-    for lock in runs_dir().glob(".*.lock"):
-        is_locked(lock.name[1 : -len(".lock")], runs_dir())  # unlinks what nobody holds
 
 
 def list_kept() -> tuple[KeptRun, ...]:

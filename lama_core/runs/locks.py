@@ -7,6 +7,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from lama_core.errors import UserError
+from lama_core.files import clear_leftovers
+from lama_core.paths import data_dir
 
 
 @contextmanager
@@ -44,6 +46,18 @@ def is_locked(run_id: str, folder: Path) -> bool:
     except OSError:
         return False  # nobody works where nothing can be written
     return False
+
+
+def clear_killed() -> None:
+    """Remove what killed processes left half-made in the library and among the runs.
+
+    An unfinished run is no such thing: it is gone on with.
+    """
+    runs = data_dir() / "runs"
+    for place in (data_dir() / "datasets", runs):
+        clear_leftovers(place)
+    for lock in runs.glob(".*.lock"):
+        is_locked(lock.name[1 : -len(".lock")], runs)  # unlinks what nobody holds
 
 
 def _lock_file(run_id: str, folder: Path) -> Path:

@@ -246,7 +246,7 @@ def _beside(name: str) -> Iterator[Path]:
             yield folder
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        place = error.filename or installed.datasets_dir()
+        place = installed.datasets_dir()
         why = "the disk is full" if full else f"{place}: {error.strerror or error}"
         raise UserError(
             f"{why}: {name} was not installed; what was there before is untouched"
