@@ -121,6 +121,28 @@ def test_every_requirement_is_pinned() -> None:
                 assert re.fullmatch(r"[\w\[\]-]+==[\w.]+( *;.*)?", line), line
 
 
+@pytest.mark.parametrize("lock", ("requirements.lock", "requirements-cuda.lock"))
+def test_the_lock_holds_every_pin_with_its_digests_and_no_address(lock: str) -> None:
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    lines = [line for line in text.replace("\\\n", "").splitlines() if line[:1] not in ("", "#")]
+    assert [line for line in lines if line.startswith("-")] == ["--only-binary :all:"]
+    locked: dict[str, set[str]] = {}
+    for line in lines:
+        if line.startswith("-"):
+            continue
+        found = re.fullmatch(
+            r"([a-z0-9-]+)==([\w.]+)(\+cpu)? *(;[^#:/]*?)?( +--hash=sha256:[0-9a-f]{64})+", line
+        )
+        assert found, line
+        locked.setdefault(found[1], set()).add(found[2])
+    for name in ("requirements.txt", "tests/requirements.txt"):
+        pins = re.findall(r"^([\w-]+)==(\S+)", (ROOT / name).read_text(encoding="utf-8"), re.M)
+        assert pins
+        for package, version in pins:
+            assert locked[package.lower().replace("_", "-")] == {version}, package
+    assert ("nvidia-cublas" in locked) == (lock == "requirements-cuda.lock")
+
+
 def commands() -> Iterator[tuple[str, ...]]:
     def walk(command: object, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         children = getattr(command, "commands", {})
