@@ -1,7 +1,9 @@
 """Visitors of a running app: what they ask, what they note, and what of it is a fault."""
 
+import asyncio
 from pathlib import Path
 
+import psutil
 import pytest
 from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -38,12 +40,15 @@ def test_only_a_failure_is_a_fault(message: ForwardMsg, faults: list[tuple[str, 
 
 def test_a_run_that_gives_way_to_another_has_not_finished() -> None:
     drawn = clients.Drawn()
-    endings = ForwardMsg.FINISHED_EARLY_FOR_RERUN, ForwardMsg.FINISHED_SUCCESSFULLY
     finished = []
-    for ending in endings:
+    for ending in (
+        ForwardMsg.FINISHED_EARLY_FOR_RERUN,
+        ForwardMsg.FINISHED_SUCCESSFULLY,
+        ForwardMsg.FINISHED_WITH_COMPILE_ERROR,
+    ):
         drawn.take(ForwardMsg(script_finished=ending), "cloze")
         finished.append(drawn.finished)
-    assert finished == [False, True]
+    assert finished == [False, True, True]
 
 
 def test_an_answer_after_over_a_minute_is_a_hang() -> None:
@@ -68,14 +73,31 @@ def test_visitors_of_a_running_app_are_answered(
     assert outcome.n >= 3
     assert outcome.peak > 50e6
     assert {"memory", "processors"} < set(outcome.figures)
+    assert outcome.figures["models that answered"].startswith("minilm-mlm")
+
+
+def test_an_app_that_ends_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def open_and_kill(client: clients.Client, page: str, until: float = 0.0) -> None:
+        client.app.process.kill()
+        while client.app.process.status() != psutil.STATUS_ZOMBIE:
+            await asyncio.sleep(0.01)
+        await asking(client, page, until)
+
+    asking = clients.Client.open
+    monkeypatch.setattr(clients.Client, "open", open_and_kill)
+    monkeypatch.setattr(clients, "KEPT_SECONDS", 0)
+    outcome = clients.run_sessions(1, 17, tmp_path / "killed", lambda n: None)
+    assert [fault.what for fault in outcome.faults] == ["lost", "lost"]
+    assert outcome.faults[1].said == "the app ended"
+    assert outcome.counts == {"lost": 1}
 
 
 def test_sessions_that_are_closed_leave_little(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clients, "TABS", {"models": ("",), "data": ("tab=Runs",)})
-    monkeypatch.setattr(clients, "CLOZE", "models")
+    monkeypatch.setattr(clients, "ROUND", ("models", "data"))
     monkeypatch.setattr(clients, "WARM_SESSIONS", 10)
+    monkeypatch.setattr(clients, "KEPT_SECONDS", 0)
     outcome = clients.run_sessions(25, 17, tmp_path / "sessions", lambda n: None)
     assert outcome.faults == []
     assert outcome.counts == {"answered": 25}

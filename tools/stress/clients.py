@@ -35,6 +35,8 @@ from websockets.exceptions import WebSocketException
 
 from lama_core import paths
 from lama_core.files import bytes_text
+from lama_core.models.catalog import find_model
+from lama_core.models.sources import locate
 from tools.stress.campaign import MAX_BYTES, MAX_SECONDS, Fault, Outcome
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,6 +51,8 @@ LOST_SECONDS = 300.0
 WARM_SESSIONS = 20
 LINES = 4
 MAX_LEFT = 1 << 20
+# Streamlit keeps closed sessions for two minutes, should their browsers come back.
+KEPT_SECONDS = 125.0
 
 PLACES = (
     "Paris", "Rome", "Madrid", "Berlin", "Vienna", "Lisbon", "Athens", "Warsaw", "Prague", "Dublin",
@@ -70,6 +74,7 @@ TABS = {
 }
 CLOZE = "cloze"
 PAGES = (*TABS, *[CLOZE] * len(TABS))
+ROUND = (*TABS, CLOZE)
 
 Tell = Callable[[int], None]
 
@@ -97,7 +102,8 @@ class Drawn:
         if kind == "new_session":
             self.finished, self.choices = False, {}
         elif kind == "script_finished":
-            self.finished = message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY
+            # A run that ends early gives way to one that the script itself asked for.
+            self.finished = message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
             if message.script_finished == ForwardMsg.FINISHED_WITH_COMPILE_ERROR:
                 self.faults.append(Fault("traceback", given, "the script did not compile"))
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
@@ -145,7 +151,7 @@ class App:
 
 @contextmanager
 def running_app(folder: Path) -> Iterator[App]:
-    """An app with a home of its own in `folder` and the user's weights, which are only read.
+    """An app with a home of its own in `folder` and the user's weights.
 
     Raises RuntimeError if it ends or stays silent.
     """
@@ -314,23 +320,26 @@ def run(n: int, seed: int, folder: Path, tell: Tell, *, seconds: float = SECONDS
 def run_sessions(n: int, seed: int, folder: Path, tell: Tell) -> Outcome:
     """`n` sessions opened and closed, a few at a time, and what they leave in memory.
 
-    Streamlit keeps up to 128 closed sessions for two minutes, should their browsers come back.
+    The last is opened when all before it have been given up: only then are they cleared away.
     """
-    pages = (*TABS, CLOZE)
 
     async def visit(app: App, record: Record) -> None:
-        numbers = iter(range(n))
-        warm = 0
+        async def open_and_close(number: int) -> None:
+            client = Client(app, record, random.Random(f"{seed} {number}"))
+            await client.open(ROUND[number % len(ROUND)])
 
         async def line() -> None:
             nonlocal warm
             for number in numbers:
-                client = Client(app, record, random.Random(f"{seed} {number}"))
-                await client.open(pages[number % len(pages)])
+                await open_and_close(number)
                 if record.outcome.n == WARM_SESSIONS:
                     warm = app.resident()
 
+        numbers, warm = iter(range(n - 1)), 0
         await asyncio.gather(*(line() for _ in range(LINES)))
+        await asyncio.sleep(KEPT_SECONDS)
+        await open_and_close(n - 1)
+        await asyncio.sleep(1)  # the app notices that it was closed
         if n > WARM_SESSIONS:
             left = (app.resident() - warm) / (n - WARM_SESSIONS)
             record.outcome.figures["left by a session"] = f"{left / 1e3:,.0f} kB"
@@ -363,6 +372,8 @@ def _measure(
         asyncio.run(watched(app))
         outcome.seconds = time.monotonic() - start
         used = app.processor_seconds() - before
+        if app.process.status() == psutil.STATUS_ZOMBIE:
+            outcome.faults.append(Fault("lost", name, "the app ended"))
     for page, seconds in sorted(record.seconds.items()):
         outcome.figures[page] = describe_times(seconds)
     memory = record.memory
@@ -372,6 +383,8 @@ def _measure(
         *map(bytes_text, moments)
     )
     outcome.figures["processors"] = f"{used:.0f} s of {outcome.seconds:.0f} s"
+    here = [model for model in MODELS if locate(find_model(model))]
+    outcome.figures["models that answered"] = ", ".join(here)
     if outcome.peak > MAX_BYTES:
         outcome.faults.append(Fault("memory", name, bytes_text(outcome.peak)))
     said = app.log.read_text(encoding="utf-8", errors="replace")
