@@ -324,6 +324,8 @@ def run_sessions(n: int, seed: int, folder: Path, tell: Tell) -> Outcome:
     """
 
     async def visit(app: App, record: Record) -> None:
+        numbers, warm = iter(range(n - 1)), 0
+
         async def open_and_close(number: int) -> None:
             client = Client(app, record, random.Random(f"{seed} {number}"))
             await client.open(ROUND[number % len(ROUND)])
@@ -335,7 +337,6 @@ def run_sessions(n: int, seed: int, folder: Path, tell: Tell) -> Outcome:
                 if record.outcome.n == WARM_SESSIONS:
                     warm = app.resident()
 
-        numbers, warm = iter(range(n - 1)), 0
         await asyncio.gather(*(line() for _ in range(LINES)))
         await asyncio.sleep(KEPT_SECONDS)
         await open_and_close(n - 1)
