@@ -334,7 +334,7 @@ def run_sessions(n: int, seed: int, folder: Path, tell: Tell) -> Outcome:
             nonlocal warm
             for number in numbers:
                 await open_and_close(number)
-                if record.outcome.n == WARM_SESSIONS:
+                if not warm and record.outcome.n >= WARM_SESSIONS:
                     warm = app.resident()
 
         await asyncio.gather(*(line() for _ in range(LINES)))
