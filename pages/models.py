@@ -1,11 +1,14 @@
 """Models: what there is, what is here already, and what is loaded."""
 
+from pathlib import Path
+
 import pandas as pd
 import streamlit as st
 
+from lama_core.errors import UserError
 from lama_core.models.catalog import Entry, all_models, forget_model
 from lama_core.models.loader import CACHE, add_checked
-from lama_core.models.sources import locate
+from lama_core.models.sources import check_folder, locate
 from pages.ui.shared import fetching, state, visitors
 from pages.ui.shared.messages import faults_shown, plain
 from pages.ui.shared.router import draw_page
@@ -71,7 +74,10 @@ def draw_one(entry: Entry, status: str) -> None:
     lines = [f"**{what}**: {plain(value)}" for what, value in facts.items() if value]
     st.markdown("  \n".join(lines))
     if status == "can't run":
-        st.info(plain(f"No backend runs it yet ({entry.source.why})."), icon=":material/block:")
+        why = entry.source.why if entry.added else f"No backend runs it yet ({entry.source.why})."
+        st.info(plain(why), icon=":material/block:")
+    elif status == "gone":
+        _draw_fault(entry)
     elif status == "here":
         link = {"models": [entry.name]}
         st.page_link(
@@ -83,6 +89,14 @@ def draw_one(entry: Entry, status: str) -> None:
     if entry.added and may_change and st.button("Take it off the list", icon=":material/remove:"):
         forget_model(entry.name)
         st.rerun()
+
+
+def _draw_fault(entry: Entry) -> None:
+    """Why an added folder can't be asked."""
+    try:
+        check_folder(Path(entry.source.place))
+    except UserError as error:
+        st.warning(plain(str(error)), icon=":material/folder_off:")
 
 
 def draw_add() -> None:

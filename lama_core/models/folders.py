@@ -15,9 +15,8 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from io import BufferedReader
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import psutil
 
@@ -304,7 +303,7 @@ def _digest(path: str, size: int, changed: int) -> str:
     if kept:
         return kept
     with open_file(Path(path)) as opened:
-        digest = hashlib.file_digest(cast(BufferedReader, opened), "sha256").hexdigest()
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()
     try:
         write_text_whole(note, digest)
     except OSError:

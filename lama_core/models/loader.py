@@ -16,6 +16,7 @@ import psutil
 
 from lama_core.errors import UserError
 from lama_core.models.catalog import Entry, add_model, find_model
+from lama_core.models.folders import stored_tensors
 from lama_core.models.sources import Located, check_folder, fetch, locate
 from lama_core.progress import OnProgress, Progress, silent
 
@@ -175,9 +176,9 @@ def has_bf16() -> bool:
 
 
 def _weights_bytes(folder: Path, precision: str) -> int:
-    """Bytes that a folder's weights take in memory."""
-    stored = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
-    return stored * (1 if precision == "bf16" else 2)
+    """Bytes that a folder's weights take in memory, as their headers say."""
+    n_weights = sum(tensor.n_elements for tensor in stored_tensors(folder).values())
+    return n_weights * (2 if precision == "bf16" else 4)
 
 
 def _open(entry: Entry, located: Located, precision: str) -> "Model":

@@ -139,8 +139,12 @@ def draw_import() -> None:
                 help="LAMA, LPAQA, ParaRel, BATS or Google's analogies as their authors publish "
                 "them, or a CSV, TSV or JSONL with subject, relation and object. It is copied.",
             ).strip()
-        upload = st.file_uploader("Or a file from here" if visitors.may("paths") else "A file", type=UPLOADS, key=f"import file {form}",
-                                  help=TABLE_HELP)  # fmt: skip
+        upload = st.file_uploader(
+            "Or a file from here" if visitors.may("paths") else "A file",
+            type=UPLOADS,
+            key=f"import file {form}",
+            help=TABLE_HELP,
+        )
         name = st.text_input(
             "Name", key=f"import name {form}", placeholder="As the folder or file",
             help="Where there is one of that name, you are asked before it is replaced.",

@@ -86,7 +86,7 @@ def choose_models(label: str = "Models") -> tuple[str, ...]:
     """
     offered = visitors.offered_models()
     names = [entry.name for entry in known_models() if entry.source.how != "none"]
-    names += [entry.name for entry in added_models()]
+    names += [entry.name for entry in added_models() if entry.source.how != "none"]
     if offered is not None:
         names = [name for name in names if name in offered]
         _say_not_offered("models", offered)
