@@ -4,9 +4,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui.shared import style
+from pages.ui.shared import style, visitors
 from pages.ui.shared.router import routing
 
+visitors.close_doors()
 ICON = Path(__file__).parent / "assets" / "icon.png"
 st.set_page_config(page_icon=str(ICON), layout="wide")
 PAGES = {

@@ -18,6 +18,8 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 import streamlit as st
+from streamlit import config
+from streamlit.runtime.app_session import AppSession
 
 from lama_core.asking.limits import positive
 from lama_core.errors import UserError
@@ -50,6 +52,22 @@ NAMED = ("host", "origin")
 def is_public() -> bool:
     """Whether the app was started for anybody."""
     return "--public" in sys.argv[1:] or _is_on("LAMA_PUBLIC")
+
+
+def close_doors() -> None:
+    """Take from the browser what Streamlit lets anybody ask for: idle to call twice.
+
+    That is to clear what all sessions share, to be told of the repository's branch and files, and,
+    in public, to leave files in the server's memory.
+    """
+    for name in ("_handle_clear_cache_request", "_handle_git_information_request"):
+        setattr(AppSession, name, _do_nothing)
+    if is_public():
+        config.set_option("server.maxUploadSize", 0)
+
+
+def _do_nothing(session: AppSession) -> None:
+    """Answer a message of the browser with nothing."""
 
 
 def rights() -> frozenset[Right]:

@@ -1,0 +1,256 @@
+"""In public, and for visitors from elsewhere: they ask, browse, compare and export, and that's all.
+
+What an address names is a name alone; and jobs are their starters' own.
+"""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit import config
+from streamlit.runtime.app_session import AppSession
+from streamlit.testing.v1 import AppTest
+
+from lama_core.candidates import lists
+from lama_core.datasets.library.download import GetRequest, ImportRequest
+from lama_core.errors import UserError
+from lama_core.models import sources
+from lama_core.models.catalog import ModelRequest, find_model
+from lama_core.probes.probing import ProbeRequest
+from pages.ui.shared import jobs, visitors
+
+ROOT = Path(__file__).resolve().parents[2]
+SECRET = "file:/etc/passwd"
+PROBE = ProbeRequest(dataset="starter", models=("minilm-mlm",))
+DOING = {
+    "Import", "Add", "Unload", "Start", "Take it off the list", "Delete it for good", "Rename it",
+    "Save the name", "Replace it",
+}  # fmt: skip
+SCREENS: list[tuple[str, dict[str, str]]] = [
+    ("cloze", {}),
+    ("cloze", {"view": "Subject and relation"}),
+    ("analogy", {}),
+    ("analogy", {"view": "Probes"}),
+    ("results", {}),
+    ("results", {"tab": "New run"}),
+    ("facts", {}),
+    ("prompts", {}),
+    ("data", {"source": "lama"}),
+    ("data", {"tab": "Runs"}),
+    ("models", {"model": "bert-base-cased"}),
+]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(jobs, "_JOBS", {})
+    visitors._offered_at_start.cache_clear()
+    return tmp_path
+
+
+@pytest.fixture
+def public(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The app as it is for anybody."""
+    monkeypatch.setenv("LAMA_PUBLIC", "1")
+    monkeypatch.setattr(config, "set_option", lambda *_: None)
+
+
+def open_page(name: str, **params: Any) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    app.switch_page(f"pages/{name}.py")
+    for key, value in params.items():
+        app.query_params[key] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def said(app: AppTest) -> str:
+    """Everything the page says in words."""
+    shown = (*app.markdown, *app.caption, *app.info, *app.warning, *app.error)
+    return " ".join(str(one.value) for one in shown).replace("\\", "")
+
+
+@pytest.mark.parametrize(("page", "params"), SCREENS)
+@pytest.mark.usefixtures("public")
+def test_a_visitor_of_a_public_app_can_start_nothing(page: str, params: dict[str, str]) -> None:
+    app = open_page(page, **params)
+    labels = {button.label for button in app.button}
+    assert not DOING & labels
+    assert not any(label.startswith("Get ") for label in labels)
+    assert str(Path.home()) not in said(app) and str(ROOT) not in said(app)
+
+
+@pytest.mark.usefixtures("public")
+def test_in_public_only_the_operators_models_are_asked(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    monkeypatch.setattr(
+        "pages.ui.shared.state.find_model", lambda name: looked.append(name) or find_model(name)
+    )
+    app = open_page("cloze", models=["minilm-mlm", str(home), "owner/name"])
+    assert "left out" in app.info[0].value
+    assert looked == []
+    assert app.multiselect(key="models").value == ["minilm-mlm"]
+    (field,) = [one for one in app.multiselect if one.key == "models"]
+    assert field.options == ["MiniLM-MLM"] or field.options == ["minilm-mlm"]
+    monkeypatch.setenv("LAMA_PUBLIC_MODELS", "minilm-mlm, nobody")
+    visitors._offered_at_start.cache_clear()
+    with pytest.raises(UserError, match="'nobody', which is not on this machine"):
+        visitors.offered_models()
+
+
+@pytest.mark.parametrize("mode", ("public", "at the machine", "from elsewhere"))
+def test_no_address_makes_the_app_read_a_file_of_the_machine(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if mode == "public":
+        monkeypatch.setenv("LAMA_PUBLIC", "1")
+        monkeypatch.setattr(config, "set_option", lambda *_: None)
+    elif mode == "from elsewhere":
+        monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: False)
+    read: list[str] = []
+    monkeypatch.setattr(
+        lists, "read_candidate_file", lambda path: read.append(str(path)) or ("Rome",)
+    )
+    looked = sources.locate
+    monkeypatch.setattr(
+        "pages.ui.shared.columns.locate",
+        lambda entry: read.append(entry.name) if entry.source.how == "folder" else looked(entry),
+    )
+    open_page("cloze", candidates=SECRET)
+    open_page("cloze", view="Subject and relation", candidates=SECRET)
+    open_page("analogy", candidates=SECRET)
+    for name in ("/etc", "~/models", "../secret", "./x", "a/b/c", "\\\\server\\share", "tests/cli"):
+        app = open_page("cloze", models=[name])
+        assert "left out" in said(app) or "can't name a folder" in said(app)
+        open_page("analogy", models=[name])
+    open_page("data", source="/etc", run="../../etc")
+    open_page("prompts", study="/etc/passwd")
+    open_page("results", data="/etc", runs=["/etc/passwd"])
+    open_page("facts", data="../..", runs=["../.."])
+    assert read == []
+
+
+def test_what_the_operator_types_is_taken_and_what_a_link_brought_is_not(home: Path) -> None:
+    app = open_page("cloze", models=["minilm-mlm", "/from/a/link"])
+    # Another choice in the same field doesn't take what the link brought along.
+    app.multiselect(key="models").set_value(["minilm-mlm", "/from/a/link", str(home)]).run()
+    refused = [one.value for one in app.warning if "can't name a folder" in one.value]
+    assert len(refused) == 1 and "/from/a/link" in refused[0].replace("\\", "")
+
+
+@pytest.mark.parametrize(
+    ("environment", "here", "rights"),
+    [
+        ({}, True, visitors.ALL),
+        ({}, False, visitors.NOTHING),
+        ({"LAMA_MEMBERS": "1"}, False, visitors.OF_MEMBERS),
+        ({"LAMA_MEMBERS": "1"}, True, visitors.ALL),
+        ({"LAMA_PUBLIC": "1"}, True, visitors.NOTHING),
+        ({"LAMA_PUBLIC": "1", "LAMA_MEMBERS": "1"}, False, visitors.NOTHING),
+        ({"LAMA_PUBLIC": "1", "LAMA_PUBLIC_JOBS": "2"}, True, frozenset(("run",))),
+        ({"LAMA_PUBLIC": "0"}, True, visitors.ALL),
+    ],
+)
+def test_who_may_do_what(
+    environment: dict[str, str], here: bool, rights: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: here)
+    assert visitors.rights() == rights
+
+
+def test_the_option_makes_the_app_public(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not visitors.is_public()
+    monkeypatch.setattr(sys, "argv", ["app.py", "--public"])
+    assert visitors.is_public() and visitors.rights() == visitors.NOTHING
+
+
+@pytest.mark.usefixtures("public")
+def test_nothing_is_started_by_whoever_may_not() -> None:
+    for request in (PROBE, ModelRequest("x"), GetRequest("lama"), ImportRequest("x.csv")):
+        with pytest.raises(UserError, match="operator"):
+            jobs.start("x", request)
+    assert jobs.find("x") is None
+
+
+@pytest.mark.usefixtures("public")
+def test_public_runs_wait_for_each_other_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMA_PUBLIC_JOBS", "2")
+    code = "import sys; sys.stdin.read()"
+
+    def command(*_: object, **__: object) -> "subprocess.Popen[str]":
+        return subprocess_of([sys.executable, "-c", code], stdin=-1, stderr=-1, text=True,
+                             start_new_session=True)  # fmt: skip
+
+    subprocess_of = subprocess.Popen
+    monkeypatch.setattr(jobs.subprocess, "Popen", command)
+    monkeypatch.setattr(jobs, "_session", lambda: session)
+    session = "a"
+    first = jobs.start("a run", PROBE)
+    until(lambda: first.process is not None)
+    session = "b"
+    second = jobs.start("a run", PROBE)
+    assert second is not first and second.process is None
+    session = "c"
+    with pytest.raises(UserError, match="start yours later"):
+        jobs.start("a run", PROBE)
+    assert not jobs.may_cancel(first) and not jobs.may_cancel(second)
+    session = "b"
+    assert jobs.may_cancel(second) and not jobs.may_cancel(first)
+    assert first.process is not None and first.process.stdin is not None
+    first.process.stdin.close()
+    until(lambda: second.process is not None)
+    second.cancel()
+    until(lambda: not second.running)
+    assert second.cancelled and not first.running
+
+
+def test_a_job_is_its_starters_and_outlives_the_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "_session", lambda: session)
+    monkeypatch.setattr(jobs, "arguments", lambda request: ["models", "--json"])
+    monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: False)
+    monkeypatch.setenv("LAMA_MEMBERS", "1")
+    session = "a"
+    job = jobs.start("a run", PROBE)
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    assert jobs.find("a run") is job
+    assert jobs.may_cancel(job)
+    session = "b"
+    assert jobs.find("a run") is job and not jobs.may_cancel(job)
+    monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: True)
+    assert jobs.may_cancel(job)
+    until(lambda: not job.running)
+
+
+def test_the_browser_can_neither_clear_what_all_share_nor_ask_for_the_repository() -> None:
+    kept: list[int] = []
+
+    @st.cache_resource
+    def shared() -> int:
+        kept.append(1)
+        return 1
+
+    shared()
+    visitors.close_doors()
+    for name in ("_handle_clear_cache_request", "_handle_git_information_request"):
+        getattr(AppSession, name)(None)
+    shared()
+    assert kept == [1]
+
+
+def until(what: Any) -> None:
+    end = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < end, "it did not come to that"
+        time.sleep(0.01)
