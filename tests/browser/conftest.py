@@ -35,21 +35,21 @@ BROWSER_FLAGS = [
 
 
 @pytest.fixture(scope="session")
-def start_app() -> Iterator[Callable[[Path], str]]:
-    """`start_app(home)`: the address of an app with that home and the user's weights."""
+def start_app() -> Iterator[Callable[..., str]]:
+    """`start_app(home, LAMA_X="1")`: the address of an app with that home, the user's weights."""
     with ExitStack() as running:
-        yield lambda home: running.enter_context(_app(home))
+        yield lambda home, **more: running.enter_context(_app(home, **more))
 
 
 @pytest.fixture(scope="session")
-def app_url(tmp_path_factory: pytest.TempPathFactory, start_app: Callable[[Path], str]) -> str:
+def app_url(tmp_path_factory: pytest.TempPathFactory, start_app: Callable[..., str]) -> str:
     """Address of a running app."""
     given = os.environ.get("LAMA_APP_URL")
     return given.rstrip("/") if given else start_app(tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture(scope="session")
-def results_url(tmp_path_factory: pytest.TempPathFactory, start_app: Callable[[Path], str]) -> str:
+def results_url(tmp_path_factory: pytest.TempPathFactory, start_app: Callable[..., str]) -> str:
     """An app of its own, with made-up runs of six models."""
     home = tmp_path_factory.mktemp("results")
     make_runs(home / "data" / "runs", n_relations=4, n_facts=800)
@@ -57,7 +57,7 @@ def results_url(tmp_path_factory: pytest.TempPathFactory, start_app: Callable[[P
 
 
 @contextmanager
-def _app(home: Path) -> Iterator[str]:
+def _app(home: Path, **more: str) -> Iterator[str]:
     weights = paths.cache_dir()
     weights.mkdir(parents=True, exist_ok=True)
     (home / "cache").symlink_to(weights)
@@ -69,7 +69,7 @@ def _app(home: Path) -> Iterator[str]:
     process = subprocess.Popen(
         [*command, "--server.headless", "true", "--server.port", str(port)],
         cwd=ROOT,
-        env={**os.environ, "LAMA_HOME": str(home)},
+        env={**os.environ, "LAMA_HOME": str(home), **more},
         stdout=subprocess.DEVNULL,
     )
     try:
