@@ -54,7 +54,7 @@ def draw_list(entries: tuple[Entry, ...], statuses: dict[str, str]) -> None:
         on_select=take,
         selection_mode="single-row",
         column_config={"parameters (M)": st.column_config.NumberColumn(format="%.0f")},
-        height=38 * (min(len(table), 12) + 1),
+        height=38 * 13 if len(table) > 12 else "content",
     )
 
 
@@ -149,6 +149,8 @@ def main() -> None:
     st.caption(
         "Models that are here answer at once; the others are fetched when you say so, from the "
         "hub or as a package."
+        if visitors.may("fetch")
+        else "The models that this app asks."
     )
     with faults_shown():
         offered = visitors.offered_models()

@@ -39,6 +39,7 @@ SCREENS: list[tuple[str, dict[str, str]]] = [
     ("results", {"tab": "New run"}),
     ("facts", {}),
     ("prompts", {}),
+    ("data", {}),
     ("data", {"source": "lama"}),
     ("data", {"tab": "Runs"}),
     ("models", {"model": "bert-base-cased"}),

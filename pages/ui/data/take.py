@@ -94,7 +94,7 @@ def draw_source(listed: Listed) -> None:
         "licence": listed.licence,
         "cite": listed.citation,
         "home": listed.homepage,
-        "folder": listed.path if listed.installed else "",
+        "folder": listed.path if listed.installed and visitors.may("manage") else "",
         "size on disk": bytes_text(dataset_bytes(listed.name)) if own else "",
         "note": note,
     }
@@ -104,9 +104,8 @@ def draw_source(listed: Listed) -> None:
         fetching.draw_source_offer(listed.name)
         return
     with st.container(horizontal=True):
-        if listed.kind == "facts" and st.button(
-            "Ask models these facts", icon=":material/play_arrow:"
-        ):
+        can_ask = listed.kind == "facts" and visitors.may("run")
+        if can_ask and st.button("Ask models these facts", icon=":material/play_arrow:"):
             st.session_state["new data"] = listed.name
             links.go(links.RESULTS, {"tab": "New run"})
         if own:
