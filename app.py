@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui.shared import style, visitors
+from pages.ui.shared import memory, style, visitors
 from pages.ui.shared.router import routing
 
 visitors.close_doors()
@@ -29,3 +29,4 @@ page = st.navigation([page for group in PAGES.values() for page in group], posit
 style.draw_style()
 with routing(f"pages/{page.title.lower()}.py", page.title):
     page.run()
+memory.settle()

@@ -1,4 +1,4 @@
-"""Passes of several threads take turns in the order of asking."""
+"""Passes of several threads take turns: the smallest share first, then in the order of asking."""
 
 import threading
 import time
@@ -16,12 +16,14 @@ def wait_for(n: int, turns: Turns) -> None:
 
 
 def test_turns_are_given_in_the_order_of_asking() -> None:
-    turns, order = Turns(), []
+    turns = Turns()
+    order: list[int] = []
 
     def ask(number: int) -> None:
         for _ in range(2):  # everybody's second pass comes after everybody's first
             with turns:
                 order.append(number)
+                time.sleep(0.001)
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(6)]
     with turns:
@@ -32,6 +34,42 @@ def test_turns_are_given_in_the_order_of_asking() -> None:
         thread.join()
     assert order[:6] == list(range(6))
     assert sorted(order[6:]) == list(range(6))
+
+
+def test_a_short_question_comes_before_the_rest_of_a_long_one() -> None:
+    turns = Turns()
+    order: list[str] = []
+    held = threading.Event()
+
+    def ask(name: str, n_passes: int) -> None:
+        turns.begin()
+        for _ in range(n_passes):
+            with turns:
+                order.append(name)
+                held.set()
+                time.sleep(0.05)
+
+    long = [threading.Thread(target=ask, args=("long", 4)) for _ in range(2)]
+    for thread in long:
+        thread.start()
+    held.wait(20)
+    while len(order) < 4:
+        time.sleep(0.001)
+    short = threading.Thread(target=ask, args=("short", 1))
+    short.start()
+    for thread in (*long, short):
+        thread.join()
+    assert order.index("short") <= 6  # one pass was going on, and one may have been given
+    assert order[-1] == "long"
+
+
+def test_a_new_question_has_had_nothing() -> None:
+    turns = Turns()
+    with turns:
+        time.sleep(0.01)
+    assert turns._used[threading.get_ident()][1] > 0
+    turns.begin()
+    assert turns._used[threading.get_ident()][1] == 0
 
 
 def test_whoever_has_the_turn_may_take_it_again() -> None:

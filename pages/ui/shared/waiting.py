@@ -1,8 +1,8 @@
 """The line in which questions to models wait, and the answers that are kept.
 
-A few questions are answered at a time, and share the processor by the pass; the others wait in the
-order of asking, one of each visitor before a second of anybody. Whoever waits sees how many are
-before them, and leaves the line by going elsewhere.
+A few questions are answered at a time, and share the processor by the pass (`models.turns`); the
+others wait in the order of asking, one of each visitor before a second of anybody. Whoever waits
+sees how many are before them, and leaves the line by going elsewhere.
 """
 
 import threading
@@ -15,8 +15,9 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from lama_core.errors import UserError
+from lama_core.models.turns import TURNS
 
-AT_ONCE = 4
+AT_ONCE = 8
 MAX_WAITING = 60
 MAX_KEPT = 2000
 LOOK_SECONDS = 0.25
@@ -138,4 +139,5 @@ def _turn() -> Iterator[None]:
 
     with LINE.place(context.session_id if context else "", tell):
         box.empty()
+        TURNS.begin()
         yield
