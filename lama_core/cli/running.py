@@ -5,8 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import typer
-
 from lama_core.cli import show
 
 if TYPE_CHECKING:
@@ -43,14 +41,10 @@ def make_runs(
     """The runs of these specifications, made together where they aren't there."""
     from lama_core.runs.execute import execute_all
 
-    try:
-        with show.progress() as on_progress:
-            runs = execute_all(
-                specs, folder=out, executor=executor, on_progress=on_progress, on_note=show.say
-            )
-    except KeyboardInterrupt:
-        show.say("Stopped. What was scored is kept; the same command goes on from there.")
-        raise typer.Exit(130) from None
+    with show.progress() as on_progress:
+        runs = execute_all(
+            specs, folder=out, executor=executor, on_progress=on_progress, on_note=show.say
+        )
     for run in runs:
         info = run.info
         show.say(f"{info.id}: {info.n:,} rows, {info.n_excluded:,} left out, in {info.folder}")

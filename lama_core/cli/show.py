@@ -27,12 +27,18 @@ if TYPE_CHECKING:
     from lama_core.probes.cloze.ask import BlankAnswer
 
 
+LONGEST = 2000  # characters of what went wrong: a name may be a page long
 _NUMBER = re.compile(r"[-+]?\d[^A-Za-z]*(e[-+]\d+)?( ([kMG]?B|to .*))?$")
 
 
 def print_json(value: Any) -> None:
     """Print a value as JSON on standard output; what is not a number is null."""
-    print(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
+    text = json.dumps(plain(value), ensure_ascii=False, indent=2, allow_nan=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:  # an output of another encoding, or a name that is no text
+        text = json.dumps(plain(value), indent=2, allow_nan=False)
+    print(text)
 
 
 def print_table(
@@ -87,8 +93,11 @@ def say(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """Tell the user what went wrong, on standard error."""
-    _emit("error", text) if _for_programs() else print(f"Error: {text}", file=sys.stderr)
+    """Tell the user what went wrong, on standard error: one line, whatever names are in it."""
+    line = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+    if len(line) > LONGEST:
+        line = f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
+    _emit("error", line) if _for_programs() else print(f"Error: {line}", file=sys.stderr)
 
 
 def announce(what: What, name: str) -> None:

@@ -1,0 +1,208 @@
+"""However a command ends: in a sentence, with its status, and never in a traceback."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lama_core import cli
+from lama_core.cli import endings, show
+
+ROOT = Path(cli.__file__).resolve().parents[2]
+
+
+def start(home: Path, *words: str | bytes, **more: str) -> subprocess.CompletedProcess[bytes]:
+    """A command in a process of its own. more: of its environment."""
+    surroundings = {**os.environ, "LAMA_HOME": str(home), "OMP_NUM_THREADS": "1", **more}
+    command = [sys.executable, "-m", "lama_core", *words]
+    return subprocess.run(command, cwd=ROOT, env=surroundings, capture_output=True, timeout=120)
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["lama_core", *words])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert isinstance(end.value.code, int)
+    return end.value.code
+
+
+def raising(error: BaseException) -> object:
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
+def end_with(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, str]:
+    """The status and the words of a command that raises."""
+    monkeypatch.setattr("lama_core.runs.keeping.list_kept", raising(error))
+    status = call(monkeypatch, "runs", "list")
+    return status, capsys.readouterr().err
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def test_a_fault_of_ours_is_one_line_and_its_details_are_in_a_log(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, said = end_with(KeyError("P19"), monkeypatch, capsys)
+    assert status == 1
+    assert said.count("\n") == 1 and "KeyError: 'P19'" in said
+    (log,) = (home / "cache" / endings.FAULTS).iterdir()
+    assert str(log) in said
+    text = log.read_text(encoding="utf-8")
+    assert "command: lama_core runs list" in text and "torch" in text
+    assert "Traceback (most recent call last)" in text and "in list_runs" in text
+
+
+def test_a_fault_is_told_even_where_no_log_can_be_written(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(path: Path, text: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(endings, "write_text_whole", full)
+    status, said = end_with(KeyError("P19"), monkeypatch, capsys)
+    assert status == 1
+    assert "the details can't be kept (No space left on device)" in said
+
+
+def test_the_logs_of_the_last_faults_are_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = home / "cache" / endings.FAULTS
+    folder.mkdir(parents=True)
+    for number in range(endings.KEPT + 5):
+        (folder / f"2020-01-01T00-00-{number:02}Z-1.log").write_text("old")
+    newest = endings.keep_details(KeyError("x"))
+    left = sorted(folder.iterdir())
+    assert len(left) == endings.KEPT and left[-1] == newest
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (MemoryError(), "not enough memory"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "not enough memory"),
+        (OSError(errno.ENOSPC, "No space", "/d/facts.parquet"), "/d/facts.parquet can't be"),
+        (OSError(errno.ENOSPC, "No space"), "the disk is full"),
+        (OSError(errno.EROFS, "Read-only", "/d/x"), "set LAMA_HOME to a folder elsewhere"),
+        (OSError(errno.ENAMETOOLONG, "Too long", "n" * 300), "255 bytes at most"),
+        (OSError(errno.EMFILE, "Too many", "/d/x"), "raise `ulimit -n`"),
+        (ValueError("can't write: No space left on device (os error 28)"), "the disk is full"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_what_the_machine_refuses_gets_its_sentence(
+    error: Exception,
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status, said = end_with(error, monkeypatch, capsys)
+    assert status == 2
+    assert said.count("\n") == 1 and says in said and len(said) < 300
+
+
+def test_a_stopped_command_says_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, said = end_with(KeyboardInterrupt(), monkeypatch, capsys)
+    assert (status, said.count("\n")) == (130, 1)
+    assert "Stopped" in said and "the same command goes on" in said
+
+
+@pytest.mark.parametrize(
+    "given", ["", " ", "/dev/null", "~nobody/x", "n" * 300, "/dev/null/x", "\udcff", "FILE", "LOOP"]
+)
+def test_a_home_that_can_be_no_folder_is_refused(
+    given: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "FILE").write_text("")
+    (tmp_path / "LOOP").symlink_to("LOOP")
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / given) if given.isupper() else given)
+    assert call(monkeypatch, "runs", "list") == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "LAMA_HOME" in said and "set it to a folder" in said
+
+
+def test_a_home_that_is_not_there_yet_is_none_to_complain_of(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(home / "deep" / "down"))
+    assert call(monkeypatch, "runs", "list") == 0
+    assert not home.exists()
+
+
+def test_a_home_that_cant_be_made_is_named(home: Path) -> None:
+    ended = start(
+        Path("/proc/none"), *f"data import {ROOT}/assets/datasets/starter --name own".split()
+    )
+    assert ended.returncode == 2 and b"Traceback" not in ended.stderr
+    assert b"/proc/none" in ended.stderr
+
+
+def test_bytes_that_are_no_text_are_refused(home: Path) -> None:
+    ended = start(home, "cloze", b"Caf\xe9 is a [MASK] .")
+    assert ended.returncode == 2
+    assert ended.stderr.count(b"\n") == 1 and b"not in UTF-8" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--model", "n" * 300),
+        ("--model", "~no-such-user/x"),
+        ("--candidates", "file:~no-such-user/x"),
+    ],
+)
+def test_names_that_no_file_can_have_are_refused(words: tuple[str, ...], home: Path) -> None:
+    ended = start(home, "cloze", "Rome is a [MASK] .", *words)
+    assert ended.returncode == 2
+    lines = [line for line in ended.stderr.splitlines() if line]
+    assert len(lines) == 1 and lines[0].startswith(b"Error: ")
+
+
+def test_a_full_standard_output_is_a_sentence(home: Path) -> None:
+    for words in ("models list", "models list --json"):
+        command = f"{sys.executable} -m lama_core {words} > /dev/full"
+        ended = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, timeout=120)
+        assert ended.returncode == 2
+        assert ended.stderr.count(b"\n") == 1 and b"can't be" in ended.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_fault(closed: str, home: Path) -> None:
+    for words, status in (("models list", 0), ("models no-such", 2)):
+        command = f"{sys.executable} -m lama_core {words} {closed}"
+        ended = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, timeout=120)
+        assert ended.returncode == status
+        assert b"Traceback" not in ended.stderr
+
+
+def test_json_is_strict_whatever_is_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+    show.print_json({"a": float("nan"), "b": [float("inf")], "c": "\udcff", "d": (1, "ä")})
+    printed = capsys.readouterr().out
+    assert json.loads(printed, parse_constant=pytest.fail) == {
+        "a": None, "b": [None], "c": "\udcff", "d": [1, "ä"]
+    }  # fmt: skip
+
+
+def test_what_went_wrong_is_one_line_without_control_signs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show.complain("no file a\nb\x1b[31mc" + "d" * 100_000)
+    said = capsys.readouterr().err
+    assert said.startswith("Error: no file a\\nb\\x1b[31mcddd")
+    assert said.count("\n") == 1 and len(said) < 2100
