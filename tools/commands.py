@@ -8,13 +8,15 @@ import typer
 from lama_core.cli import options, show
 from lama_core.datasets.library import installed
 from tools.bench import command as bench
+from tools.stress import command as stress
 from tools.training import command as training
 
 
 def register(app: typer.Typer) -> None:
-    """Add `train-mlm`, `bench` and `data build-starter`."""
+    """Add `train-mlm`, `bench`, `stress` and `data build-starter`."""
     training.register(app)
     bench.register(app)
+    stress.register(app)
     data = next(group for group in app.registered_groups if group.name == "data")
     assert data.typer_instance is not None
     example = "Example: python -m lama_core data build-starter"
