@@ -163,3 +163,9 @@ def test_reproduce_gives_lines_beside_the_papers(
     mine = next(row for row in found.rows if row.what == "Mine optimised" and "2" in row.table)
     assert mine.published == 38.9
     assert seen
+
+
+def test_asking_back_no_object_is_refused(app: typer.Typer) -> None:
+    said = RUNNER.invoke(app, ["prompts", "both-ways", "any-study", "--objects", "0"])
+    assert said.exit_code == 2
+    assert "--objects" in said.output

@@ -82,7 +82,8 @@ def both_ways(
         int, typer.Option("--prompts", help="How many of the best prompts.", min=1)
     ] = 3,
     n_objects: Annotated[
-        int, typer.Option("--objects", help="How many of the likeliest objects are asked back.")
+        int,
+        typer.Option("--objects", help="How many of the likeliest objects are asked back.", min=1),
     ] = 10,
     n_facts: Annotated[
         int, typer.Option("--facts", help="At most so many training and test facts.", min=1)
