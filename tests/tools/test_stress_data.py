@@ -17,6 +17,6 @@ def test_malformed_data_are_refused_in_a_sentence(
     chosen = dict(sorted(quick.items())[::3])
     monkeypatch.setattr(data, "SPECIAL", chosen)
     done: list[int] = []
-    outcome = data.campaign(60, 7, tmp_path / "work", done.append)
+    outcome = data.run(60, 7, tmp_path / "work", done.append)
     assert outcome.faults == []
     assert outcome.n == done[-1] == 60 and set(outcome.counts) == {"answered", "refused"}

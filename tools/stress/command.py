@@ -60,8 +60,14 @@ def stress(
 
 
 def throw(name: str, n: int, seed: int, tell: Callable[[int], None]) -> Outcome:
-    """What came of a campaign, in a home of its own that is gone afterwards."""
+    """What came of a campaign, in a home of its own that is gone afterwards.
+
+    Clients ask an app with a home of its own and the user's weights.
+    """
     campaign: Campaign = importlib.import_module(f"tools.stress.{name}").run
+    if name == "clients":
+        with tempfile.TemporaryDirectory(prefix="lama-stress-") as place:
+            return campaign(n, seed, Path(place), tell)
     before = os.environ.get("LAMA_HOME")
     with tempfile.TemporaryDirectory(prefix="lama-stress-") as place:
         home, folder = Path(place, "home"), Path(place, "folder")

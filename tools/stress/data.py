@@ -82,7 +82,7 @@ class Case:
 Make = Callable[[random.Random, Path], Case]
 
 
-def campaign(n: int, seed: int, folder: Path, tell: Callable[[int], None]) -> Outcome:
+def run(n: int, seed: int, folder: Path, tell: Callable[[int], None]) -> Outcome:
     """Read `n` malformed things, each in a process of its own."""
     outcome = Outcome("malformed data")
     start = time.monotonic()
