@@ -135,7 +135,7 @@ def read_candidates(path: Path) -> dict[str, frozenset[str]] | None:
     """
     if not path.is_file():
         return None
-    table = _read(path, ["relation", "word"])
+    table = read_columns(path, ["relation", "word"])
     words: dict[str, set[str]] = {}
     for name, word in zip(table["relation"].to_pylist(), table["word"].to_pylist(), strict=True):
         words.setdefault(name, set()).add(word)
@@ -148,7 +148,7 @@ def read_facts(path: Path) -> "pd.DataFrame":
     Words that repeat are categories; ranks and log-probabilities are floats, NaN where excluded.
     Raises UserError if the file is missing or damaged.
     """
-    table = _read(path, None)
+    table = read_columns(path)
     frame = table.to_pandas(self_destruct=True, split_blocks=True)
     for name in ("first_is_valid", "first_is_object"):
         frame[name] = frame[name].eq(True)
@@ -160,7 +160,7 @@ def read_top(path: Path) -> tuple[NDArray[np.object_], NDArray[np.float32]]:
 
     Raises UserError if the file is missing or damaged.
     """
-    table = _read(path, list(TOP_COLUMNS)).combine_chunks()
+    table = read_columns(path, list(TOP_COLUMNS)).combine_chunks()
     n_rows = table.num_rows
     words = np.full((n_rows, TOP_K), None, dtype=object)
     log_probs = np.full((n_rows, TOP_K), np.nan, dtype=np.float32)
@@ -193,8 +193,11 @@ def check_size(path: Path) -> None:
         raise OSError(f"{about.num_rows:,} rows")
 
 
-def _read(path: Path, names: list[str] | None) -> pa.Table:
-    """The named columns; None is all that are no lists."""
+def read_columns(path: Path, names: list[str] | None = None) -> pa.Table:
+    """The named columns of a run's rows; without names all that are no lists.
+
+    Raises UserError if the file is missing or damaged.
+    """
     try:
         check_size(path)
         schema = pq.read_schema(path)

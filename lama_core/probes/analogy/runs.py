@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lama_core.asking.executors import Part, Tick
 from lama_core.datasets import AnalogyDataset, AnalogyRelation, load_analogies
@@ -39,6 +38,7 @@ from lama_core.progress import Unit
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import DETAILS_FILE, FACTS_FILE, RelationInfo, Run, RunInfo
 from lama_core.runs.spec import Finished, Load, RunSpec, Sitting
+from lama_core.runs.table import read_columns
 
 # Raised by one whenever the same specification would give other numbers; never for anything else.
 VERSION = 2
@@ -102,8 +102,8 @@ class ProbeRun:
         return _read_details(self.run)
 
     def rows(self) -> pa.Table:
-        """One row a decision, all columns."""
-        return pq.read_table(self.info.folder / FACTS_FILE)
+        """One row a decision, all columns. Raises UserError if they are missing or damaged."""
+        return read_columns(self.info.folder / FACTS_FILE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from lama_core.errors import UserError
 from lama_core.probes.prompts.runs import Study
 from lama_core.runs.info import FACTS_FILE
+from lama_core.runs.table import check_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ def find_gain(study: Study) -> Gain | None:
     path = study.info.folder / FACTS_FILE
     rank = f"rank_{study.info.ranking}"
     try:
+        check_size(path)
         rows = pq.read_table(path, columns=["relation", "prompt", "ensemble", rank])
         found = {name: _precisions(rows, name, study, rank) for name in study.relations}
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:

@@ -38,7 +38,7 @@ from lama_core.runs.execute import save
 from lama_core.runs.find import list_runs, load_run
 from lama_core.runs.info import DETAILS_FILE, FACTS_FILE, RelationInfo, Run, RunInfo
 from lama_core.runs.spec import Finished, RunSpec, Sitting
-from lama_core.runs.table import SCHEMA
+from lama_core.runs.table import SCHEMA, check_size
 
 # Raised by one whenever the same specification would give other numbers; never for anything else.
 VERSION = 3
@@ -343,6 +343,7 @@ class Study:
         path = self.info.folder / FACTS_FILE
         self.info.relation(name)
         try:
+            check_size(path)
             table = pq.read_table(path, filters=[("relation", "==", name)])
             return read_study(
                 table,
@@ -419,7 +420,7 @@ def save_ensembles(
     answers are the ensemble's.
     """
     studies = [study.relation(name) for name in study.relations]
-    rows = pq.read_table(study.info.folder / FACTS_FILE)
+    rows = pq.read_table(study.info.folder / FACTS_FILE)  # read by `relation` before
     saved = []
     for combination in study.details["combinations"]:
         for method in methods:

@@ -11,7 +11,7 @@ from lama_core.probes.analogy.probes import PROBES, SETTINGS, Setting
 from lama_core.probes.analogy.probing import requests_of
 from lama_core.probes.analogy.runs import ProbeRun, list_probe_runs
 from lama_core.probes.analogy.tables import ALL, KINDS, SHOWN, Accuracy, accuracies, describe
-from lama_core.runs.info import RunInfo
+from lama_core.runs.info import FACTS_FILE, RunInfo
 from pages.ui.analogy.charts import accuracy_by_name
 from pages.ui.analogy.examples import SCORE_TEMPLATE
 from pages.ui.analogy.form import draw_form
@@ -292,9 +292,10 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
 def decision_rows(info: RunInfo, relation: str, which: str) -> pd.DataFrame:
     """The decisions of one relation: `wrong`, `right` or `left out`."""
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
-    table = pq.read_table(info.folder / "facts.parquet")
+    from lama_core.runs.table import read_columns
+
+    table = read_columns(info.folder / FACTS_FILE)
     frame = table.filter(pc.equal(table["relation"].cast("string"), relation)).to_pandas()
     if which == "left out":
         chosen = frame[frame["excluded"].notna()]

@@ -1,0 +1,103 @@
+"""Whatever is missing, damaged or can't be written, every page opens and the rest of it works."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from lama_core.paths import ASSETS
+
+ROOT = Path(__file__).resolve().parents[2]
+SCREENS: list[tuple[str, dict[str, str]]] = [
+    ("cloze", {"models": "minilm-mlm"}),
+    ("cloze", {"models": "minilm-mlm", "view": "Subject and relation"}),
+    ("analogy", {"models": "minilm-mlm"}),
+    ("analogy", {"view": "Probes"}),
+    ("results", {}),
+    ("results", {"tab": "New run"}),
+    ("facts", {}),
+    ("prompts", {}),
+    ("data", {}),
+    ("data", {"tab": "Runs"}),
+    ("models", {}),
+]
+
+
+def read_only(home: Path) -> None:
+    mount(home, "size=1m")
+    subprocess.run(["mount", "-o", "remount,ro", str(home)], check=True)
+
+
+def full(home: Path) -> None:
+    mount(home, "size=64k")
+    with pytest.raises(OSError, match="No space left"), (home / "fill").open("wb") as file:
+        file.write(b"x" * (1 << 20))
+        file.flush()
+
+
+def mount(home: Path, options: str) -> None:
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(home)]
+    if not shutil.which("mount") or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("no disk of its own can be had here")
+
+
+def damaged(home: Path) -> None:
+    """Runs, a study, data sets and the list of models, each cut off or not what it should be."""
+    data, results = home / "data", ASSETS / "results"
+    for name, record in (("cut", "{"), ("half", json.dumps({"name": "half", "kind": "facts"}))):
+        (data / "datasets" / name).mkdir(parents=True)
+        (data / "datasets" / name / "source.json").write_text(record)
+    runs = data / "runs"
+    (runs / "no-run").mkdir(parents=True)
+    (runs / "no-run" / "run.json").write_text("[1]")
+    shutil.copytree(next(results.glob("starter-minilm_mlm-manual*")), runs / "cut-rows")
+    (runs / "cut-rows" / "facts.parquet").write_bytes(b"PAR1")
+    shutil.copytree(next(results.glob("starter-minilm_mlm-study*")), runs / "cut-study")
+    (runs / "cut-study" / "details.json").write_text("{")
+    (data / "models.json").write_text('["/no/such/model", 3')
+
+
+def gone(home: Path) -> None:
+    """Models that were added and whose folders are no models, or no more."""
+    (home / "data").mkdir()
+    (home / "data" / "models.json").write_text(json.dumps(["/no/such/model", "/etc", "a/b"]))
+
+
+def no_folder(home: Path) -> None:
+    home.rmdir()
+    home.write_text("a file")
+
+
+@pytest.fixture(params=[read_only, full, damaged, gone, no_folder], ids=lambda make: make.__name__)
+def home(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    try:
+        request.param(folder)
+        monkeypatch.setenv("LAMA_HOME", str(folder))
+        monkeypatch.chdir(ROOT)
+        yield folder
+    finally:
+        if os.path.ismount(folder):
+            subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_every_page_opens(home: Path) -> None:
+    answered = 0
+    for page, params in SCREENS:
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+        app.switch_page(f"pages/{page}.py")
+        for key, value in params.items():
+            app.query_params[key] = value
+        app.run()
+        assert not app.exception, (page, params)
+        assert not any("This did not work" in one.value for one in app.error), (page, params)
+        answered += any("MiniLM-MLM" in str(one.proto) for one in app.get("html"))
+    assert answered >= 3  # the models answer all the same
