@@ -441,7 +441,11 @@ def throw(thrown: Thrown, sandbox: Path) -> Ended:
         time.sleep(0.002)
     seconds = time.monotonic() - began
     after = _listing(sandbox)
-    wrote = sorted(path for path, state in after.items() if before.get(path) != state)
+    wrote = sorted(
+        path
+        for path, state in after.items()
+        if before.get(path) != state and not _is_torchs(sandbox / path)
+    )
     wrote += sorted(f"gone: {path}" for path in before.keys() - after.keys())
     for path in (sandbox / "tmp").iterdir():
         shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
@@ -454,6 +458,11 @@ def throw(thrown: Thrown, sandbox: Path) -> Ended:
         hung,
         wrote,
     )
+
+
+def _is_torchs(path: Path) -> bool:
+    """Whether it is the empty folder that PyTorch makes among the temporary ones when imported."""
+    return path.name.startswith("torchinductor_") and path.is_dir() and not any(path.iterdir())
 
 
 def _be(thrown: Thrown, sandbox: Path, out: Path, said: Path) -> None:
