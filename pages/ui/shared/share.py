@@ -28,7 +28,12 @@ def draw_share(place: DeltaGenerator, query: str) -> None:
     with place, st.popover("Share", icon=":material/share:", type="tertiary"):
         st.caption(
             "This address opens what is on the screen now."
-            + (" It is this machine's own: no other can open it." if is_local(address) else "")
+            + (
+                " It is this machine's own: no other can open it. The README says under “Who may "
+                "do what” how to open the app to others safely."
+                if is_local(address)
+                else ""
+            )
         )
         st.code(address, language=None, wrap_lines=True)
         code = qr_code(address)
