@@ -1,6 +1,7 @@
 """How a command ends that can't go on: what is said of it, and where the details are kept."""
 
 import errno
+import io
 import os
 import platform
 import re
@@ -30,6 +31,10 @@ REASONS = {
     errno.EACCES: f"you have no permission: get it, {ELSEWHERE}",
     errno.EPERM: f"you have no permission: get it, {ELSEWHERE}",
     errno.EIO: "the disk doesn't answer as it should: look whether it is whole",
+    errno.EEXIST: "something of that name is there already: choose another",
+    errno.EBUSY: "something else holds it: try again when it is done",
+    errno.ENXIO: "it is a device or pipe that nothing stands behind: choose another",
+    errno.ENODEV: "it is no device that can do this: choose another",
     errno.ENOTDIR: "a part of the path is no folder: choose another",
     errno.EISDIR: "it is a folder: name a file",
     errno.ELOOP: "its links lead in a circle: mend them, or choose another path",
@@ -43,11 +48,18 @@ NO_MEMORY = (
 
 
 def open_streams() -> None:
-    """Where a standard stream was closed, nothing stands in its place: no file is taken for it."""
+    """Make the standard streams such that whatever is said can be written to them.
+
+    Where one was closed, nothing stands in its place: no file is taken for it. A sign that an
+    output's encoding lacks is written by its number.
+    """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
             silence(number)
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def silence(number: int) -> None:

@@ -206,3 +206,20 @@ def test_what_went_wrong_is_one_line_without_control_signs(
     said = capsys.readouterr().err
     assert said.startswith("Error: no file a\\nb\\x1b[31mcddd")
     assert said.count("\n") == 1 and len(said) < 2100
+
+
+def test_signs_that_the_output_lacks_are_written_by_their_numbers(home: Path) -> None:
+    """A table of names with accents, in an environment without UTF-8."""
+    runs = ("starter-minilm_mlm-manual-665aef78a3", "starter-smollm2_135m-manual-997f19c01d")
+    done = start(home, "compare", *runs, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert b"\\xeb" in done.stdout or b"\\xe9" in done.stdout
+
+
+def test_a_path_that_is_no_folder_to_write_into_is_named(home: Path) -> None:
+    device = home.parent / "device"
+    device.write_text("a file")
+    words = ("prompts", "paraphrase", "--relation", "P36", "--out", str(device), "[X] is in [Y] .")
+    done = start(home, *words)
+    assert done.returncode == 2 and "\n" not in done.stderr.decode().strip()
+    assert "already" in done.stderr.decode() or "no folder" in done.stderr.decode()
