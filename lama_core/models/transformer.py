@@ -5,6 +5,8 @@ The base model's output is cut to those positions before the head sees it, so an
 head (transform, projection, scaling) applies unchanged to [position, 1, hidden].
 """
 
+import contextlib
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -20,11 +22,13 @@ from lama_core.models.base import Encoded, Scores
 from lama_core.models.turns import TURNS
 from lama_core.models.vocabulary import TokenVocabulary
 
+# Of the cores, as many as torch takes where nobody says otherwise.
+N_THREADS = torch.get_num_threads()
 Positions = tuple[torch.Tensor, torch.Tensor]  # row and column of each position, int64 [position]
 
 
 class Transformer:
-    """A loaded model. One forward pass runs at a time (`turns`): pages share it between sessions.
+    """A loaded model. Pages share it between sessions, whose forward passes take turns (`turns`).
 
     model: in evaluation mode. tokenizer: a fast tokenizer. identity: what makes two loads the
     same model. max_tokens: the window, special tokens included.
@@ -36,7 +40,8 @@ class Transformer:
         self.model = model.eval()
         self.tokenizer = tokenizer
         self.max_tokens = window(model.config, tokenizer)
-        self._keep: Positions | None = None
+        self._here = threading.local()  # of each thread: the positions that are to be kept
+        self._alone = contextlib.nullcontext() if is_pure(model) else threading.RLock()
         for module in _cutting_places(model):
             module.register_forward_hook(self._cut)
         output = model.get_output_embeddings()
@@ -66,10 +71,11 @@ class Transformer:
         return table[torch.from_numpy(columns.token_ids["after space"][:, 0])].float().numpy()
 
     def _cut(self, _module: Any, _arguments: Any, output: Any) -> Any:
-        if self._keep is None:
+        keep: Positions | None = getattr(self._here, "keep", None)
+        if keep is None:
             return output
-        rows, columns = self._keep
-        self._keep = None  # what stands around this module gets cut output already
+        rows, columns = keep
+        self._here.keep = None  # what stands around this module gets cut output already
         kept = output[0][rows, columns].unsqueeze(1)
         if isinstance(output, tuple):
             return (kept, *output[1:])
@@ -77,26 +83,30 @@ class Transformer:
         return output
 
     @contextmanager
-    def _keeping(self, positions: Positions) -> Iterator[None]:
-        with TURNS:
-            self._keep = positions
+    def _passing(self, positions: Positions | None = None) -> Iterator[None]:
+        """This thread's turn for a pass, with its part of the cores; which positions are kept."""
+        with TURNS, self._alone, torch.inference_mode():
+            n_threads = max(1, N_THREADS // TURNS.n_running)
+            if torch.get_num_threads() != n_threads:
+                torch.set_num_threads(n_threads)
+            self._here.keep = positions
             try:
                 yield
             finally:
-                self._keep = None
+                self._here.keep = None
 
     def forward(self, positions: Positions, **inputs: Any) -> tuple[torch.Tensor, Any]:
         """Logits at the given positions, float32 [position, vocabulary], and the model's output."""
-        with torch.inference_mode(), self._keeping(positions):
+        with self._passing(positions):
             output = self.model(**inputs)
             logits = output.logits
-            if self._keep is not None:  # no body's output passed by
+            if self._here.keep is not None:  # no body's output passed by
                 logits = logits[positions]
             return logits.reshape(len(positions[0]), -1).float(), output
 
     def all_states(self, **inputs: Any) -> Any:
         """The output of the model without its head, with the hidden states of every layer."""
-        with TURNS, torch.inference_mode():
+        with self._passing():
             return self.model.base_model(**inputs, output_hidden_states=True)
 
     def logits(
@@ -204,3 +214,15 @@ def has_offset(config: Any) -> bool:
 def pack(encoded: Sequence[Encoded]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
     """Token ids and blank positions of a batch, as two lists."""
     return [query.token_ids for query in encoded], [query.positions for query in encoded]
+
+
+def is_pure(model: Any) -> bool:
+    """Whether passes through a model may run side by side: they change nothing in it.
+
+    Known of our own BERT and of Llama's family with the usual rotary embedding, which is what the
+    embedded model and SmolLM2 are. Any other is passed through by one thread at a time.
+    """
+    if type(model).__module__.startswith("lama_core."):
+        return True
+    rope = getattr(model.config, "rope_parameters", None) or {}
+    return model.config.model_type == "llama" and rope.get("rope_type", "default") == "default"

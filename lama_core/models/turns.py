@@ -1,10 +1,11 @@
-"""One forward pass at a time: the question that has had the least share of the processor is next.
+"""A forward pass a core at a time: the question that has had the least share of it comes next.
 
 Passes are short, so that a long question lets the others in between its own: a visitor's short one
 is answered at once, whoever rescores a thousand words, and none of them holds the processor. What
 has waited for long has had a small share, so that no long one waits for ever, either.
 """
 
+import os
 import threading
 import time
 from dataclasses import dataclass, field
@@ -25,18 +26,25 @@ class _Waiting:
         return self.used / max(now - self.begun, 1e-3)
 
 
-class Turns:
-    """A lock; of those who wait, whoever has had it for the smallest part of the time is next.
+@dataclass
+class _Having:
+    """A thread that has its turn. since: when it began; depth: how often it has taken it."""
 
-    The time since `begin`. Of equals, who came first. Whoever has it may take it again.
+    since: float
+    depth: int = 1
+
+
+class Turns:
+    """A lock for a few at a time; of those who wait, who has had it for the smallest part is next.
+
+    The part of the time since `begin`. Of equals, who came first. Whoever has it may take it again.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, at_once: int = 1) -> None:
+        self.at_once = at_once
         self._mutex = threading.Lock()
         self._line: list[_Waiting] = []
-        self._owner: int | None = None
-        self._depth = 0
-        self._since = 0.0
+        self._having: dict[int, _Having] = {}
         self._used: dict[int, tuple[float, float]] = {}  # thread -> begun, used
 
     @property
@@ -44,19 +52,29 @@ class Turns:
         """How many wait for their turn."""
         return len(self._line)
 
+    @property
+    def n_running(self) -> int:
+        """How many have their turn."""
+        return len(self._having)
+
     def begin(self) -> None:
         """A new question begins in this thread: it has had nothing yet."""
         with self._mutex:
             self._used[threading.get_ident()] = (time.monotonic(), 0.0)
 
+    def end(self) -> None:
+        """The question of this thread is answered: nothing is kept of it."""
+        with self._mutex:
+            self._used.pop(threading.get_ident(), None)
+
     def __enter__(self) -> None:
         me = threading.get_ident()
         with self._mutex:
-            if self._owner == me:
-                self._depth += 1
+            if me in self._having:
+                self._having[me].depth += 1
                 return
-            if self._owner is None:
-                self._take(me)
+            if len(self._having) < self.at_once:
+                self._having[me] = _Having(time.monotonic())
                 return
             mine = _Waiting(me, *self._used.get(me, (time.monotonic(), 0.0)))
             self._line.append(mine)
@@ -76,23 +94,24 @@ class Turns:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        me = threading.get_ident()
         with self._mutex:
-            self._depth -= 1
-            if self._depth or self._owner is None:
+            mine = self._having[me]
+            mine.depth -= 1
+            if mine.depth:
                 return
+            del self._having[me]
             now = time.monotonic()
-            begun, used = self._used.get(self._owner, (self._since, 0.0))
-            self._used[self._owner] = (begun, used + now - self._since)
-            self._owner = None
+            if me in self._used:
+                begun, used = self._used[me]
+                self._used[me] = (begun, used + now - mine.since)
             if self._line:
                 chosen = min(self._line, key=lambda one: one.share(now))  # of equals the first
                 self._line.remove(chosen)
-                self._take(chosen.thread)
+                self._having[chosen.thread] = _Having(now)
                 chosen.turn.set()
 
-    def _take(self, thread: int) -> None:
-        self._owner, self._depth, self._since = thread, 1, time.monotonic()
 
-
-# Of this process: its models share one processor.
-TURNS = Turns()
+# Of this process: its models share its cores.
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+TURNS = Turns(CORES)

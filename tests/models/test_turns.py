@@ -2,8 +2,11 @@
 
 import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+import torch
 
 from lama_core.models.turns import Turns
 
@@ -65,11 +68,14 @@ def test_a_short_question_comes_before_the_rest_of_a_long_one() -> None:
 
 def test_a_new_question_has_had_nothing() -> None:
     turns = Turns()
+    turns.begin()
     with turns:
         time.sleep(0.01)
     assert turns._used[threading.get_ident()][1] > 0
     turns.begin()
     assert turns._used[threading.get_ident()][1] == 0
+    turns.end()
+    assert turns._used == {}
 
 
 def test_whoever_has_the_turn_may_take_it_again() -> None:
@@ -121,3 +127,45 @@ def test_an_interrupted_wait_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) ->
         wait_for(1, turns)
     second.join()
     assert waited == ["calm"]
+
+
+def test_as_many_as_there_are_cores_have_their_turn_at_once() -> None:
+    turns = Turns(at_once=2)
+    inside = threading.Barrier(2)
+
+    def ask() -> None:
+        with turns:
+            inside.wait(20)  # the other is inside, too
+            assert turns.n_running == 2
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert turns.n_running == 0
+
+
+@pytest.mark.parametrize("family", ("bert-uncased", "smollm2", "gpt2"))
+def test_passes_side_by_side_give_what_they_give_alone(
+    family: str, tiny_model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lama_core.models.transformer.TURNS", Turns(at_once=4))
+    model = tiny_model(family)
+    rows = [[number % 50 + 5 for number in range(one, one + 3 + one % 7)] for one in range(24)]
+    alone = [model.logits([row], [[len(row) - 1]]) for row in rows]
+    found: dict[int, Any] = {}
+
+    def ask(first: int) -> None:
+        for number in range(first, len(rows), 4):
+            found[number] = model.logits([rows[number]], [[len(rows[number]) - 1]])
+
+    for _ in range(5):
+        threads = [threading.Thread(target=ask, args=(first,)) for first in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for number, one in enumerate(alone):
+            assert found[number].shape == one.shape
+            assert torch.allclose(found[number], one, atol=1e-4)

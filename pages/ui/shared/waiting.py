@@ -140,4 +140,7 @@ def _turn() -> Iterator[None]:
     with LINE.place(context.session_id if context else "", tell):
         box.empty()
         TURNS.begin()
-        yield
+        try:
+            yield
+        finally:
+            TURNS.end()
