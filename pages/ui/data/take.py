@@ -88,7 +88,8 @@ def choose_source(sources: list[Listed]) -> Listed:
 def draw_source(listed: Listed) -> None:
     """What is known of a source, and what can be done with it; its licence before any fetch."""
     st.subheader(plain(listed.title), anchor=False)
-    note = source(listed.name).note if is_published(listed.name) else ""
+    published = is_published(listed.name)
+    note = source(listed.name).note if published else ""
     own = listed.name in installed.installed_names()
     facts = {
         "licence": listed.licence,
@@ -98,7 +99,9 @@ def draw_source(listed: Listed) -> None:
         "size on disk": bytes_text(dataset_bytes(listed.name)) if own else "",
         "note": note,
     }
-    lines = [f"**{what}**: {plain(value)}" for what, value in facts.items() if value]
+    lines = [
+        f"**{what}**: {plain(value, links=published)}" for what, value in facts.items() if value
+    ]
     st.markdown("  \n".join(lines))
     if not listed.installed:
         fetching.draw_source_offer(listed.name)
