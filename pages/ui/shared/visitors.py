@@ -14,12 +14,19 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 from ipaddress import ip_address
-from typing import Literal
+from pathlib import PurePath
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import streamlit as st
 from streamlit import config
+from streamlit.proto.BackMsg_pb2 import BackendOperationRequest
+from streamlit.proto.ForwardMsg_pb2 import BackendOperationResponse, ForwardMsg
 from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.backend_operation_handler import (
+    DismissSkillsNudgeHandler,
+    InstallSkillsHandler,
+)
 
 from lama_core.asking.limits import positive
 from lama_core.errors import UserError
@@ -57,17 +64,39 @@ def is_public() -> bool:
 def close_doors() -> None:
     """Take from the browser what Streamlit lets anybody ask for: idle to call twice.
 
-    That is to clear what all sessions share, to be told of the repository's branch and files, and,
-    in public, to leave files in the server's memory.
+    That is to clear what all sessions share, to be told of the repository's branch and files or of
+    the folder that the app lies in, and, in public, to leave files in the server's memory, or
+    Streamlit's notes for coding agents beside the app.
     """
     for name in ("_handle_clear_cache_request", "_handle_git_information_request"):
         setattr(AppSession, name, _do_nothing)
+    setattr(AppSession, _greet.__name__, _greet_without_folder)
     if is_public():
         config.set_option("server.maxUploadSize", 0)
+        for handler in (InstallSkillsHandler, DismissSkillsNudgeHandler):
+            setattr(handler, handler.handle.__name__, _refuse)
 
 
 def _do_nothing(session: AppSession) -> None:
     """Answer a message of the browser with nothing."""
+
+
+async def _refuse(
+    handler: object, request: BackendOperationRequest, session_id: str
+) -> BackendOperationResponse:
+    """Answer what a browser asks the server to do with a no."""
+    return BackendOperationResponse(request_id=request.request_id, error_msg="Not in public.")
+
+
+_greet = AppSession._create_new_session_message
+
+
+def _greet_without_folder(session: AppSession, *args: Any, **options: Any) -> ForwardMsg:
+    """What a browser is told when a page begins, with the script's name instead of its path."""
+    message = _greet(session, *args, **options)
+    told = message.new_session
+    told.main_script_path = PurePath(told.main_script_path).name
+    return message
 
 
 def rights() -> frozenset[Right]:
