@@ -149,6 +149,8 @@ def _choose_more(choice: RunChoice, focus: RunInfo) -> dict[str, Any]:
 def _choose_range(label: str, name: str, help_text: str | None = None) -> dict[str, int | None]:
     """Both ends of a range of whole numbers, as `name_min` and `name_max`."""
     boxes = st.columns(2)
+    for end in ("min", "max"):
+        links.leave_endless(f"{name}_{end}")
     ends = [
         box.number_input(
             f"{label} {way}", 1, None, None, key=f"{name}_{end}", bind=BOUND, help=help_text

@@ -282,6 +282,7 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
         placeholder=f"All {len(labels)}",
         help="None chosen is all.",
     )
+    links.leave_endless("p_at")
     k = k_box.number_input("k", 1, 100, 1, key="p_at", bind=BOUND, help=PRECISION_HELP)
     choice = RunChoice(
         runs=tuple(runs),

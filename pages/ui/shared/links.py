@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from itertools import count
+from math import isinf
 from pathlib import PurePosixPath
 from typing import NoReturn
 from urllib.parse import urlencode, urlsplit
@@ -98,6 +99,19 @@ def put(name: str, values: Sequence[str]) -> None:
         params.set_with_no_forward_msg(name, values[0] if len(values) == 1 else list(values))
         params._initial_query_params[name] = list(values)
     st.session_state[PUT].add(name)
+
+
+def leave_endless(name: str) -> None:
+    """Empty a parameter that is an endless number, as 1e309: Streamlit fails on it."""
+    if any(_is_endless(value) for value in st.query_params.get_all(name)):
+        put(name, [""])
+
+
+def _is_endless(value: str) -> bool:
+    try:
+        return isinf(float(value))
+    except ValueError:
+        return False
 
 
 def respell(name: str, spelled: Mapping[str, str]) -> None:
