@@ -38,6 +38,7 @@ MAX_PIECES = 32
 N_CONTINUED = 10
 ENDS = tuple(".!?…:;,。！？")
 SEVERAL_GOLDS = "|"
+MAX_GOLD = 1000  # characters
 # A word can't take all the probability: something is left to the others.
 SMALLEST = 1e-300
 
@@ -230,10 +231,12 @@ def golds_of(gold: str | None, n_blanks: int) -> tuple[str | None, ...]:
     """The gold of each blank, None for those without one.
 
     gold: the word itself for one blank; for several, one a blank with `|` between them, an empty
-    place for a blank without one. Raises UserError if they are not as many as the blanks.
+    place for a blank without one. Raises UserError if they are not as many as the blanks, or too
+    long.
     """
     if not gold or not gold.strip():
         return (None,) * n_blanks
+    check_gold(gold)
     if n_blanks == 1:
         return (gold.strip(),)
     golds = tuple(word.strip() or None for word in gold.split(SEVERAL_GOLDS))
@@ -244,6 +247,14 @@ def golds_of(gold: str | None, n_blanks: int) -> tuple[str | None, ...]:
             f"{SEVERAL_GOLDS} between them."
         )
     return golds
+
+
+def check_gold(gold: str) -> None:
+    """Raise UserError for a gold that nobody means as a word: it is kept with its answers."""
+    if len(gold) > MAX_GOLD:
+        raise UserError(
+            f"The gold has {len(gold):,} characters; at most {MAX_GOLD:,} are taken: shorten it."
+        )
 
 
 def ask(

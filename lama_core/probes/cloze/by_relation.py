@@ -24,7 +24,7 @@ from lama_core.datasets.prompt_sets import load_pool, normalise_template
 from lama_core.errors import UserError
 from lama_core.models.base import KINDS, BlankFiller, Context, Kind
 from lama_core.paths import ASSETS
-from lama_core.probes.cloze.ask import Gold, Prediction, ask_queries
+from lama_core.probes.cloze.ask import Gold, Prediction, ask_queries, check_gold
 from lama_core.types import Prompt, Query, Relation
 
 MAX_WORDINGS = 60
@@ -281,7 +281,7 @@ def make_question(
     mined: ask the mined prompts, too. gold: without one, the first object that the data gives the
     subject.
     Raises UserError for an unknown relation or one without a template, and for a subject that is
-    empty, too long, or holds a blank.
+    empty, too long, or holds a blank, or a gold that is too long.
     """
     found = dataset.relation(relation)
     if not found.prompts:
@@ -296,6 +296,7 @@ def make_question(
         raise UserError(
             f"The subject has {len(subject):,} characters; at most {MAX_SUBJECT} are taken."
         )
+    check_gold(gold or "")
     blank = BLANK.search(subject)
     if blank:
         raise UserError(

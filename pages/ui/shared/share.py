@@ -15,6 +15,7 @@ from pages.ui.shared import links
 
 QUIET = 4  # light modules around the code (ISO/IEC 18004)
 WIDTH = 320
+MAX_BYTES = 2953  # of a code; longer addresses aren't tried, and so aren't kept
 
 
 def make_place() -> DeltaGenerator:
@@ -36,7 +37,7 @@ def draw_share(place: DeltaGenerator, query: str) -> None:
             )
         )
         st.code(address, language=None, wrap_lines=True)
-        code = qr_code(address)
+        code = qr_code(address) if len(address) <= MAX_BYTES else ""
         if code:
             st.image(code, width=WIDTH, alt="QR code of this address")
         else:
@@ -57,7 +58,7 @@ def is_local(address: str) -> bool:
 
 @lru_cache(maxsize=256)
 def qr_code(text: str) -> str:
-    """A QR code as SVG, dark on white; empty for a text of more than it can hold (2,953 bytes)."""
+    """A QR code as SVG, dark on white; empty for a text of more than `MAX_BYTES`."""
     try:
         made = segno.make(text, error="l", micro=False, boost_error=False)
     except segno.DataOverflowError:
