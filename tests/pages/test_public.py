@@ -3,16 +3,23 @@
 What an address names is a name alone; and jobs are their starters' own.
 """
 
+import asyncio
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import streamlit as st
 from streamlit import config
+from streamlit.proto.BackMsg_pb2 import BackendOperationRequest
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.backend_operation_handler import (
+    DismissSkillsNudgeHandler,
+    InstallSkillsHandler,
+)
 from streamlit.testing.v1 import AppTest
 
 from lama_core.candidates import lists
@@ -20,8 +27,10 @@ from lama_core.datasets.library.download import GetRequest, ImportRequest
 from lama_core.errors import UserError
 from lama_core.models import sources
 from lama_core.models.catalog import ModelRequest, find_model
+from lama_core.probes.cloze.ask import MAX_GOLD
 from lama_core.probes.probing import ProbeRequest
-from pages.ui.shared import jobs, visitors
+from pages.ui.shared import jobs, share, visitors
+from pages.ui.shared.text import PARTED, plain
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = "file:/etc/passwd"
@@ -248,6 +257,79 @@ def test_the_browser_can_neither_clear_what_all_share_nor_ask_for_the_repository
         getattr(AppSession, name)(None)
     shared()
     assert kept == [1]
+
+
+def test_the_browser_is_told_the_scripts_name_and_not_its_folder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = ForwardMsg()
+    told.new_session.main_script_path = "/home/operator/lama/app.py"
+    monkeypatch.setattr(visitors, "_greet", lambda *_, **__: told)
+    message = visitors._greet_without_folder(cast(AppSession, None), "", None)
+    assert message.new_session.main_script_path == "app.py"
+    visitors.close_doors()
+    assert AppSession._create_new_session_message is visitors._greet_without_folder
+
+
+@pytest.mark.parametrize("handler", (InstallSkillsHandler, DismissSkillsNudgeHandler))
+@pytest.mark.usefixtures("public")
+def test_in_public_the_browser_makes_streamlit_write_nothing(
+    handler: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handler, "handle", handler.handle)  # put back behind the test
+    visitors.close_doors()
+    request = BackendOperationRequest(request_id="1")
+    answer = asyncio.run(handler.handle(None, request, ""))
+    assert (answer.request_id, answer.error_msg) == ("1", "Not in public.")
+
+
+@pytest.mark.parametrize(
+    ("page", "name"), [("results", "p_at"), ("facts", "rank_min"), ("facts", "count_max")]
+)
+def test_an_endless_number_in_an_address_is_left_out(page: str, name: str) -> None:
+    app = open_page(page, **{name: "-1e309"})
+    assert app.number_input(key=name).value == (1 if name == "p_at" else None)
+
+
+@pytest.mark.usefixtures("public")
+def test_a_gold_that_is_no_word_is_refused_before_it_is_kept() -> None:
+    gold = "x" * (MAX_GOLD + 1)
+    for params in ({"gold": gold}, {"view": "Subject and relation", "object": gold}):
+        app = open_page("cloze", text="Paris is in ___.", models=["minilm-mlm"], **params)
+        assert "The gold has 1,001 characters; at most 1,000 are taken" in said(app)
+
+
+def test_an_address_too_long_for_a_code_is_not_kept() -> None:
+    share.qr_code.cache_clear()
+    open_page("cloze", text="a " * 3000 + "___", models=[])
+    assert share.qr_code.cache_info().currsize == 0
+
+
+@pytest.mark.usefixtures("public")
+def test_a_command_that_cant_be_written_ends_its_job_with_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LAMA_PUBLIC_JOBS", "1")
+    job = jobs.start("a run", ProbeRequest(dataset="a\0b", models=("minilm-mlm",)))
+    until(lambda: not job.running)
+    assert "could not be started" in job.error
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("see http://a.b/c", "http~://a.b/c"),
+        ("HTTPS://A.b", "HTTP~S://A.b"),
+        ("www.a.b", "www~.a.b"),
+        ("me@a.b", "me@~a.b"),
+        (":material_home:", ":~material_home:"),
+        (":streamlit:", ":~streamlit:"),
+    ],
+)
+def test_what_streamlit_finds_in_finished_texts_is_parted(text: str, shown: str) -> None:
+    assert plain(text).replace("\\", "").endswith(shown.replace("~", PARTED))
+    assert plain("owner/name@main") == "owner\\/name\\@main"
+    assert PARTED not in plain("http://a.b www.a.b me@a.b", links=True)
 
 
 def until(what: Any) -> None:

@@ -98,6 +98,8 @@ class Job:
                 shutil.rmtree(self.scratch, ignore_errors=True)
         except OSError as error:
             self.error = f"The command could not be started: {error.strerror}."
+        except ValueError:  # what was typed holds a character that no command can
+            self.error = "The command could not be started: a word of it can't be written."
         finally:
             self.over.set()
 
