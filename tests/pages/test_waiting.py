@@ -113,3 +113,23 @@ def test_the_answer_that_was_not_looked_at_for_longest_goes_first() -> None:
     assert kept.find("a") == 1
     kept.keep("c", 3)
     assert (kept.find("a"), kept.find("b"), kept.find("c")) == (1, None, 3)
+
+
+def test_a_pages_second_question_comes_before_a_later_pages_first() -> None:
+    line = Line(at_once=1)
+    (first,) = come(line, "a")
+    (later,) = come(line, "b")
+    order: list[str] = []
+    earlier = threading.Thread(target=lambda: _ask(line, "c", 0.0, order))
+    earlier.start()
+    until(lambda: later.told == [0, 1])
+    leave(first)
+    earlier.join()
+    assert order == ["c"]
+    until(later.answered.is_set)
+    leave(later)
+
+
+def _ask(line: Line, who: str, since: float, order: list[str]) -> None:
+    with line.place(who, lambda n: None, since):
+        order.append(who)

@@ -1,14 +1,16 @@
 """The line in which questions to models wait, and the answers that are kept.
 
 A few questions are answered at a time, and share the processor by the pass (`models.turns`); the
-others wait in the order of asking, one of each visitor before a second of anybody. Whoever waits
-sees how many are before them, and leaves the line by going elsewhere.
+others wait in the order in which their pages were asked for, one of each visitor before a second of
+anybody. Whoever waits sees how many are before them, and leaves the line by going elsewhere.
 """
 
 import threading
+import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import streamlit as st
@@ -25,6 +27,14 @@ LOOK_SECONDS = 0.25
 Answer = TypeVar("Answer")
 
 
+@dataclass(frozen=True, eq=False)
+class _Ticket:
+    """Somebody's place in the line."""
+
+    who: str
+    since: float
+
+
 class Line:
     """Who waits, in which order, and who is being answered."""
 
@@ -32,18 +42,21 @@ class Line:
         self.at_once = at_once
         self.max_waiting = max_waiting
         self._changed = threading.Condition()
-        self._waiting: list[tuple[str, object]] = []
+        self._waiting: list[_Ticket] = []
         self._answered: Counter[str] = Counter()
 
     @contextmanager
-    def place(self, who: str, tell: Callable[[int], None]) -> Iterator[None]:
+    def place(
+        self, who: str, tell: Callable[[int], None], since: float | None = None
+    ) -> Iterator[None]:
         """Wait for one's turn, have it in the block.
 
         who: of one visitor, one question at a time comes before other visitors'. tell: is told how
-        many are before, whenever that changes; what it raises ends the waiting.
+        many are before, whenever that changes; what it raises ends the waiting. since: when the
+        page was asked for (`time.monotonic`): its second model comes before later visitors' first.
         Raises UserError if too many wait already.
         """
-        ticket = (who, object())
+        ticket = _Ticket(who, time.monotonic() if since is None else since)
         with self._changed:
             if len(self._waiting) >= self.max_waiting:
                 raise UserError(
@@ -64,13 +77,13 @@ class Line:
                 self._answered[who] -= 1
                 self._changed.notify_all()
 
-    def _wait(self, ticket: tuple[str, object], tell: Callable[[int], None]) -> None:
+    def _wait(self, ticket: "_Ticket", tell: Callable[[int], None]) -> None:
         told = None
         while True:
             with self._changed:
                 before = self._n_before(ticket)
                 if not before and self._answered.total() < self.at_once:
-                    self._answered[ticket[0]] += 1
+                    self._answered[ticket.who] += 1
                     return
             if before != told:
                 told = before
@@ -78,14 +91,10 @@ class Line:
             with self._changed:
                 self._changed.wait(LOOK_SECONDS)
 
-    def _n_before(self, ticket: tuple[str, object]) -> int:
+    def _n_before(self, ticket: "_Ticket") -> int:
         """How many of those who wait come first: fewer of theirs are answered, or they came."""
-        own = self._answered[ticket[0]]
-        place = self._waiting.index(ticket)
-        return sum(
-            self._answered[who] < own or (self._answered[who] == own and number < place)
-            for number, (who, _) in enumerate(self._waiting)
-        )
+        own = (self._answered[ticket.who], ticket.since)
+        return sum((self._answered[one.who], one.since) < own for one in self._waiting)
 
 
 class Kept:
@@ -113,6 +122,7 @@ class Kept:
 
 
 LINE, KEPT = Line(), Kept()
+_page = threading.local()  # a page is drawn by a thread of its own
 
 
 def answered(key: Hashable, ask: Callable[[], Answer]) -> Answer:
@@ -137,7 +147,8 @@ def _turn() -> Iterator[None]:
         text = f"{others} before this one." if n_before else "This question is the next."
         box.caption(f":material/hourglass_top: Others are asking, too. {text}")
 
-    with LINE.place(context.session_id if context else "", tell):
+    _page.since = since = getattr(_page, "since", time.monotonic())
+    with LINE.place(context.session_id if context else "", tell, since):
         box.empty()
         TURNS.begin()
         try:
