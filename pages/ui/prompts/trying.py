@@ -10,7 +10,7 @@ from lama_core.models.catalog import find_model
 from lama_core.models.sources import locate
 from lama_core.probes.prompts.growing import Growth
 from pages.ui.prompts.choice import PromptsChoice
-from pages.ui.shared import charts
+from pages.ui.shared import charts, waiting
 from pages.ui.shared.fetching import draw_offer
 from pages.ui.shared.messages import faults_shown, plain
 from pages.ui.shared.state import BOUND
@@ -86,15 +86,16 @@ def _grown(choice: PromptsChoice, growth: Growth) -> Growth:
         n_facts = len(state["facts"].facts)
         state["order"] = np.random.default_rng(0).permutation(n_facts).tolist()
         growth = Growth(growth.template, n_facts)
-    return grow(
-        growth,
-        model,
-        state["facts"],
-        info.context,
-        study.ranking,
-        n_facts=BATCH,
-        order=state["order"],
-    )
+    with waiting.turn():
+        return grow(
+            growth,
+            model,
+            state["facts"],
+            info.context,
+            study.ranking,
+            n_facts=BATCH,
+            order=state["order"],
+        )
 
 
 def _draw_state(choice: PromptsChoice, state: dict[str, object]) -> None:

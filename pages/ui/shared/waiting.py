@@ -129,7 +129,7 @@ def answered(key: Hashable, ask: Callable[[], Answer]) -> Answer:
     """The answer that is kept under `key`, else what `ask` gives once it is this visitor's turn."""
     found = KEPT.find(key)
     if found is None:
-        with _turn():
+        with turn():
             found = KEPT.find(key)  # somebody before may have asked the same
             if found is None:
                 found = KEPT.keep(key, ask())
@@ -137,7 +137,7 @@ def answered(key: Hashable, ask: Callable[[], Answer]) -> Answer:
 
 
 @contextmanager
-def _turn() -> Iterator[None]:
+def turn() -> Iterator[None]:
     """This visitor's turn; while it is others', a line on the page says how many they are."""
     context = get_script_run_ctx()
     box = st.empty()
