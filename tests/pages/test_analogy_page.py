@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from analogy_fakes import Work, run_probes
 from numpy.typing import NDArray
+from opening import open_page
 from streamlit.testing.v1 import AppTest
 
 from lama_core.datasets.base import AnalogyRelation, ReadReport, make_analogies
@@ -22,7 +23,6 @@ from pages.ui.analogy.heat import heat_strip
 from pages.ui.analogy.probes import decision_rows
 
 ROOT = Path(__file__).resolve().parents[2]
-TIMEOUT = 120
 PAIRS = tuple((f"<b>{c}</b>", (f"{c}*{c}",)) for c in "abcdefgh")
 RELATIONS = (
     AnalogyRelation("letter - double", "inflectional", PAIRS, one_to_many=True),
@@ -68,12 +68,7 @@ def runs(home: Path) -> tuple[ProbeRun, ...]:
 def open_probes(home: Path, monkeypatch: pytest.MonkeyPatch, **params: str) -> AppTest:
     monkeypatch.setenv("LAMA_HOME", str(home))
     monkeypatch.chdir(ROOT)
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
-    app.switch_page("pages/analogy.py")
-    for key, value in {"view": "Probes", **params}.items():
-        app.query_params[key] = value
-    app.run()
-    assert not app.exception
+    app = open_page("analogy", **{"view": "Probes", **params})
     assert not app.error
     return app
 

@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import pytest
+from opening import open_page
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.shared.messages import plain
 
-ROOT = Path(__file__).resolve().parents[2]
-TIMEOUT = 300
 MODEL = "minilm-mlm"
 
 
@@ -19,14 +18,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def opened(**params: str) -> AppTest:
     """The form with what the address says."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
-    app.query_params["view"] = "Subject and relation"
-    app.query_params["models"] = MODEL
-    for key, value in params.items():
-        app.query_params[key] = value
-    app.run()
-    assert not app.exception
-    return app
+    return open_page("cloze", **{"view": "Subject and relation", "models": MODEL, **params})
 
 
 def said(app: AppTest) -> str:

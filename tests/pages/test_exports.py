@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from streamlit.testing.v1 import AppTest
+from opening import open_page
 from typer.testing import CliRunner
 
 from lama_core.cli import make_app
@@ -29,7 +29,6 @@ MODEL = "minilm-mlm"
 SMALL = ("--dataset", "starter", "--model", MODEL, "--relation", "P36", "--relation", "P30",
          "--limit", "15", "--json")  # fmt: skip
 STUDY = {"relation": "P36 capital"}  # of the study that the user made
-TIMEOUT = 300
 
 
 @dataclass(frozen=True)
@@ -124,12 +123,7 @@ def take(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Taken]:
         draw(how, key=key)
 
     def opened(page: str, name: str, **params: str | list[str]) -> Taken:
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
-        app.switch_page(f"pages/{page}.py")
-        for key, value in params.items():
-            app.query_params[key] = value
-        app.run()
-        assert not app.exception
+        app = open_page(page, **params)
         assert not app.error
         how = ways[name]
         shown = how if isinstance(how, str) else "\n".join(map(command_line, how))

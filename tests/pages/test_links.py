@@ -5,6 +5,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from opening import open_page
 from streamlit.testing.v1 import AppTest
 
 from lama_core.probes.prompts import runs as prompt_runs
@@ -14,7 +15,6 @@ from pages.ui.shared.share import qr_code
 from tools.bench.pages import make_runs
 
 ROOT = Path(__file__).resolve().parents[2]
-TIMEOUT = 120
 ABSENT = "bert-base-cased"  # not on a fresh machine: it is offered, and nothing is scored
 
 
@@ -23,16 +23,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LAMA_HOME", str(tmp_path))
     monkeypatch.chdir(ROOT)
     return tmp_path
-
-
-def open_page(name: str, **params: str | list[str]) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
-    app.switch_page(f"pages/{name}.py")
-    for key, value in params.items():
-        app.query_params[key] = value
-    app.run()
-    assert not app.exception
-    return app
 
 
 def shared(app: AppTest) -> dict[str, list[str]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from opening import open_page
 
 from lama_core.paths import ASSETS
 
@@ -92,12 +92,7 @@ def home(
 def test_every_page_opens(home: Path) -> None:
     answered = 0
     for page, params in SCREENS:
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-        app.switch_page(f"pages/{page}.py")
-        for key, value in params.items():
-            app.query_params[key] = value
-        app.run()
-        assert not app.exception, (page, params)
+        app = open_page(page, **params)
         assert not any("This did not work" in one.value for one in app.error), (page, params)
         answered += any("MiniLM-MLM" in str(one.proto) for one in app.get("html"))
     assert answered >= 3  # the models answer all the same

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from opening import open_page
 from streamlit.testing.v1 import AppTest
 
 from lama_core.asking.prompts import LPAQA_SETS, PROMPT_SETS
@@ -33,10 +34,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_run_form_offers_what_the_data_can_answer_and_says_why_not_the_rest(home: Path) -> None:
     (home / "mine.csv").write_text(TABLE)
     download.import_dataset(home / "mine.csv")
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    app.switch_page("pages/results.py")
-    app.query_params["tab"] = "New run"
-    app.run()
+    app = open_page("results", tab="New run")
     app.selectbox(key="new prompts").set_value("ten-sentences").run()
     app.selectbox(key="new data").set_value("mine").run()
     assert not app.exception and not app.error

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import opening
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -24,12 +25,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def open_page(name: str, **params: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    app.switch_page(f"pages/{name}.py")
-    for key, value in params.items():
-        app.query_params[key] = value
-    app.run()
-    assert not app.exception and not app.error
+    app = opening.open_page(name, **params)
+    assert not app.error
     return app
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from opening import open_page
 from probe_fakes import CITIES, hash_model, write_dataset
 from streamlit.testing.v1 import AppTest
 
@@ -84,12 +85,7 @@ def open_on(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTes
             return next(filter(which, studies))
 
         monkeypatch.setattr(choice, "default_study", first)
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-        app.switch_page("pages/prompts.py")
-        for name, value in {"tab": tab, **params}.items():
-            app.query_params[name] = value
-        app.run()
-        assert not app.exception
+        app = open_page("prompts", tab=tab, **params)
         assert not app.error
         return app
 

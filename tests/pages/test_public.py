@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 import streamlit as st
+from opening import open_page
 from streamlit import config
 from streamlit.proto.BackMsg_pb2 import BackendOperationRequest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -69,16 +70,6 @@ def public(monkeypatch: pytest.MonkeyPatch) -> None:
     """The app as it is for anybody."""
     monkeypatch.setenv("LAMA_PUBLIC", "1")
     monkeypatch.setattr(config, "set_option", lambda *_: None)
-
-
-def open_page(name: str, **params: Any) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    app.switch_page(f"pages/{name}.py")
-    for key, value in params.items():
-        app.query_params[key] = value
-    app.run()
-    assert not app.exception
-    return app
 
 
 def said(app: AppTest) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from opening import open_page
 from streamlit.testing.v1 import AppTest
 
 from lama_core.metrics import compare
@@ -40,16 +41,6 @@ def runs(home: Path) -> tuple[Run, ...]:
 def here(home: Path, runs: tuple[Run, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAMA_HOME", str(home))
     monkeypatch.chdir(ROOT)
-
-
-def open_page(name: str, **params: str | list[str]) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
-    app.switch_page(f"pages/{name}.py")
-    for key, value in params.items():
-        app.query_params[key] = value
-    app.run()
-    assert not app.exception
-    return app
 
 
 def tables(app: AppTest) -> list[pd.DataFrame]:
