@@ -16,7 +16,7 @@ from tools.stress import command, commands, disk, kills
 from tools.stress.campaign import Fault, Outcome
 from tools.stress.commands import Ended, Thrown, draw, judge
 
-WELL = Ended(0, "[]", "", 0.1, 1000, False, [])
+WELL = Ended(0, "[]", "", 0.1, 1000, False, False, [])
 REFUSED = replace(WELL, status=2, out="", said="Usage: x\n\nError: there is no such y\n")
 
 

@@ -28,6 +28,8 @@ from lama_core.paths import ASSETS
 from tools.stress.campaign import MAX_BYTES, MAX_SECONDS, Fault, Outcome
 
 WORKERS = 2
+# A command that told how far it is so lately is at work.
+SILENT_SECONDS = 5.0
 FRESH = 40  # commands, after which a worker's home is made anew
 HERE = "@HERE@"  # stands for the sandbox in what is drawn
 CLOSED = "http://127.0.0.1:9"
@@ -155,7 +157,11 @@ class Thrown:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended. status: negative for a signal. wrote: what it wrote out of bounds."""
+    """How a command ended. status: negative for a signal. wrote: what it wrote out of bounds.
+
+    hung: it was ended, for it took too long and said nothing; at_work: it was ended while it told
+    how far it was, for what it was asked to do is long.
+    """
 
     status: int
     out: str
@@ -163,6 +169,7 @@ class Ended:
     seconds: float
     peak: int
     hung: bool
+    at_work: bool
     wrote: list[str]
 
 
@@ -200,6 +207,8 @@ def judge(thrown: Thrown, ended: Ended) -> list[Fault]:
     faults = [Fault("outside", given, path) for path in ended.wrote]
     if ended.hung:
         return [*faults, Fault("hang", given, tail)]
+    if ended.at_work:
+        return faults
     if ended.peak > MAX_BYTES:
         faults.append(Fault("memory", given, f"{ended.peak:,} bytes"))
     if "Traceback (most recent call last)" in ended.said:
@@ -324,6 +333,8 @@ def _value(path: tuple[str, ...], name: str, absurd: float, chance: random.Rando
 def _ending(ended: Ended) -> str:
     if ended.hung:
         return "hung"
+    if ended.at_work:
+        return "at work"
     return {0: "answered", 2: "refused", 1: "failed"}.get(ended.status, f"status {ended.status}")
 
 
@@ -429,14 +440,16 @@ def throw(thrown: Thrown, sandbox: Path) -> Ended:
     child = os.fork()
     if not child:
         _be(thrown, sandbox, out, said)
-    hung = False
+    hung = at_work = False
     while True:
         pid, status, used = os.wait4(child, os.WNOHANG)
         if pid:
             break
         passed = time.monotonic() - began
-        hung = hung or passed > MAX_SECONDS
-        if hung or (thrown.killed_after is not None and passed > thrown.killed_after):
+        if passed > MAX_SECONDS and not (hung or at_work):
+            at_work = time.time() - said.stat().st_mtime < SILENT_SECONDS
+            hung = not at_work
+        if hung or at_work or (thrown.killed_after is not None and passed > thrown.killed_after):
             os.kill(child, signal.SIGKILL)
         time.sleep(0.002)
     seconds = time.monotonic() - began
@@ -456,6 +469,7 @@ def throw(thrown: Thrown, sandbox: Path) -> Ended:
         seconds,
         used.ru_maxrss * 1024,
         hung,
+        at_work,
         wrote,
     )
 
