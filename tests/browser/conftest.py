@@ -7,23 +7,17 @@ Without a browser the tests skip; under CI they fail instead.
 
 import os
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
-from lama_core import paths
 from tools.bench.pages import make_runs
+from tools.stress.clients import running_app
 
 ROOT = Path(__file__).resolve().parents[2]
-START_SECONDS = 180
 expect.set_options(timeout=90_000)  # a busy machine is slow, not wrong
 BROWSER_FLAGS = [
     "--no-sandbox",
@@ -38,7 +32,7 @@ BROWSER_FLAGS = [
 def start_app() -> Iterator[Callable[..., str]]:
     """`start_app(home, LAMA_X="1")`: the address of an app with that home, the user's weights."""
     with ExitStack() as running:
-        yield lambda home, **more: running.enter_context(_app(home, **more))
+        yield lambda home, **more: running.enter_context(running_app(home, **more)).url
 
 
 @pytest.fixture(scope="session")
@@ -54,45 +48,6 @@ def results_url(tmp_path_factory: pytest.TempPathFactory, start_app: Callable[..
     home = tmp_path_factory.mktemp("results")
     make_runs(home / "data" / "runs", n_relations=4, n_facts=800)
     return start_app(home)
-
-
-@contextmanager
-def _app(home: Path, **more: str) -> Iterator[str]:
-    weights = paths.cache_dir()
-    weights.mkdir(parents=True, exist_ok=True)
-    (home / "cache").symlink_to(weights)
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = free.getsockname()[1]
-    url = f"http://localhost:{port}"
-    command = [sys.executable, "-m", "streamlit", "run", "app.py"]
-    process = subprocess.Popen(
-        [*command, "--server.headless", "true", "--server.port", str(port)],
-        cwd=ROOT,
-        env={**os.environ, "LAMA_HOME": str(home), **more},
-        stdout=subprocess.DEVNULL,
-    )
-    try:
-        wait_for_health(url, process)
-        yield url
-    finally:
-        # Killed, not asked to stop: it would first finish what its threads are scoring.
-        process.kill()
-        process.wait()
-
-
-def wait_for_health(url: str, process: "subprocess.Popen[bytes]") -> None:
-    """Return when the app answers. Raises RuntimeError if it ends or stays silent."""
-    end = time.monotonic() + START_SECONDS
-    while time.monotonic() < end:
-        if process.poll() is not None:
-            raise RuntimeError(f"the app ended with status {process.returncode}")
-        try:
-            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2):
-                return
-        except OSError:
-            time.sleep(0.2)
-    raise RuntimeError(f"the app did not answer within {START_SECONDS} s")
 
 
 @pytest.fixture(scope="session")

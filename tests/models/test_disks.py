@@ -22,6 +22,7 @@ from lama_core.models.catalog import (
 from lama_core.models.folders import file_digest
 from lama_core.models.loader import CACHE, load_model
 from lama_core.models.sources import fetch, locate
+from tools.stress.disk import mounted
 
 
 @pytest.fixture(autouse=True)
@@ -33,19 +34,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(params=("read-only", "full"))
 def bad_disk(request: pytest.FixtureRequest, home: Path) -> Iterator[Path]:
     """LAMA_HOME as a disk that can't be written, or has no byte left."""
-    home.mkdir()
-    options = "ro" if request.param == "read-only" else "size=4k"
-    mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(home)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("disks can't be mounted here")
-    try:
+    with mounted(home, "ro" if request.param == "read-only" else "size=4k") as place:
+        if place is None:
+            pytest.skip("disks can't be mounted here")
         if request.param == "full":
             with pytest.raises(OSError), (home / "filler").open("wb", buffering=0) as file:
                 while True:
                     file.write(bytes(4096))
         yield home
-    finally:
-        subprocess.run(["umount", str(home)], check=True)
 
 
 def write_list(home: Path, content: str) -> Path:

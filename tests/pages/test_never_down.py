@@ -1,16 +1,16 @@
 """Whatever is missing, damaged or can't be written, every page opens and the rest of it works."""
 
 import json
-import os
 import shutil
-import subprocess
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from opening import open_page
 
 from lama_core.paths import ASSETS
+from tools.stress.disk import mounted
 
 ROOT = Path(__file__).resolve().parents[2]
 SCREENS: list[tuple[str, dict[str, str]]] = [
@@ -28,22 +28,10 @@ SCREENS: list[tuple[str, dict[str, str]]] = [
 ]
 
 
-def read_only(home: Path) -> None:
-    mount(home, "size=1m")
-    subprocess.run(["mount", "-o", "remount,ro", str(home)], check=True)
-
-
 def full(home: Path) -> None:
-    mount(home, "size=64k")
     with pytest.raises(OSError, match="No space left"), (home / "fill").open("wb") as file:
         file.write(b"x" * (1 << 20))
         file.flush()
-
-
-def mount(home: Path, options: str) -> None:
-    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(home)]
-    if not shutil.which("mount") or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("no disk of its own can be had here")
 
 
 def damaged(home: Path) -> None:
@@ -73,20 +61,34 @@ def no_folder(home: Path) -> None:
     home.write_text("a file")
 
 
-@pytest.fixture(params=[read_only, full, damaged, gone, no_folder], ids=lambda make: make.__name__)
+def as_it_is(home: Path) -> None:
+    """Nothing is in it."""
+
+
+# What is the matter with the home -> how its disk is mounted, if it is one, and what is in it.
+HOMES = {
+    "read-only": ("ro", as_it_is),
+    "full": ("size=64k", full),
+    "damaged": ("", damaged),
+    "models gone": ("", gone),
+    "no folder": ("", no_folder),
+}
+
+
+@pytest.fixture(params=HOMES)
 def home(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
     folder = tmp_path / "home"
     folder.mkdir()
-    try:
-        request.param(folder)
+    options, make = HOMES[request.param]
+    with mounted(folder, options) if options else nullcontext(folder) as place:
+        if place is None:
+            pytest.skip("no disk of its own can be had here")
+        make(folder)
         monkeypatch.setenv("LAMA_HOME", str(folder))
         monkeypatch.chdir(ROOT)
         yield folder
-    finally:
-        if os.path.ismount(folder):
-            subprocess.run(["umount", str(folder)], check=True)
 
 
 def test_every_page_opens(home: Path) -> None:

@@ -133,6 +133,11 @@ class App:
     process: psutil.Process
     log: Path
 
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"http://localhost:{self.port}"
+
     def resident(self) -> int:
         """Bytes of memory of the app and the processes that it started."""
         found = 0
@@ -150,26 +155,25 @@ class App:
 
 
 @contextmanager
-def running_app(folder: Path) -> Iterator[App]:
-    """An app with a home of its own in `folder` and the user's weights.
+def running_app(home: Path, **more: str) -> Iterator[App]:
+    """An app with that home, made if need be, and the user's weights. more: of its environment.
 
     Raises RuntimeError if it ends or stays silent.
     """
-    home = folder / "home"
-    home.mkdir(parents=True)
+    home.mkdir(parents=True, exist_ok=True)
     weights = paths.cache_dir()
     weights.mkdir(parents=True, exist_ok=True)
     (home / "cache").symlink_to(weights)
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
-    log = folder / "app.log"
+    log = home.with_suffix(".log")
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
     with log.open("wb") as said:
         process = subprocess.Popen(
             [*command, "--server.port", str(port)],
             cwd=ROOT,
-            env={**os.environ, "LAMA_HOME": str(home)},
+            env={**os.environ, "LAMA_HOME": str(home), **more},
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=subprocess.STDOUT,
@@ -368,7 +372,7 @@ def _measure(
         await visit(app, record)
         watching.cancel()
 
-    with running_app(folder) as app:
+    with running_app(folder / "home") as app:
         before, start = app.processor_seconds(), time.monotonic()
         asyncio.run(watched(app))
         outcome.seconds = time.monotonic() - start

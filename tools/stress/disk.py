@@ -43,7 +43,7 @@ def run(n: int, seed: int, folder: Path, tell: Callable[[int], None]) -> Outcome
     worker = Worker(folder / "worker")
     try:
         for kind, options in KINDS.items():
-            with _disk(folder / "disk", options) as home:
+            with mounted(folder / "disk", options) as home:
                 if home is None:
                     outcome.figures[kind] = "not tried: this process may not mount file systems"
                     continue
@@ -67,7 +67,7 @@ def run(n: int, seed: int, folder: Path, tell: Callable[[int], None]) -> Outcome
 
 
 @contextmanager
-def _disk(place: Path, options: str) -> Iterator[Path | None]:
+def mounted(place: Path, options: str) -> Iterator[Path | None]:
     """A file system of its own as a home; None where none can be mounted."""
     place.mkdir(exist_ok=True)
     mount = shutil.which("mount")

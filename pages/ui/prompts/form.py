@@ -24,7 +24,6 @@ from pages.ui.shared.run_form import (
     choose_relations,
     draw_no_data,
     draw_run_form,
-    models_here,
 )
 
 OWN_PROMPTS = "The relations' own"
@@ -49,7 +48,7 @@ def _show(names: Sequence[str]) -> None:
 def _choose() -> StudyRequest | None:
     """The widgets of a new study; they are not part of the page's address."""
     data = [row.name for row in listing() if row.installed and row.kind == "facts"]
-    models = models_here()
+    models = visitors.models_here()
     if not data or not models:
         draw_no_data("facts" if not data else "models")
         return None

@@ -12,8 +12,7 @@ import streamlit as st
 
 from lama_core.asking.settings import DEFAULT_MODEL
 from lama_core.errors import Impossible
-from lama_core.models.catalog import all_models, find_model
-from lama_core.models.sources import locate
+from lama_core.models.catalog import find_model
 from lama_core.requests import Request
 from pages.ui.shared import fetching, jobs, links, visitors
 from pages.ui.shared.export import draw_command
@@ -90,7 +89,7 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
 
 def choose_models(key: str) -> tuple[str, ...]:
     """The models to ask: those that are here, or any other by its name."""
-    here = models_here()
+    here = visitors.models_here()
     fetches = visitors.may("fetch")
     models = st.multiselect(
         "Models", here, default=[name for name in here if name == DEFAULT_MODEL] or here[:1],
@@ -102,13 +101,6 @@ def choose_models(key: str) -> tuple[str, ...]:
     if any(entry.source.how == "folder" and entry.name not in here for entry in entries):
         visitors.check("paths")
     return tuple(entry.name for entry in entries)
-
-
-def models_here() -> list[str]:
-    """The models that are on this machine, and that the visitor may ask."""
-    offered = visitors.offered_models()
-    here = [entry.name for entry in all_models() if locate(entry) is not None]
-    return [name for name in here if offered is None or name in offered]
 
 
 def choose_relations(known: dict[str, str], key: str) -> tuple[str, ...]:

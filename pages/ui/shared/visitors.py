@@ -134,16 +134,22 @@ def offered_models() -> frozenset[str] | None:
     """The names of the models that visitors ask; None: any that they may fetch or name."""
     if may("fetch"):
         return None
-    return _offered_at_start() if is_public() else _models_here()
+    return _offered_at_start() if is_public() else frozenset(_models_here())
 
 
-def _models_here() -> frozenset[str]:
-    return frozenset(entry.name for entry in all_models() if locate(entry) is not None)
+def models_here() -> list[str]:
+    """The models that are on this machine, and that the visitor may ask."""
+    here, offered = _models_here(), _offered_at_start() if is_public() else None
+    return [name for name in here if offered is None or name in offered]
+
+
+def _models_here() -> list[str]:
+    return [entry.name for entry in all_models() if locate(entry) is not None]
 
 
 @cache
 def _offered_at_start() -> frozenset[str]:
-    here = _models_here()
+    here = set(_models_here())
     named = {name.strip() for name in os.environ.get("LAMA_PUBLIC_MODELS", "").split(",")} - {""}
     unknown = sorted(named - here)
     if unknown:
