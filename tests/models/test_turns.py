@@ -132,17 +132,20 @@ def test_an_interrupted_wait_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) ->
 def test_as_many_as_there_are_cores_have_their_turn_at_once() -> None:
     turns = Turns(at_once=2)
     inside = threading.Barrier(2)
+    running = []
 
     def ask() -> None:
         with turns:
             inside.wait(20)  # the other is inside, too
-            assert turns.n_running == 2
+            running.append(turns.n_running)
+            inside.wait(20)
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    assert running == [2] * 4
     assert turns.n_running == 0
 
 

@@ -253,11 +253,20 @@ def test_the_browser_can_neither_clear_what_all_share_nor_ask_for_the_repository
 def test_the_browser_is_told_the_scripts_name_and_not_its_folder(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told = ForwardMsg()
-    told.new_session.main_script_path = "/home/operator/lama/app.py"
-    monkeypatch.setattr(visitors, "_greet", lambda *_, **__: told)
-    message = visitors._greet_without_folder(cast(AppSession, None), "", None)
-    assert message.new_session.main_script_path == "app.py"
+    def greet(*_: object, **__: object) -> ForwardMsg:
+        message = ForwardMsg()
+        message.new_session.main_script_path = "/home/operator/lama/app.py"
+        return message
+
+    class Session:
+        """Whoever has a page open."""
+
+    before, after = Session(), Session()  # the doors closed
+    monkeypatch.setattr(visitors, "_greet", greet)
+    monkeypatch.setattr(visitors, "_told", {before})
+    for session, path in ((before, "/home/operator/lama/app.py"), (after, "app.py")):
+        message = visitors._greet_without_folder(cast(AppSession, session), "", None)
+        assert message.new_session.main_script_path == path
     visitors.close_doors()
     assert AppSession._create_new_session_message is visitors._greet_without_folder
 

@@ -17,9 +17,10 @@ from ipaddress import ip_address
 from pathlib import PurePath
 from typing import Any, Literal
 from urllib.parse import urlsplit
+from weakref import WeakSet
 
 import streamlit as st
-from streamlit import config
+from streamlit import config, runtime
 from streamlit.proto.BackMsg_pb2 import BackendOperationRequest
 from streamlit.proto.ForwardMsg_pb2 import BackendOperationResponse, ForwardMsg
 from streamlit.runtime.app_session import AppSession
@@ -66,8 +67,13 @@ def close_doors() -> None:
 
     That is to clear what all sessions share, to be told of the repository's branch and files or of
     the folder that the app lies in, and, in public, to leave files in the server's memory, or
-    Streamlit's notes for coding agents beside the app.
+    Streamlit's notes for coding agents beside the app. The doors close when the first page is
+    drawn: whoever opened it has been told the folder, and goes on being told.
     """
+    served = runtime.get_instance() if runtime.exists() else None
+    sessions = getattr(served, "_session_mgr", None)
+    if sessions and AppSession._create_new_session_message is _greet:
+        _told.update(one.session for one in sessions.list_sessions())
     for name in ("_handle_clear_cache_request", "_handle_git_information_request"):
         setattr(AppSession, name, _do_nothing)
     setattr(AppSession, _greet.__name__, _greet_without_folder)
@@ -89,13 +95,16 @@ async def _refuse(
 
 
 _greet = AppSession._create_new_session_message
+# To a browser another path is another app, and it forgets what was chosen in the one before.
+_told: WeakSet[AppSession] = WeakSet()
 
 
 def _greet_without_folder(session: AppSession, *args: Any, **options: Any) -> ForwardMsg:
     """What a browser is told when a page begins, with the script's name instead of its path."""
     message = _greet(session, *args, **options)
-    told = message.new_session
-    told.main_script_path = PurePath(told.main_script_path).name
+    if session not in _told:
+        path = PurePath(message.new_session.main_script_path)
+        message.new_session.main_script_path = path.name
     return message
 
 
