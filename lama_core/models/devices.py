@@ -1,0 +1,126 @@
+"""Where models compute: the processor, or a graphics card.
+
+Which device is a matter of the machine and of no request: `--device` or LAMA_DEVICE chooses it for
+the whole process, and what a model answers says where it was computed. Weights, inputs and caches
+are on the model's device; only the picked numbers leave it.
+"""
+
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from lama_core.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
+
+# spread: over all graphics cards, and this machine's memory where they are full.
+NAMED = ("auto", "cpu", "cuda", "mps", "spread")
+NUMBERED = re.compile(r"cuda:(\d{1,2})")
+VARIABLE = "LAMA_DEVICE"
+
+
+def wanted_device() -> str:
+    """What was asked for: LAMA_DEVICE, else `auto`. Raises UserError for what is no device."""
+    return check_name(os.environ.get(VARIABLE, "").strip() or "auto")
+
+
+def use_device(name: str) -> None:
+    """Compute there from now on; models that are loaded elsewhere are not used any more.
+
+    Raises UserError for what is no device, or isn't here.
+    """
+    find_device(check_name(name))
+    os.environ[VARIABLE] = name  # processes that this one starts compute there, too
+
+
+def check_name(name: str) -> str:
+    """The name. Raises UserError for what is none of a device's."""
+    if name not in NAMED and not NUMBERED.fullmatch(name):
+        raise UserError(
+            f"{name[:40]!r} is no device: write auto, cpu, cuda, cuda:N (the card of that number), "
+            "mps, or spread (several cards, and memory)."
+        )
+    return name
+
+
+def chosen_device() -> str:
+    """Where models are loaded now: `cpu`, `cuda:N`, `mps` or `spread`.
+
+    Raises UserError if that is not here.
+    """
+    return find_device(wanted_device())
+
+
+def devices_here() -> tuple[str, ...]:
+    """The devices of this machine, the best first, and `spread` where there is a card."""
+    import torch
+
+    n_cards = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    cards = [f"cuda:{number}" for number in range(n_cards)]
+    apple = ["mps"] if torch.backends.mps.is_available() else []
+    return (*cards, *apple, "cpu", *(["spread"] if cards else []))
+
+
+def find_device(name: str) -> str:
+    """The device that a name means. Raises UserError, naming what there is, if it isn't here."""
+    if name == "cpu":
+        return name
+    here = devices_here()
+    meant = {"auto": here[0], "cuda": "cuda:0"}.get(name, name)
+    if meant not in here:
+        raise UserError(
+            f"The device {name} is not here: this machine has {', '.join(here)}; `--device auto` "
+            f"takes {here[0]}."
+        )
+    return meant
+
+
+def title_of(device: str) -> str:
+    """A device as a person knows it: `NVIDIA H100 80GB (cuda:0)`, or `processor`."""
+    if device.startswith("cuda"):
+        import torch
+
+        return f"{torch.cuda.get_device_name(device)} ({device})"
+    return {"cpu": "processor", "mps": "Apple's graphics processor (mps)"}.get(device, device)
+
+
+def free_bytes(device: str) -> int:
+    """Bytes that are free on a device now; of `spread`, on all cards and in memory."""
+    import torch
+
+    if device == "cpu":
+        return psutil.virtual_memory().available
+    if device == "mps":
+        used = torch.mps.driver_allocated_memory()
+        return max(0, torch.mps.recommended_max_memory() - used)
+    if device == "spread":
+        cards = range(torch.cuda.device_count())
+        return free_bytes("cpu") + sum(free_bytes(f"cuda:{card}") for card in cards)
+    return torch.cuda.mem_get_info(device)[0]
+
+
+def check_room(name: str, n_bytes: int, device: str) -> None:
+    """Raise UserError if a model's weights don't fit on the device; say what to do."""
+    free = free_bytes(device)
+    if n_bytes > free:
+        remedy = {
+            "cpu": "choose a smaller model, --precision bf16, or a machine with more memory",
+            "spread": "choose a smaller model or --precision bf16",
+        }.get(device, "choose a smaller model, --precision bf16, --device spread or --device cpu")
+        raise UserError(
+            f"{name} takes {n_bytes / 1e9:.1f} GB and {free / 1e9:.1f} GB are free on {device}: "
+            f"{remedy}."
+        )
+
+
+def host(tensor: "torch.Tensor") -> "torch.Tensor":
+    """The numbers of a tensor where Python can read them: the one way off a device."""
+    return tensor.detach().to("cpu")
+
+
+def device_of(model: Any) -> "torch.device":
+    """Where a model takes its inputs: with its weights on several devices, its first one."""
+    return next(model.parameters()).device
