@@ -1,6 +1,7 @@
 """The one exception for mistakes that a user can mend."""
 
 import difflib
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -58,3 +59,11 @@ def choose(name: str, known: Iterable[Choice], what: str) -> Choice:
     listed = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
     hint = did_you_mean(name, names)
     raise UserError(f"Unknown {what} {name[:60]!r}{hint}: choose {listed}.")
+
+
+def positive(variable: str, default: int) -> int:
+    """A whole number of the environment. Raises UserError for anything else."""
+    given = os.environ.get(variable, "").strip()
+    if given and not (given.isdecimal() and len(given) <= 15):
+        raise UserError(f"{variable} is {given[:40]!r}: write a whole number.")
+    return int(given) if given else default

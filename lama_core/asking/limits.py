@@ -5,11 +5,10 @@ limits; the pages with those of the environment.
 """
 
 import math
-import os
 import time
 from dataclasses import dataclass
 
-from lama_core.errors import UserError
+from lama_core.errors import UserError, positive
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +50,3 @@ def limits_of_pages() -> Limits:
         positive("LAMA_QUERY_TOKENS", 512) or math.inf,
         positive("LAMA_QUERY_RESCORED", 1000) or math.inf,
     )
-
-
-def positive(variable: str, default: int) -> int:
-    """A whole number of the environment. Raises UserError for anything else."""
-    given = os.environ.get(variable, "").strip()
-    if given and not (given.isdecimal() and len(given) <= 9):
-        raise UserError(f"{variable} is {given[:40]!r}: write a whole number.")
-    return int(given) if given else default

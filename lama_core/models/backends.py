@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from lama_core.errors import UserError
 from lama_core.models.base import Kind
-from lama_core.models.folders import stored_tensors
+from lama_core.models.devices import chosen_device
+from lama_core.models.folders import FAULTS, stored_tensors
 from lama_core.models.sources import Located
 
 if TYPE_CHECKING:
@@ -43,25 +44,32 @@ def _open_bert(name: str, folder: Path, precision: str, identity: str) -> "Model
     from lama_core.models.masked import MaskedModel
 
     read = read_bert(folder, _dtype(precision))
-    return MaskedModel(name, *read, identity=identity) if read else None
+    if read is None:
+        return None
+    model, tokenizer = read
+    device = chosen_device()
+    there = model.to("cuda:0" if device == "spread" else device)
+    return MaskedModel(name, there, tokenizer, identity=identity)
 
 
 def _open_masked(name: str, folder: Path, precision: str, identity: str) -> "Model":
     from transformers import AutoModelForMaskedLM
 
     from lama_core.models.masked import MaskedModel
+    from lama_core.models.proofs import proved
 
-    read = _by_transformers(name, folder, AutoModelForMaskedLM, "masked", precision)
-    return MaskedModel(name, *read, identity=identity)
+    read = by_transformers(name, folder, AutoModelForMaskedLM, "masked", precision)
+    return proved(MaskedModel(name, *read, identity=identity))
 
 
 def _open_causal(name: str, folder: Path, precision: str, identity: str) -> "Model":
     from transformers import AutoModelForCausalLM
 
     from lama_core.models.causal import CausalModel
+    from lama_core.models.proofs import proved
 
-    read = _by_transformers(name, folder, AutoModelForCausalLM, "causal", precision)
-    return CausalModel(name, *read, identity=identity)
+    read = by_transformers(name, folder, AutoModelForCausalLM, "causal", precision)
+    return proved(CausalModel(name, *read, identity=identity))
 
 
 MASKED, CAUSAL = "MODEL_FOR_MASKED_LM_MAPPING_NAMES", "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"
@@ -113,14 +121,9 @@ def read_folder(folder: Path, read: Callable[[], Any]) -> Any:
     from huggingface_hub.errors import StrictDataclassError
     from safetensors import SafetensorError
 
-    faults = (
-        OSError, ValueError, LookupError, ImportError, RuntimeError, TypeError, AttributeError,
-        ArithmeticError, AssertionError, MemoryError, SafetensorError,
-        StrictDataclassError,
-    )  # fmt: skip
     try:
         return read()
-    except faults as error:
+    except (*FAULTS, SafetensorError, StrictDataclassError) as error:
         reason: Exception = error
     except Exception as error:
         if type(error) is not Exception:  # the tokenizers library raises Exception itself
@@ -149,7 +152,7 @@ HARMLESS = re.compile(
 SPARE = 1 << 24  # numbers beside the weights: positions, masks
 
 
-def _by_transformers(
+def by_transformers(
     name: str, folder: Path, auto: Any, kind: Kind, precision: str
 ) -> tuple[Any, Any]:
     """The model and tokenizer of a folder, checked: the weights are read last."""
@@ -176,11 +179,14 @@ def _by_transformers(
             f"{name}: its tokenizer has tokens that the model has none for, such as "
             f"{min(beyond)[:40]!r}; the model knows {rows:,}."
         )
+    device = chosen_device()
+    places = {"cpu": None, "spread": "auto"}.get(device, {"": device})
     model, report = read_folder(
         folder,
         lambda: auto.from_pretrained(
             folder,
             dtype=dtype,
+            device_map=places,
             use_safetensors=True,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # said below, by name
@@ -203,8 +209,9 @@ def _by_transformers(
             f"{name} holds {len(strange)} weights that a {model.config.model_type} model doesn't "
             f"have, such as {strange[0][:80]}: its config.json is another model's."
         )
-    for parameter in model.parameters():  # DeBERTa's query bias keeps 32 bits whatever is asked
-        parameter.data = parameter.data.to(dtype)
+    if getattr(model.config, "quantization_config", None) is None:
+        for parameter in model.parameters():  # DeBERTa's query bias keeps 32 bits in any precision
+            parameter.data = parameter.data.to(dtype)
     return model, tokenizer
 
 

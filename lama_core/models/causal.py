@@ -21,8 +21,9 @@ from transformers.cache_utils import DynamicCache, DynamicLayer
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, place_of
 from lama_core.models.base import Context, Encoded, Kind, Scores, TokenScores, WordScore
+from lama_core.models.devices import host, in_parts
 from lama_core.models.sharing import Group, plan_shared
-from lama_core.models.transformer import Positions, Transformer, pack
+from lama_core.models.transformer import Positions, Transformer, chosen_log_probs, pack
 from lama_core.types import Query
 
 ROWS_PER_PASS = 25
@@ -32,19 +33,26 @@ FEWEST_WORDS = 10
 LOGITS_PER_PASS = 1 << 25
 # Tokens that a word is continued by.
 MAX_PIECES = 8
-TOKENS_PER_BATCH = 2048
 
 
 class CausalModel(Transformer):
-    """Fills blanks with what stands left of them, and optionally right of them too."""
+    """Fills blanks with what stands left of them, and optionally right of them too.
+
+    caches: whether what it keeps of a beginning can be gone on from; else all is computed anew.
+    """
 
     kind: Kind = "causal"
+    caches = True
 
     def _start(self) -> list[int]:
         """The tokens that this tokenizer itself puts before a text."""
         plain = self.tokenizer("a", add_special_tokens=False)["input_ids"]
         framed = self.tokenizer("a")["input_ids"]
         return framed[: framed.index(plain[0])]
+
+    def framed(self, text: str) -> list[int]:
+        """Token ids of a text as the model is given it."""
+        return self._start() + self.text_ids(text)
 
     def _left_ids(self, left: str) -> list[int]:
         ids = self._start() + self.text_ids(left)
@@ -98,7 +106,7 @@ class CausalModel(Transformer):
             longer = next((n for n in scored if _goes_on_from(batch, suffixes, n, row)), None)
             if longer is None:
                 forms = self._best_forms(logits[row], columns, places[row], best)
-                scored[row] = self._suffix_log_probs(
+                scored[row] = self.suffix_log_probs(
                     list(query.token_ids), [[form] for form in forms], suffix,
                     n_last=len(more), until=query.until,
                 )  # fmt: skip
@@ -122,7 +130,7 @@ class CausalModel(Transformer):
         if self.vocabulary.marks_ends:
             return [None] * len(firsts)  # its tokens say where a word ends
         several = {one.token_ids for one, forms in zip(encoded, firsts, strict=True) if forms[1:]}
-        after = dict(zip(several, self._next(list(several)), strict=True))
+        after = dict(zip(several, map(host, self._next(list(several))), strict=True))
         tokens = [
             forms[int(after[one.token_ids][list(forms)].argmax())] if forms[1:] else forms[0]
             for one, forms in zip(encoded, firsts, strict=True)
@@ -139,10 +147,11 @@ class CausalModel(Transformer):
             nexts = [logits.softmax(0).max(0) for logits in self._next([rows[n] for n in going])]
             still = []
             for number, best in zip(going, nexts, strict=True):
-                more = self._goes_on(words[number], int(best.indices), float(best.values))
+                token, prob = int(host(best.indices)), float(host(best.values))
+                more = self._goes_on(words[number], token, prob)
                 if more:
                     words[number] += more
-                    rows[number] = (*rows[number], int(best.indices))
+                    rows[number] = (*rows[number], token)
                     still.append(number)
             going = still
         words = [word.rstrip("-") for word in words]
@@ -151,7 +160,7 @@ class CausalModel(Transformer):
     def _next(self, rows: Sequence[tuple[int, ...]]) -> Iterator[torch.Tensor]:
         """Logits of what comes after each row, float32 [vocabulary], a few rows at a time."""
         longest = max(map(len, rows), default=1)
-        size = max(1, min(ROWS_PER_PASS, TOKENS_PER_BATCH // longest))
+        size = max(1, min(ROWS_PER_PASS, self.tokens_per_pass // longest))
         for first in range(0, len(rows), size):
             chunk = rows[first : first + size]
             yield from self.logits(chunk, [[len(row) - 1] for row in chunk])
@@ -171,11 +180,11 @@ class CausalModel(Transformer):
         logits: torch.Tensor, columns: Columns, place: Place, chosen: np.ndarray
     ) -> list[int]:
         """The likeliest token of each chosen candidate."""
-        ids = torch.from_numpy(columns.token_ids[place][chosen])
+        ids = torch.from_numpy(columns.token_ids[place][chosen]).to(logits.device)
         values = logits[ids.clamp(min=0)].masked_fill(ids < 0, -torch.inf)
-        return ids.gather(1, values.argmax(1, keepdim=True))[:, 0].tolist()
+        return host(ids.gather(1, values.argmax(1, keepdim=True))[:, 0]).tolist()
 
-    def _suffix_log_probs(
+    def suffix_log_probs(
         self,
         left: list[int],
         words: Sequence[Sequence[int]],
@@ -190,22 +199,31 @@ class CausalModel(Transformer):
         until: after this time (`time.monotonic`) no more are begun but the `n_last` last ones, and
         some first ones where none was; the others are NaN.
         """
-        with torch.inference_mode():
-            where = (torch.tensor([0]), torch.tensor([len(left) - 1]))
-            _, output = self.forward(where, input_ids=torch.tensor([left]), use_cache=True)
-        cache = getattr(output, "past_key_values", None)
+        cache = self._beginning(left)
         found = np.full((len(words), len(suffix)), np.nan, np.float32)
         size = max(1, min(WORDS_PER_PASS, LOGITS_PER_PASS // self.vocabulary.size // len(suffix)))
         if time.monotonic() > until:
             size = min(size, FEWEST_WORDS)
         first = 0
         while first < len(words):
-            values = self._continue(left, cache, words[first : first + size], suffix)
-            found[first : first + size] = values.numpy()
+            parts = in_parts(
+                lambda some: host(self._continue(left, cache, some, suffix)).numpy(),
+                words[first : first + size],
+            )
+            found[first : first + size] = np.concatenate(parts)
             first += size
             if time.monotonic() > until:
                 first = max(first, len(words) - n_last)
         return found
+
+    def _beginning(self, left: list[int]) -> Any:
+        """What the model keeps of a beginning, None if it can't be gone on from."""
+        if not self.caches:
+            return None
+        where = (torch.tensor([0]), torch.tensor([len(left) - 1]))
+        _, output = self.forward(where, input_ids=torch.tensor([left]), use_cache=True)
+        cache = getattr(output, "past_key_values", None)
+        return cache if hasattr(cache, "batch_repeat_interleave") else None
 
     def _continue(
         self, left: list[int], cache: Any, words: Sequence[Sequence[int]], suffix: list[int]
@@ -215,7 +233,7 @@ class CausalModel(Transformer):
         n_word, n_suffix = len(words[0]), len(suffix)
         offset = 0
         inputs: dict[str, Any] = {}
-        if cache is None or not hasattr(cache, "batch_repeat_interleave"):
+        if cache is None:
             rows = torch.cat([torch.tensor([left]).expand(len(words), -1), rows], dim=1)
             offset = len(left)
         else:
@@ -229,8 +247,7 @@ class CausalModel(Transformer):
         )
         logits, _ = self.forward(where, input_ids=rows, **inputs)
         targets = torch.tensor(suffix).repeat(len(words))
-        values = logits.gather(1, targets[:, None])[:, 0] - torch.logsumexp(logits, dim=1)
-        return values.reshape(len(words), n_suffix)
+        return chosen_log_probs(logits, targets).reshape(len(words), n_suffix)
 
     def word_log_prob(
         self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
@@ -248,11 +265,11 @@ class CausalModel(Transformer):
         self.check_window(len(ids))
         start = len(encoded.token_ids)
         logits = self.logits([ids], [range(start - 1, len(ids) - 1)])
-        total = float(torch.log_softmax(logits, dim=1)[range(len(pieces)), pieces].sum())
+        total = float(host(chosen_log_probs(logits, torch.tensor(pieces)).sum()))
         if encoded.suffix:
             suffix = self._suffix_ids(encoded.suffix)
             joint = total + float(
-                self._suffix_log_probs(list(encoded.token_ids), [pieces], suffix).sum()
+                self.suffix_log_probs(list(encoded.token_ids), [pieces], suffix).sum()
             )
             total = joint - float(np.logaddexp(joint, normaliser))
         return WordScore(self.vocabulary.show_text(pieces), total)
@@ -272,17 +289,24 @@ class CausalModel(Transformer):
         for group in plan_shared(rows):
             by_shared.setdefault(group.n_shared, []).append(group)
         values: dict[int, np.ndarray] = {}
-        for n_shared, groups in sorted(by_shared.items()):
-            for batch in _batches(groups, rows):
+        for _, groups in sorted(by_shared.items()):
+            for batch in _batches(groups, rows, self.tokens_per_pass):
                 members = [number for group in batch for number in group.members]
-                found = self._rows_log_probs(rows, batch) if n_shared else None
-                if found is None:
-                    found = self._whole_rows([rows[number] for number in members])
+                parts = in_parts(lambda some: self._grouped(rows, some), batch, _halves_of_groups)
+                found = [one for part in parts for one in part]
                 values |= dict(zip(members, found, strict=True))
         scores = {text: values[number][len(start) :] for number, text in enumerate(bodies)}
         return [
             TokenScores(self.vocabulary.show_text(bodies[text]), scores[text]) for text in texts
         ]
+
+    def _grouped(self, rows: Sequence[list[int]], groups: Sequence[Group]) -> list[np.ndarray]:
+        """Log-probability of each token of the groups' members, in their order."""
+        if groups[0].n_shared and self.caches:
+            found = self._rows_log_probs(rows, groups)
+            if found is not None:
+                return found
+        return self._whole_rows([rows[number] for group in groups for number in group.members])
 
     def _whole_rows(self, rows: Sequence[list[int]]) -> list[np.ndarray]:
         """Log-probability of each token of each row, float32 [token]; the first is NaN."""
@@ -290,7 +314,8 @@ class CausalModel(Transformer):
             return [np.full(len(row), np.nan, np.float32) for row in rows]
         logits = self.logits(rows, [range(len(row) - 1) for row in rows])
         targets = torch.tensor([token for row in rows for token in row[1:]])
-        parts = _chosen(logits, targets).split([max(0, len(row) - 1) for row in rows])
+        values = host(chosen_log_probs(logits, targets))
+        parts = values.split([max(0, len(row) - 1) for row in rows])
         unknown = np.full(1, np.nan, np.float32)
         return [
             np.concatenate([unknown[: len(row)], part.numpy()])
@@ -315,13 +340,14 @@ class CausalModel(Transformer):
         if any(type(layer) is not DynamicLayer for layer in cache.layers):
             return None
         logits = logits.reshape(len(groups), n_shared, -1)
-        inside = _chosen(logits[:, :-1], beginnings[:, 1:])
+        inside = host(chosen_log_probs(logits[:, :-1], beginnings[:, 1:]))
         owner = torch.tensor([n for n, group in enumerate(groups) for _ in group.members])
         members = [number for group in groups for number in group.members]
         rest = [rows[number][n_shared:] for number in members]
-        first = logits[:, -1] - torch.logsumexp(logits[:, -1], dim=1, keepdim=True)
-        firsts = first[owner, torch.tensor([row[0] for row in rest])]
-        cache.batch_select_indices(owner)
+        ends = logits[:, -1] - torch.logsumexp(logits[:, -1], dim=1, keepdim=True)
+        theirs = owner.to(logits.device)
+        firsts = host(ends[theirs, torch.tensor([row[0] for row in rest]).to(logits.device)])
+        cache.batch_select_indices(theirs)
         later = self._after(cache, rest)
         return [
             np.concatenate(
@@ -348,8 +374,8 @@ class CausalModel(Transformer):
         )
         logits, _ = self.forward(where, input_ids=ids, past_key_values=cache, use_cache=True)
         targets = torch.tensor([token for row in rest for token in row[1:]])
-        parts = _chosen(logits, targets).split([len(row) - 1 for row in rest])
-        return [part.numpy() for part in parts]
+        values = host(chosen_log_probs(logits, targets))
+        return [part.numpy() for part in values.split([len(row) - 1 for row in rest])]
 
 
 def _goes_on_from(
@@ -363,18 +389,24 @@ def _goes_on_from(
     )
 
 
-def _chosen(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Log-probability of each target, float32 [...]; logits: [..., vocabulary]."""
-    return logits.gather(-1, targets[..., None])[..., 0] - torch.logsumexp(logits, dim=-1)
-
-
 def _grid(n_rows: int, columns: range) -> Positions:
     """All the given columns of all rows."""
     at = torch.tensor(list(columns))
     return torch.arange(n_rows).repeat_interleave(len(at)), at.repeat(n_rows)
 
 
-def _batches(groups: Sequence[Group], rows: Sequence[list[int]]) -> Iterator[list[Group]]:
+def _halves_of_groups(groups: Sequence[Group]) -> tuple[Sequence[Group], ...]:
+    """The groups in two parts; one group alone, its members."""
+    if len(groups) > 1:
+        return groups[: len(groups) // 2], groups[len(groups) // 2 :]
+    group, half = groups[0], len(groups[0].members) // 2
+    parts = (group.members[:half], group.members[half:])
+    return tuple([Group(group.n_shared, part)] for part in parts) if half else ()
+
+
+def _batches(
+    groups: Sequence[Group], rows: Sequence[list[int]], max_tokens: int
+) -> Iterator[list[Group]]:
     """Groups that go through the model together, those with the longest rows first.
 
     A group of more rows than fit is cut into several.
@@ -382,14 +414,14 @@ def _batches(groups: Sequence[Group], rows: Sequence[list[int]]) -> Iterator[lis
     pieces: list[tuple[int, Group]] = []
     for group in groups:
         longest = max(1, max(len(rows[number]) for number in group.members))
-        size = max(1, TOKENS_PER_BATCH // longest)
+        size = max(1, max_tokens // longest)
         for first in range(0, len(group.members), size):
             pieces.append((longest, Group(group.n_shared, group.members[first : first + size])))
     pieces.sort(key=lambda piece: -piece[0])
     batch: list[Group] = []
     n_rows = width = 0
     for longest, group in pieces:
-        if batch and (n_rows + len(group.members)) * width > TOKENS_PER_BATCH:
+        if batch and (n_rows + len(group.members)) * width > max_tokens:
             yield batch
             batch, n_rows = [], 0
         width = longest if not batch else width

@@ -7,11 +7,12 @@ are on the model's device; only the picked numbers leave it.
 
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import psutil
 
-from lama_core.errors import UserError
+from lama_core.errors import UserError, positive
 
 if TYPE_CHECKING:
     import torch
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 NAMED = ("auto", "cpu", "cuda", "mps", "spread")
 NUMBERED = re.compile(r"cuda:(\d{1,2})")
 VARIABLE = "LAMA_DEVICE"
+# Tokens, with padding, that go through a model together: what fits in a processor's caches; a card
+# needs many more to be kept busy (`bench devices` tries them).
+TOKENS_PER_PASS = {"cpu": 2048, "mps": 8192}
+ON_CARDS = 32768
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def wanted_device() -> str:
@@ -114,6 +121,64 @@ def check_room(name: str, n_bytes: int, device: str) -> None:
             f"{name} takes {n_bytes / 1e9:.1f} GB and {free / 1e9:.1f} GB are free on {device}: "
             f"{remedy}."
         )
+
+
+def tokens_per_pass(device: str) -> int:
+    """How many tokens go through a model together on a device, by default or LAMA_BATCH_TOKENS.
+
+    Raises UserError if that is no positive number.
+    """
+    return positive("LAMA_BATCH_TOKENS", TOKENS_PER_PASS.get(device, ON_CARDS))
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether an error says that a device has no memory left."""
+    import torch
+
+    said = str(error)
+    return isinstance(error, torch.OutOfMemoryError) or (
+        isinstance(error, RuntimeError) and ("out of memory" in said or "allocate memory" in said)
+    )
+
+
+def in_parts(
+    run: Callable[[Sequence[T]], R],
+    items: Sequence[T],
+    halve: Callable[[Sequence[T]], tuple[Sequence[T], ...]] | None = None,
+) -> list[R]:
+    """`run(items)`; where the device has no room for all of them, of each half, and so on.
+
+    halve: two parts of items, () of what can't be parted; by default two halves.
+    Raises UserError if not even one item fits.
+    """
+    try:
+        return [run(items)]
+    except RuntimeError as error:
+        if not is_full(error):
+            raise
+        parts = (halve or _halves)(items)
+        if not parts:
+            raise UserError(
+                "A single text is too much for the memory that is left on the device: shorten it, "
+                "or choose --device cpu, --device spread or a smaller model."
+            ) from error
+    release()
+    return [one for part in parts for one in in_parts(run, part, halve)]
+
+
+def _halves(items: Sequence[T]) -> tuple[Sequence[T], ...]:
+    half = len(items) // 2
+    return (items[:half], items[half:]) if half else ()
+
+
+def release() -> None:
+    """Give back what PyTorch keeps of a card's memory without using it."""
+    import torch
+
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+    elif torch.backends.mps.is_available():
+        torch.mps.empty_cache()
 
 
 def host(tensor: "torch.Tensor") -> "torch.Tensor":

@@ -58,6 +58,13 @@ LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 NO_ZERO = (*TABLE, *LAYERS, "num_attention_heads", "n_head", "n_heads")
 
 
+# What a library raises for files, or inputs, that a model isn't made for.
+FAULTS = (
+    OSError, ValueError, LookupError, ImportError, RuntimeError, TypeError, AttributeError,
+    ArithmeticError, AssertionError, MemoryError,
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Tensor:
     """A stored tensor, as its file's header has it. dtype: safetensors' name of it."""

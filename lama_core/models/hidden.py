@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from lama_core.errors import UserError
 from lama_core.models.base import Pooling
+from lama_core.models.devices import host
 from lama_core.models.transformer import Transformer
 
 Span = tuple[int, int]
-TOKENS_PER_BATCH = 2048
 
 
 def hidden_states(
@@ -36,7 +36,7 @@ def hidden_states(
     result: NDArray[np.float32] | None = None
     order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
     while order:
-        size = max(1, TOKENS_PER_BATCH // len(rows[order[0]]))
+        size = max(1, model.tokens_per_pass // len(rows[order[0]]))
         chunk, order = order[:size], order[size:]
         states = _layer(model, [rows[number] for number in chunk], layer)
         if result is None:
@@ -108,5 +108,5 @@ def _layer(model: Transformer, rows: Sequence[Sequence[int]], layer: int) -> tor
         )
     # The last one as the head reads it: some families normalise it after the loop over layers.
     if layer in (-1, len(states) - 1):
-        return output[0].float()
-    return states[layer].float()
+        return host(output[0].float())
+    return host(states[layer].float())

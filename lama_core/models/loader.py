@@ -16,6 +16,7 @@ import psutil
 
 from lama_core.errors import UserError
 from lama_core.models.catalog import Entry, add_model, find_model
+from lama_core.models.devices import check_room, chosen_device, free_bytes, release
 from lama_core.models.folders import stored_tensors
 from lama_core.models.sources import Located, check_folder, fetch, locate
 from lama_core.progress import OnProgress, Progress, silent
@@ -23,15 +24,17 @@ from lama_core.progress import OnProgress, Progress, silent
 if TYPE_CHECKING:
     from lama_core.models.backends import Model
 
+# auto: fp32 on a processor; on a graphics card bf16 where the stored weights are bf16.
 Precision = Literal["auto", "fp32", "bf16"]
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A model in the cache. n_bytes: of its weights."""
+    """A model in the cache. device: where it is. n_bytes: of its weights."""
 
     name: str
     precision: str
+    device: str
     n_bytes: int
 
 
@@ -40,72 +43,97 @@ LOADING = threading.RLock()
 
 
 class ModelCache:
-    """Loaded models by name and precision, at most `max_bytes` of weights.
+    """Loaded models by name, precision and device, at most `max_bytes` of weights in memory, and
+    on a graphics card as many as have room.
 
-    A single model larger than the bound is loaded all the same, alone.
+    A single model larger than the bound is loaded all the same, alone, where there is room for it.
     """
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
-        self._models: OrderedDict[tuple[str, str], Any] = OrderedDict()
+        self._models: OrderedDict[tuple[str, str, str], Any] = OrderedDict()
         self._lock = threading.Lock()
 
-    def find(self, name: str, precision: str) -> Any:
-        """The model of that name and precision, None if it isn't loaded."""
-        key = (name, precision)
+    def find(self, name: str, precision: str, device: str = "cpu") -> Any:
+        """The model of that name and precision on a device, None if it isn't loaded."""
+        key = (name, precision, device)
         with self._lock:
             if key in self._models:
                 self._models.move_to_end(key)
             return self._models.get(key)
 
-    def get(self, name: str, precision: str, load: Callable[[], Any], n_bytes: int = 0) -> Any:
-        """The model of that name and precision; `load()` makes it if it isn't here.
+    def get(
+        self,
+        name: str,
+        precision: str,
+        load: Callable[[], Any],
+        n_bytes: int = 0,
+        device: str = "cpu",
+    ) -> Any:
+        """The model of that name and precision on a device; `load()` makes it if it isn't here.
 
         n_bytes: what it will take; as much is made free first. One model is loaded at a time.
+        Raises UserError if there is no room for it.
         """
         with LOADING:
-            model = self.find(name, precision)
+            model = self.find(name, precision, device)
             if model is not None:
                 return model
             with self._lock:
-                self._shrink(n_bytes)
+                self._shrink(device, n_bytes)
+            check_room(name, n_bytes, device)
             model = load()
             with self._lock:
-                self._models[name, precision] = model
-                self._shrink(keep=1)
+                self._models[name, precision, device] = model
+                self._shrink(device, keep=1)
             return model
 
-    def _shrink(self, n_more: int = 0, keep: int = 0) -> None:
-        while len(self._models) > keep and self._held() + n_more > self.max_bytes:
-            self._models.popitem(last=False)
+    def _shrink(self, device: str, n_more: int = 0, keep: int = 0) -> None:
+        """Drop models of a device, the longest unused first, until there is room for so much."""
+        there = [key for key in self._models if key[2] == device]
+        for key in there[: len(there) - keep]:
+            if device == "cpu":
+                if self._held(device) + n_more <= self.max_bytes:
+                    return
+            elif n_more <= free_bytes(device):
+                return
+            del self._models[key]
+            release()
 
-    def _held(self) -> int:
-        return sum(model.n_bytes for model in self._models.values())
+    def _held(self, device: str) -> int:
+        return sum(model.n_bytes for key, model in self._models.items() if key[2] == device)
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of all weights held."""
+        """Bytes of all weights held in memory."""
         with self._lock:
-            return self._held()
+            return self._held("cpu")
 
     def held(self) -> tuple[Held, ...]:
         """What is loaded, the longest unused first."""
         with self._lock:
             return tuple(
-                Held(name, precision, model.n_bytes)
-                for (name, precision), model in self._models.items()
+                Held(name, precision, device, model.n_bytes)
+                for (name, precision, device), model in self._models.items()
             )
 
     def identity(self, name: str, precision: str) -> str | None:
-        """The identity of a model that is loaded; None if it isn't."""
-        with self._lock:
-            model = self._models.get((name, precision))
-            return model.identity if model is not None else None
+        """The identity of a model that is loaded, the one used last; None if it isn't.
 
-    def drop(self, name: str, precision: str) -> None:
-        """Unload a model in one precision; in another it stays."""
+        precision: `auto` is any.
+        """
         with self._lock:
-            self._models.pop((name, precision), None)
+            for key, model in reversed(self._models.items()):
+                if key[0] == name and precision in ("auto", key[1]):
+                    return model.identity
+        return None
+
+    def drop(self, name: str, precision: str, device: str = "cpu") -> None:
+        """Unload a model in one precision on one device; others stay."""
+        with self._lock:
+            self._models.pop((name, precision, device), None)
+        if device != "cpu":
+            release()
 
 
 def _default_bound() -> int:
@@ -119,22 +147,28 @@ CACHE = ModelCache(_default_bound())
 
 
 def load_model(
-    reference: str, *, precision: Precision = "fp32", on_progress: OnProgress = silent
+    reference: str, *, precision: Precision = "auto", on_progress: OnProgress = silent
 ) -> "Model":
-    """The model that a user means, fetched and loaded where it must be.
+    """The model that a user means, fetched and loaded where it must be, on the chosen device.
 
-    precision: `auto` is bf16 where the processor computes in it, else fp32.
-    Raises UserError for an unknown model, one that can't be had, or files that are no model.
+    Raises UserError for an unknown model, one that can't be had, files that are no model, a device
+    that isn't here, or one that has no room for it.
     """
     entry = find_model(reference)
-    used = chosen_precision(precision)
-    model = CACHE.find(entry.name, used)
+    device = chosen_device()
+    located = None
+    if precision == "auto" and device != "cpu":
+        located = fetch(entry, on_progress)
+        used = "bf16" if _is_bf16(located.folder) else "fp32"
+    else:
+        used = "fp32" if precision == "auto" else precision
+    model = CACHE.find(entry.name, used, device)
     if model is not None:
         return model
-    located = fetch(entry, on_progress)
+    located = located or fetch(entry, on_progress)
     on_progress(Progress(f"Loading {entry.title}"))
     needed = _weights_bytes(located.folder, used)
-    return CACHE.get(entry.name, used, lambda: _open(entry, located, used), needed)
+    return CACHE.get(entry.name, used, lambda: _open(entry, located, used), needed, device)
 
 
 def add_checked(reference: str) -> Entry:
@@ -155,24 +189,15 @@ def add_checked(reference: str) -> Entry:
 
 
 def chosen_precision(precision: Precision) -> Literal["fp32", "bf16"]:
-    """fp32 or bf16; `auto` looks at the processor."""
-    if precision == "auto":
-        return "bf16" if has_bf16() else "fp32"
-    return precision
+    """fp32 or bf16; `auto` is fp32."""
+    return "fp32" if precision == "auto" else precision
 
 
-def has_bf16() -> bool:
-    """Whether the processor multiplies bf16 matrices itself (AVX-512 BF16 or AMX)."""
-    import torch
-
-    flags = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
-    if flags:
-        return bool(flags.get("avx512_bf16") or flags.get("amx_bf16") or flags.get("bf16"))
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return False
-    return "avx512_bf16" in text or "amx_bf16" in text
+def _is_bf16(folder: Path) -> bool:
+    """Whether most of a folder's weights are stored as bf16."""
+    tensors = stored_tensors(folder).values()
+    n_bf16 = sum(tensor.n_elements for tensor in tensors if tensor.dtype == "BF16")
+    return 2 * n_bf16 > sum(tensor.n_elements for tensor in tensors)
 
 
 def _weights_bytes(folder: Path, precision: str) -> int:

@@ -10,11 +10,9 @@ from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, place_of
 from lama_core.errors import UserError
 from lama_core.models.base import Context, Encoded, Kind, Scores, TokenScores, WordScore
-from lama_core.models.transformer import Transformer, pack
+from lama_core.models.devices import host, in_parts
+from lama_core.models.transformer import Transformer, chosen_log_probs, pack
 from lama_core.types import Query
-
-# Masked copies of sentences that go through the model together, in tokens with padding.
-TOKENS_PER_BATCH = 2048
 
 
 class MaskedModel(Transformer):
@@ -31,6 +29,11 @@ class MaskedModel(Transformer):
             number for number in range(len(framed)) if framed[number : number + len(plain)] == plain
         )
         return framed[:start], framed[start + len(plain) :]
+
+    def framed(self, text: str) -> list[int]:
+        """Token ids of a text as the model is given it."""
+        before, after = self._frame
+        return [*before, *self.text_ids(text), *after]
 
     def encode(self, query: Query, context: Context = "both") -> Encoded:
         """The query with the model's mask in each blank. `context` is always both sides."""
@@ -103,7 +106,7 @@ class MaskedModel(Transformer):
         total = 0.0
         for number, piece in enumerate(pieces):
             logits = self.logits([ids], [[start + number]])
-            total += float(torch.log_softmax(logits, dim=1)[0, piece])
+            total += float(host(torch.log_softmax(logits, dim=1)[0, piece]))
             ids[start + number] = piece
         return WordScore(self.vocabulary.show_text(pieces), total)
 
@@ -135,9 +138,10 @@ class MaskedModel(Transformer):
         rows = torch.tensor([[*before, *body, *after] for body in bodies])
         n_copies = len(bodies) * length
         values = torch.empty(n_copies)
-        size = max(1, TOKENS_PER_BATCH // width)
-        for first in range(0, n_copies, size):
-            copies = torch.arange(first, min(first + size, n_copies))
+        size = max(1, self.tokens_per_pass // width)
+
+        def score(some: Sequence[int]) -> None:
+            copies = torch.arange(some[0], some[-1] + 1)
             at = copies % length + len(before)
             number = torch.arange(len(copies))
             ids = rows[copies // length]
@@ -146,6 +150,8 @@ class MaskedModel(Transformer):
             logits, _ = self.forward(
                 (number, at), input_ids=ids, attention_mask=torch.ones_like(ids)
             )
-            chosen = logits.gather(1, targets[:, None])[:, 0]
-            values[first : first + len(copies)] = chosen - torch.logsumexp(logits, dim=1)
+            values[copies] = host(chosen_log_probs(logits, targets))
+
+        for first in range(0, n_copies, size):
+            in_parts(score, range(first, min(first + size, n_copies)))
         return values.reshape(len(bodies), length).numpy()

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lama_core.errors import UserError
 from lama_core.models.catalog import Entry, find_model
+from lama_core.models.devices import device_of, host
 from lama_core.models.loader import CACHE
 from lama_core.models.sources import fetch
 from lama_core.progress import OnProgress, silent
@@ -76,8 +77,10 @@ class RelBert:
             weights = weights & ~is_mask
         elif self.mode == "mask":
             weights = is_mask
+        there = device_of(self.model)
         with torch.inference_mode():
-            states = self.model(input_ids=ids, attention_mask=attention).last_hidden_state.float()
+            output = self.model(input_ids=ids.to(there), attention_mask=attention.to(there))
+        states = host(output.last_hidden_state.float())
         shares = weights.float().unsqueeze(2)
         return (states * shares).sum(1) / shares.sum(1)
 

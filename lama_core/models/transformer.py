@@ -1,8 +1,10 @@
-"""What masked and causal backends share: a Hugging Face model, its tokenizer, and forward passes
-that send only the chosen positions through the vocabulary projection.
+"""What the backends of Hugging Face models share: a model, its tokenizer, and forward passes that
+send only the chosen positions through the vocabulary projection.
 
 The base model's output is cut to those positions before the head sees it, so any architecture's
-head (transform, projection, scaling) applies unchanged to [position, 1, hidden].
+head (transform, projection, scaling) applies unchanged to [position, 1, hidden]. Where that gives
+other numbers (`proofs.py`), nothing is cut. Inputs go to the model's device with each pass, and
+numbers leave it by `devices.host`.
 """
 
 import contextlib
@@ -19,6 +21,7 @@ from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place
 from lama_core.errors import UserError
 from lama_core.models.base import Encoded, Scores
+from lama_core.models.devices import device_of, host, in_parts, tokens_per_pass
 from lama_core.models.turns import TURNS
 from lama_core.models.vocabulary import TokenVocabulary
 
@@ -31,7 +34,10 @@ class Transformer:
     """A loaded model. Pages share it between sessions, whose forward passes take turns (`turns`).
 
     model: in evaluation mode. tokenizer: a fast tokenizer. identity: what makes two loads the
-    same model. max_tokens: the window, special tokens included.
+    same model. max_tokens: the window, special tokens included. precision: `fp32` or `bf16`, by its
+    weights. device: where its weights are and its inputs go. pads: whether rows of several lengths
+    go through it together; else only those of one length do. notes: what a user should know of how
+    it runs, a sentence each.
     """
 
     def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
@@ -40,13 +46,33 @@ class Transformer:
         self.model = model.eval()
         self.tokenizer = tokenizer
         self.max_tokens = window(model.config, tokenizer)
+        self.precision = precision_of(model)
+        self.notes: list[str] = []
+        self.pads = True
         self._here = threading.local()  # of each thread: the positions that are to be kept
         self._alone = contextlib.nullcontext() if is_pure(model) else threading.RLock()
-        for module in _cutting_places(model):
-            module.register_forward_hook(self._cut)
+        self._hooks: list[Any] = []
+        self.cut_at(cutting_places(model))
         output = model.get_output_embeddings()
-        width = output.weight.shape[0] if output is not None else model.config.vocab_size
-        self.vocabulary = TokenVocabulary(tokenizer, int(width))
+        width = getattr(output, "weight", None)
+        rows = model.config.vocab_size if width is None else width.shape[0]
+        self.vocabulary = TokenVocabulary(tokenizer, int(rows))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are; of a model on several devices, where its inputs go."""
+        return device_of(self.model)
+
+    @property
+    def tokens_per_pass(self) -> int:
+        """How many tokens go through the model together, padding included."""
+        return tokens_per_pass(str(self.device))
+
+    def cut_at(self, places: Sequence[Any]) -> None:
+        """From now on cut the output of the first of these modules that runs; () cuts nothing."""
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks = [module.register_forward_hook(self._cut) for module in places]
 
     @property
     def n_bytes(self) -> int:
@@ -63,12 +89,15 @@ class Transformer:
         """Input embeddings, float32 [word, dim]; the mean over a word's pieces."""
         table = self.model.get_input_embeddings().weight.detach()
         rows = [table[list(self.vocabulary.pieces(word))].float().mean(0) for word in words]
-        return torch.stack(rows).numpy() if rows else np.zeros((0, table.shape[1]), np.float32)
+        if not rows:
+            return np.zeros((0, table.shape[1]), np.float32)
+        return host(torch.stack(rows)).numpy()
 
     def word_matrix(self, columns: Columns) -> NDArray[np.float32]:
         """Input embeddings of the candidates, float32 [candidate, dim], by their first form."""
         table = self.model.get_input_embeddings().weight.detach()
-        return table[torch.from_numpy(columns.token_ids["after space"][:, 0])].float().numpy()
+        first = torch.from_numpy(columns.token_ids["after space"][:, 0]).to(table.device)
+        return host(table[first].float()).numpy()
 
     def _cut(self, _module: Any, _arguments: Any, output: Any) -> Any:
         keep: Positions | None = getattr(self._here, "keep", None)
@@ -76,7 +105,8 @@ class Transformer:
             return output
         rows, columns = keep
         self._here.keep = None  # what stands around this module gets cut output already
-        kept = output[0][rows, columns].unsqueeze(1)
+        states = output[0]
+        kept = states[rows.to(states.device), columns.to(states.device)].unsqueeze(1)
         if isinstance(output, tuple):
             return (kept, *output[1:])
         output["last_hidden_state"] = kept
@@ -98,16 +128,31 @@ class Transformer:
     def forward(self, positions: Positions, **inputs: Any) -> tuple[torch.Tensor, Any]:
         """Logits at the given positions, float32 [position, vocabulary], and the model's output."""
         with self._passing(positions):
-            output = self.model(**inputs)
+            output = self.model(**self._there(inputs))
             logits = output.logits
             if self._here.keep is not None:  # no body's output passed by
-                logits = logits[positions]
+                rows, columns = positions
+                logits = logits[rows.to(logits.device), columns.to(logits.device)]
             return logits.reshape(len(positions[0]), -1).float(), output
+
+    def plain_logits(self, row: Sequence[int]) -> torch.Tensor:
+        """Logits of one row, uncut, float32 [position, vocabulary]."""
+        with self._passing():
+            ids = torch.tensor([list(row)], device=self.device)
+            return self.model(input_ids=ids).logits[0].float()
 
     def all_states(self, **inputs: Any) -> Any:
         """The output of the model without its head, with the hidden states of every layer."""
         with self._passing():
-            return self.model.base_model(**inputs, output_hidden_states=True)
+            return self.model.base_model(**self._there(inputs), output_hidden_states=True)
+
+    def _there(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """The inputs of a pass, on the model's device."""
+        device = self.device
+        return {
+            name: value.to(device) if isinstance(value, torch.Tensor) else value
+            for name, value in inputs.items()
+        }
 
     def logits(
         self, rows: Sequence[Sequence[int]], positions: Sequence[Sequence[int]]
@@ -115,7 +160,32 @@ class Transformer:
         """Logits where asked, float32 [position, vocabulary], row by row.
 
         rows: token ids, padded here. positions: the positions wanted in each row.
+        Raises UserError if the device has no room for even one of them.
         """
+        numbers = range(len(rows))
+        if not self.pads and len({len(row) for row in rows}) > 1:
+            return self._by_length(rows, positions)
+        parts = in_parts(
+            lambda some: self._logits([rows[n] for n in some], [positions[n] for n in some]),
+            numbers,
+        )
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    def _by_length(
+        self, rows: Sequence[Sequence[int]], positions: Sequence[Sequence[int]]
+    ) -> torch.Tensor:
+        """`logits` with rows of one length at a time."""
+        found: dict[int, torch.Tensor] = {}
+        for length in {len(row) for row in rows}:
+            same = [number for number, row in enumerate(rows) if len(row) == length]
+            logits = self.logits([rows[n] for n in same], [positions[n] for n in same])
+            parts = logits.split([len(positions[number]) for number in same])
+            found |= dict(zip(same, parts, strict=True))
+        return torch.cat([found[number] for number in range(len(rows))])
+
+    def _logits(
+        self, rows: Sequence[Sequence[int]], positions: Sequence[Sequence[int]]
+    ) -> torch.Tensor:
         width = max(len(row) for row in rows)
         padding = self.tokenizer.pad_token_id or 0
         ids = torch.full((len(rows), width), padding, dtype=torch.int64)
@@ -136,7 +206,7 @@ class Transformer:
         Raises UserError if the model gave a value that is not a number.
         """
         normaliser = torch.logsumexp(logits, dim=1, keepdim=True)
-        if not torch.isfinite(normaliser).all():
+        if not torch.isfinite(host(normaliser)).all():
             raise UserError(
                 f"{self.name} gave values that are not numbers: its weights are damaged, or the "
                 "precision is too low for them; try --precision fp32."
@@ -144,17 +214,17 @@ class Transformer:
         picked = np.empty((len(logits), len(columns.words)), dtype=np.float32)
         for place in set(places):
             at = [number for number, here in enumerate(places) if here == place]
-            ids = torch.from_numpy(columns.token_ids[place])
+            ids = torch.from_numpy(columns.token_ids[place]).to(logits.device)
             chosen = logits if len(at) == len(places) else logits[at]
             if ids.shape[1] == 1:
                 values = chosen[:, ids[:, 0]]
             else:
                 forms = chosen[:, ids.clamp(min=0)].masked_fill(ids < 0, -torch.inf)
                 values = torch.logsumexp(forms, dim=2)
-            picked[at] = (values - normaliser[at]).numpy()
+            picked[at] = host(values - normaliser[at]).numpy()
         best, first = logits.max(dim=1)
-        firsts = (best - normaliser[:, 0]).numpy()
-        return Scores(picked, first=first.numpy(), first_log_probs=firsts)
+        firsts = host(best - normaliser[:, 0]).numpy()
+        return Scores(picked, first=host(first).numpy(), first_log_probs=firsts)
 
     def has_control_text(self, text: str) -> bool:
         """Whether a text holds what the tokenizer would read as a control token."""
@@ -173,7 +243,7 @@ class Transformer:
             )
 
 
-def _cutting_places(model: Any) -> list[Any]:
+def cutting_places(model: Any) -> list[Any]:
     """The modules whose output may be cut to the wanted positions; the first that runs is cut.
 
     The head reads the base model's output, or that of its decoder: OPT's head goes past the base
@@ -191,11 +261,25 @@ def _cutting_places(model: Any) -> list[Any]:
     return [place for place in places if place is not None]
 
 
+def chosen_log_probs(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Log-probability of each target, float32 [...]; logits: [..., vocabulary]."""
+    chosen = logits.gather(-1, targets.to(logits.device)[..., None])[..., 0]
+    return chosen - torch.logsumexp(logits, dim=-1)
+
+
+def precision_of(model: Any) -> str:
+    """`bf16` or `fp32`, by the model's first weights."""
+    return "bf16" if next(model.parameters()).dtype == torch.bfloat16 else "fp32"
+
+
 def window(config: Any, tokenizer: Any) -> int:
     """How many tokens fit, special ones included: the lesser of what the two files say.
 
-    RoBERTa's positions begin behind the padding index, which takes two of the 514 away.
+    RoBERTa's positions begin behind the padding index, which takes two of the 514 away. A model of
+    several kinds of input says it beside its text's part.
     """
+    if hasattr(config, "get_text_config"):
+        config = config.get_text_config(decoder=True)
     limits = [int(tokenizer.model_max_length)]
     for name in ("max_position_embeddings", "n_positions", "max_seq_len"):
         value = getattr(config, name, None)

@@ -84,7 +84,7 @@ def test_a_group_larger_than_a_batch_is_cut(
 ) -> None:
     model = tiny_model("smollm2")
     whole = model.token_log_probs(TEXTS)
-    monkeypatch.setattr("lama_core.models.causal.TOKENS_PER_BATCH", 40)
+    monkeypatch.setenv("LAMA_BATCH_TOKENS", "40")
     for scores, cut in zip(whole, model.token_log_probs(TEXTS), strict=True):
         np.testing.assert_allclose(scores.log_probs, cut.log_probs, atol=1e-4)
 

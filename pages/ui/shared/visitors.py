@@ -29,8 +29,7 @@ from streamlit.runtime.backend_operation_handler import (
     InstallSkillsHandler,
 )
 
-from lama_core.asking.limits import positive
-from lama_core.errors import UserError
+from lama_core.errors import UserError, positive
 from lama_core.models.catalog import all_models
 from lama_core.models.sources import locate
 

@@ -1,0 +1,144 @@
+"""What is proved of a model when it is loaded, on one short text: that it answers as a plain pass
+of the whole text does.
+
+The ways to be fast suppose something of a model: that its output may be cut to the blank before
+the head reads it, that padding changes nothing, that a causal model goes on from what it kept of a
+beginning. Where one is not so the model runs without it, and says so. A model that isn't what it is
+taken for (it sees what stands right of a word, or answers otherwise each time) is refused.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from lama_core.errors import UserError
+from lama_core.models.causal import CausalModel
+from lama_core.models.devices import host
+from lama_core.models.folders import FAULTS
+from lama_core.models.transformer import Transformer, cutting_places
+
+if TYPE_CHECKING:
+    from lama_core.models.masked import MaskedModel
+
+TEXT, BEGINNING = "The capital of France is Paris, said Ann.", "The capital of France"
+N_CONTINUED = 3
+# How far two logits of one token may lie apart, in standard deviations over the vocabulary.
+TOLERANCES = {"fp32": 1e-3, "bf16": 0.3}
+
+
+def proved(model: "MaskedModel | CausalModel") -> "MaskedModel | CausalModel":
+    """The model, with each way to be fast left out that would change its answers.
+
+    Raises UserError for one that can't be asked.
+    """
+    rows = _rows(model)
+    try:
+        plain = [model.plain_logits(row) for row in rows]
+    except FAULTS as error:
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UserError(
+            f"{model.name} can't be asked: a {_family(model)} model gives no answer to a plain "
+            f"text ({said[:200]})."
+        ) from error
+    if isinstance(model, CausalModel):
+        _prove_order(model, plain)
+    at = [len(row) // 2 for row in rows]
+    wanted = torch.stack([logits[place] for logits, place in zip(plain, at, strict=True)])
+
+    def answer(some: Sequence[int]) -> bool:
+        def ask() -> torch.Tensor:
+            return model.logits([rows[n] for n in some], [[at[n]] for n in some])
+
+        return _agrees(model, ask, wanted[list(some)])
+
+    everything = range(len(rows))
+    if not answer(everything):
+        _leave_out(model, answer, everything)
+    if isinstance(model, CausalModel):
+        _prove_cache(model, rows[0], plain[0])
+    return model
+
+
+def _leave_out(
+    model: Transformer, answer: Callable[[Sequence[int]], bool], everything: Sequence[int]
+) -> None:
+    """Leave out cutting, then padding, until the model answers as a plain pass does."""
+    places = cutting_places(model.model)
+    for kept in [places[number:] for number in range(1, len(places))] + [[]]:
+        if all(answer([one]) for one in everything):
+            break
+        model.cut_at(kept)
+        if not kept:
+            model.notes.append("Its output can't be cut to the blank: all of it is computed.")
+    if not all(answer([one]) for one in everything):
+        raise UserError(
+            f"{model.name} can't be asked: a {_family(model)} model doesn't answer a text twice "
+            "alike, or not as it does without an attention mask."
+        )
+    if not answer(everything):
+        model.pads = False
+        model.notes.append("Padding would change its answers: texts of one length go together.")
+
+
+def _prove_order(model: CausalModel, plain: Sequence[torch.Tensor]) -> None:
+    """Raise UserError if what stands right of a word changes what the model makes of it."""
+    whole, beginning = plain
+    if not _close(model, whole[: len(beginning)], beginning):
+        raise UserError(
+            f"{model.name} is no left-to-right model: what stands right of a word changes what a "
+            f"{_family(model)} model gives for it, so its answers would be no predictions."
+        )
+
+
+def _prove_cache(model: CausalModel, row: Sequence[int], plain: torch.Tensor) -> None:
+    """Leave out going on from a kept beginning, for one text or several, if it changes answers."""
+    first = len(row) - N_CONTINUED
+    words = [[row[first]], [row[first]]]
+    targets = torch.tensor(row[first + 1 :])
+    chosen = plain[first:-1].log_softmax(1).gather(1, targets[:, None].to(plain.device))[:, 0]
+
+    def ask() -> torch.Tensor:
+        return torch.from_numpy(
+            model.suffix_log_probs(list(row[:first]), words, list(row[first + 1 :]))
+        )
+
+    if not _agrees(model, ask, chosen.expand(2, -1), float(host(plain).std())):
+        model.caches = False
+        model.notes.append("It can't go on from a beginning: every text is computed whole.")
+
+
+def _rows(model: "MaskedModel | CausalModel") -> list[list[int]]:
+    """Token ids of a text and of a shorter one; of a causal model, the text's own beginning."""
+    whole = model.framed(TEXT)[: model.max_tokens]
+    if isinstance(model, CausalModel):
+        return [whole, whole[: len(whole) // 2]]
+    return [whole, model.framed(BEGINNING)[: model.max_tokens]]
+
+
+def _agrees(
+    model: Transformer,
+    ask: Callable[[], torch.Tensor],
+    wanted: torch.Tensor,
+    spread: float | None = None,
+) -> bool:
+    """Whether what is asked comes, and is what was wanted."""
+    try:
+        return _close(model, ask(), wanted, spread)
+    except FAULTS:
+        return False
+
+
+def _close(
+    model: Transformer, found: torch.Tensor, wanted: torch.Tensor, spread: float | None = None
+) -> bool:
+    if found.shape != wanted.shape:
+        return False
+    found, wanted = host(found).float(), host(wanted).float()
+    spread = float(wanted.std(-1).min()) if spread is None else spread
+    bound = TOLERANCES[model.precision] * max(spread, 1e-3)
+    return bool((found - wanted).abs().max() <= bound)
+
+
+def _family(model: Any) -> str:
+    return str(model.model.config.model_type)
