@@ -15,6 +15,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,29 @@ class Tensor:
     def n_elements(self) -> int:
         """How many numbers it holds."""
         return math.prod(self.shape)
+
+
+def _check_quantised(folder: Path, how: Any) -> None:
+    """Raise UserError for quantised weights, but those of 8 bits that are rounded by themselves.
+
+    Where what goes into a layer is rounded too, an answer depends on the texts beside it.
+    """
+    if how is None:
+        return
+    how = how if isinstance(how, dict) else {}
+    kinds = how.get("quant_type")
+    default = kinds.get("default") if isinstance(kinds, dict) and len(kinds) == 1 else None
+    name = default.get("_type") if isinstance(default, dict) else None
+    if how.get("quant_method") != "torchao" or name != "Int8WeightOnlyConfig":
+        raise UserError(
+            f"{folder / CONFIG} says that its weights are quantised: take the plain ones, or those "
+            "of torchao's Int8WeightOnlyConfig (quantization_config)."
+        )
+    if find_spec("torchao") is None:
+        raise UserError(
+            f"{folder / CONFIG} says that its weights are in torchao's 8 bits, and torchao is not "
+            "installed: `pip install torchao`, or take the plain weights (quantization_config)."
+        )
 
 
 def check_files(folder: Path) -> None:
@@ -148,12 +172,11 @@ def check_contents(folder: Path) -> None:
         raise UserError(f"{folder / CONFIG} names no model_type: it is no model's.")
     if not any((folder / name).is_file() for name in TOKENIZERS):
         raise UserError(f"{folder} has no tokenizer: it needs one of {', '.join(TOKENIZERS)}.")
-    for key, why in (
-        ("transformers_weights", "names weights of its own: take the name out"),
-        ("quantization_config", "says that its weights are quantised: take the plain ones"),
-    ):
-        if config.get(key) is not None:
-            raise UserError(f"{folder / CONFIG} {why} ({key}).")
+    if config.get("transformers_weights") is not None:
+        raise UserError(
+            f"{folder / CONFIG} names weights of its own: take the name out (transformers_weights)."
+        )
+    _check_quantised(folder, config.get("quantization_config"))
     if "/" in str(config.get("attn_implementation")):
         raise UserError(f"{folder / CONFIG} names code to be fetched (attn_implementation).")
     if (folder / "adapter_config.json").exists():

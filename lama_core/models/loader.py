@@ -202,8 +202,9 @@ def _is_bf16(folder: Path) -> bool:
 
 def _weights_bytes(folder: Path, precision: str) -> int:
     """Bytes that a folder's weights take in memory, as their headers say."""
-    n_weights = sum(tensor.n_elements for tensor in stored_tensors(folder).values())
-    return n_weights * (2 if precision == "bf16" else 4)
+    width = 2 if precision == "bf16" else 4
+    tensors = stored_tensors(folder).values()
+    return sum(tensor.n_elements * (1 if tensor.dtype == "I8" else width) for tensor in tensors)
 
 
 def _open(entry: Entry, located: Located, precision: str) -> "Model":

@@ -48,6 +48,8 @@ class Transformer:
         self.max_tokens = window(model.config, tokenizer)
         self.precision = precision_of(model)
         self.notes: list[str] = []
+        if getattr(model.config, "quantization_config", None) is not None:
+            self.notes.append("Its weights are kept in 8 bits, as its folder has them.")
         self.pads = True
         self._here = threading.local()  # of each thread: the positions that are to be kept
         self._alone = contextlib.nullcontext() if is_pure(model) else threading.RLock()
@@ -78,7 +80,7 @@ class Transformer:
     def n_bytes(self) -> int:
         """Bytes that the weights take in memory."""
         tensors = [*self.model.parameters(), *self.model.buffers()]
-        return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+        return sum(bytes_of(tensor) for tensor in tensors)
 
     @property
     def n_parameters(self) -> int:
@@ -265,6 +267,14 @@ def chosen_log_probs(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tenso
     """Log-probability of each target, float32 [...]; logits: [..., vocabulary]."""
     chosen = logits.gather(-1, targets.to(logits.device)[..., None])[..., 0]
     return chosen - torch.logsumexp(logits, dim=-1)
+
+
+def bytes_of(tensor: torch.Tensor) -> int:
+    """Bytes that a tensor takes; of one that is put together from others, what those take."""
+    if not hasattr(tensor, "__tensor_flatten__"):
+        return tensor.numel() * tensor.element_size()
+    names, _ = tensor.__tensor_flatten__()
+    return sum(bytes_of(getattr(tensor, name)) for name in names)
 
 
 def precision_of(model: Any) -> str:
