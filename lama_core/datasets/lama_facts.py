@@ -62,15 +62,19 @@ def with_evidences(
 
 
 def judgments(row: JsonObject) -> tuple[int, int] | None:
-    """(yes, no) votes, or None where nobody judged."""
+    """(yes, no) votes, or None where nobody judged.
+
+    A vote for anything but yes, such as `skip`, counts as no: Petroni et al. 2019, as the released
+    code does (`filter_samples`).
+    """
     judgments = row.get("judgments")
     if judgments is None:
         return None
     if not isinstance(judgments, list):
         raise Rejected("'judgments' is not a list")
     votes = [
-        as_text(item.get("judgment", ""), "judgment")
+        as_text(item.get("judgment", ""), "judgment") if isinstance(item, dict) else ""
         for item in judgments
-        if isinstance(item, dict)
     ]
-    return votes.count("yes"), votes.count("no")
+    n_yes = votes.count("yes")
+    return n_yes, len(votes) - n_yes

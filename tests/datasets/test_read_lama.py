@@ -85,8 +85,9 @@ def test_of_many_evidences_the_same_ten_are_drawn_each_time(tmp_path: Path) -> N
     assert len(load(root, max_sentences=50).facts[0].sentences) == 50
 
 
-def test_judgments_count_yes_and_no(tmp_path: Path) -> None:
-    votes = [{"rater": str(i), "judgment": vote} for i, vote in enumerate(["yes", "no", "no"])]
+def test_judgments_count_yes_and_whatever_else_as_no(tmp_path: Path) -> None:
+    given = ("yes", "no", "skip")
+    votes = [{"rater": str(number), "judgment": vote} for number, vote in enumerate(given)]
     (fact,) = load(write_lama(tmp_path, [fact_line("Dante", "Florence", judgments=votes)])).facts
     assert fact.judgments == (1, 2)
 
