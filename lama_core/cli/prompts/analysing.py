@@ -21,17 +21,30 @@ def analyse(
         bool, typer.Option(help="Ranks by part-of-speech pattern too (needs spaCy).")
     ] = False,
     combination: Annotated[str, typer.Option("--set", help="Which prompts.")] = "mine",
+    distance: Annotated[
+        str,
+        typer.Option(
+            help="How edit distances become shares: min-max of the relation's pairs (the paper's), "
+            "or by the longer prompt's words (longer)."
+        ),
+    ] = "min-max",
     as_json: options.Json = False,
 ) -> None:
     """Divergence against edit distance, Top-K curves, weights of another model, patterns."""
+    from lama_core.errors import choose
     from lama_core.probes.prompts import analyses
     from lama_core.probes.prompts.runs import find_study
 
+    scale = choose(distance, analyses.DISTANCES, "distance")
     here = find_study(study)
     studies = [here.relation(name) for name in here.relations]
-    pairs = [pair for one in studies for pair in analyses.prompt_pairs(one, combination)]
+    pairs = [pair for one in studies for pair in analyses.prompt_pairs(one, combination, scale)]
     found = analyses.measure_divergence(pairs)
-    result: dict[str, Any] = {"divergence": asdict(found), "curves": _mean_curves(studies)}
+    result: dict[str, Any] = {
+        "distance": scale,
+        "divergence": asdict(found),
+        "curves": _mean_curves(studies),
+    }
     if other is not None:
         there = find_study(other)
         common = [name for name in here.relations if name in there.relations]
@@ -52,7 +65,7 @@ def analyse(
         show.print_json(show.plain(result))
         return
     show.print_table(
-        ("edit distance", "pairs", "mean divergence", "quartiles"),
+        (f"edit distance, {scale}", "pairs", "mean divergence", "quartiles"),
         [
             (
                 f"{one.low:.1f} to {one.high:.1f}",

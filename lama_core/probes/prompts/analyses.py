@@ -1,7 +1,7 @@
 """What makes prompts differ, and which are good (Jiang et al. 2020, section 5.3).
 
 divergence    Div(a, b) = share of facts on which a and b differ in being right; against the
-              edit distance of their words, divided by the longer one's length, in five bins
+              edit distance of their words, brought into [0, 1] (`DISTANCES`), in five bins
 patterns      rank by accuracy of prompts whose parts of speech match ReVerb's three patterns
 transfer      weights learnt on one model used on another
 """
@@ -9,7 +9,7 @@ transfer      weights learnt on one model used on another
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,10 @@ from lama_core.probes.prompts.selection import Ensemble
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.requests import argument, option
 
+# How an edit distance becomes a share. min-max, as in the paper: 0 is a relation's nearest pair of
+# prompts, 1 its furthest. longer: edits for each word of the longer prompt of the two.
+Distance = Literal["min-max", "longer"]
+DISTANCES: tuple[Distance, ...] = get_args(Distance)
 N_BINS = 5
 STAND_INS = {"[X]": "Alice", "[Y]": "Paris"}
 
@@ -35,6 +39,7 @@ class AnalyseRequest:
     study: str = argument()
     combination: str = option("--set", default="mine")
     other: str | None = None
+    distance: Distance = "min-max"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +76,8 @@ class Divergence:
     n_pairs: int
 
 
-def edit_distance(first: str, second: str) -> float:
-    """Levenshtein's distance of two templates' words, divided by the longer one's length."""
+def edit_distance(first: str, second: str) -> int:
+    """Levenshtein's distance of two templates, in words."""
     left, right = first.split(), second.split()
     row = list(range(len(right) + 1))
     for i, word in enumerate(left, start=1):
@@ -80,24 +85,38 @@ def edit_distance(first: str, second: str) -> float:
         for j, other in enumerate(right, start=1):
             change = previous + (word != other)
             previous, row[j] = row[j], min(change, row[j] + 1, row[j - 1] + 1)
-    return row[-1] / max(len(left), len(right), 1)
+    return row[-1]
 
 
-def prompt_pairs(study: RelationStudy, combination: str = "all") -> list[PromptPair]:
+def normalised_distances(
+    pairs: Sequence[tuple[str, str]], distance: Distance = "min-max"
+) -> NDArray[np.float64]:
+    """Edit distances of one relation's pairs of templates, brought into [0, 1], float64 [pair].
+
+    Pairs that all lie equally far apart have 0 by `min-max`.
+    Source: Jiang et al. 2020, section 5.3 ("normalized into [0, 1]"); `longer` is ours.
+    """
+    edits = np.array([edit_distance(*pair) for pair in pairs], dtype=np.float64)
+    if distance == "longer":
+        return edits / [max(1, *(len(text.split()) for text in pair)) for pair in pairs]
+    least = edits.min(initial=np.inf)
+    spread = edits.max(initial=-np.inf) - least
+    return (edits - least) / spread if spread > 0 else np.zeros(len(edits))
+
+
+def prompt_pairs(
+    study: RelationStudy, combination: str = "all", distance: Distance = "min-max"
+) -> list[PromptPair]:
     """Every pair of prompts of a combination, with distance and divergence on the test facts."""
     members = study.pool.members(combination)
     right = study.ranks == 1
     templates = study.pool.templates
+    chosen = [(a, b) for place, a in enumerate(members) for b in members[place + 1 :]]
+    texts = [(templates[a], templates[b]) for a, b in chosen]
+    distances = normalised_distances(texts, distance)
     return [
-        PromptPair(
-            study.relation.name,
-            templates[a],
-            templates[b],
-            edit_distance(templates[a], templates[b]),
-            float((right[a] != right[b]).mean()),
-        )
-        for place, a in enumerate(members)
-        for b in members[place + 1 :]
+        PromptPair(study.relation.name, *text, float(share), float((right[a] != right[b]).mean()))
+        for text, share, (a, b) in zip(texts, distances, chosen, strict=True)
     ]
 
 

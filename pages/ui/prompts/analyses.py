@@ -8,6 +8,7 @@ import streamlit as st
 
 from lama_core.errors import UserError
 from lama_core.probes.prompts.analyses import (
+    DISTANCES,
     AnalyseRequest,
     measure_divergence,
     prompt_pairs,
@@ -18,20 +19,32 @@ from pages.ui.prompts.choice import PromptsChoice, all_relations
 from pages.ui.shared import charts, links
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
-from pages.ui.shared.state import title_of
+from pages.ui.shared.state import BOUND, title_of
 
 
 def draw_analyses(choice: PromptsChoice) -> None:
     """Both analyses over all relations of the study."""
     studies = all_relations(choice.whole)
-    pairs = [pair for study in studies for pair in prompt_pairs(study, choice.combination)]
+    distance = st.segmented_control(
+        "Edit distance",
+        DISTANCES,
+        default=DISTANCES[0],
+        required=True,
+        key="distance",
+        bind=BOUND,
+        help="Word edits between two prompts, brought into [0, 1]. **min-max**, as in the paper: 0 "
+        "is a relation's nearest pair of prompts, 1 its furthest. **longer**: edits / words of "
+        "the longer prompt.",
+    )
+    scale = distance
+    pairs = [pair for one in studies for pair in prompt_pairs(one, choice.combination, scale)]
     found = measure_divergence(pairs)
     correlation = "none" if math.isnan(found.correlation) else f"{found.correlation:.2f}"
     st.markdown(
         f"**Do prompts that differ more in words differ more in what they get right?** "
         f"Pearson's correlation {correlation} (the paper's: 0.25)",
         help="Divergence of two prompts: share of facts on which one is right and the other wrong. "
-        "Distance: word edits between them / words of the longer (Jiang et al. 2020, figure 3).",
+        "Distance: word edits between them, brought into [0, 1] (Jiang et al. 2020, figure 3).",
     )
     figure = go.Figure()
     for number, one in enumerate(found.bins):
@@ -41,7 +54,7 @@ def draw_analyses(choice: PromptsChoice) -> None:
             name=f"{one.low:.1f} – {one.high:.1f}<br>{len(at):,} pairs",
             **charts.box_colours(choice.colour), boxmean=True, showlegend=False, boxpoints=False,
         )  # fmt: skip
-    figure.update_xaxes(title="normalised edit distance of two prompts", type="category")
+    figure.update_xaxes(title=f"edit distance of two prompts, {scale}", type="category")
     figure.update_yaxes(title="divergence, % of facts", rangemode="tozero")
     charts.show(
         figure.update_layout(height=340), "divergence chart", title="Divergence by edit distance",
@@ -60,7 +73,7 @@ def draw_analyses(choice: PromptsChoice) -> None:
             columns=["relation", "first", "second", "distance", "divergence"],
         ),
         choice.made(),
-        AnalyseRequest(choice.info.id, choice.combination),
+        AnalyseRequest(choice.info.id, choice.combination, distance=scale),
     )
 
 

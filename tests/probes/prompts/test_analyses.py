@@ -12,6 +12,7 @@ from lama_core.probes.prompts.analyses import (
     edit_distance,
     find_pattern,
     measure_divergence,
+    normalised_distances,
 )
 from lama_core.probes.prompts.asking import make_asked
 from lama_core.probes.prompts.backward import (
@@ -26,10 +27,22 @@ from lama_core.probes.prompts.parsing import Word
 from lama_core.types import Fact, Prompt, Relation
 
 
-def test_the_edit_distance_is_of_words_and_normalised_by_the_longer() -> None:
+def test_the_edit_distance_is_of_words() -> None:
     assert edit_distance("[X] is in [Y] .", "[X] is in [Y] .") == 0
-    assert edit_distance("[X] is in [Y] .", "[X] was in [Y] .") == 1 / 5
-    assert edit_distance("[X] in [Y]", "[X] is born in [Y]") == 2 / 5
+    assert edit_distance("[X] is in [Y] .", "[X] was in [Y] .") == 1
+    assert edit_distance("[X] in [Y]", "[X] is born in [Y]") == 2
+
+
+def test_distances_are_brought_into_one_range_by_the_relations_pairs_or_by_the_longer() -> None:
+    pairs = [
+        ("[X] is in [Y] .", "[X] was in [Y] ."),  # 1 edit, 5 words
+        ("[X] in [Y]", "[X] is born in [Y]"),  # 2 edits, 5 words
+        ("[X] in [Y]", "[Y] is the home of [X]"),  # 6 edits, 6 words
+    ]
+    assert normalised_distances(pairs).tolist() == [0, 0.2, 1]
+    assert normalised_distances(pairs, "longer").tolist() == [1 / 5, 2 / 5, 1]
+    assert normalised_distances(pairs[:1]).tolist() == [0]
+    assert normalised_distances([]).tolist() == []
 
 
 def test_divergence_is_binned_by_distance_and_correlated() -> None:
