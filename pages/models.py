@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.errors import UserError
+from lama_core.files import bytes_text
 from lama_core.models.catalog import Entry, all_models, forget_model
 from lama_core.models.loader import CACHE, add_checked
 from lama_core.models.sources import check_folder, locate
@@ -14,6 +15,7 @@ from pages.ui.shared.messages import faults_shown, plain
 from pages.ui.shared.router import draw_page
 
 WHERE = {"assets": "not complete", "folder": "gone", "hub": "on the hub", "wheel": "as a wheel"}
+PAPERS = {"petroni2019": "one of the models of Petroni et al. 2019"}
 
 
 def status_of(entry: Entry) -> str:
@@ -33,6 +35,8 @@ def draw_list(entries: tuple[Entry, ...], statuses: dict[str, str]) -> None:
             "parameters (M)": [
                 entry.n_parameters / 1e6 if entry.n_parameters else None for entry in entries
             ],
+            "to fetch (GB)": [(entry.source.n_bytes or 0) / 1e9 or None for entry in entries],
+            "in fp32 (GB)": [(entry.bytes_held("fp32") or 0) / 1e9 or None for entry in entries],
             "case": [
                 {True: "cased", False: "uncased", None: None}[entry.cased] for entry in entries
             ],
@@ -53,7 +57,11 @@ def draw_list(entries: tuple[Entry, ...], statuses: dict[str, str]) -> None:
         key="models table",
         on_select=take,
         selection_mode="single-row",
-        column_config={"parameters (M)": st.column_config.NumberColumn(format="%.0f")},
+        column_config={
+            "parameters (M)": st.column_config.NumberColumn(format="%.0f"),
+            "to fetch (GB)": st.column_config.NumberColumn(format="%.2f"),
+            "in fp32 (GB)": st.column_config.NumberColumn(format="%.2f"),
+        },
         height=38 * 13 if len(table) > 12 else "content",
     )
 
@@ -61,20 +69,25 @@ def draw_list(entries: tuple[Entry, ...], statuses: dict[str, str]) -> None:
 def draw_one(entry: Entry, status: str) -> None:
     """One model: what is known of it, and what can be done with it."""
     st.subheader(plain(entry.title), anchor=False)
+    held = {precision: entry.bytes_held(precision) for precision in ("fp32", "bf16")}
     facts = {
         "name": entry.name,
         "kind": entry.kind,
         "parameters": f"{entry.n_parameters:,}" if entry.n_parameters else "",
+        "to fetch": bytes_text(entry.source.n_bytes) if entry.source.n_bytes else "",
+        "in memory": ", ".join(
+            f"{bytes_text(size)} in {one}" for one, size in held.items() if size
+        ),
         "trained on": ", ".join(part for part in (entry.corpus, entry.corpus_size) if part),
         "licence": entry.licence,
         "source": f"{entry.source.how}: {entry.source.place}",
-        "paper": "one of the models of Petroni et al. 2019" if entry.paper else "",
+        "paper": PAPERS.get(entry.paper, entry.paper),
         "note": entry.note,
     }
     lines = [f"**{what}**: {plain(value)}" for what, value in facts.items() if value]
     st.markdown("  \n".join(lines))
     if status == "can't run":
-        why = entry.source.why if entry.added else f"No backend runs it yet ({entry.source.why})."
+        why = entry.source.why if entry.added else f"It can't be run here: {entry.source.why}."
         st.info(plain(why), icon=":material/block:")
     elif status == "gone":
         _draw_fault(entry)

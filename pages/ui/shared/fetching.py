@@ -5,6 +5,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from lama_core.datasets.library import catalog, installed
 from lama_core.datasets.library.download import GetRequest
+from lama_core.files import bytes_text
 from lama_core.models.catalog import Entry, ModelRequest
 from lama_core.models.sources import locate
 from lama_core.requests import command_line
@@ -14,7 +15,7 @@ from pages.ui.shared.text import plain, show_fault
 
 def size_of(n_bytes: int | None) -> str:
     """A download's size where it is known, as ` (93 MB)`."""
-    return f" ({n_bytes / 1e6:.0f} MB)" if n_bytes else ""
+    return f" ({bytes_text(n_bytes)})" if n_bytes else ""
 
 
 def draw_offer(entry: Entry) -> None:

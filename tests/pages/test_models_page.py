@@ -1,0 +1,32 @@
+"""What the Models page says of a model before it is fetched."""
+
+from pathlib import Path
+
+import pytest
+from opening import open_page
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
+
+
+def read(text: str) -> str:
+    """Markdown as it is read: what stands for itself loses its backslash."""
+    return text.replace("\\", "")
+
+
+def test_the_bytes_to_fetch_and_to_hold_and_the_agreement_are_said_beforehand() -> None:
+    app = open_page("models", model="llama-3.2-1b")
+    said = " ".join(read(one.value) for one in app.markdown)
+    assert "**to fetch**: 2.47 GB" in said
+    assert "**in memory**: 4.94 GB in fp32, 2.47 GB in bf16" in said  # 1.236e9 times 4 and 2
+    assert any(one.label == "Get it (2.47 GB)" for one in app.button)
+    assert any("HF_TOKEN" in read(one.value) for one in app.caption)
+
+
+def test_a_model_that_nothing_runs_says_why_and_is_not_offered() -> None:
+    app = open_page("models", model="deberta-v3-base")
+    (said,) = [read(one.value) for one in app.info]
+    assert said.startswith("It can't be run here: it was trained to tell replaced tokens")
+    assert not any(one.label.startswith("Get it") for one in app.button)
