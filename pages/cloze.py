@@ -127,7 +127,8 @@ def draw_taken(
             "gold": blank.gold.word if blank.gold else None,
             "gold_rank": blank.gold.rank if blank.gold else None,
             "gold_log_prob": blank.gold.log_prob if blank.gold else None,
-            "precision": settings.precision,
+            "precision": model.precision,
+            "device": model.device,
             "text": answer.text,
             "candidates": answer.candidates.name,
         }
@@ -136,7 +137,7 @@ def draw_taken(
         for item in blank.predictions
     ]
     identities = {
-        model.name: CACHE.identity(model.name, settings.precision) for model in answer.models
+        model.name: CACHE.identity(model.name, model.precision) for model in answer.models
     }
     made = {**asdict(request), "identities": identities}
     draw_export("cloze", lambda: rows, made, request, record=answer.to_json)

@@ -7,6 +7,7 @@ import streamlit as st
 
 from lama_core.errors import UserError
 from lama_core.files import bytes_text
+from lama_core.models import devices
 from lama_core.models.catalog import Entry, all_models, forget_model
 from lama_core.models.loader import CACHE, add_checked
 from lama_core.models.sources import check_folder, locate
@@ -131,6 +132,37 @@ def draw_add() -> None:
                 st.rerun()
 
 
+def draw_device() -> None:
+    """Where models compute, and what else there is; only for the operator, and for everybody."""
+    if not visitors.may("manage"):
+        return
+    with st.spinner("Looking which devices are here"):
+        here = devices.devices_here()
+        titles = {name: devices.title_of(name) for name in here}
+        free = {name: f"{devices.free_bytes(name) / 1e9:.1f} GB free" for name in here}
+    wanted = devices.wanted_device()
+    st.session_state["device"] = "auto" if wanted == "auto" else devices.find_device(wanted)
+    st.selectbox(
+        "Models compute on",
+        ("auto", *here),
+        key="device",
+        on_change=_use_device,
+        format_func=lambda name: (
+            f"the best there is: {titles[here[0]]}"
+            if name == "auto"
+            else f"{titles[name]} · {free[name]}"
+        ),
+        help="For everybody who uses this app; what is loaded elsewhere is unloaded. Runs that are "
+        "at work go on where they began.",
+    )
+
+
+def _use_device() -> None:
+    devices.use_device(st.session_state["device"])
+    for model in CACHE.held():
+        CACHE.drop(model.name, model.precision)
+
+
 def draw_loaded() -> None:
     """What the memory holds, with a button to free it."""
     st.subheader("Loaded now", anchor=False)
@@ -182,6 +214,7 @@ def main() -> None:
         with right:
             draw_add()
             draw_loaded()
+            draw_device()
 
 
 draw_page(main)

@@ -24,7 +24,7 @@ class ModelSettings:
     """Which models are asked side by side, and in which precision."""
 
     models: tuple[str, ...] = option("--model")
-    precision: Precision = "fp32"
+    precision: Precision = "auto"
 
     def check(self) -> None:
         """Raise UserError if the choice can't be asked: no model, too many, or one twice."""

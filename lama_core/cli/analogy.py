@@ -68,7 +68,8 @@ def solve(
     context: options.Context = None,
     rescored: options.Rescored = 200,
     renormalise: options.Renormalise = False,
-    precision: options.Precision = "fp32",
+    precision: options.Precision = "auto",
+    device: options.Device = None,
     as_json: options.Json = False,
 ) -> None:
     """Fill the blank of an analogy with several models, vector arithmetic beside them."""
@@ -96,6 +97,7 @@ def solve(
     print(question.query.text("___") + "\n")
     for answer in solution.cloze.models:
         seen = f"context {answer.context}, {answer.n_candidates:,} candidates"
+        seen += show.computed(answer.precision, answer.device)
         show.print_answers(answer.blanks[0], f"{answer.name}: {seen}")
         for baseline in solution.baselines:
             if baseline.name == answer.name:
@@ -116,7 +118,8 @@ def score(
         str, typer.Option(help="sum (the paper's equation) or mean of the log-probabilities.")
     ] = "sum",
     tokens: Annotated[bool, typer.Option(help="Show every token's log-probability.")] = False,
-    precision: options.Precision = "fp32",
+    precision: options.Precision = "auto",
+    device: options.Device = None,
     as_json: options.Json = False,
 ) -> None:
     """Rank candidate pairs by how likely a model finds the analogy that they make.
@@ -156,7 +159,8 @@ def score(
                 )
                 for found in one.ranked
             ],
-            title=f"{one.name}, ranked by the {request.normalise} of the log-probabilities",
+            title=f"{one.name}, ranked by the {request.normalise} of the log-probabilities"
+            + show.computed(one.precision, one.device),
         )
         if tokens:
             for found in one.ranked:
@@ -207,7 +211,8 @@ def probe(
     hidden: Annotated[int, typer.Option(help="Supervised: hidden units.", min=1)] = 100,
     seeds: Annotated[int, typer.Option(help="Supervised: classifiers trained.", min=1)] = 5,
     by: Annotated[str, typer.Option(help="relation or kind.")] = "kind",
-    precision: options.Precision = "fp32",
+    precision: options.Precision = "auto",
+    device: options.Device = None,
     out: options.Out = None,
     as_json: options.Json = False,
 ) -> None:

@@ -69,7 +69,8 @@ def cloze(
     ] = None,
     rescored: options.Rescored = 200,
     renormalise: options.Renormalise = False,
-    precision: options.Precision = "fp32",
+    precision: options.Precision = "auto",
+    device: options.Device = None,
     as_json: options.Json = False,
 ) -> None:
     """Fill the blanks of a text, or of a relation's wordings, with several models side by side."""
@@ -112,6 +113,7 @@ def _ask_text(chosen: "ClozeRequest", as_json: bool) -> None:
         for one in answer.models:
             which = f", blank {number + 1}" if query.n_blanks > 1 else ""
             seen = f"context {one.context}, {one.n_candidates:,} candidates ({words.name})"
+            seen += show.computed(one.precision, one.device)
             blank = one.blanks[number]
             if number and blank.asked != query.text():
                 which += f", asked as {blank.asked!r}"
@@ -185,6 +187,7 @@ def _print_wordings(question: "RelationQuestion", model: "ModelOnRelation", word
     if 1 == n < total:
         same = f"no two of {total} wordings give the same word first"
     size = f"{model.n_candidates:,} candidates ({words})"
+    size += show.computed(model.precision, model.device)
     title = f"{model.name}: {same}, the negated aside; {size}"
     show.print_table(
         ("wording", "sentence", "first answer", "prob", "gold's rank", "note"), rows, title=title

@@ -84,6 +84,7 @@ def get(
         str | None,
         typer.Option(help="With --compute: the masked model that guesses from names."),
     ] = None,
+    device: options.Device = None,
     as_json: options.Json = False,
 ) -> None:
     """Fetch a published source from its authors' address; a broken fetch is continued."""

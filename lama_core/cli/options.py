@@ -17,7 +17,32 @@ Models = Annotated[
         "--model", help="A model's name, folder or hub name (owner/name); repeat it for several."
     ),
 ]
-Precision = Annotated[str, typer.Option(help="fp32, bf16, or auto.")]
+Precision = Annotated[
+    str,
+    typer.Option(
+        help="fp32, bf16, or auto: fp32 on a processor, and on a graphics card bf16 where the "
+        "weights are stored in it."
+    ),
+]
+
+
+def _use_device(name: str | None) -> str | None:
+    """The device that was typed, which this process computes on from now on."""
+    if name is not None:
+        from lama_core.models.devices import use_device
+
+        use_device(name)
+    return name
+
+
+Device = Annotated[
+    str | None,
+    typer.Option(
+        callback=_use_device,
+        help="Where models compute: auto (a graphics card where there is one), cpu, cuda, cuda:N, "
+        "mps, or spread (over all cards, and memory). Without it LAMA_DEVICE says, else auto.",
+    ),
+]
 Context = Annotated[
     str | None,
     typer.Option(help="What a causal model sees: left (in runs the default), or both sides."),

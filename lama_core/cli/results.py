@@ -322,6 +322,7 @@ def reproduce(
         typer.Option("--model", help="Also this model, without a published value."),
     ] = None,
     limit: options.Limit = None,
+    device: options.Device = None,
     as_json: options.Json = False,
 ) -> None:
     """Fetch, run, and print our numbers beside a paper's; what can't be had is listed with why."""
@@ -423,13 +424,13 @@ def print_scores(
 
 
 def _asked(runs: "Sequence[Run]") -> dict[str, str]:
-    """Run -> its model, and the prompts if not the manual ones."""
-    return {
-        run.info.id: run.info.model
-        if run.info.prompts == "manual"
-        else f"{run.info.model}, {run.info.prompts}"
-        for run in runs
-    }
+    """Run -> its model, the prompts if not the manual ones, and how it was computed if unusual."""
+    asked = {}
+    for run in runs:
+        info = run.info
+        prompts = "" if info.prompts == "manual" else f", {info.prompts}"
+        asked[info.id] = info.model + prompts + show.computed(info.precision, info.device)
+    return asked
 
 
 def _print_means(run: "Run", ranking: Ranking) -> None:

@@ -21,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lama_core.files import bytes_text
+from lama_core.models.devices import how_computed
 from lama_core.progress import OnProgress, Pace, Progress, Result, What, describe
 
 if TYPE_CHECKING:
@@ -80,6 +81,12 @@ def print_answers(blank: "BlankAnswer", title: str) -> None:
     print_table(heads, rows, title=title)
     for note in blank.notes():
         print(note)
+
+
+def computed(precision: str, device: str) -> str:
+    """`, bf16 on cuda:0`; nothing of fp32 on a processor."""
+    said = how_computed(precision, device)
+    return f", {said}" if said else ""
 
 
 def size(n_bytes: int | None) -> str:

@@ -112,11 +112,16 @@ class TokenScores:
 
 @runtime_checkable
 class BlankFiller(Protocol):
-    """Gives log-probabilities of words at a blank."""
+    """Gives log-probabilities of words at a blank.
+
+    precision: fp32 or bf16. device: where it computes, such as `cpu` or `cuda:0`.
+    """
 
     name: str
     kind: Kind
     max_tokens: int
+    precision: str
+    device: str
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -170,10 +175,12 @@ class WordContinuer(Protocol):
 
 @runtime_checkable
 class SentenceScorer(Protocol):
-    """Gives the log-probability of each token of a text."""
+    """Gives the log-probability of each token of a text. precision, device: as `BlankFiller`."""
 
     name: str
     kind: Kind
+    precision: str
+    device: str
 
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
         """The log-probability of each token of each text.

@@ -91,7 +91,17 @@ def title_of(device: str) -> str:
         import torch
 
         return f"{torch.cuda.get_device_name(device)} ({device})"
-    return {"cpu": "processor", "mps": "Apple's graphics processor (mps)"}.get(device, device)
+    return {
+        "cpu": "processor",
+        "mps": "Apple's graphics processor (mps)",
+        "spread": "all graphics cards, and memory where they are full",
+    }[device]
+
+
+def how_computed(precision: str, device: str) -> str:
+    """What is said beside a model's numbers: `bf16 on cuda:0`; nothing of fp32 on a processor."""
+    said = [precision] if precision != "fp32" else []
+    return " ".join([*said, *(["on", device] if device not in ("", "cpu") else [])])
 
 
 def free_bytes(device: str) -> int:

@@ -15,7 +15,7 @@ from lama_core.datasets import load_dataset
 from lama_core.datasets.library.installed import analogy_names, dataset_names
 from lama_core.errors import UserError, choose
 from lama_core.models.base import KINDS, Context, Kind
-from lama_core.models.loader import Precision, chosen_precision
+from lama_core.models.loader import Precision
 from lama_core.probes.cloze.runs import ClozeSpec
 from lama_core.probes.contrast.runs import ContrastSpec
 from lama_core.requests import option
@@ -47,7 +47,7 @@ class ProbeRequest:
     candidates: str = "common"
     ranking: Ranking = "filtered"
     context: Context | None = None
-    precision: Precision = "fp32"
+    precision: Precision = "auto"
     limit: int | None = None
 
 
@@ -67,7 +67,6 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
     """
     if not request.models:
         raise UserError("Name at least one model: `models list` shows what there is.")
-    precision = chosen_precision(request.precision)
     check_limit(request.limit)
     choose(request.ranking, RANKINGS, "ranking")
     dataset = load_dataset(request.dataset)
@@ -79,7 +78,7 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
     prompts = make_prompt_set(request.prompts, chosen)
     names = tuple(relation.name for relation in chosen)
     check_questions(dataset, names, prompts, request.limit)
-    models = [load(name, precision=precision) for name in dict.fromkeys(request.models)]
+    models = [load(name, precision=request.precision) for name in dict.fromkeys(request.models)]
     vocabularies = [model.vocabulary for model in models]
     candidates = named_candidates(request.candidates, vocabularies, of_relations=True)
     specs = [
@@ -96,7 +95,7 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
             candidates=candidates,
             context=choose_context(request.context, model.kind),
             ranking=request.ranking,
-            precision=precision,
+            precision=model.precision,
             limit=request.limit,
         )
         for reference, model in zip(dict.fromkeys(request.models), models, strict=True)

@@ -80,12 +80,15 @@ def execute_all(
     return tuple(run for spec in specs if (run := found[spec.run_id]) is not None)
 
 
-def save(spec: RunSpec, finished: Finished, folder: Path | None = None) -> Run:
-    """A run whose rows are known already, kept as any other; whole, or not at all."""
+def save(spec: RunSpec, finished: Finished, device: str, folder: Path | None = None) -> Run:
+    """A run whose rows are known already, kept as any other; whole, or not at all.
+
+    device: where they were computed.
+    """
     folder = runs_dir() if folder is None else folder
     with locked([spec.run_id], folder):
         here = find_finished(spec.run_id, folder)
-        return here or _save(spec, finished, folder, 0.0)
+        return here or _save(spec, finished, folder, 0.0, device)
 
 
 @dataclass
@@ -127,7 +130,8 @@ class _Making:
         made = {}
         for at, (spec, sitting) in enumerate(zip(specs, sittings, strict=True)):
             tables = [known[task] for task in tasks if task.job == at]
-            made[spec.run_id] = _save(spec, sitting.finish(tables), self.folder, seconds[at])
+            finished, device = sitting.finish(tables), jobs[at].scorer.device
+            made[spec.run_id] = _save(spec, finished, self.folder, seconds[at], device)
         return made
 
     def _open(self, specs: Sequence[RunSpec]) -> tuple[list[Sitting], list[Job]]:
@@ -167,10 +171,10 @@ class _Making:
         return self.folder / (spec.run_id + PART)
 
 
-def _save(spec: RunSpec, finished: Finished, folder: Path, seconds: float) -> Run:
+def _save(spec: RunSpec, finished: Finished, folder: Path, seconds: float, device: str) -> Run:
     """Write rows, details and description into the part's folder, then give it its name."""
     part, whole = folder / (spec.run_id + PART), folder / spec.run_id
-    info = _describe(spec, finished, whole, seconds)
+    info = _describe(spec, finished, whole, seconds, device)
     try:
         part.mkdir(parents=True, exist_ok=True)
         write_facts(finished.rows, part / FACTS_FILE)
@@ -188,7 +192,9 @@ def _save(spec: RunSpec, finished: Finished, folder: Path, seconds: float) -> Ru
     return Run(read_info(whole))
 
 
-def _describe(spec: RunSpec, finished: Finished, folder: Path, seconds: float) -> RunInfo:
+def _describe(
+    spec: RunSpec, finished: Finished, folder: Path, seconds: float, device: str
+) -> RunInfo:
     candidates, digest, fold_case = spec.candidate_list()
     return RunInfo(
         id=spec.run_id,
@@ -218,6 +224,7 @@ def _describe(spec: RunSpec, finished: Finished, folder: Path, seconds: float) -
         seconds=round(seconds, 3),
         made=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         versions=tuple((name, _version(name)) for name in PACKAGES),
+        device=device,
     )
 
 

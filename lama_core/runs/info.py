@@ -73,6 +73,7 @@ class RunInfo:
     kind, version: of the probe, and its scoring version. folder: where it is. bundled: it came with
     the project. model_kind: masked or causal, or the method of a baseline. limit: facts a relation,
     None is all. n: queries that count. seconds: of scoring, over all sittings. made: ISO date, UTC.
+    device: where the last sitting computed, empty of a run that doesn't say; not of its identity.
     title: what its owner calls it, or empty. beside: the runs that it is seen beside, see
     `aligned`. exact_to: where it is ranked there on other words than its own, the k up to which P@k
     is exact. None of them is of the run itself.
@@ -105,6 +106,7 @@ class RunInfo:
     seconds: float
     made: str
     versions: tuple[tuple[str, str], ...]
+    device: str = ""
     title: str = ""
     beside: tuple["RunInfo", ...] = ()
     exact_to: int | None = None

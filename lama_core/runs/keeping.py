@@ -52,6 +52,8 @@ class KeptRun:
             "model": info.model if info else None,
             "dataset": info.dataset if info else None,
             "prompts": info.prompts if info else None,
+            "precision": info.precision if info else None,
+            "device": info.device if info else None,
             "n": info.n if info else None,
             "n_excluded": info.n_excluded if info else None,
             "state": self.state,

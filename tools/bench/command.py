@@ -86,6 +86,7 @@ def bench(
     queries: Annotated[
         int | None, typer.Option(help="How many queries are measured, where there are any.", min=1)
     ] = None,
+    device: options.Device = None,
     as_json: options.Json = False,
 ) -> None:
     """Measure speed and memory; what one run measures can be compared, on any machine."""

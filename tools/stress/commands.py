@@ -84,6 +84,7 @@ VALID: dict[str, Sequence[str]] = {
     "context": ("left", "both"),
     "rescored": ("2", "20"),
     "precision": ("fp32", "auto"),
+    "device": ("cpu", "auto"),
     "ranking": ("raw", "filtered"),
     "prompts": ("manual", "paraphrases", "negated", f"{HERE}/work/toy"),
     "by": ("relation", "source", "type", "kind", "refill"),

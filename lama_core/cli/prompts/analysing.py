@@ -101,6 +101,7 @@ def both_ways(
     n_facts: Annotated[
         int, typer.Option("--facts", help="At most so many training and test facts.", min=1)
     ] = 30,
+    device: options.Device = None,
     as_json: options.Json = False,
 ) -> None:
     """Forward and backward: does it help that the subject follows from the object too?"""
@@ -117,7 +118,9 @@ def both_ways(
     words = here.candidates
     rows = []
     with show.progress() as report:
-        model = load_model(here.info.model, on_progress=report)
+        model = load_model(
+            here.info.model, precision=here.info.precision, on_progress=report
+        )
         if not KINDS[model.kind].fills_together:
             raise UserError(f"{model.name} sees no right side: choose a masked model's study.")
         for name in relations or here.relations:

@@ -151,6 +151,7 @@ def paraphrase(
     out: Annotated[
         Path | None, typer.Option(help="Write them to this folder as RELATION.jsonl.")
     ] = None,
+    device: options.Device = None,
     as_json: options.Json = False,
 ) -> None:
     """Other ways to say a prompt: by a masked model, or by translating it there and back."""

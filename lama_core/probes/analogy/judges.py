@@ -25,10 +25,14 @@ CHUNK = 240
 
 
 class Judge(Protocol):
-    """What a probe is asked of. name: for people. identity: what its numbers depend on."""
+    """What a probe is asked of.
+
+    name: for people. identity: what its numbers depend on. device: where it computes.
+    """
 
     name: str
     identity: str
+    device: str
     method: Method
 
     def missing(self, words: Iterable[str]) -> tuple[str, ...]:
@@ -56,6 +60,7 @@ class Scorer(Protocol):
 
     name: str
     identity: str
+    device: str
 
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
         """The log-probability of each token of each text."""
@@ -80,6 +85,7 @@ class ModelJudge:
     def __init__(self, model: Scorer, embed: Embed, *, template: str, normalise: Normalise) -> None:
         self.name = model.name
         self.identity = model.identity
+        self.device = model.device
         self._model = model
         self._embed = embed
         self._template = template
@@ -160,6 +166,7 @@ class PairEmbedder(Protocol):
 
     name: str
     identity: str
+    device: str
 
     def missing(self, words: Iterable[str]) -> tuple[str, ...]:
         """The words that have no vector, each once, in their order."""
@@ -176,6 +183,7 @@ class VectorJudge:
     def __init__(self, embedder: PairEmbedder, method: Method) -> None:
         self.name = embedder.name
         self.identity = embedder.identity
+        self.device = embedder.device
         self.method: Method = method
         self.embedder = embedder
 

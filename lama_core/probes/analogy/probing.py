@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, get_args
 from lama_core.datasets import analogy_names, load_analogies
 from lama_core.errors import UserError, choose
 from lama_core.models.base import KINDS, Kind, Pooling
-from lama_core.models.loader import Precision, chosen_precision
+from lama_core.models.loader import Precision
 from lama_core.probes.analogy.judges import Method, open_judge
 from lama_core.probes.analogy.probes import PROBES, SETTINGS, ProbeOptions, Setting, words_of
 from lama_core.probes.analogy.runs import AnalogySpec, ProbeRun
@@ -50,7 +50,7 @@ class AnalogyRequest:
     pooling: str = "mean"
     hidden: int = HIDDEN
     n_seeds: int = option("--seeds", default=N_SEEDS)
-    precision: Precision = "fp32"
+    precision: Precision = "auto"
 
     @property
     def settings(self) -> tuple[Setting, ...]:
@@ -130,7 +130,6 @@ def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[Analogy
     Raises UserError for anything in the request that doesn't exist.
     """
     settings, options = request.settings, request.options
-    precision = chosen_precision(request.precision)
     probes = tuple(choose(name, PROBES, "probe") for name in request.probes or PROBES)
     if not request.judges:
         raise UserError("Name at least one model, vectors or RelBERT to ask.")
@@ -139,7 +138,7 @@ def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[Analogy
     words = words_of(relations)
     specs = []
     for method, reference in request.judges:
-        asked = _Loaded(load, precision)
+        asked = _Loaded(load, request.precision)
         judge = open_judge(method, reference, words, options, asked)
         specs += [
             AnalogySpec(
@@ -151,7 +150,7 @@ def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[Analogy
                 model_name=judge.name,
                 model_identity=judge.identity,
                 model_kind=asked.kind or method,
-                precision=precision if asked.kind else "fp32",
+                precision=asked.precision,
                 context=KINDS[asked.kind].contexts[0] if asked.kind else "both",
                 ranking="raw",
                 limit=options.limit,
@@ -167,14 +166,15 @@ def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[Analogy
 
 
 class _Loaded:
-    """Loads a model for a judge, and keeps of which kind it is."""
+    """Loads a model for a judge, and keeps of which kind and precision it is."""
 
-    def __init__(self, load: Callable[..., Any], precision: str) -> None:
+    def __init__(self, load: Callable[..., Any], wanted: Precision) -> None:
         self._load = load
-        self._precision = precision
+        self._wanted = wanted
         self.kind: Kind | None = None
+        self.precision: Precision = "fp32"
 
     def __call__(self, reference: str) -> Any:
-        model = self._load(reference, precision=self._precision)
-        self.kind = model.kind
+        model = self._load(reference, precision=self._wanted)
+        self.kind, self.precision = model.kind, model.precision
         return model

@@ -82,12 +82,15 @@ class ModelScores:
     """All pairs as one model sees them, in the order given.
 
     n_left_out: how many of the last were not scored, because the time for a question was over.
+    precision, device: what it was computed in, and where.
     """
 
     name: str
     kind: Kind
     pairs: tuple[PairScore, ...]
-    n_left_out: int = 0
+    n_left_out: int
+    precision: str
+    device: str
 
     @property
     def ranked(self) -> tuple[PairScore, ...]:
@@ -115,6 +118,8 @@ class ScoreAnswer:
                     "name": model.name,
                     "kind": model.kind,
                     "measure": KINDS[model.kind].measure,
+                    "precision": model.precision,
+                    "device": model.device,
                     "pairs": [_pair_json(pair) for pair in model.ranked],
                 }
                 for model in self.models
@@ -180,7 +185,10 @@ def score_pairs(
         tokens = _score(model, sentences, limits)
         n = len(tokens)
         ranked = rank_pairs(pairs[:n], sentences[:n], tokens, normalise)
-        scored.append(ModelScores(model.name, model.kind, ranked, len(pairs) - n))
+        n_left_out = len(pairs) - n
+        scored.append(
+            ModelScores(model.name, model.kind, ranked, n_left_out, model.precision, model.device)
+        )
     return ScoreAnswer(query, template, normalise, tuple(scored))
 
 

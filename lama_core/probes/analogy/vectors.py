@@ -36,6 +36,8 @@ class WordVectors:
     name: of the file. identity: SHA-256 of the words and vectors that were read.
     """
 
+    device = "cpu"
+
     def __init__(self, name: str, vectors: dict[str, NDArray[np.float32]]) -> None:
         self.name = name
         self._vectors = vectors

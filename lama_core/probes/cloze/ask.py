@@ -171,6 +171,7 @@ class ModelAnswer:
 
     context: what it was shown: `left`, or `both` sides of the blank.
     n_candidates: how many of the wanted words the model has as one token.
+    precision, device: what it was computed in, and where.
     """
 
     name: str
@@ -178,6 +179,8 @@ class ModelAnswer:
     context: Context
     n_candidates: int
     blanks: tuple[BlankAnswer, ...]
+    precision: str = "fp32"
+    device: str = "cpu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +209,8 @@ class ClozeAnswer:
                     "name": model.name,
                     "kind": model.kind,
                     "context": model.context,
+                    "precision": model.precision,
+                    "device": model.device,
                     "blanks": [_blank_json(blank) for blank in model.blanks],
                 }
                 for model in self.models
@@ -297,7 +302,7 @@ def ask(
             to_end = number == query.n_blanks - 1
             blanks += answer.all_blanks(Query((left, right)), golds[number : number + 1], to_end)
             left = left + blanks[-1].predictions[0].token + right
-    return ModelAnswer(model.name, model.kind, used, len(columns.words), tuple(blanks))
+    return _model_answer(model, used, columns, blanks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -573,8 +578,22 @@ def ask_queries(
     for number, item, word in zip(left, firsts, words, strict=True):
         found[number] = replace(found[number], predictions=(replace(item, begins=word),))
     return tuple(
-        ModelAnswer(model.name, model.kind, here, len(columns.words), (found[number],))
+        _model_answer(model, here, columns, [found[number]])
         for number, here in enumerate(used)
+    )
+
+
+def _model_answer(
+    model: BlankFiller, context: Context, columns: Columns, blanks: Sequence[BlankAnswer]
+) -> ModelAnswer:
+    return ModelAnswer(
+        model.name,
+        model.kind,
+        context,
+        len(columns.words),
+        tuple(blanks),
+        model.precision,
+        model.device,
     )
 
 

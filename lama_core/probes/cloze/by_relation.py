@@ -132,12 +132,14 @@ class WordingAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ModelOnRelation:
-    """One model's answers, in the wordings' order. n_candidates: as in `ask.ModelAnswer`."""
+    """One model's answers, in the wordings' order. The rest: as in `ask.ModelAnswer`."""
 
     name: str
     kind: Kind
     n_candidates: int
     answers: tuple[WordingAnswer, ...]
+    precision: str
+    device: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,8 @@ class RelationAnswer:
                 "text": wording.query(question.subject).text(),
                 "context": answer.context,
                 "note": answer.note,
+                "precision": model.precision,
+                "device": model.device,
                 "word": answer.first.token,
                 "begins": answer.first.begins,
                 "prob": answer.first.prob,
@@ -189,6 +193,8 @@ class RelationAnswer:
                     "name": model.name,
                     "kind": model.kind,
                     "n_candidates": model.n_candidates,
+                    "precision": model.precision,
+                    "device": model.device,
                     "first_answers": [
                         {"word": word, "wordings": n}
                         for word, n in first_answers(self.question, model)
@@ -342,7 +348,10 @@ def ask_relation(
         )
         for wording, answer in zip(question.wordings, answers, strict=True)
     )
-    return ModelOnRelation(model.name, model.kind, answers[0].n_candidates, found)
+    n_candidates = answers[0].n_candidates
+    return ModelOnRelation(
+        model.name, model.kind, n_candidates, found, model.precision, model.device
+    )
 
 
 def ask_relation_of_all(

@@ -21,7 +21,7 @@ from lama_core.datasets.prompt_sets import (
 )
 from lama_core.errors import UserError, choose
 from lama_core.models.base import BlankFiller, Context
-from lama_core.models.loader import Precision, chosen_precision
+from lama_core.models.loader import Precision
 from lama_core.probes.probing import absolute, check_limit, choose_context
 from lama_core.probes.prompts.ensemble import RECIPES, RELEASED
 from lama_core.probes.prompts.runs import Study, StudySpec, split_of
@@ -61,7 +61,7 @@ class SelectRequest:
     candidates: str | None = None
     context: Context | None = None
     ranking: Ranking = "raw"
-    precision: Precision = "fp32"
+    precision: Precision = "auto"
     limit: int | None = None
     train_limit: int | None = None
     seed: int | None = None
@@ -148,10 +148,9 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
     chooses = isinstance(request, StudyRequest)
     request = as_study(request)
     _check(request)
-    precision = chosen_precision(request.precision)
     dataset = load_dataset(request.dataset)
     relations, notes = _choose_relations(request, dataset)
-    model = load(request.model, precision=precision)
+    model = load(request.model, precision=request.precision)
     context = choose_context(request.context, model.kind)
     names = tuple(relation.name for relation, _ in relations)
     pools = tuple(pool if request.blind else set_aside(pool, context) for _, pool in relations)
@@ -172,7 +171,7 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
         model_name=model.name,
         model_identity=model.identity,
         model_kind=model.kind,
-        precision=precision,
+        precision=model.precision,
         context=context,
         ranking=request.ranking,
         limit=request.limit,

@@ -427,7 +427,7 @@ def save_ensembles(
             found = [one for one in studies if one.ensemble(combination, method)]
             if found:
                 spec, finished = _ensemble(study, found, combination, method, rows)
-                saved.append(save(spec, finished, folder))
+                saved.append(save(spec, finished, study.info.device, folder))
     return tuple(saved)
 
 

@@ -66,14 +66,21 @@ def draw_score() -> None:
             with faults_shown(), st.spinner("Scoring the sentences", show_time=True):
                 found[name] = cache.pair_scores(name, precision, query, pairs, template, normalise)
             with head:
-                kind = found[name].kind if name in found else entry.kind
-                detail = f"{KINDS[kind].title} · {KINDS[kind].measure}" if kind else ""
+                detail = _describe(found[name]) if name in found else ""
                 predictions.draw_head(name, state.title_of(name), colours[name], detail)
             if name in found:
                 st.html(heat_scale(colours[name]))
                 _draw_pairs(found[name], colours[name])
     if found:
         _draw_export(ScoreAnswer(query, template, normalise, tuple(found.values())), precision)
+
+
+def _describe(scores: ModelScores) -> str:
+    """A model's kind, and what its score of a sentence is called."""
+    kind = KINDS[scores.kind]
+    return predictions.with_how(
+        kind.title, kind.measure, precision=scores.precision, device=scores.device
+    )
 
 
 def _ask() -> tuple[Pair, tuple[Pair, ...], tuple[str, ...], str, Normalise, Precision]:
@@ -103,8 +110,8 @@ def _ask() -> tuple[Pair, tuple[Pair, ...], tuple[str, ...], str, Normalise, Pre
         )  # fmt: skip
     with precise:
         precision = st.segmented_control(
-            "Precision", state.PRECISIONS, default="fp32", required=True, key="precision",
-            bind=state.BOUND, help="bf16 is faster where the processor has it, and less exact.",
+            "Precision", state.PRECISIONS, default="auto", required=True, key="precision",
+            bind=state.BOUND, help=state.PRECISION_HELP,
         )  # fmt: skip
     pairs = tuple(parse_pair(text) for text in (typed or "").split(",") if text.strip())
     if not pairs:
@@ -154,6 +161,8 @@ def _draw_export(answer: ScoreAnswer, precision: Precision) -> None:
             "n_tokens": pair.n_scored,
             "mean_perplexity": pair.mean_perplexity,
             "ranked_by": f"{answer.normalise} of log-probabilities",
+            "precision": model.precision,
+            "device": model.device,
             "sentence": pair.sentence,
         }
         for model in answer.models

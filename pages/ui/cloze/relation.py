@@ -89,7 +89,7 @@ def draw_relation() -> None:
     sizes = [model.n_candidates for model in answer.models]
     st.caption(predictions.describe_candidates(candidates, sizes))
     request = asked.request(settings)
-    identities = {name: CACHE.identity(name, settings.precision) for name in columns}
+    identities = {model.name: CACHE.identity(model.name, model.precision) for model in answers}
     made = {**asdict(request), "identities": identities}
     draw_export("wordings", answer.rows, made, request, record=answer.to_json)
 
@@ -213,10 +213,12 @@ def _describe(model: ModelOnRelation) -> str:
     """A model's kind, and in how many of the sentences it is shown both sides."""
     n_left = sum(answer.context == "left" for answer in model.answers)
     n = len(model.answers)
-    title = KINDS[model.kind].title
+    seen = f"sees the left side only in {n_left} of {n} sentences"
     if n_left in (0, n):
-        return f"{title} · sees {'the left side only' if n_left else 'both sides'}"
-    return f"{title} · sees the left side only in {n_left} of {n} sentences"
+        seen = predictions.CONTEXTS["left" if n_left else "both"]
+    return predictions.with_how(
+        KINDS[model.kind].title, seen, precision=model.precision, device=model.device
+    )
 
 
 def _draw_agreement(question: RelationQuestion, model: ModelOnRelation) -> None:

@@ -4,6 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.files import bytes_text
+from lama_core.models.devices import how_computed
 from lama_core.probes.kinds import FACT_KINDS, KINDS
 from lama_core.runs.keeping import KeptRun, RunsRequest, delete_run, list_kept, rename_run
 from pages.ui.shared import links, visitors
@@ -104,6 +105,8 @@ def _draw_run(run: KeptRun) -> None:
         facts["folder"] = str(run.folder)
     if run.info:
         facts["rows"] = f"{run.info.n:,} count, {run.info.n_excluded:,} are left out"
+        if how := how_computed(run.info.precision, run.info.device):
+            facts["computed"] = how
     else:
         facts["state"] = f"{run.state}, {run.n_parts:,} finished parts"
     lines = [f"**{what}**: {plain(value)}" for what, value in facts.items()]

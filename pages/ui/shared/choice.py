@@ -377,6 +377,7 @@ def draw_runs(choice: RunChoice) -> None:
                     "candidates": f"{run.candidates} ({run.n_candidates:,})",
                     "context": run.context,
                     "precision": run.precision,
+                    "device": run.device or "not said",
                     "facts a relation": "all" if run.limit is None else f"first {run.limit}",
                     "facts/s": run.n / run.seconds if run.seconds else None,
                     "comes with the project": run.bundled,

@@ -10,6 +10,7 @@ import streamlit as st
 
 from lama_core.candidates.columns import Candidates
 from lama_core.models.base import KINDS, Kind
+from lama_core.models.devices import how_computed
 from lama_core.probes.cloze.ask import BlankAnswer, Gold, ModelAnswer, Prediction
 from pages.ui.shared.messages import plain
 
@@ -26,8 +27,14 @@ def draw_head(name: str, title: str, colour: str, detail: str) -> None:
 
 
 def describe(answer: ModelAnswer) -> str:
-    """A model's kind and what it was shown, in words."""
-    return f"{KINDS[answer.kind].title} · {CONTEXTS[answer.context]}"
+    """A model's kind and what it was shown, in words, and how it computed where that is unusual."""
+    said = (KINDS[answer.kind].title, CONTEXTS[answer.context])
+    return with_how(*said, precision=answer.precision, device=answer.device)
+
+
+def with_how(*said: str, precision: str, device: str) -> str:
+    """What is said of a model in one line; fp32 on a processor goes without saying."""
+    return " · ".join([*said, *filter(None, [how_computed(precision, device)])])
 
 
 def title_of_kind(kind: Kind | None) -> str:

@@ -27,7 +27,11 @@ from pages.ui.shared.messages import plain
 
 DEFAULT_MODELS = ("minilm-mlm", "smollm2-135m")
 CONTEXTS = ("auto", "left", "both")
-PRECISIONS = ("fp32", "bf16")
+PRECISIONS = ("auto", "fp32", "bf16")
+PRECISION_HELP = (
+    "**auto**: fp32 on a processor; on a graphics card bf16 where the weights are stored in it. "
+    "**bf16** is faster where the device has it, and can change close ranks."
+)
 TYPED = "typed by this visitor"
 SHOWN = "shown in"
 BOUND: Literal["query-params"] = "query-params"
@@ -235,11 +239,11 @@ def choose_cloze_options(models: tuple[str, ...], *, lists: bool = True) -> Cloz
     precision = st.segmented_control(
         "Precision",
         PRECISIONS,
-        default="fp32",
+        default="auto",
         required=True,
         key="precision",
         bind=BOUND,
-        help="bf16 is faster where the processor has it, and can change close ranks.",
+        help=PRECISION_HELP,
     )
     settings = ClozeSettings(
         models=models,

@@ -17,6 +17,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from lama_core.errors import UserError
+from lama_core.models.devices import wanted_device
 from lama_core.models.turns import TURNS
 
 AT_ONCE = 8
@@ -126,7 +127,11 @@ _page = threading.local()  # a page is drawn by a thread of its own
 
 
 def answered(key: Hashable, ask: Callable[[], Answer]) -> Answer:
-    """The answer that is kept under `key`, else what `ask` gives once it is this visitor's turn."""
+    """The answer that is kept under `key`, else what `ask` gives once it is this visitor's turn.
+
+    Answers of other devices are kept apart: each says where it was computed.
+    """
+    key = (wanted_device(), key)
     found = KEPT.find(key)
     if found is None:
         with turn():
