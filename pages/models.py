@@ -160,7 +160,7 @@ def draw_device() -> None:
 def _use_device() -> None:
     devices.use_device(st.session_state["device"])
     for model in CACHE.held():
-        CACHE.drop(model.name, model.precision)
+        CACHE.drop(model.name, model.precision, model.device)
 
 
 def draw_loaded() -> None:
@@ -177,14 +177,15 @@ def draw_loaded() -> None:
     for model in held:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(
-                f"**{plain(state.title_of(model.name))}** · {model.precision} · "
+                f"**{plain(state.title_of(model.name))}** · {model.precision}"
+                f"{'' if model.device == 'cpu' else f' on {model.device}'} · "
                 f"{model.n_bytes / 1e6:.0f} MB",
                 width="content",
             )
             if visitors.may("manage") and st.button(
                 "Unload", key=f"unload {model}", icon=":material/eject:"
             ):
-                CACHE.drop(model.name, model.precision)
+                CACHE.drop(model.name, model.precision, model.device)
                 st.rerun()
 
 

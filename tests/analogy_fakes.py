@@ -123,6 +123,7 @@ class Knowing:
 
     name = "knowing"
     identity = "knowing-1"
+    device = "cpu"
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -41,6 +41,8 @@ class TableFiller:
 
     kind: Kind = "masked"
     max_tokens = 512
+    precision = "fp32"
+    device = "cpu"
 
     def __init__(
         self, answers: Mapping[str, Mapping[str, float]], words: Sequence[str], name: str = "table"
@@ -85,6 +87,8 @@ class HashFiller:
 
     kind: Kind = "masked"
     max_tokens = 512
+    precision = "fp32"
+    device = "cpu"
 
     def __init__(
         self,

@@ -112,16 +112,17 @@ class TokenScores:
 
 @runtime_checkable
 class BlankFiller(Protocol):
-    """Gives log-probabilities of words at a blank.
-
-    precision: fp32 or bf16. device: where it computes, such as `cpu` or `cuda:0`.
-    """
+    """Gives log-probabilities of words at a blank. precision: `fp32` or `bf16`."""
 
     name: str
     kind: Kind
     max_tokens: int
     precision: str
-    device: str
+
+    @property
+    def device(self) -> str:
+        """Where it computes, such as `cpu` or `cuda:0`."""
+        ...
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -175,12 +176,16 @@ class WordContinuer(Protocol):
 
 @runtime_checkable
 class SentenceScorer(Protocol):
-    """Gives the log-probability of each token of a text. precision, device: as `BlankFiller`."""
+    """Gives the log-probability of each token of a text. precision: as of `BlankFiller`."""
 
     name: str
     kind: Kind
     precision: str
-    device: str
+
+    @property
+    def device(self) -> str:
+        """Where it computes, such as `cpu` or `cuda:0`."""
+        ...
 
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
         """The log-probability of each token of each text.

@@ -188,11 +188,6 @@ def add_checked(reference: str) -> Entry:
     return add_model(reference)
 
 
-def chosen_precision(precision: Precision) -> Literal["fp32", "bf16"]:
-    """fp32 or bf16; `auto` is fp32."""
-    return "fp32" if precision == "auto" else precision
-
-
 def _is_bf16(folder: Path) -> bool:
     """Whether most of a folder's weights are stored as bf16."""
     tensors = stored_tensors(folder).values()

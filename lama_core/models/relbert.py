@@ -49,6 +49,11 @@ class RelBert:
         self.tokenizer = tokenizer
 
     @property
+    def device(self) -> str:
+        """Where it computes."""
+        return str(device_of(self.model))
+
+    @property
     def n_bytes(self) -> int:
         """Bytes that the weights take in memory."""
         return sum(one.numel() * one.element_size() for one in self.model.parameters())

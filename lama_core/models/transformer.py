@@ -61,14 +61,14 @@ class Transformer:
         self.vocabulary = TokenVocabulary(tokenizer, int(rows))
 
     @property
-    def device(self) -> torch.device:
-        """Where the weights are; of a model on several devices, where its inputs go."""
-        return device_of(self.model)
+    def device(self) -> str:
+        """Where the weights are, such as `cuda:0`; on several devices, where the inputs go."""
+        return str(device_of(self.model))
 
     @property
     def tokens_per_pass(self) -> int:
         """How many tokens go through the model together, padding included."""
-        return tokens_per_pass(str(self.device))
+        return tokens_per_pass(self.device)
 
     def cut_at(self, places: Sequence[Any]) -> None:
         """From now on cut the output of the first of these modules that runs; () cuts nothing."""

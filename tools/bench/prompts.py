@@ -154,6 +154,8 @@ class MadeUpModel:
     name = "made-up"
     kind: Kind = "masked"
     max_tokens = 512
+    precision = "fp32"
+    device = "cpu"
 
     def __init__(self, words: Sequence[str], n_facts: int) -> None:
         self.vocabulary = _Words(words)

@@ -118,9 +118,7 @@ def both_ways(
     words = here.candidates
     rows = []
     with show.progress() as report:
-        model = load_model(
-            here.info.model, precision=here.info.precision, on_progress=report
-        )
+        model = load_model(here.info.model, precision=here.info.precision, on_progress=report)
         if not KINDS[model.kind].fills_together:
             raise UserError(f"{model.name} sees no right side: choose a masked model's study.")
         for name in relations or here.relations:

@@ -25,15 +25,16 @@ CHUNK = 240
 
 
 class Judge(Protocol):
-    """What a probe is asked of.
-
-    name: for people. identity: what its numbers depend on. device: where it computes.
-    """
+    """What a probe is asked of. name: for people. identity: what its numbers depend on."""
 
     name: str
     identity: str
-    device: str
     method: Method
+
+    @property
+    def device(self) -> str:
+        """Where it computes, such as `cpu` or `cuda:0`."""
+        ...
 
     def missing(self, words: Iterable[str]) -> tuple[str, ...]:
         """The words that it knows nothing of."""
@@ -60,7 +61,11 @@ class Scorer(Protocol):
 
     name: str
     identity: str
-    device: str
+
+    @property
+    def device(self) -> str:
+        """Where it computes, such as `cpu` or `cuda:0`."""
+        ...
 
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
         """The log-probability of each token of each text."""
@@ -166,7 +171,11 @@ class PairEmbedder(Protocol):
 
     name: str
     identity: str
-    device: str
+
+    @property
+    def device(self) -> str:
+        """Where it computes, such as `cpu` or `cuda:0`."""
+        ...
 
     def missing(self, words: Iterable[str]) -> tuple[str, ...]:
         """The words that have no vector, each once, in their order."""

@@ -578,8 +578,7 @@ def ask_queries(
     for number, item, word in zip(left, firsts, words, strict=True):
         found[number] = replace(found[number], predictions=(replace(item, begins=word),))
     return tuple(
-        _model_answer(model, here, columns, [found[number]])
-        for number, here in enumerate(used)
+        _model_answer(model, here, columns, [found[number]]) for number, here in enumerate(used)
     )
 
 

@@ -360,7 +360,7 @@ def test_a_real_models_scores_are_its_log_perplexities(
 
 def test_a_pair_judge_counts_no_pair_twice() -> None:
     class Counting:
-        name, identity = "counting", "1"
+        name, identity, device = "counting", "1", "cpu"
 
         def __init__(self) -> None:
             self.asked: list[Pair] = []
