@@ -98,10 +98,17 @@ def title_of(device: str) -> str:
     }[device]
 
 
+def unusual(precision: str, device: str) -> dict[str, str]:
+    """What goes with a model's numbers as plain values: its precision unless it is fp32, its device
+    unless it is the processor, or isn't known."""
+    of_precision = {"precision": precision} if precision != "fp32" else {}
+    return of_precision | ({"device": device} if device not in ("", "cpu") else {})
+
+
 def how_computed(precision: str, device: str) -> str:
-    """What is said beside a model's numbers: `bf16 on cuda:0`; nothing of fp32 on a processor."""
-    said = [precision] if precision != "fp32" else []
-    return " ".join([*said, *(["on", device] if device not in ("", "cpu") else [])])
+    """The same in words: `bf16 on cuda:0`; nothing of fp32 on a processor."""
+    said = unusual(precision, device)
+    return " ".join(f"on {value}" if what == "device" else value for what, value in said.items())
 
 
 def free_bytes(device: str) -> int:

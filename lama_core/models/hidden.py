@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lama_core.errors import UserError
 from lama_core.models.base import Pooling
-from lama_core.models.devices import host
+from lama_core.models.devices import host, in_parts
 from lama_core.models.transformer import Transformer
 
 Span = tuple[int, int]
@@ -37,13 +37,18 @@ def hidden_states(
     order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
     while order:
         size = max(1, model.tokens_per_pass // len(rows[order[0]]))
-        chunk, order = order[:size], order[size:]
-        states = _layer(model, [rows[number] for number in chunk], layer)
-        if result is None:
-            result = np.empty((len(rows), n_words, states.shape[2]), np.float32)
-        for row, number in enumerate(chunk):
-            for word, at in enumerate(pieces[number]):
-                result[number, word] = _pool(states[row, at], pooling).numpy()
+        longest = len(rows[order[0]])
+        chunk = [n for n in order[:size] if model.pads or len(rows[n]) == longest]
+        order = order[len(chunk) :]
+        parts = in_parts(
+            lambda some: (some, _layer(model, [rows[number] for number in some], layer)), chunk
+        )
+        for some, states in parts:
+            if result is None:
+                result = np.empty((len(rows), n_words, states.shape[2]), np.float32)
+            for row, number in enumerate(some):
+                for word, at in enumerate(pieces[number]):
+                    result[number, word] = _pool(states[row, at], pooling).numpy()
     return np.zeros((0, 0, 0), np.float32) if result is None else result
 
 

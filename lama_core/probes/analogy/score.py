@@ -22,6 +22,7 @@ from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.asking.settings import ModelSettings
 from lama_core.errors import UserError
 from lama_core.models.base import KINDS, Kind, SentenceScorer, TokenScores
+from lama_core.models.devices import unusual
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, check_word, fill, resolve_template
 from lama_core.requests import argument
 
@@ -118,8 +119,7 @@ class ScoreAnswer:
                     "name": model.name,
                     "kind": model.kind,
                     "measure": KINDS[model.kind].measure,
-                    "precision": model.precision,
-                    "device": model.device,
+                    **unusual(model.precision, model.device),
                     "pairs": [_pair_json(pair) for pair in model.ranked],
                 }
                 for model in self.models

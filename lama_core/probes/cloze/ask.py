@@ -28,6 +28,7 @@ from lama_core.models.base import (
     Scores,
     WordContinuer,
 )
+from lama_core.models.devices import unusual
 from lama_core.requests import argument
 from lama_core.types import Query
 
@@ -194,7 +195,8 @@ class ClozeAnswer:
     def to_json(self) -> dict[str, Any]:
         """The object that `cloze --json` prints.
 
-        The candidates' size is the number of words; for `full`, the largest vocabulary's.
+        The candidates' size is the number of words; for `full`, the largest vocabulary's. A model's
+        precision and device stand there where they are unusual.
         """
         words = self.candidates.words
         sizes = [model.n_candidates for model in self.models]
@@ -209,8 +211,7 @@ class ClozeAnswer:
                     "name": model.name,
                     "kind": model.kind,
                     "context": model.context,
-                    "precision": model.precision,
-                    "device": model.device,
+                    **unusual(model.precision, model.device),
                     "blanks": [_blank_json(blank) for blank in model.blanks],
                 }
                 for model in self.models

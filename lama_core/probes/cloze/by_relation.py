@@ -193,8 +193,6 @@ class RelationAnswer:
                     "name": model.name,
                     "kind": model.kind,
                     "n_candidates": model.n_candidates,
-                    "precision": model.precision,
-                    "device": model.device,
                     "first_answers": [
                         {"word": word, "wordings": n}
                         for word, n in first_answers(self.question, model)
