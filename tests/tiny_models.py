@@ -24,6 +24,7 @@ from lama_core.models.backends import open_model
 from lama_core.models.base import Kind
 from lama_core.models.causal import CausalModel
 from lama_core.models.masked import MaskedModel
+from lama_core.models.seq2seq import Seq2SeqModel
 from lama_core.models.sources import Located
 
 WINDOW = 80
@@ -309,6 +310,44 @@ def qwen_tokenizer() -> Any:
     )
 
 
+SENTINELS = [f"<extra_id_{number}>" for number in range(9, -1, -1)]  # the first has the last id
+
+
+def t5_tokenizer() -> Any:
+    """T5's: `▁`, `</s>` behind every text, and the sentinels behind the vocabulary."""
+    vocabulary = unigrams(("<pad>", "</s>", "<unk>"), "<unk>", lower=False)
+    vocabulary += [(sentinel, 0.0) for sentinel in SENTINELS]
+    return transformers.T5Tokenizer(vocab=vocabulary, extra_ids=len(SENTINELS))
+
+
+def mt5_tokenizer() -> Any:
+    """mT5's: the sentinels are pieces of the vocabulary, each with a `▁`, and no special tokens."""
+    vocabulary = unigrams(("<pad>", "</s>", "<unk>"), "<unk>", lower=False)
+    vocabulary += [(f"▁{sentinel}", 0.0) for sentinel in SENTINELS]
+    return transformers.T5Tokenizer(vocab=vocabulary, extra_ids=0)
+
+
+def umt5_tokenizer() -> Any:
+    """UMT5's: no class of its own."""
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=t5_tokenizer().backend_tokenizer,
+        additional_special_tokens=SENTINELS,
+        **{f"{name}_token": token for name, token in
+           (("pad", "<pad>"), ("eos", "</s>"), ("unk", "<unk>"))},
+    )  # fmt: skip
+
+
+def gemma_tokenizer() -> Any:
+    """Gemma's, with `<bos>` before every text, and sentinels, which the released one hasn't."""
+    vocabulary, merges = metaspace_pairs(("<pad>", "<eos>", "<bos>", "<unk>", "<mask>"))
+    tokenizer = transformers.GemmaTokenizer(vocab=vocabulary, merges=merges)
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single="<bos> $A", special_tokens=[("<bos>", vocabulary["<bos>"])]
+    )
+    tokenizer.add_special_tokens({"additional_special_tokens": SENTINELS})
+    return tokenizer
+
+
 def tiny(**options: Any) -> dict[str, Any]:
     """Sizes that most families name alike."""
     return {
@@ -326,6 +365,7 @@ class Family:
     """How a tiny model of one family is made.
 
     extra_rows: how much wider the output is than the tokenizer's vocabulary, as Pythia's is.
+    own_head: the head is not the embedding, as of the later T5s.
     """
 
     kind: Kind
@@ -335,6 +375,7 @@ class Family:
     sizes: dict[str, Any]
     cased: bool = True
     extra_rows: int = 0
+    own_head: bool = False
 
 
 DISTIL = {
@@ -353,6 +394,13 @@ OPT_SIZES = {
     "num_attention_heads": 4, "max_position_embeddings": WINDOW, "init_std": 0.35,
     "do_layer_norm_before": True,
 }  # fmt: skip
+
+T5_SIZES = {
+    "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4, "n_positions": WINDOW,
+    "initializer_factor": 1.5, "decoder_start_token_id": 0,
+}  # fmt: skip
+LATER_T5 = T5_SIZES | {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
+GEMMA_SIZES = tiny(num_key_value_heads=2, head_dim=8, sliding_window=8, query_pre_attn_scalar=8)
 
 FAMILIES: dict[str, Family] = {
     "bert-cased": Family(
@@ -413,9 +461,29 @@ FAMILIES: dict[str, Family] = {
         "causal", qwen_tokenizer, "Qwen2Config", "Qwen2ForCausalLM",
         tiny(num_key_value_heads=2, tie_word_embeddings=True), extra_rows=5,
     ),
+    "t5": Family(
+        "seq2seq", t5_tokenizer, "T5Config", "T5ForConditionalGeneration", T5_SIZES, extra_rows=28
+    ),
+    "t5-v1.1": Family(
+        "seq2seq", t5_tokenizer, "T5Config", "T5ForConditionalGeneration", LATER_T5,
+        extra_rows=28, own_head=True,
+    ),
+    "mt5": Family(
+        "seq2seq", mt5_tokenizer, "MT5Config", "MT5ForConditionalGeneration", LATER_T5,
+        extra_rows=12, own_head=True,
+    ),
+    "umt5": Family(
+        "seq2seq", umt5_tokenizer, "UMT5Config", "UMT5ForConditionalGeneration", LATER_T5,
+        extra_rows=84, own_head=True,
+    ),
+    "t5gemma": Family(
+        "seq2seq", gemma_tokenizer, "T5GemmaConfig", "T5GemmaForConditionalGeneration",
+        {"encoder": GEMMA_SIZES, "decoder": GEMMA_SIZES},
+    ),
 }  # fmt: skip
 MASKED = tuple(name for name, family in FAMILIES.items() if family.kind == "masked")
 CAUSAL = tuple(name for name, family in FAMILIES.items() if family.kind == "causal")
+SEQ2SEQ = tuple(name for name, family in FAMILIES.items() if family.kind == "seq2seq")
 
 
 @cache
@@ -432,15 +500,24 @@ def make_model(name: str, *, seed: int = 0) -> tuple[Any, Any]:
         f"{which}_token_id": getattr(tokenizer, f"{which}_token_id")
         for which in ("pad", "bos", "eos", "cls", "sep")
     }
-    config = getattr(transformers, family.config)(
-        vocab_size=len(tokenizer) + family.extra_rows, **special, **family.sizes
-    )
+    common = {"vocab_size": len(tokenizer) + family.extra_rows} | special
+    sizes = {  # T5Gemma has a configuration for either side
+        name: value | common if isinstance(value, dict) else value
+        for name, value in family.sizes.items()
+    }
+    config = getattr(transformers, family.config)(**common, **sizes)
     torch.manual_seed(seed)
     model = getattr(transformers, family.model)(config).eval()
     with torch.no_grad():  # biases begin at 0, where a forgotten one would not show
         for label, weight in model.named_parameters():
             if label.endswith("bias"):
                 weight.normal_(std=0.3)
+        if family.own_head:
+            width = model.config.d_model
+            model.lm_head.weight = torch.nn.Parameter(
+                0.3 * torch.randn(common["vocab_size"], width)
+            )
+            model.config.tie_word_embeddings = False  # as their folders say
     return model, tokenizer
 
 
@@ -453,7 +530,9 @@ def save_model_folder(name: str, folder: Path, *, seed: int = 0) -> Path:
     return folder
 
 
-def open_family(name: str, folder: Path, *, precision: str = "fp32") -> MaskedModel | CausalModel:
+def open_family(
+    name: str, folder: Path, *, precision: str = "fp32"
+) -> MaskedModel | CausalModel | Seq2SeqModel:
     """A family's random model, saved to a folder and opened by the library."""
     save_model_folder(name, folder)
     return open_model(name, Located(folder, f"tiny-{name}"), FAMILIES[name].kind, precision)

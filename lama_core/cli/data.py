@@ -165,8 +165,8 @@ def _guess_with(model_name: str) -> Guess:
     from lama_core.probes.cloze.ask import ask
 
     model = load_model(model_name)
-    if not KINDS[model.kind].fills_together:
-        raise UserError(f"{model_name} is a {model.kind} model: the name guesser must be masked")
+    if not KINDS[model.kind].sees_both:
+        raise UserError(f"{model_name} sees no right side: choose a masked model to guess names.")
     candidates = named_candidates("full", [model.vocabulary])
     columns = candidates.columns(model.vocabulary)
 

@@ -19,8 +19,9 @@ from lama_core.models.sources import Located
 if TYPE_CHECKING:
     from lama_core.models.causal import CausalModel
     from lama_core.models.masked import MaskedModel
+    from lama_core.models.seq2seq import Seq2SeqModel
 
-    Model = MaskedModel | CausalModel
+    Model = MaskedModel | CausalModel | Seq2SeqModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +73,23 @@ def _open_causal(name: str, folder: Path, precision: str, identity: str) -> "Mod
     return proved(CausalModel(name, *read, identity=identity))
 
 
+def _open_seq2seq(name: str, folder: Path, precision: str, identity: str) -> "Model":
+    from transformers import AutoModelForSeq2SeqLM
+
+    from lama_core.models.seq2seq import Seq2SeqModel
+
+    read = _by_transformers(name, folder, AutoModelForSeq2SeqLM, "seq2seq", precision)
+    return Seq2SeqModel(name, *read, identity=identity)
+
+
 MASKED, CAUSAL = "MODEL_FOR_MASKED_LM_MAPPING_NAMES", "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"
+SEQ2SEQ = "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES"
 # Tried in this order; the first of a kind that takes a folder has it.
 BACKENDS = (
     Backend("bert", "masked", MASKED, _open_bert),
     Backend("transformers", "masked", MASKED, _open_masked),
     Backend("transformers", "causal", CAUSAL, _open_causal),
+    Backend("transformers", "seq2seq", SEQ2SEQ, _open_seq2seq),
 )
 
 
@@ -159,6 +171,8 @@ def by_transformers(
     from transformers import AutoTokenizer
     from transformers.utils import logging
 
+    from lama_core.models.vocabulary import TokenVocabulary
+
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     dtype = _dtype(precision)
@@ -169,6 +183,11 @@ def by_transformers(
         raise UserError(f"{name}: its tokenizer has no fast version (tokenizer.json).")
     if kind == "masked" and tokenizer.mask_token_id is None:
         raise UserError(f"{name}: its tokenizer has no mask token, so it can't fill blanks.")
+    if kind == "seq2seq" and not TokenVocabulary(tokenizer, rows).sentinels:
+        raise UserError(
+            f"{name}: its tokenizer has no <extra_id_0>, the mark of a blank in the texts that T5, "
+            "mT5 and UMT5 were trained on: how to show it a blank is not known."
+        )
     vocabulary = tokenizer.get_vocab()
     unknown = [token for token in tokenizer.all_special_tokens if token not in vocabulary]
     if unknown:

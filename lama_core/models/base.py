@@ -15,7 +15,7 @@ from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, Vocabulary
 from lama_core.types import Query
 
-Kind = Literal["masked", "causal"]
+Kind = Literal["masked", "causal", "seq2seq"]
 Context = Literal["left", "both"]
 Pooling = Literal["mean", "first", "last"]
 RESCORED = 200
@@ -26,7 +26,8 @@ class ModelKind:
     """What a kind of model can do. title: for people.
 
     contexts: what it can be shown of a blank, the papers' choice first. fills_together: it reads
-    all the blanks of a text at once. measure: what its score of a whole sentence is called.
+    all the blanks of a text at once; else they are asked in turn, with the first answers in those
+    before. measure: what its score of a whole sentence is called.
     """
 
     title: str
@@ -34,10 +35,16 @@ class ModelKind:
     fills_together: bool
     measure: str
 
+    @property
+    def sees_both(self) -> bool:
+        """Whether it is always shown both sides of a blank; a sentence then takes many passes."""
+        return self.contexts == ("both",)
+
 
 KINDS: dict[Kind, ModelKind] = {
     "masked": ModelKind("masked", ("both",), True, "pseudo-perplexity"),
     "causal": ModelKind("left to right", ("left", "both"), False, "perplexity"),
+    "seq2seq": ModelKind("encoder-decoder", ("both",), False, "pseudo-perplexity"),
 }
 
 
@@ -46,7 +53,8 @@ class Encoded:
     """A query as one model's tokens.
 
     token_ids: with the model's special tokens.
-    positions: where in `token_ids` each blank's distribution is read.
+    positions: where in `token_ids` each blank's distribution is read; of an encoder-decoder model,
+        where the blank stands that its decoder fills.
     places: whether each blank stands after a space, or open (start of text, after a bracket).
     suffix: causal models with context `both`: the text right of the blank, rescored with each word.
     n_rescored: how many of the best words by the left context are rescored.
@@ -154,7 +162,7 @@ class BlankFiller(Protocol):
     ) -> WordScore:
         """Log-probability of any word at one blank, as several pieces if it has several.
 
-        Masked: as many masks as pieces, filled left to right. Causal: by the chain rule.
+        Masked: as many masks as pieces, filled left to right. Others: by the chain rule.
         normaliser: of the same blank's `Scores`, where they have one.
         """
         ...
@@ -191,6 +199,7 @@ class SentenceScorer(Protocol):
         """The log-probability of each token of each text.
 
         Masked: each token in turn replaced by the mask (Wang and Cho 2019). Causal: given what
-        stands left of it.
+        stands left of it. Encoder-decoder: each token in turn replaced by a sentinel, and said by
+        the decoder.
         """
         ...

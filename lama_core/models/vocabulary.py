@@ -6,6 +6,7 @@ the word on its left and is shown with a leading `CONTINUATION` sign.
 """
 
 import json
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -15,6 +16,8 @@ from lama_core.candidates.spelling import Place
 CONTINUATION = "‑"  # a non-breaking hyphen, as dictionaries mark a suffix
 METASPACE = "▁"
 ANCHORS = (":", ".", "a")
+# What stands for a span that is left out, in T5's family; mT5's is a piece of its vocabulary.
+SENTINEL = re.compile(rf"{METASPACE}?<extra_id_(\d+)>")
 
 
 def _byte_decoder() -> dict[str, int]:
@@ -69,13 +72,35 @@ class TokenVocabulary:
         special = {
             entry["id"] for entry in self._backend.get("added_tokens", []) if entry["special"]
         }
-        return frozenset(special | set(self._tokenizer.all_special_ids))
+        return frozenset(special.union(self._tokenizer.all_special_ids, self.sentinels))
+
+    @cached_property
+    def sentinels(self) -> tuple[int, ...]:
+        """Ids of `<extra_id_0>`, `<extra_id_1>` and on; none of a model that wasn't trained so."""
+        found = {
+            int(match[1]): number
+            for token, number in self._tokenizer.get_vocab().items()
+            if (match := SENTINEL.fullmatch(token)) and number < self.size
+        }
+        return tuple(found[place] for place in sorted(found))
+
+    @cached_property
+    def frame(self) -> tuple[list[int], list[int]]:
+        """The special tokens that the tokenizer puts before and after every text."""
+        plain = self._tokenizer("a", add_special_tokens=False)["input_ids"]
+        framed = self._tokenizer("a")["input_ids"]
+        start = next(
+            number for number in range(len(framed)) if framed[number : number + len(plain)] == plain
+        )
+        return framed[:start], framed[start + len(plain) :]
 
     @cached_property
     def special_texts(self) -> tuple[str, ...]:
         """How the control tokens are written; a user's text that holds one is escaped."""
         added = {entry["content"] for entry in self._backend.get("added_tokens", [])}
-        return tuple(sorted(added | set(self._tokenizer.all_special_tokens)))
+        sentinels = self._tokenizer.convert_ids_to_tokens(list(self.sentinels))
+        written = {sentinel.removeprefix(METASPACE) for sentinel in sentinels}
+        return tuple(sorted(added | written | set(self._tokenizer.all_special_tokens)))
 
     @cached_property
     def _entries(self) -> dict[int, tuple[str, bool]]:
@@ -189,6 +214,13 @@ class TokenVocabulary:
         for special in self.special_texts:
             text = text.replace(special, f"{special[:1]} {special[1:]}")
         return self._split(text)
+
+    def encode_after(self, text: str) -> list[int]:
+        """Token ids of a text that follows a word without a break, as `encode` gives them."""
+        if not text:
+            return []
+        whole, word = self.encode("a" + text), self.encode("a")
+        return whole[len(word) :] if whole[: len(word)] == word else self.encode(text)
 
     def _split(self, text: str) -> list[int]:
         encoded = self._tokenizer(text, add_special_tokens=False, split_special_tokens=True)

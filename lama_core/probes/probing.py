@@ -34,7 +34,7 @@ class ProbeRequest:
 
     dataset: a name or a folder. relations: () is all that have facts. prompts: see
     `asking.prompts`. candidates: see `candidates.lists`. context: None is the paper's choice, the
-    first that a model has: `left` for causal ones and `both` for masked ones. limit: the first so
+    first that a model has: `left` for causal ones and `both` for all others. limit: the first so
     many facts of each relation.
     """
 

@@ -70,7 +70,7 @@ class RunSpec(ABC):
 
     dataset, model: references that can be loaded (a name or a path); not part of the identity.
     model_identity: which code scores, the digest of its weights, and the precision.
-    model_kind: masked or causal, or the method of a baseline.
+    model_kind: a `models.base.Kind`, or the method of a baseline.
     ranking: which of the two stored ranks is shown first; not part of the identity.
     limit: facts of each relation; None is all.
     """

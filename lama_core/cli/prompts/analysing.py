@@ -119,7 +119,7 @@ def both_ways(
     rows = []
     with show.progress() as report:
         model = load_model(here.info.model, precision=here.info.precision, on_progress=report)
-        if not KINDS[model.kind].fills_together:
+        if not KINDS[model.kind].sees_both:
             raise UserError(f"{model.name} sees no right side: choose a masked model's study.")
         for name in relations or here.relations:
             one = here.relation(name)

@@ -1,6 +1,7 @@
 """Which of several pairs completes an analogy best: the sentence that the model finds likeliest.
 
-    PPPL(S) = exp(-sum_i log P(w_i | S without w_i))      masked models, one word piece at a time
+    PPPL(S) = exp(-sum_i log P(w_i | S without w_i))      masked models, one word piece at a time;
+                                                          encoder-decoder models, as we do it
     PPL(S)  = exp(-sum_i log P(w_i | w_1 .. w_(i-1)))     causal models
 
 Source: Rezaee and Camacho-Collados, equation 1, which has no 1/|S|: `sum`, the default. With `mean`
@@ -31,7 +32,8 @@ Normalise = Literal["sum", "mean"]
 NORMALISATIONS: tuple[Normalise, ...] = ("sum", "mean")
 MAX_PAIRS = 100
 # What is scored before the time is looked at. A sentence costs its characters times its characters,
-# since a masked model reads it once for each token; of a causal model, that reads it once, CAUSAL.
+# since a model that sees both sides reads it once for each token; of a causal model, that reads it
+# once, CAUSAL.
 MAX_AT_ONCE = 1_000_000
 CAUSAL = 50
 
@@ -195,11 +197,11 @@ def score_pairs(
 def _score(model: SentenceScorer, sentences: list[str], limits: Limits) -> list[TokenScores]:
     """The tokens of the first sentences, as many as the limits allow; one at least."""
     until = limits.until()
-    together = KINDS[model.kind].fills_together
+    many = KINDS[model.kind].sees_both
     tokens: list[TokenScores] = []
     while len(tokens) < len(sentences) and (not tokens or time.monotonic() < until):
         rest = sentences[len(tokens) :]
-        costs = np.cumsum([len(one) * (len(one) if together else CAUSAL) for one in rest])
+        costs = np.cumsum([len(one) * (len(one) if many else CAUSAL) for one in rest])
         n = max(1, int(np.searchsorted(costs, MAX_AT_ONCE, side="right")))
         tokens += model.token_log_probs(rest[:n])
     return tokens

@@ -112,7 +112,8 @@ class BlankAnswer:
 
     over: what the probabilities sum to one over; n_over: how many that are, None where it isn't
         known any more.
-    asked: the text of this blank; on its left stand a causal model's own answers.
+    asked: the text of this blank; of a model that is asked in turn, its own answers stand on the
+        left.
     outside: the share of the probability that no candidate has; None where all have it.
     first: the likeliest of all tokens, a candidate or not (of a causal model, by the left side).
     with_full_stop: the first answer if the text ended in a full stop; None if it is the same.
@@ -282,8 +283,9 @@ def ask(
     `scoring.choose_context` does. n_rescored: words of the left context that a causal model
     rescores with context `both`, beside the gold. columns: of the candidates, where the caller has
     kept them. limits: what may be spent on the text; what is cut short says so.
-    A causal model is asked blank by blank, left to right: the blanks on the left are filled with
-    its own best answers, and the text it sees on the right ends at the next blank.
+    A causal or encoder-decoder model is asked blank by blank, left to right: the blanks on the left
+    are filled with its own best answers. What a causal model sees on the right ends at the next
+    blank; an encoder-decoder model sees all of it, the later blanks left open.
     Raises UserError if the text doesn't fit the model, or top_k is out of range.
     """
     if not 1 <= top_k <= MAX_TOP_K:
@@ -294,14 +296,17 @@ def ask(
     answer = _Asked(
         model, candidates, columns, used, top_k, renormalise, n_rescored, limits, limits.until()
     )
-    if KINDS[model.kind].fills_together:
+    kind = KINDS[model.kind]
+    if kind.fills_together:
         blanks = answer.all_blanks(query, golds, to_end=True)
     else:
         blanks = []
         left = query.parts[0]
         for number, right in enumerate(query.parts[1:]):
-            to_end = number == query.n_blanks - 1
-            blanks += answer.all_blanks(Query((left, right)), golds[number : number + 1], to_end)
+            later = query.parts[number + 2 :]
+            parts = (left, right, *later) if kind.sees_both else (left, right)
+            to_end = kind.sees_both or not later
+            blanks += answer.all_blanks(Query(parts), golds[number : number + 1], to_end)
             left = left + blanks[-1].predictions[0].token + right
     return _model_answer(model, used, columns, blanks)
 
@@ -321,8 +326,9 @@ class _Asked:
     def all_blanks(
         self, query: Query, golds: Sequence[str | None], to_end: bool
     ) -> list[BlankAnswer]:
-        """The answers at each blank of a query, from one pass over it.
+        """The answers at each blank of a query that is asked, from one pass over it.
 
+        golds: of each blank that is asked: all, or the first.
         to_end: the query goes to the end of the text, where a full stop may be missing.
         """
         encoded = self._encode(query, golds)

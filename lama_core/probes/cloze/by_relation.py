@@ -73,7 +73,7 @@ class RelationWording:
 
     def note(self, kind: Kind, context: Context) -> str:
         """What a model of this kind doesn't see of the subject, in words; empty if it sees all."""
-        if KINDS[kind].fills_together or shows_subject(self.template, "left"):
+        if KINDS[kind].sees_both or shows_subject(self.template, "left"):
             return ""
         return BLIND if context == "left" else PICKED_BLIND
 

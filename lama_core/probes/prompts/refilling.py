@@ -50,7 +50,7 @@ class Refiller:
         self, model: BlankFiller, pairs: Sequence[Fact], *, max_pairs: int = MAX_PAIRS
     ) -> None:
         """Raises UserError without pairs, or for a causal model, which sees no right side."""
-        if not KINDS[model.kind].fills_together:
+        if not KINDS[model.kind].sees_both:
             raise UserError(
                 f"{model.name} is a causal model and sees no words on the right: choose a masked "
                 "model to refill prompts."

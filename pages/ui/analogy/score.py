@@ -36,7 +36,8 @@ MEASURE_HELP = (
     "What the pairs are ranked by. **sum**: the total log-probability, the sum over the tokens, as "
     "equation 1 of Rezaee and Camacho-Collados; longer sentences have a lower one. **mean**: the "
     "sum divided by the number of tokens, as the perplexity is. Masked models: each token masked "
-    "in turn. Left-to-right models: each token given those before it."
+    "in turn. Encoder-decoder models: each token left out in turn, and said by the decoder. "
+    "Left-to-right models: each token given those before it."
 )
 
 

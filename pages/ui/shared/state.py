@@ -224,7 +224,7 @@ def choose_cloze_options(models: tuple[str, ...], *, lists: bool = True) -> Cloz
         help="**left**: what stands left of the blank, as in the LAMA paper. **both**: the best "
         "words by the left side are rescored by the log-probability of the whole sentence, "
         "the gold with them, and normalised over them. **auto**: left where nothing but "
-        "punctuation follows the blank, else both. Masked models always see both sides.",
+        "punctuation follows the blank, else both. Other models always see both sides.",
     )
     rescored = st.slider(
         "Words rescored with both sides", 10, 1000, RESCORED, 10, key="rescored", bind=BOUND
