@@ -313,6 +313,13 @@ def qwen_tokenizer() -> Any:
 SENTINELS = [f"<extra_id_{number}>" for number in range(9, -1, -1)]  # the first has the last id
 
 
+def sentinel_of(tokenizer: Any, number: int = 0) -> int:
+    """The id of `<extra_id_0>` or another, whichever way the vocabulary writes it."""
+    vocabulary = tokenizer.get_vocab()
+    plain = f"<extra_id_{number}>"
+    return int(vocabulary.get(plain, vocabulary.get(f"▁{plain}")))
+
+
 def t5_tokenizer() -> Any:
     """T5's: `▁`, `</s>` behind every text, and the sentinels behind the vocabulary."""
     vocabulary = unigrams(("<pad>", "</s>", "<unk>"), "<unk>", lower=False)

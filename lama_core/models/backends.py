@@ -76,10 +76,11 @@ def _open_causal(name: str, folder: Path, precision: str, identity: str) -> "Mod
 def _open_seq2seq(name: str, folder: Path, precision: str, identity: str) -> "Model":
     from transformers import AutoModelForSeq2SeqLM
 
+    from lama_core.models.proofs import proved
     from lama_core.models.seq2seq import Seq2SeqModel
 
-    read = _by_transformers(name, folder, AutoModelForSeq2SeqLM, "seq2seq", precision)
-    return Seq2SeqModel(name, *read, identity=identity)
+    read = by_transformers(name, folder, AutoModelForSeq2SeqLM, "seq2seq", precision)
+    return proved(Seq2SeqModel(name, *read, identity=identity))
 
 
 MASKED, CAUSAL = "MODEL_FOR_MASKED_LM_MAPPING_NAMES", "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"

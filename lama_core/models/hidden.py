@@ -58,19 +58,11 @@ def _pool(states: torch.Tensor, pooling: Pooling) -> torch.Tensor:
     return states[0] if pooling == "first" else states[-1]
 
 
-def _frame(model: Transformer) -> tuple[list[int], list[int]]:
-    """The special tokens that the tokenizer puts before and after a text."""
-    plain = model.tokenizer("a", add_special_tokens=False)["input_ids"]
-    framed = model.tokenizer("a")["input_ids"]
-    start = framed.index(plain[0])
-    return framed[:start], framed[start + len(plain) :]
-
-
 def _encode(
     model: Transformer, texts: Sequence[str], spans: Sequence[Sequence[Span]]
 ) -> tuple[list[list[int]], list[list[list[int]]]]:
     """Token ids of each text, and for each of its words the positions of its pieces."""
-    before, after = _frame(model)
+    before, after = model.vocabulary.frame
     encoded = model.tokenizer(
         list(texts),
         add_special_tokens=False,

@@ -9,31 +9,27 @@ import torch
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, place_of
 from lama_core.errors import UserError
-from lama_core.models.base import Context, Encoded, Kind, Scores, TokenScores, WordScore
-from lama_core.models.devices import host, in_parts
-from lama_core.models.transformer import Transformer, chosen_log_probs, pack
+from lama_core.models.base import Context, Encoded, Kind, Scores, WordScore
+from lama_core.models.both_sides import BothSides
+from lama_core.models.devices import host
+from lama_core.models.transformer import pack
 from lama_core.types import Query
 
 
-class MaskedModel(Transformer):
+class MaskedModel(BothSides):
     """Fills blanks with what stands on both sides of them."""
 
     kind: Kind = "masked"
 
-    @cached_property
-    def _frame(self) -> tuple[list[int], list[int]]:
-        """The special tokens that stand before and after every text."""
-        plain = self.tokenizer("a", add_special_tokens=False)["input_ids"]
-        framed = self.tokenizer("a")["input_ids"]
-        start = next(
-            number for number in range(len(framed)) if framed[number : number + len(plain)] == plain
-        )
-        return framed[:start], framed[start + len(plain) :]
+    @property
+    def sign(self) -> int:
+        """The mask."""
+        return int(self.tokenizer.mask_token_id)
 
-    def framed(self, text: str) -> list[int]:
-        """Token ids of a text as the model is given it."""
-        before, after = self._frame
-        return [*before, *self.text_ids(text), *after]
+    def logits_at(self, ids: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        """Logits at the mask of each row, float32 [row, vocabulary]."""
+        where = (torch.arange(len(ids)), at)
+        return self.forward(where, input_ids=ids, attention_mask=torch.ones_like(ids))[0]
 
     def encode(self, query: Query, context: Context = "both") -> Encoded:
         """The query with the model's mask in each blank. `context` is always both sides."""
@@ -57,7 +53,7 @@ class MaskedModel(Transformer):
 
     def _joined(self, query: Query) -> list[int]:
         """Token ids of a query whose text holds control tokens, which are read as text."""
-        before, after = self._frame
+        before, after = self.vocabulary.frame
         parts = list(query.parts)
         if self._mask_takes_space:
             parts[:-1] = [part.rstrip() for part in parts[:-1]]
@@ -109,49 +105,3 @@ class MaskedModel(Transformer):
             total += float(host(torch.log_softmax(logits, dim=1)[0, piece]))
             ids[start + number] = piece
         return WordScore(self.vocabulary.show_text(pieces), total)
-
-    def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
-        """Log-probability of each token of each text, masked in turn.
-
-        All masked copies of all texts of one length share batches, so nothing is padded.
-        Source: Wang and Cho 2019; Rezaee and Camacho-Collados, equation 1 (the
-        pseudo-perplexity is exp of the negative sum).
-        """
-        bodies = {text: self.text_ids(text) for text in texts}
-        scores = {text: np.empty(len(body), np.float32) for text, body in bodies.items()}
-        by_length: dict[int, list[str]] = {}
-        for text, body in bodies.items():
-            by_length.setdefault(len(body), []).append(text)
-        for length in sorted(by_length, reverse=True):  # the longest first: it may not fit
-            same = by_length[length]
-            values = self._masked_in_turn([bodies[text] for text in same], length)
-            scores |= dict(zip(same, values, strict=True))
-        return [
-            TokenScores(self.vocabulary.show_text(bodies[text]), scores[text]) for text in texts
-        ]
-
-    def _masked_in_turn(self, bodies: Sequence[list[int]], length: int) -> np.ndarray:
-        """Log-probability of each token of texts of one length, float32 [text, token]."""
-        before, after = self._frame
-        width = len(before) + length + len(after)
-        self.check_window(width)
-        rows = torch.tensor([[*before, *body, *after] for body in bodies])
-        n_copies = len(bodies) * length
-        values = torch.empty(n_copies)
-        size = max(1, self.tokens_per_pass // width)
-
-        def score(some: Sequence[int]) -> None:
-            copies = torch.arange(some[0], some[-1] + 1)
-            at = copies % length + len(before)
-            number = torch.arange(len(copies))
-            ids = rows[copies // length]
-            targets = ids[number, at]
-            ids[number, at] = self.tokenizer.mask_token_id
-            logits, _ = self.forward(
-                (number, at), input_ids=ids, attention_mask=torch.ones_like(ids)
-            )
-            values[copies] = host(chosen_log_probs(logits, targets))
-
-        for first in range(0, n_copies, size):
-            in_parts(score, range(first, min(first + size, n_copies)))
-        return values.reshape(len(bodies), length).numpy()

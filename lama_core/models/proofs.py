@@ -19,7 +19,7 @@ from lama_core.models.folders import FAULTS
 from lama_core.models.transformer import Transformer, cutting_places
 
 if TYPE_CHECKING:
-    from lama_core.models.masked import MaskedModel
+    from lama_core.models.backends import Model
 
 TEXT, BEGINNING = "The capital of France is Paris, said Ann.", "The capital of France"
 N_CONTINUED = 3
@@ -27,7 +27,7 @@ N_CONTINUED = 3
 TOLERANCES = {"fp32": 1e-3, "bf16": 0.3}
 
 
-def proved(model: "MaskedModel | CausalModel") -> "MaskedModel | CausalModel":
+def proved(model: "Model") -> "Model":
     """The model, with each way to be fast left out that would change its answers.
 
     Raises UserError for one that can't be asked.
@@ -43,7 +43,7 @@ def proved(model: "MaskedModel | CausalModel") -> "MaskedModel | CausalModel":
         ) from error
     if isinstance(model, CausalModel):
         _prove_order(model, plain)
-    at = [len(row) // 2 for row in rows]
+    at = [len(logits) // 2 for logits in plain]
     wanted = torch.stack([logits[place] for logits, place in zip(plain, at, strict=True)])
 
     def answer(some: Sequence[int]) -> bool:
@@ -108,7 +108,7 @@ def _prove_cache(model: CausalModel, row: Sequence[int], plain: torch.Tensor) ->
         model.notes.append("It can't go on from a beginning: every text is computed whole.")
 
 
-def _rows(model: "MaskedModel | CausalModel") -> list[list[int]]:
+def _rows(model: "Model") -> list[list[int]]:
     """Token ids of a text and of a shorter one; of a causal model, the text's own beginning."""
     whole = model.framed(TEXT)[: model.max_tokens]
     if isinstance(model, CausalModel):

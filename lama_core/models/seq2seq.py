@@ -20,18 +20,16 @@ from transformers.modeling_outputs import BaseModelOutput
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, place_of
 from lama_core.errors import UserError
-from lama_core.models.base import Context, Encoded, Kind, Scores, TokenScores, WordScore
-from lama_core.models.devices import device_of, host
-from lama_core.models.transformer import Transformer, window
+from lama_core.models.base import Context, Encoded, Kind, Scores, WordScore
+from lama_core.models.both_sides import BothSides
+from lama_core.models.devices import host
 from lama_core.types import Query
 
-# Copies of sentences that go through the encoder together, in tokens.
-TOKENS_PER_BATCH = 2048
-# Of the texts that mT5 was trained on, the longest of the family; not every folder says a window.
-LONGEST = 1024
+# Not every folder says a window. No T5 was trained on longer texts than mT5, which saw this many.
+UNSAID, LONGEST = 1 << 20, 1024
 
 
-class Seq2SeqModel(Transformer):
+class Seq2SeqModel(BothSides):
     """Fills blanks with what its decoder says for them, from what stands on both sides."""
 
     kind: Kind = "seq2seq"
@@ -40,17 +38,37 @@ class Seq2SeqModel(Transformer):
         """Raises UserError if nothing says what the decoder begins with."""
         _keep_unscaled(model)
         super().__init__(name, model, tokenizer, identity=identity)
-        if model.base_model is model:  # T5's family has no body around its decoder
-            model.get_decoder().register_forward_hook(self._cut)
-        self.max_tokens = min(
-            LONGEST, self.max_tokens, window(model.get_encoder().config, tokenizer)
-        )
-        sentinel = self.vocabulary.sentinels[0]
+        if self.max_tokens > UNSAID:
+            self.max_tokens = LONGEST
         try:
-            begun = model.prepare_decoder_input_ids_from_labels(labels=torch.tensor([[sentinel]]))
+            begun = model.prepare_decoder_input_ids_from_labels(labels=torch.tensor([[self.sign]]))
         except ValueError as error:
             raise UserError(f"{name}: its config.json has no decoder_start_token_id.") from error
-        self._begin = [int(begun[0, 0]), sentinel]
+        self._begun = [int(begun[0, 0]), self.sign]
+
+    @property
+    def sign(self) -> int:
+        """The first sentinel."""
+        return self.vocabulary.sentinels[0]
+
+    def logits_at(self, ids: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        """Logits of what the decoder says for each row's sentinel, float32 [row, vocabulary]."""
+        return self._said_first(ids, torch.ones_like(ids))
+
+    def plain_logits(self, row: Sequence[int]) -> torch.Tensor:
+        """Logits of one text behind the decoder's start and its sentinel, float32 [2, vocabulary].
+
+        In one uncut pass.
+        """
+        with self._passing():
+            ids = torch.tensor([list(row)], device=self.device)
+            said = torch.tensor([self._begun], device=self.device)
+            return self.model(input_ids=ids, decoder_input_ids=said).logits[0].float()
+
+    def all_states(self, **inputs: Any) -> Any:
+        """The encoder's output, with the hidden states of every layer."""
+        with self._passing():
+            return self.model.get_encoder()(**self._there(inputs), output_hidden_states=True)
 
     def encode(self, query: Query, context: Context = "both") -> Encoded:
         """The text with a sentinel in each blank, of which the first is asked.
@@ -60,7 +78,8 @@ class Seq2SeqModel(Transformer):
         sentinels = self.vocabulary.sentinels
         if query.n_blanks > len(sentinels):
             raise UserError(
-                f"The text has {query.n_blanks} blanks and {self.name} knows {len(sentinels)}."
+                f"The text has {query.n_blanks} blanks and {self.name} can tell {len(sentinels)} "
+                "apart: ask fewer at a time."
             )
         before, after = self.vocabulary.frame
         # The space before a blank belongs to the word in it.
@@ -80,28 +99,22 @@ class Seq2SeqModel(Transformer):
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
         """Scores of the candidates, a row for each query."""
         places: list[Place] = [query.places[0] for query in batch]
-        return self.pick(self._first_logits([query.token_ids for query in batch]), places, columns)
+        last = [len(self._begun) - 1]
+        logits = self.logits([query.token_ids for query in batch], [last] * len(batch))
+        return self.pick(logits, places, columns)
 
-    def _first_logits(self, texts: Sequence[Sequence[int]]) -> torch.Tensor:
-        """Logits of what stands first in the first blank of each text, float32 [text, vocabulary].
+    def _logits(
+        self, rows: Sequence[Sequence[int]], positions: Sequence[Sequence[int]]
+    ) -> torch.Tensor:
+        ids, mask = self.padded(rows)
+        return self._said_first(ids, mask)
 
-        texts: token ids, padded here.
-        """
-        device = device_of(self.model)
-        width = max(len(text) for text in texts)
-        padding = self.tokenizer.pad_token_id or 0
-        ids = torch.tensor([[*text, *[padding] * (width - len(text))] for text in texts])
-        lengths = torch.tensor([len(text) for text in texts])
-        mask = (torch.arange(width) < lengths[:, None]).long()
-        begun = torch.tensor(self._begin).repeat(len(texts), 1)
-        where = (torch.arange(len(texts)), torch.full((len(texts),), len(self._begin) - 1))
-        logits, _ = self.forward(
-            where,
-            input_ids=ids.to(device),
-            attention_mask=mask.to(device),
-            decoder_input_ids=begun.to(device),
-        )
-        return logits
+    def _said_first(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Logits behind the decoder's sentinel, float32 [text, vocabulary]."""
+        n = len(ids)
+        where = (torch.arange(n), torch.full((n,), len(self._begun) - 1))
+        begun = torch.tensor(self._begun).repeat(n, 1)
+        return self.forward(where, input_ids=ids, attention_mask=mask, decoder_input_ids=begun)[0]
 
     def word_log_prob(
         self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
@@ -115,59 +128,26 @@ class Seq2SeqModel(Transformer):
         if self.tokenizer.unk_token_id in pieces:
             return WordScore(shown, -np.inf)
         states = self._read(encoded.token_ids)
-        device = device_of(self.model)
-        said = torch.tensor([[*self._begin, *pieces[:-1]]], device=device)
-        at = torch.arange(len(self._begin) - 1, said.shape[1])
+        said = torch.tensor([[*self._begun, *pieces[:-1]]])
+        at = torch.arange(len(self._begun) - 1, said.shape[1])
         logits, _ = self.forward(
             (torch.zeros_like(at), at),
             encoder_outputs=BaseModelOutput(last_hidden_state=states),
-            attention_mask=torch.ones(states.shape[:2], dtype=torch.int64, device=device),
+            attention_mask=torch.ones(states.shape[:2], dtype=torch.int64),
             decoder_input_ids=said,
         )
-        total = float(host(torch.log_softmax(logits, dim=1))[range(len(pieces)), pieces].sum())
-        return WordScore(shown, total)
+        log_probs = host(torch.log_softmax(logits, dim=1))
+        return WordScore(shown, float(log_probs[range(len(pieces)), pieces].sum()))
 
     def _read(self, text: tuple[int, ...]) -> torch.Tensor:
         """What the encoder makes of a text, [1, token, hidden]; the last one is kept, by thread."""
         if getattr(self._here, "text", None) != text:
-            ids = torch.tensor([text], device=device_of(self.model))
+            ids = torch.tensor([text], device=self.device)
             with self._passing():
-                output = self.model.get_encoder()(
-                    input_ids=ids, attention_mask=torch.ones_like(ids)
-                )
-            self._here.text, self._here.states = text, output[0]
+                encoder = self.model.get_encoder()
+                states = encoder(input_ids=ids, attention_mask=torch.ones_like(ids))[0]
+            self._here.text, self._here.states = text, states
         return self._here.states
-
-    def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
-        """Log-probability of each token of each text, left out in turn.
-
-        A sentinel stands for the token in the encoder, and the decoder's first word is scored:
-        the pseudo-log-likelihood (Wang and Cho 2019) of a model that fills spans. Copies of one
-        length share batches, so nothing is padded.
-        """
-        bodies = {text: self.text_ids(text) for text in texts}
-        before, after = self.vocabulary.frame
-        copies = [
-            (text, number, [*before, *body[:number], self._begin[1], *body[number + 1 :], *after])
-            for text, body in sorted(bodies.items(), key=lambda item: -len(item[1]))
-            for number in range(len(body))
-        ]
-        scores = {text: np.empty(len(body), np.float32) for text, body in bodies.items()}
-        while copies:
-            width = len(copies[0][2])
-            self.check_window(width)
-            n_same = sum(len(row) == width for _, _, row in copies)
-            batch = copies[: min(n_same, max(1, TOKENS_PER_BATCH // width))]
-            copies = copies[len(batch) :]
-            logits = self._first_logits([row for _, _, row in batch])
-            targets = torch.tensor([bodies[text][number] for text, number, _ in batch])
-            chosen = logits.gather(1, targets.to(logits.device)[:, None])[:, 0]
-            values = host(chosen - torch.logsumexp(logits, dim=1)).tolist()
-            for (text, number, _), value in zip(batch, values, strict=True):
-                scores[text][number] = value
-        return [
-            TokenScores(self.vocabulary.show_text(bodies[text]), scores[text]) for text in texts
-        ]
 
 
 def _keep_unscaled(model: Any) -> None:

@@ -188,6 +188,15 @@ class Transformer:
     def _logits(
         self, rows: Sequence[Sequence[int]], positions: Sequence[Sequence[int]]
     ) -> torch.Tensor:
+        ids, mask = self.padded(rows)
+        where = (
+            torch.tensor([number for number, row in enumerate(positions) for _ in row]),
+            torch.tensor([column for row in positions for column in row]),
+        )
+        return self.forward(where, input_ids=ids, attention_mask=mask)[0]
+
+    def padded(self, rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Token ids, padded on the right, and the attention mask, both int64 [row, token]."""
         width = max(len(row) for row in rows)
         padding = self.tokenizer.pad_token_id or 0
         ids = torch.full((len(rows), width), padding, dtype=torch.int64)
@@ -195,11 +204,7 @@ class Transformer:
         for number, row in enumerate(rows):
             ids[number, : len(row)] = torch.tensor(row, dtype=torch.int64)
             mask[number, : len(row)] = 1
-        where = (
-            torch.tensor([number for number, row in enumerate(positions) for _ in row]),
-            torch.tensor([column for row in positions for column in row]),
-        )
-        return self.forward(where, input_ids=ids, attention_mask=mask)[0]
+        return ids, mask
 
     def pick(self, logits: torch.Tensor, places: Sequence[Place], columns: Columns) -> Scores:
         """Scores of the candidates, a row a position, and the first of all tokens.
@@ -253,8 +258,8 @@ def cutting_places(model: Any) -> list[Any]:
     each position by itself, so all of it can be spared too: two thirds of a layer.
     """
     body = model.base_model
-    if body is model:
-        return []
+    if body is model:  # T5's family has no body around its decoder
+        return [model.get_decoder()] if model.config.is_encoder_decoder else []
     layers = getattr(getattr(body, "encoder", None), "layer", None)
     parts = ("attention", "intermediate", "output")
     places = [getattr(body, "decoder", None), body]

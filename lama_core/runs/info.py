@@ -71,7 +71,7 @@ class RunInfo:
     """What `run.json` says of a finished run.
 
     kind, version: of the probe, and its scoring version. folder: where it is. bundled: it came with
-    the project. model_kind: a `models.base.Kind`, or the method of a baseline. limit: facts a relation,
+    the project. model_kind: a `models.base.Kind`, or a baseline's method. limit: facts a relation,
     None is all. n: queries that count. seconds: of scoring, over all sittings. made: ISO date, UTC.
     device: where the last sitting computed, empty of a run that doesn't say; not of its identity.
     title: what its owner calls it, or empty. beside: the runs that it is seen beside, see

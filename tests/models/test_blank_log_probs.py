@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny_models import CAUSAL, FAMILIES, MASKED
+from tiny_models import CAUSAL, FAMILIES, MASKED, SEQ2SEQ, sentinel_of
 
 from lama_core.asking.blanks import parse_query
 from lama_core.candidates.columns import Candidates, Columns
+from lama_core.candidates.spelling import place_of
 from lama_core.errors import UserError
 from lama_core.types import Query
 
@@ -48,6 +49,28 @@ def plain_next(plain: tuple[Any, Any], text: str) -> torch.Tensor:
         ids = torch.tensor([[tokenizer.eos_token_id if start is None else start]])
     with torch.no_grad():
         return model(input_ids=ids.long()).logits[0, -1:].log_softmax(-1)
+
+
+def plain_said(plain: tuple[Any, Any], query: Query) -> torch.Tensor:
+    """float32 [1, vocabulary]: what a decoder says for the sentinel in the first blank's place.
+
+    The tokenizer's own reading of the text with a word in each blank, and that word's tokens
+    replaced by the blank's sentinel; what the decoder is shown is made from labels by the model.
+    """
+    model, tokenizer = plain
+    text, ids = query.text("Paris"), []
+    encoded = tokenizer(text, return_offsets_mapping=True)
+    starts = [len(Query(query.parts[: n + 1]).text("Paris")) for n in range(query.n_blanks)]
+    for token, (start, end) in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True):
+        inside = [n for n, word in enumerate(starts) if start < word + 5 and end > word]
+        if not inside:
+            ids.append(token)
+        elif ids[-1:] != [sentinel_of(tokenizer, inside[0])]:
+            ids.append(sentinel_of(tokenizer, inside[0]))
+    labels = torch.tensor([[sentinel_of(tokenizer), tokenizer.get_vocab()["▁Paris"]]])
+    with torch.no_grad():
+        logits = model(input_ids=torch.tensor([ids]), labels=labels).logits
+    return logits[0, 1:].log_softmax(-1)
 
 
 def ids_of(columns: Columns) -> np.ndarray:
@@ -92,6 +115,28 @@ def test_causal_log_probs_left_of_the_blank_equal_a_plain_forward_pass(
         np.testing.assert_allclose(together, expected[order][:, ids_of(columns)], atol=1e-4)
 
 
+@pytest.mark.parametrize("family", SEQ2SEQ)
+def test_what_a_decoder_says_for_a_blank_equals_a_plain_forward_pass(
+    family: str, tiny_model: Models, plain_model: Models
+) -> None:
+    model, plain = tiny_model(family), plain_model(family)
+    columns = FULL.columns(model.vocabulary)
+    asked = [parse_query(text) for text in (*TEXTS, "Ann (the [MASK]) is in Rome", "([MASK])")]
+    expected = torch.cat([plain_said(plain, query) for query in asked]).numpy()
+    expected = np.stack([
+        np.logaddexp.reduce(np.where(ids < 0, -np.inf, row[ids]), axis=1)
+        for row, query in zip(expected, asked, strict=True)
+        for ids in [columns.token_ids[place_of(query.parts[0])]]
+    ])  # fmt: skip
+    encoded = model.encode_all(asked, "both")
+    alone = [model.blank_log_probs([one], columns).log_probs for one in encoded]
+    np.testing.assert_allclose(np.concatenate(alone), expected, atol=1e-4)
+    for order in (slice(None), slice(None, None, -1)):
+        together = model.blank_log_probs(encoded[order], columns).log_probs
+        np.testing.assert_allclose(together, expected[order], atol=1e-4)
+    assert model.notes == []
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_only_the_blanks_go_through_the_vocabulary_projection(
     family: str, tiny_model: Models
@@ -104,7 +149,8 @@ def test_only_the_blanks_go_through_the_vocabulary_projection(
             arguments[0].numel() // arguments[0].shape[-1]
         )
     )
-    asked = queries() if model.kind == "masked" else [queries()[0], queries()[1], queries()[4]]
+    single = [query for query in queries() if query.n_blanks == 1]
+    asked = queries() if model.kind == "masked" else single
     try:
         columns = FULL.columns(model.vocabulary)
         model.blank_log_probs(model.encode_all(asked, "left"), columns)
@@ -200,9 +246,9 @@ def test_a_text_that_just_fills_the_window_is_scored(
     assert len(encoded.token_ids) >= 72
     scores = model.blank_log_probs([encoded], columns).log_probs
     plain = plain_model(family)
-    expected = (
-        plain_rows(plain, query)
-        if model.kind == "masked"
-        else plain_next(plain, query.parts[0].rstrip())
-    )
+    expected = {
+        "masked": lambda: plain_rows(plain, query),
+        "causal": lambda: plain_next(plain, query.parts[0].rstrip()),
+        "seq2seq": lambda: plain_said(plain, query),
+    }[model.kind]()
     np.testing.assert_allclose(scores, expected.numpy()[:, ids_of(columns)], atol=1e-4)

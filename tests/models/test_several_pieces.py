@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny_models import CAUSAL, FAMILIES, MASKED
+from tiny_models import CAUSAL, FAMILIES, MASKED, SEQ2SEQ, sentinel_of
 
 from lama_core.asking.blanks import parse_query
 from lama_core.candidates.columns import Candidates
@@ -64,6 +64,25 @@ def test_a_causal_word_of_several_pieces_follows_the_chain_rule(
     assert len(score.pieces) > 1
 
 
+@pytest.mark.parametrize("family", SEQ2SEQ)
+def test_a_word_of_several_pieces_is_said_by_the_decoder_piece_by_piece(
+    family: str, tiny_model: Models, plain_model: Models
+) -> None:
+    model, (plain, tokenizer) = tiny_model(family), plain_model(family)
+    query = parse_query(TEXT)
+    pieces = tokenizer(f"Paris {WORD}", add_special_tokens=False)["input_ids"]
+    pieces = pieces[len(tokenizer("Paris", add_special_tokens=False)["input_ids"]) :]
+    labels = torch.tensor([[sentinel_of(tokenizer), *pieces, sentinel_of(tokenizer, 1)]])
+    ids = torch.tensor([model.encode(query).token_ids])
+    with torch.no_grad():
+        log_probs = plain(input_ids=ids, labels=labels).logits[0].log_softmax(-1)
+    expected = sum(float(log_probs[1 + n, piece]) for n, piece in enumerate(pieces))
+    assert len(pieces) > 1
+    score = model.word_log_prob(query, 0, WORD, "both")
+    assert score.log_prob == pytest.approx(expected, abs=1e-4)
+    assert len(score.pieces) == len(pieces)
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_pieces_of_a_word_written_together_give_the_word(
     family: str, tiny_model: Models
@@ -110,7 +129,7 @@ def test_each_token_of_a_text_is_given_what_stands_left_of_it(
         np.testing.assert_allclose(scores.log_probs[first:], expected, atol=2e-4)
 
 
-@pytest.mark.parametrize("family", ("bert-cased", "electra", "xlm-roberta"))
+@pytest.mark.parametrize("family", ("bert-cased", "electra", "xlm-roberta", "t5"))
 def test_a_word_the_model_cannot_write_has_no_probability(family: str, tiny_model: Models) -> None:
     score = tiny_model(family).word_log_prob(parse_query(TEXT), 0, "🙂", "both")
     assert score.log_prob == -np.inf

@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import CAUSAL, FAMILIES, MASKED
+from tiny_models import CAUSAL, FAMILIES, MASKED, SEQ2SEQ, sentinel_of
 
 from lama_core.models.sharing import plan_shared
 
@@ -67,6 +67,27 @@ def test_log_probs_equal_one_pass_a_text(
         np.testing.assert_allclose(
             scores.log_probs, plain_causal(plain_model(family), text), atol=1e-4
         )
+
+
+@pytest.mark.parametrize("family", SEQ2SEQ)
+def test_log_probs_of_left_out_tokens_equal_one_pass_a_token(
+    family: str, tiny_model: Models, plain_model: Models
+) -> None:
+    model, tokenizer = plain_model(family)
+    found = tiny_model(family).token_log_probs(TEXTS)
+    for text, scores in zip(TEXTS, found, strict=True):
+        ids = tokenizer(text)["input_ids"]
+        expected = []
+        for number, token in enumerate(ids):
+            if token in tokenizer.all_special_ids:
+                continue
+            left_out = torch.tensor([ids])
+            left_out[0, number] = sentinel_of(tokenizer)
+            labels = torch.tensor([[sentinel_of(tokenizer), token]])
+            with torch.no_grad():
+                logits = model(input_ids=left_out, labels=labels).logits
+            expected.append(logits[0, 1].log_softmax(-1)[token].item())
+        np.testing.assert_allclose(scores.log_probs, expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

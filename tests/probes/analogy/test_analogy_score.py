@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny_models import FAMILIES
+from tiny_models import FAMILIES, sentinel_of
 
 from lama_core.errors import UserError
 from lama_core.models.base import TokenScores
@@ -37,13 +37,17 @@ def reference(plain: tuple[Any, Any], kind: str, text: str) -> tuple[float, int]
         if kind == "causal" and number == 0:
             continue
         row = list(ids)
+        inputs: dict[str, Any] = {}
+        at = number
         if kind == "masked":
             row[number] = tokenizer.mask_token_id
+        elif kind == "seq2seq":
+            row[number] = sentinel_of(tokenizer)
+            inputs, at = {"labels": torch.tensor([[row[number], ids[number]]])}, 1
         else:
-            row = row[:number]
+            row, at = row[:number], number - 1
         with torch.no_grad():
-            logits = model(input_ids=torch.tensor([row])).logits[0]
-        at = number if kind == "masked" else number - 1
+            logits = model(input_ids=torch.tensor([row]), **inputs).logits[0]
         total += float(logits[at].log_softmax(-1)[ids[number]])
         count += 1
     return total, count
