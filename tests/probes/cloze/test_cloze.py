@@ -35,7 +35,9 @@ def scores(model: Any, candidates: Candidates) -> dict[str, float]:
     return dict(zip(columns.words, block.log_probs[0].tolist(), strict=True))
 
 
-@pytest.mark.parametrize("family", ("bert-cased", "bert-uncased", "xlm-roberta", "gpt2", "llama"))
+@pytest.mark.parametrize(
+    "family", ("bert-cased", "bert-uncased", "xlm-roberta", "gpt2", "llama", "t5")
+)
 def test_the_answers_are_the_best_candidates_in_order(family: str, tiny_model: Models) -> None:
     model = tiny_model(family)
     candidates = common_vocabulary([model.vocabulary])
@@ -94,7 +96,9 @@ def test_each_blank_gets_its_own_list(family: str, tiny_model: Models) -> None:
 
 
 @pytest.mark.parametrize("context", ("left", "both"))
-@pytest.mark.parametrize("family", ("bert-cased", "bert-uncased", "gpt2", "smollm2", "albert"))
+@pytest.mark.parametrize(
+    "family", ("bert-cased", "bert-uncased", "gpt2", "smollm2", "albert", "t5")
+)
 def test_the_gold_among_the_answers_has_the_same_rank_and_log_prob(
     family: str, context: Any, tiny_model: Models
 ) -> None:

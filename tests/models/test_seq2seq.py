@@ -1,0 +1,242 @@
+"""Encoder-decoder models: their sentinels, the folders that are theirs, and what asks them."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from tiny_models import SEQ2SEQ, make_model, save_model_folder, tiny_tokenizer
+
+from lama_core import cli
+from lama_core.asking.blanks import fill, parse_query
+from lama_core.candidates.columns import Candidates
+from lama_core.errors import UserError
+from lama_core.models.backends import find_kind, open_model
+from lama_core.models.sources import Located
+from lama_core.probes.analogy.score import score_pairs
+from lama_core.probes.cloze.ask import ask
+from lama_core.probes.prompts.refilling import Refiller
+from lama_core.types import Fact, Query
+
+Models = Callable[..., Any]
+FULL = Candidates("full", None)
+TEXT = "[MASK] is the capital of [MASK], said Ann."
+
+
+def tokens_of(model: Any, text: str) -> list[str]:
+    ids = model.encode(parse_query(text)).token_ids
+    return [token.removeprefix("▁") for token in model.tokenizer.convert_ids_to_tokens(list(ids))]
+
+
+@pytest.mark.parametrize("family", SEQ2SEQ)
+def test_each_blank_has_its_own_sentinel_and_what_follows_goes_on_without_a_break(
+    family: str, tiny_model: Models
+) -> None:
+    tokens = tokens_of(tiny_model(family), "Paris, [MASK], [MASK].")
+    assert [token for token in tokens if "extra_id" in token] == ["<extra_id_0>", "<extra_id_1>"]
+    at = tokens.index("<extra_id_1>")
+    assert tokens[at - 1 : at + 2] == [",", "<extra_id_1>", "."]
+    assert tokens[tokens.index("<extra_id_0>") - 1] == ","
+
+
+@pytest.mark.parametrize("family", SEQ2SEQ)
+def test_a_sentinel_in_a_text_is_text(family: str, tiny_model: Models) -> None:
+    model = tiny_model(family)
+    query = fill("[X] is in [Y] .", "<extra_id_0> <extra_id_1>")
+    ids = model.encode(query).token_ids
+    assert [number for number in ids if number in model.vocabulary.sentinels] == [model.sign]
+    assert not set(model.text_ids("a <extra_id_3> b")) & set(model.vocabulary.sentinels)
+    assert not any("extra_id" in word for word in model.vocabulary.forms("after space"))
+
+
+def test_more_blanks_than_sentinels_are_refused(tiny_model: Models) -> None:
+    with pytest.raises(UserError, match=r"11 blanks and .* can tell 10 apart"):
+        tiny_model("t5").encode(Query(("",) * 12))
+
+
+@pytest.mark.parametrize("family", SEQ2SEQ)
+def test_a_later_blank_is_asked_with_the_first_answer_in_the_earlier_one(
+    family: str, tiny_model: Models
+) -> None:
+    model = tiny_model(family)
+    words = Candidates("x", ("Paris", "France", "London", "Rome"))
+    first, second = ask(model, parse_query(TEXT), words, gold="Paris|Parisland").blanks
+    assert first.asked == TEXT
+    filled = f"{first.predictions[0].token} is the capital of [MASK], said Ann."
+    assert second.asked == filled
+    (alone,) = ask(model, parse_query(filled), words, gold="Parisland").blanks
+    assert alone == second
+    # The first is not asked as if the text ended before the second.
+    (cut,) = ask(model, parse_query("[MASK] is the capital of"), words, gold="Paris").blanks
+    assert cut.predictions != first.predictions
+
+
+@pytest.mark.parametrize("family", SEQ2SEQ)
+def test_a_text_goes_through_the_encoder_once_for_all_words(
+    family: str, tiny_model: Models
+) -> None:
+    model = tiny_model(family)
+    read: list[int] = []
+    handle = model.model.get_encoder().register_forward_hook(
+        lambda _module, _arguments, _output: read.append(1)
+    )
+    query = parse_query("Anna was a poet in [MASK].")
+    try:
+        scores = [model.word_log_prob(query, 0, word, "both") for word in ("Parisland", "Rome")]
+        other = model.word_log_prob(parse_query("Rome is in [MASK]."), 0, "Parisland", "both")
+        again = model.word_log_prob(query, 0, "Parisland", "both")
+    finally:
+        handle.remove()
+    assert len(read) == 3
+    assert scores[0].log_prob == again.log_prob != other.log_prob
+
+
+def test_umt5_with_a_head_of_its_own_is_not_scaled(tiny_model: Models) -> None:
+    model, (plain, _) = tiny_model("umt5"), make_model("umt5")
+    encoded = model.encode(parse_query("The capital of France is [MASK]."))
+    ids, said = torch.tensor([encoded.token_ids]), torch.tensor([[0, model.sign]])
+    with torch.no_grad():
+        states = plain.decoder(
+            input_ids=said, encoder_hidden_states=plain.encoder(input_ids=ids)[0]
+        )[0]
+        expected = (states[0, 1] @ plain.lm_head.weight.T).log_softmax(0)
+    columns = FULL.columns(model.vocabulary)
+    found = model.blank_log_probs([encoded], columns).log_probs[0]
+    np.testing.assert_allclose(found, expected[columns.token_ids["after space"][:, 0]], atol=1e-4)
+
+
+@pytest.mark.parametrize("family", SEQ2SEQ)
+def test_a_folder_is_taken_for_what_it_is(family: str, tmp_path: Path) -> None:
+    assert find_kind(save_model_folder(family, tmp_path)) == "seq2seq"
+
+
+def test_bart_stays_a_masked_model() -> None:
+    from transformers.models.auto import modeling_auto
+
+    from lama_core.models.backends import BACKENDS
+
+    kinds = [
+        backend.kind
+        for backend in BACKENDS
+        if "bart" in getattr(modeling_auto, backend.architectures)
+    ]
+    assert kinds[0] == "masked"
+
+
+def refused(folder: Path) -> str:
+    with pytest.raises(UserError) as error:
+        open_model("it", Located(folder, "tiny"), find_kind(folder), "fp32")
+    return str(error.value)
+
+
+def test_a_model_without_sentinels_is_refused_before_its_weights_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Marian translates; T5Gemma's released tokenizer is Gemma's, which has no sentinels."""
+    config = transformers.MarianConfig(
+        vocab_size=len(tiny_tokenizer("xlm-roberta")), d_model=16, encoder_layers=1,
+        decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, pad_token_id=1,
+        encoder_ffn_dim=16, decoder_ffn_dim=16, decoder_start_token_id=1,
+        architectures=["MarianMTModel"],
+    )  # fmt: skip
+    transformers.MarianMTModel(config).save_pretrained(tmp_path / "marian")
+    tiny_tokenizer("xlm-roberta").save_pretrained(tmp_path / "marian")
+    gemma = save_model_folder("t5gemma", tmp_path / "gemma")
+    tokenizer = json.loads((gemma / "tokenizer.json").read_text())
+    for added in tokenizer["added_tokens"]:
+        added["content"] = added["content"].replace("extra_id", "unused")
+    (gemma / "tokenizer.json").write_text(json.dumps(tokenizer))
+    settings = json.loads((gemma / "tokenizer_config.json").read_text())
+    for name in ("additional_special_tokens", "extra_special_tokens"):
+        settings.pop(name, None)
+    (gemma / "tokenizer_config.json").write_text(json.dumps(settings))
+    for name in ("MarianMTModel", "T5GemmaForConditionalGeneration"):
+        monkeypatch.setattr(
+            getattr(transformers, name),
+            "from_pretrained",
+            lambda *_arguments, **_options: pytest.fail("the weights were read"),
+        )
+    for folder in (tmp_path / "marian", gemma):
+        assert "has no <extra_id_0>, the mark of a blank" in refused(folder)
+
+
+def test_a_decoder_that_nothing_says_the_start_of_is_refused(tmp_path: Path) -> None:
+    folder = save_model_folder("t5", tmp_path)
+    config = json.loads((folder / "config.json").read_text())
+    config["decoder_start_token_id"] = None
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    assert refused(folder) == "it: its config.json has no decoder_start_token_id."
+
+
+def test_a_folder_that_says_no_window_has_one(tmp_path: Path) -> None:
+    folder = save_model_folder("mt5", tmp_path)
+    config = json.loads((folder / "config.json").read_text())
+    del config["n_positions"]
+    (folder / "config.json").write_text(json.dumps(config))
+    model = open_model("it", Located(folder, "tiny"), "seq2seq", "fp32")
+    assert model.max_tokens == 1024
+
+
+def test_it_refills_prompts_as_what_sees_both_sides_does(tiny_model: Models) -> None:
+    fact = Fact(id="1", relation="P36", subject="France", object="Paris", source="toy")
+    refiller = Refiller(tiny_model("t5"), [fact])
+    assert np.isfinite(refiller.log_probs("[X] has the capital [Y] .", 1)).all()
+
+
+def test_words_in_context_are_read_off_the_encoder(tiny_model: Models, plain_model: Models) -> None:
+    from lama_core.models.hidden import hidden_states
+
+    model, (plain, tokenizer) = tiny_model("t5"), plain_model("t5")
+    text = "Paris is in France."
+    found = hidden_states(model, [text], [[(0, 5)]])
+    with torch.no_grad():
+        states = plain.encoder(torch.tensor([tokenizer(text)["input_ids"]])).last_hidden_state
+    np.testing.assert_allclose(found[0, 0], states[0, 0], atol=1e-4)
+
+
+def test_sides_of_a_pair_rank_by_the_tokens_left_out(tiny_model: Models) -> None:
+    pairs = (("Rome", "Italy"), ("Italy", "Rome"))
+    answer = score_pairs([tiny_model("t5")], ("Paris", "France"), pairs).to_json()["models"][0]
+    assert answer["measure"] == "pseudo-perplexity"
+    assert answer["kind"] == "seq2seq"
+    assert all(token["log_prob"] < 0 for pair in answer["pairs"] for token in pair["tokens"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+    return str(save_model_folder("t5", tmp_path / "t5"))
+
+
+def call(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str
+) -> Any:
+    monkeypatch.setattr(sys, "argv", ["lama_core", *arguments, "--json"])
+    with pytest.raises(SystemExit, match=r"^0$"):
+        cli.main()
+    return json.loads(capsys.readouterr().out)
+
+
+def test_commands_ask_it(
+    folder: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def said(*arguments: str) -> Any:
+        return call(capsys, monkeypatch, *arguments, "--model", folder)
+
+    (model,) = said("cloze", "Paris is in [MASK].", "--gold", "Franceland")["models"]
+    assert (model["kind"], model["context"]) == ("seq2seq", "both")
+    assert len(model["blanks"][0]["predictions"]) == 5
+    assert len(model["blanks"][0]["gold"]["pieces"]) > 1
+    (row,) = said(
+        "probe", "--dataset", "starter", "--relation", "P36", "--limit", "20",
+        "--candidates", "full",
+    )  # fmt: skip
+    assert row["n"] > 0
+    (pairs,) = said("analogy", "score", "Paris:France", "Rome:Italy", "Oslo:Norway")["models"]
+    assert [pair["rank"] for pair in pairs["pairs"]] == [1, 2]
