@@ -1,7 +1,7 @@
 """The backends that there are, one row each, and the model folders that they read.
 
-A new backend is a file beside this one and a row in `BACKENDS`; of a new kind of model, also a row
-in `base.KINDS`.
+A new backend is a file beside this one and a row in `BACKENDS`; of a new kind of model, also a
+name in `base.Kind` and a row in `base.KINDS`.
 """
 
 import re

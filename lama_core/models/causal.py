@@ -70,18 +70,13 @@ class CausalModel(Transformer):
         left, right = query.parts
         ids = self._left_ids(left.rstrip())
         suffix = right.rstrip() if context == "both" else ""
-        n_suffix = len(self._suffix_ids(suffix)) if suffix else 0
+        n_suffix = len(self.vocabulary.encode_after(suffix)) if suffix else 0
         self.check_window(len(ids) + (1 + n_suffix if suffix else 0))
         return Encoded(tuple(ids), (len(ids) - 1,), (place_of(left),), suffix, n_suffix=n_suffix)
 
     def encode_all(self, queries: Sequence[Query], context: Context = "left") -> list[Encoded]:
         """Many queries, in their order."""
         return [self.encode(query, context) for query in queries]
-
-    def _suffix_ids(self, suffix: str) -> list[int]:
-        """Tokens of a text that follows a word without a break."""
-        whole, word = self.text_ids("a" + suffix), self.text_ids("a")
-        return whole[len(word) :] if whole[: len(word)] == word else self.text_ids(suffix)
 
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
         """Scores of the candidates, a row for each query."""
@@ -93,7 +88,9 @@ class CausalModel(Transformer):
         left = picked.log_probs
         log_probs = np.full_like(left, -np.inf)
         normalisers = np.zeros(len(batch), np.float32)
-        suffixes = [self._suffix_ids(query.suffix) if query.suffix else [] for query in batch]
+        suffixes = [
+            self.vocabulary.encode_after(query.suffix) if query.suffix else [] for query in batch
+        ]
         scored: dict[int, np.ndarray] = {}
         for row in sorted(range(len(batch)), key=lambda row: -len(suffixes[row])):
             query, suffix = batch[row], suffixes[row]
@@ -267,7 +264,7 @@ class CausalModel(Transformer):
         logits = self.logits([ids], [range(start - 1, len(ids) - 1)])
         total = float(host(chosen_log_probs(logits, torch.tensor(pieces)).sum()))
         if encoded.suffix:
-            suffix = self._suffix_ids(encoded.suffix)
+            suffix = self.vocabulary.encode_after(encoded.suffix)
             joint = total + float(
                 self.suffix_log_probs(list(encoded.token_ids), [pieces], suffix).sum()
             )

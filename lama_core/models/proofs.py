@@ -8,26 +8,25 @@ taken for (it sees what stands right of a word, or answers otherwise each time) 
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import torch
 
 from lama_core.errors import UserError
+from lama_core.models.both_sides import BothSides
 from lama_core.models.causal import CausalModel
 from lama_core.models.devices import host
 from lama_core.models.folders import FAULTS
 from lama_core.models.transformer import Transformer, cutting_places
 
-if TYPE_CHECKING:
-    from lama_core.models.backends import Model
-
+M = TypeVar("M", bound=BothSides | CausalModel)
 TEXT, BEGINNING = "The capital of France is Paris, said Ann.", "The capital of France"
 N_CONTINUED = 3
 # How far two logits of one token may lie apart, in standard deviations over the vocabulary.
 TOLERANCES = {"fp32": 1e-3, "bf16": 0.3}
 
 
-def proved(model: "Model") -> "Model":
+def proved(model: M) -> M:
     """The model, with each way to be fast left out that would change its answers.
 
     Raises UserError for one that can't be asked.
@@ -108,7 +107,7 @@ def _prove_cache(model: CausalModel, row: Sequence[int], plain: torch.Tensor) ->
         model.notes.append("It can't go on from a beginning: every text is computed whole.")
 
 
-def _rows(model: "Model") -> list[list[int]]:
+def _rows(model: BothSides | CausalModel) -> list[list[int]]:
     """Token ids of a text and of a shorter one; of a causal model, the text's own beginning."""
     whole = model.framed(TEXT)[: model.max_tokens]
     if isinstance(model, CausalModel):

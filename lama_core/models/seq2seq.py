@@ -114,7 +114,14 @@ class Seq2SeqModel(BothSides):
         n = len(ids)
         where = (torch.arange(n), torch.full((n,), len(self._begun) - 1))
         begun = torch.tensor(self._begun).repeat(n, 1)
-        return self.forward(where, input_ids=ids, attention_mask=mask, decoder_input_ids=begun)[0]
+        logits, _ = self.forward(
+            where,
+            input_ids=ids,
+            attention_mask=mask,
+            decoder_input_ids=begun,
+            use_cache=False,
+        )
+        return logits
 
     def word_log_prob(
         self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
@@ -135,6 +142,7 @@ class Seq2SeqModel(BothSides):
             encoder_outputs=BaseModelOutput(last_hidden_state=states),
             attention_mask=torch.ones(states.shape[:2], dtype=torch.int64),
             decoder_input_ids=said,
+            use_cache=False,
         )
         log_probs = host(torch.log_softmax(logits, dim=1))
         return WordScore(shown, float(log_probs[range(len(pieces)), pieces].sum()))

@@ -43,7 +43,7 @@ def test_rescored_words_have_the_normalised_probability_of_the_whole_sentence(
     scores = model.blank_log_probs([encoded], columns)
     assert scores.order is not None and scores.normaliser is not None
     left = list(encoded.token_ids)
-    suffix = model._suffix_ids(encoded.suffix)
+    suffix = model.vocabulary.encode_after(encoded.suffix)
     assert suffix
     rescored = np.flatnonzero(np.isfinite(scores.log_probs[0]))
     best = np.argsort(-scores.order[0], kind="stable")[:30]
@@ -64,7 +64,7 @@ def test_the_sentence_that_is_rescored_is_the_one_the_tokenizer_would_read(
     encoded = model.encode(query, "both")
     word = model.vocabulary.pieces("Paris")
     whole = model.tokenizer(query.text("Paris"))["input_ids"]
-    assert [*encoded.token_ids, *word, *model._suffix_ids(encoded.suffix)] == whole
+    assert [*encoded.token_ids, *word, *model.vocabulary.encode_after(encoded.suffix)] == whole
 
 
 @pytest.mark.parametrize("family", CAUSAL)
