@@ -14,7 +14,7 @@ import pytest
 import torch
 from tiny_models import (
     CAUSAL,
-    MASKED,
+    FAMILIES,
     make_model,
     open_family,
     roberta_tokenizer,
@@ -40,6 +40,7 @@ from lama_core.models.hidden import hidden_states
 from lama_core.models.loader import CACHE, load_model
 from lama_core.models.masked import MaskedModel
 from lama_core.models.relbert import RelBert
+from lama_core.models.seq2seq import Seq2SeqModel
 from lama_core.models.transformer import Transformer
 
 Models = Callable[..., Any]
@@ -111,9 +112,9 @@ def no_card(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 def plain_on_meta(family: str) -> Any:
     """A family's model in the backend of transformers' models."""
-    kind = MaskedModel if family in MASKED else CausalModel
+    kinds = {"masked": MaskedModel, "causal": CausalModel, "seq2seq": Seq2SeqModel}
     model, tokenizer = make_model(family)
-    return kind(family, model.to("meta"), tokenizer, identity="meta")
+    return kinds[FAMILIES[family].kind](family, model.to("meta"), tokenizer, identity="meta")
 
 
 def blanks_of(model: Any, context: Any, texts: Sequence[str] = TEXTS) -> tuple[Scores, Columns]:
@@ -144,7 +145,7 @@ def ask_everything(model: Any) -> None:
         model.continue_words(encoded * 2, [[5], [6, 7]])
 
 
-@pytest.mark.parametrize("family", [*MASKED, *CAUSAL])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_nothing_of_a_model_stays_behind(family: str, no_card: list[str]) -> None:
     model = plain_on_meta(family)
     ask_everything(model)
@@ -210,7 +211,7 @@ def test_nothing_of_relbert_stays_behind(no_card: list[str]) -> None:
     assert set(no_card) == {model.device} == {"meta"}
 
 
-@pytest.mark.parametrize("family", ["bert-cased", "llama"])
+@pytest.mark.parametrize("family", ["bert-cased", "llama", "t5"])
 def test_inputs_that_stay_behind_are_seen(
     family: str, no_card: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,7 +260,7 @@ def all_numbers(model: Any) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("n_rows", [1, 3])
-@pytest.mark.parametrize("family", ["bert-cased", "roberta", "llama", "gpt2"])
+@pytest.mark.parametrize("family", ["bert-cased", "roberta", "llama", "gpt2", "t5"])
 def test_a_batch_that_does_not_fit_gives_the_same_numbers(
     family: str, n_rows: int, tiny_model: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
