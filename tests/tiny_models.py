@@ -408,6 +408,11 @@ T5_SIZES = {
 }  # fmt: skip
 LATER_T5 = T5_SIZES | {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
 GEMMA_SIZES = tiny(num_key_value_heads=2, head_dim=8, sliding_window=8, query_pre_attn_scalar=8)
+GEMMA2_SIZES = GEMMA_SIZES | {"layer_types": ["sliding_attention", "full_attention"]}
+TINY_EYES = {
+    "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+    "image_size": 28, "patch_size": 14,
+}  # fmt: skip
 
 FAMILIES: dict[str, Family] = {
     "bert-cased": Family(
@@ -487,6 +492,11 @@ FAMILIES: dict[str, Family] = {
         "seq2seq", gemma_tokenizer, "T5GemmaConfig", "T5GemmaForConditionalGeneration",
         {"encoder": GEMMA_SIZES, "decoder": GEMMA_SIZES},
     ),
+    "t5gemma2": Family(
+        "seq2seq", gemma_tokenizer, "T5Gemma2Config", "T5Gemma2ForConditionalGeneration",
+        {"encoder": {"text_config": GEMMA2_SIZES, "vision_config": TINY_EYES},
+         "decoder": GEMMA2_SIZES},
+    ),
 }  # fmt: skip
 MASKED = tuple(name for name, family in FAMILIES.items() if family.kind == "masked")
 CAUSAL = tuple(name for name, family in FAMILIES.items() if family.kind == "causal")
@@ -508,11 +518,7 @@ def make_model(name: str, *, seed: int = 0) -> tuple[Any, Any]:
         for which in ("pad", "bos", "eos", "cls", "sep")
     }
     common = {"vocab_size": len(tokenizer) + family.extra_rows} | special
-    sizes = {  # T5Gemma has a configuration for either side
-        name: value | common if isinstance(value, dict) else value
-        for name, value in family.sizes.items()
-    }
-    config = getattr(transformers, family.config)(**common, **sizes)
+    config = getattr(transformers, family.config)(**_with(common, family.sizes))
     torch.manual_seed(seed)
     model = getattr(transformers, family.model)(config).eval()
     with torch.no_grad():  # biases begin at 0, where a forgotten one would not show
@@ -526,6 +532,14 @@ def make_model(name: str, *, seed: int = 0) -> tuple[Any, Any]:
             )
             model.config.tie_word_embeddings = False  # as their folders say
     return model, tokenizer
+
+
+def _with(common: dict[str, Any], sizes: dict[str, Any]) -> dict[str, Any]:
+    """Sizes with what all configurations say; T5Gemma has one for either side."""
+    return common | {
+        name: _with(common, value) if name in ("encoder", "decoder", "text_config") else value
+        for name, value in sizes.items()
+    }
 
 
 def save_model_folder(name: str, folder: Path, *, seed: int = 0) -> Path:

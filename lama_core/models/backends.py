@@ -79,12 +79,21 @@ def _open_seq2seq(name: str, folder: Path, precision: str, identity: str) -> "Mo
     from lama_core.models.proofs import proved
     from lama_core.models.seq2seq import Seq2SeqModel
 
+    family = read_config(folder).model_type
+    if family not in SPAN_FILLERS:
+        raise UserError(
+            f"{name}: a {family} model can't be asked: of models with an encoder and a decoder, "
+            "T5, mT5 and UMT5 are known to have learnt to fill a marked blank."
+        )
     read = by_transformers(name, folder, AutoModelForSeq2SeqLM, "seq2seq", precision)
     return proved(Seq2SeqModel(name, *read, identity=identity))
 
 
 MASKED, CAUSAL = "MODEL_FOR_MASKED_LM_MAPPING_NAMES", "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"
 SEQ2SEQ = "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES"
+# Families of encoder-decoder models that were trained with sentinels. LongT5 was trained otherwise,
+# and what a Switch transformer answers depends on what else is in the batch.
+SPAN_FILLERS = ("t5", "mt5", "umt5", "t5gemma", "t5gemma2")
 # Tried in this order; the first of a kind that takes a folder has it.
 BACKENDS = (
     Backend("bert", "masked", MASKED, _open_bert),
@@ -111,12 +120,9 @@ def open_model(name: str, located: Located, kind: Kind, precision: str) -> "Mode
 
 def find_kind(folder: Path) -> Kind:
     """A folder's kind of model, by the architecture that it names, then by its family."""
-    from transformers import AutoConfig
     from transformers.models.auto import modeling_auto
 
-    config = read_folder(
-        folder, lambda: AutoConfig.from_pretrained(folder, trust_remote_code=False)
-    )
+    config = read_config(folder)
     known = {backend.kind: getattr(modeling_auto, backend.architectures) for backend in BACKENDS}
     for architecture in config.architectures or ():
         for kind, names in known.items():
@@ -127,6 +133,13 @@ def find_kind(folder: Path) -> Kind:
             return kind
     kinds = " nor a ".join(known)
     raise UserError(f"{folder}: {config.model_type} is neither a {kinds} model.")
+
+
+def read_config(folder: Path) -> Any:
+    """A folder's configuration. Raises UserError for one that can't be read."""
+    from transformers import AutoConfig
+
+    return read_folder(folder, lambda: AutoConfig.from_pretrained(folder, trust_remote_code=False))
 
 
 def read_folder(folder: Path, read: Callable[[], Any]) -> Any:
@@ -186,7 +199,7 @@ def by_transformers(
         raise UserError(f"{name}: its tokenizer has no mask token, so it can't fill blanks.")
     if kind == "seq2seq" and not TokenVocabulary(tokenizer, rows).sentinels:
         raise UserError(
-            f"{name}: its tokenizer has no <extra_id_0>, the mark of a blank in the texts that T5, "
+            f"{name}: its tokenizer has no <extra_id_0>, the sign of a blank in the texts that T5, "
             "mT5 and UMT5 were trained on: how to show it a blank is not known."
         )
     vocabulary = tokenizer.get_vocab()

@@ -188,7 +188,9 @@ def test_probabilities_sum_to_at_most_one_over_the_full_vocabulary(
         [model.encode(queries()[0], "left")], FULL.columns(model.vocabulary)
     ).log_probs
     total = float(np.exp(log_probs.astype(np.float64)).sum())
-    assert 0.5 < total <= 1 + 1e-5  # special tokens and padding rows have the rest
+    assert total <= 1 + 1e-5
+    if model.kind != "seq2seq":  # a random decoder likes to say its sentinel again
+        assert total > 0.5  # special tokens and padding rows have the rest
 
 
 @pytest.mark.parametrize("family", FAMILIES)

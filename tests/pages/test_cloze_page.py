@@ -1,11 +1,13 @@
-"""The form for a subject and a relation on the Cloze page, without a browser."""
+"""The Cloze page without a browser: the form for a subject and a relation; several blanks."""
 
 from pathlib import Path
 
 import pytest
 from opening import open_page
 from streamlit.testing.v1 import AppTest
+from tiny_models import save_model_folder
 
+from lama_core.models.loader import add_checked
 from pages.ui.shared.messages import plain
 
 MODEL = "minilm-mlm"
@@ -70,3 +72,21 @@ def test_a_subject_that_holds_a_blank_is_refused_in_a_sentence() -> None:
 def test_all_valid_objects_are_said_and_a_typed_gold_is_the_one_that_is_ranked() -> None:
     app = opened(relation="P37 official language", subject="Switzerland", object="German")
     assert "Italian, French (starter). Gold: German." in said(app)
+
+
+def test_an_encoder_decoder_model_is_asked_blank_by_blank_and_sees_both_sides(
+    tmp_path: Path,
+) -> None:
+    folder = str(save_model_folder("t5", tmp_path / "t5"))
+    add_checked(folder)
+    app = open_page("cloze", text="Paris is in ___, said ___.", models=folder)
+    boxes = "".join(one.proto.body for one in app.get("html"))
+    assert "encoder-decoder · sees both sides" in boxes
+    first = boxes.split('<td class="word">')[1].split("<")[0]
+    captions = "".join(one.value for one in app.caption)
+    asked = plain(f"Paris is in {first}, said ___.")
+    assert f"Asked behind the model's own first answers: {asked}" in captions
+    score = open_page("analogy", view="Score", models=folder)
+    boxes = "".join(one.proto.body for one in score.get("html"))
+    assert "encoder-decoder · pseudo-perplexity" in boxes
+    assert "lx-pair" in boxes
