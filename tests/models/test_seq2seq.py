@@ -10,13 +10,21 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from tiny_models import SEQ2SEQ, make_model, save_model_folder, tiny_tokenizer
+from tiny_models import (
+    LATER_T5,
+    SEQ2SEQ,
+    make_model,
+    save_model_folder,
+    sentences,
+    tiny_tokenizer,
+)
 
 from lama_core import cli
 from lama_core.asking.blanks import fill, parse_query
 from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
 from lama_core.models.backends import find_kind, open_model
+from lama_core.models.loader import CACHE, load_model
 from lama_core.models.sources import Located
 from lama_core.probes.analogy.score import score_pairs
 from lama_core.probes.cloze.ask import ask
@@ -181,6 +189,31 @@ def test_a_folder_that_says_no_window_has_one(tmp_path: Path) -> None:
     (folder / "config.json").write_text(json.dumps(config))
     model = open_model("it", Located(folder, "tiny"), "seq2seq", "fp32")
     assert model.max_tokens == 1024
+
+
+def test_a_folder_with_the_sentencepiece_file_alone_has_its_sentinels_behind_the_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As T5 1.1's folder, in which `<extra_id_0>` is 32099 and `<extra_id_99>` 32000."""
+    import sentencepiece
+
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "t5"
+    folder.mkdir()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(sentences()), model_prefix=str(folder / "spiece"), vocab_size=100,
+        model_type="unigram", pad_id=0, eos_id=1, unk_id=2, bos_id=-1, minloglevel=2,
+    )  # fmt: skip
+    (folder / "spiece.vocab").unlink()
+    (folder / "tokenizer_config.json").write_text(json.dumps({"extra_ids": 100}))
+    config = transformers.T5Config(**LATER_T5, vocab_size=228, architectures=["x"])
+    transformers.T5ForConditionalGeneration(config).save_pretrained(folder)
+    model = load_model(str(folder))
+    assert model.vocabulary.sentinels == tuple(range(199, 99, -1))
+    tokens = tokens_of(model, "Paris is in [MASK], said Ann.")
+    assert tokens[tokens.index("<extra_id_0>") + 1] == ","
+    assert tokens[-2:] == [".", "</s>"]
+    CACHE.drop(str(folder), "fp32")
 
 
 def test_it_refills_prompts_as_what_sees_both_sides_does(tiny_model: Models) -> None:
