@@ -79,12 +79,6 @@ def _open_seq2seq(name: str, folder: Path, precision: str, identity: str) -> "Mo
     from lama_core.models.proofs import proved
     from lama_core.models.seq2seq import Seq2SeqModel
 
-    family = read_config(folder).model_type
-    if family not in SPAN_FILLERS:
-        raise UserError(
-            f"{name}: a {family} model can't be asked: of models with an encoder and a decoder, "
-            "T5, mT5 and UMT5 are known to have learnt to fill a marked blank."
-        )
     read = by_transformers(name, folder, AutoModelForSeq2SeqLM, "seq2seq", precision)
     return proved(Seq2SeqModel(name, *read, identity=identity))
 
@@ -119,27 +113,29 @@ def open_model(name: str, located: Located, kind: Kind, precision: str) -> "Mode
 
 
 def find_kind(folder: Path) -> Kind:
-    """A folder's kind of model, by the architecture that it names, then by its family."""
+    """A folder's kind of model, by the architecture that it names, then by its family.
+
+    Raises UserError for one that no backend reads.
+    """
+    from transformers import AutoConfig
     from transformers.models.auto import modeling_auto
 
-    config = read_config(folder)
+    config = read_folder(
+        folder, lambda: AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    )
     known = {backend.kind: getattr(modeling_auto, backend.architectures) for backend in BACKENDS}
-    for architecture in config.architectures or ():
-        for kind, names in known.items():
-            if architecture in names.values():
-                return kind
-    for kind, names in known.items():
-        if config.model_type in names:
-            return kind
-    kinds = " nor a ".join(known)
-    raise UserError(f"{folder}: {config.model_type} is neither a {kinds} model.")
-
-
-def read_config(folder: Path) -> Any:
-    """A folder's configuration. Raises UserError for one that can't be read."""
-    from transformers import AutoConfig
-
-    return read_folder(folder, lambda: AutoConfig.from_pretrained(folder, trust_remote_code=False))
+    named = config.architectures or ()
+    found = [kind for one in named for kind, names in known.items() if one in names.values()]
+    found += [kind for kind, names in known.items() if config.model_type in names]
+    if not found:
+        kinds = " nor a ".join(known)
+        raise UserError(f"{folder}: {config.model_type} is neither a {kinds} model.")
+    if found[0] == "seq2seq" and config.model_type not in SPAN_FILLERS:
+        raise UserError(
+            f"{folder}: a {config.model_type} model can't be asked: of models with an encoder and "
+            "a decoder, T5, mT5 and UMT5 are known to have learnt to fill a marked blank."
+        )
+    return found[0]
 
 
 def read_folder(folder: Path, read: Callable[[], Any]) -> Any:

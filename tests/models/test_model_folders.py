@@ -134,7 +134,7 @@ def test_a_model_that_is_no_language_model_is_refused(tmp_path: Path) -> None:
     )
     transformers.ViTModel(config).save_pretrained(tmp_path / "vit")
     tiny_tokenizer("bert-cased").save_pretrained(tmp_path / "vit")
-    assert "neither a masked nor a causal model" in refused(tmp_path / "vit")
+    assert "neither a masked nor a causal nor a seq2seq model" in refused(tmp_path / "vit")
 
 
 def test_a_masked_model_whose_tokenizer_has_no_mask_is_refused(tmp_path: Path) -> None:
@@ -172,7 +172,8 @@ def _cut(file: Path) -> None:
 SPOILT: tuple[tuple[Callable[[Path], object], str], ...] = (
     (lambda folder: (folder / "config.json").write_text("{"), "config.json can't be read"),
     (lambda folder: (folder / "config.json").write_text("{}"), "names no model_type"),
-    (lambda folder: (folder / "config.json").write_text('{"model_type": "t5"}'), "is neither"),
+    (lambda folder: (folder / "config.json").write_text('{"model_type": "vit"}'), "is neither"),
+    (lambda folder: (folder / "config.json").write_text('{"model_type": "led"}'), "can't be asked"),
     (lambda folder: (folder / "config.json").unlink(), "is no model folder"),
     (lambda folder: (folder / "tokenizer.json").unlink(), "has no tokenizer"),
     (lambda folder: _cut(folder / "model.safetensors"), "is no whole safetensors file"),
