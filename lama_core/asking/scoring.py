@@ -67,6 +67,15 @@ def encode_queries(
     return [encoded[number] for number in range(len(queries))]
 
 
+def n_tokens(query: Encoded) -> int:
+    """About how many tokens a model computes for a query.
+
+    Where both sides of a causal model's blank count: the right one anew behind each rescored word.
+    """
+    again = query.n_rescored * (1 + query.n_suffix) if query.suffix else 0
+    return len(query.token_ids) + again
+
+
 def plan_batches(
     encoded: Sequence[Encoded], *, max_rows: int = MAX_ROWS, max_tokens: int = MAX_TOKENS
 ) -> list[list[int]]:

@@ -48,5 +48,6 @@ def probe(
     request = read(ProbeRequest, locals(), models=models or ())
     workers = make_executor(executor)
     planned = open_with(lambda load: plan(request, load=load))
-    runs = [make_runs([spec], out, workers)[0] for spec in planned.specs]
+    together = [[spec] for spec in planned.specs] if workers.here else [planned.specs]
+    runs = [run for specs in together for run in make_runs(specs, out, workers)]
     print_scores(runs, by="relation", ranking=request.ranking, as_json=as_json)

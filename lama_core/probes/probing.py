@@ -11,6 +11,7 @@ from lama_core.asking.prompts import PromptKind, make_prompt_set
 from lama_core.asking.questions import check_questions
 from lama_core.asking.ranking import RANKINGS, Ranking
 from lama_core.candidates.lists import named_candidates
+from lama_core.candidates.spelling import Vocabulary
 from lama_core.datasets import load_dataset
 from lama_core.datasets.library.installed import analogy_names, dataset_names
 from lama_core.errors import UserError, choose
@@ -78,7 +79,7 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
     prompts = make_prompt_set(request.prompts, chosen)
     names = tuple(relation.name for relation in chosen)
     check_questions(dataset, names, prompts, request.limit)
-    models = [load(name, precision=request.precision) for name in dict.fromkeys(request.models)]
+    models = [_ask(name, load, request.precision) for name in dict.fromkeys(request.models)]
     vocabularies = [model.vocabulary for model in models]
     candidates = named_candidates(request.candidates, vocabularies, of_relations=True)
     specs = [
@@ -88,7 +89,7 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
             data_digest=dataset.digest,
             relations=names,
             prompts=prompts,
-            model=reference,
+            model=model.reference,
             model_name=model.name,
             model_identity=model.identity,
             model_kind=model.kind,
@@ -98,9 +99,28 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
             precision=model.precision,
             limit=request.limit,
         )
-        for reference, model in zip(dict.fromkeys(request.models), models, strict=True)
+        for model in models
     ]
     return Planned(tuple(specs), tuple(dataset.report.notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What a plan keeps of a model: all but its weights, so that many need no room at once."""
+
+    reference: str
+    name: str
+    identity: str
+    kind: Kind
+    precision: Precision
+    vocabulary: Vocabulary
+
+
+def _ask(reference: str, load: Load, precision: Precision) -> _Known:
+    model = load(reference, precision=precision)
+    return _Known(
+        reference, model.name, model.identity, model.kind, model.precision, model.vocabulary
+    )
 
 
 def check_limit(limit: int | None) -> None:

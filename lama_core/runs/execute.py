@@ -5,7 +5,8 @@
 The rows of a part are written down as soon as they are there (see `parts`), so that stopping, in
 whatever way, loses at most one part; the same specification takes up where it stopped and ends with
 the same rows, byte for byte, as an unbroken run. Runs that share whom they ask are made together:
-the first part of each, then the second of each, so that what they share is computed once.
+the first part of each, then the second of each, so that what they share is computed once. A run is
+saved as soon as its last part is there, and its rows leave the memory.
 """
 
 import datetime
@@ -103,48 +104,70 @@ class _Making:
 
     def make(self, specs: Sequence[RunSpec], executor: Executor) -> dict[str, Run]:
         """Score what isn't scored yet, and save the runs."""
-        sittings, jobs = self._open(specs)
+        sittings, jobs, opened = self._open(specs, here=executor.here)
         parts = [Parts(self._part(spec), spec.digest) for spec in specs]
-        known: dict[Task, pa.Table] = {}
+        known: list[dict[int, pa.Table]] = [{} for _ in specs]
         seconds = [0.0] * len(specs)
+        devices: list[set[str]] = [set() for _ in specs]
+        made: dict[str, Run] = {}
         tasks: list[Task] = []
+
+        def save_if_whole(at: int) -> None:
+            if len(known[at]) == len(jobs[at].work.parts):
+                tables = [known[at].pop(number) for number in sorted(known[at])]
+                finished = sittings[at].finish(tables)
+                where = " and ".join(sorted(devices[at])) or opened[at]
+                made[specs[at].run_id] = _save(specs[at], finished, self.folder, seconds[at], where)
+
         for number in range(max(len(job.work.parts) for job in jobs)):
             for at, job in enumerate(jobs):
                 if number < len(job.work.parts):
                     tasks.append(Task(at, number))
                     here = parts[at].load(job.work.parts[number].name, self.on_note)
                     if here is not None:
-                        known[tasks[-1]] = here[0]
+                        known[at][number] = here[0]
                         seconds[at] += here[1]
         sizes = {task: jobs[task.job].work.parts[task.part].size for task in tasks}
-        self._begin(specs[0].title(), jobs[0], sum(sizes.values()), sum(map(sizes.get, known)))  # type: ignore[arg-type]
-        waiting = [task for task in tasks if task not in known]
+        waiting = [task for task in tasks if task.part not in known[task.job]]
+        total = sum(sizes.values())
+        resumed = total - sum(sizes[task] for task in waiting)
+        self._begin(_title(specs), jobs[0], total, resumed)
+        for at in range(len(specs)):
+            save_if_whole(at)
         last = time.perf_counter()
-        for task, table in executor.tables(jobs, waiting, self._tick) if waiting else ():
+        for task, table, device in executor.tables(jobs, waiting, self._tick) if waiting else ():
             took, last = time.perf_counter() - last, time.perf_counter()
             parts[task.job].write(jobs[task.job].work.parts[task.part].name, table, took)
-            known[task] = table
+            known[task.job][task.part] = table
+            devices[task.job].add(device)
             seconds[task.job] += took
             self._done += sizes[task]
             self._tick(0, of_part=False)
-        made = {}
-        for at, (spec, sitting) in enumerate(zip(specs, sittings, strict=True)):
-            tables = [known[task] for task in tasks if task.job == at]
-            finished, device = sitting.finish(tables), jobs[at].scorer.device
-            made[spec.run_id] = _save(spec, finished, self.folder, seconds[at], device)
+            save_if_whole(task.job)
         return made
 
-    def _open(self, specs: Sequence[RunSpec]) -> tuple[list[Sitting], list[Job]]:
+    def _open(
+        self, specs: Sequence[RunSpec], *, here: bool
+    ) -> tuple[list[Sitting], list[Job], list[str]]:
+        """The runs' work, and the device that who is asked was opened on.
+
+        here: it stays open; else only until its tokens are made.
+        """
         scorers: dict[Any, Any] = {}
-        sittings, jobs = [], []
+        sittings, jobs, opened = [], [], []
         for spec in specs:
             _note_stale_parts(spec, self.folder, self.on_note)
             key = spec.scorer_key()
-            scorers[key] = scorers[key] if key in scorers else spec.open(self.load)
+            if key not in scorers:
+                if not here:
+                    scorers.clear()
+                scorers[key] = spec.open(self.load)
             sitting = spec.prepare(scorers[key], self.on_note)
             sittings.append(sitting)
-            jobs.append(Job(sitting.work, scorers[key], partial(spec.open, self.load)))
-        return sittings, jobs
+            opened.append(scorers[key].device)
+            scorer = scorers[key] if here else None
+            jobs.append(Job(sitting.work, key, scorer, partial(spec.open, self.load)))
+        return sittings, jobs, opened
 
     def _begin(self, title: str, job: Job, total: int, resumed: int) -> None:
         self._title, self._unit, self._total = title, job.work.unit, total
@@ -169,6 +192,12 @@ class _Making:
 
     def _part(self, spec: RunSpec) -> Path:
         return self.folder / (spec.run_id + PART)
+
+
+def _title(specs: Sequence[RunSpec]) -> str:
+    """What a progress bar says of some runs."""
+    titles = list(dict.fromkeys(spec.title() for spec in specs))
+    return titles[0] if len(titles) == 1 else f"{titles[0]} and {len(titles) - 1} more"
 
 
 def _save(spec: RunSpec, finished: Finished, folder: Path, seconds: float, device: str) -> Run:

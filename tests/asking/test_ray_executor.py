@@ -1,89 +1,184 @@
-"""A run on a local Ray cluster equals the local run, also when a worker is killed in between."""
+"""A run divided over a Ray cluster of four nodes equals the local run, whatever dies on the way."""
 
-import logging
+import json
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from probe_fakes import CITIES, HashFiller, hash_model, write_dataset
+from probe_fakes import hash_model, write_dataset
 
+from lama_core.asking.executors import ray as executors
 from lama_core.asking.executors.ray import RayExecutor
 from lama_core.errors import UserError
 from lama_core.probes.cloze.runs import ClozeSpec
 from lama_core.probes.probing import ProbeRequest, plan
 from lama_core.progress import Progress
-from lama_core.runs.execute import execute
+from lama_core.runs.execute import RunStopped, execute, execute_all
 
 ray: Any = pytest.importorskip("ray", reason="ray, an optional extra, is not installed")
+import ray_fakes  # noqa: E402
+from ray.cluster_utils import Cluster  # noqa: E402
 
-
-def load_and_note(reference: str, *, precision: str) -> Any:
-    """Loads the fake model, and leaves the worker's process id where the test finds it."""
-    folder = os.environ.get("PROBE_TEST_WORKERS")
-    if folder:
-        (Path(folder) / str(os.getpid())).touch()
-    return hash_model("slow")
+# Nodes are missed after a second instead of a quarter of a minute.
+SOON = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300,
+        "health_check_failure_threshold": 3}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    workers = tmp_path_factory.mktemp("workers")
-    environment = {"PROBE_TEST_WORKERS": str(workers), "PYTHONPATH": str(Path(__file__).parents[1])}
-    ray.init(
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-        runtime_env={"env_vars": environment},
-    )
-    yield workers
+def nodes() -> Iterator[tuple[Cluster, list[Any]]]:
+    """A cluster on this machine, and its three nodes beside the head."""
+    cluster = Cluster(True, False, {"num_cpus": 1, "_system_config": SOON})
+    yield cluster, [cluster.add_node(num_cpus=1, wait=False) for _ in range(3)]
+    cluster.shutdown()
+
+
+@pytest.fixture
+def opened(nodes: tuple[Cluster, list[Any]], tmp_path: Path) -> Iterator[Path]:
+    """Joined to the four nodes; where workers leave a line for each model that they open."""
+    cluster, _ = nodes
+    folder = tmp_path / "opened"
+    folder.mkdir()
+    variables = {"RAY_TEST_OPENED": str(folder), "PYTHONPATH": str(Path(__file__).parents[1])}
+    cluster.wait_for_nodes()
+    ray.init(address=cluster.address, log_to_driver=False, runtime_env={"env_vars": variables})
+    yield folder
     ray.shutdown()
 
 
 @pytest.fixture(scope="module")
-def spec(tmp_path_factory: pytest.TempPathFactory) -> ClozeSpec:
-    data = write_dataset(tmp_path_factory.mktemp("data") / "toy", n_facts=60)
-    request = ProbeRequest(str(data), ("slow",), candidates="relation")
-    return replace(plan(request, load=hash_model).specs[0], batch_rows=2)
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_dataset(tmp_path_factory.mktemp("data") / "toy", n_facts=60)
 
 
-def load_broken(reference: str, *, precision: str) -> Any:
-    """A model that gives NaN for one relation's texts."""
-    return HashFiller(CITIES, name="slow", broken="Question")
+def make_specs(data: Path, *models: str) -> list[ClozeSpec]:
+    """Runs of 130 queries in some twenty parts each."""
+    request = ProbeRequest(str(data), models, candidates="relation")
+    return [replace(one, batch_rows=2) for one in plan(request, load=hash_model).specs]
 
 
-def test_a_workers_failure_is_one_sentence(cluster: Path, spec: ClozeSpec, tmp_path: Path) -> None:
-    executor = RayExecutor(n_workers=1)
-    with pytest.raises(UserError, match=r"^slow gave a value that is not a number for 'Question"):
-        execute(spec, folder=tmp_path, executor=executor, load=load_broken)
+def files_of(folder: Path, spec: ClozeSpec) -> dict[str, Any]:
+    """A run's files, byte for byte; of its description all but when it was made."""
+    found: dict[str, Any] = {
+        file.name: file.read_bytes() for file in (folder / spec.run_id).iterdir()
+    }
+    about = json.loads(found.pop("run.json"))
+    return found | {name: value for name, value in about.items() if name not in ("made", "seconds")}
 
 
-def rows(folder: Path, spec: ClozeSpec) -> bytes:
-    return (folder / spec.run_id / "facts.parquet").read_bytes()
-
-
-def test_a_cluster_gives_the_local_result_though_a_worker_is_killed(
-    cluster: Path, spec: ClozeSpec, tmp_path: Path
+def test_a_node_that_is_killed_changes_no_byte_of_the_run(
+    nodes: tuple[Cluster, list[Any]], opened: Path, data: Path, tmp_path: Path
 ) -> None:
+    cluster, beside = nodes
+    (spec,) = make_specs(data, "slow")
+    execute(spec, folder=tmp_path / "local", load=hash_model)
+    killed: list[str] = []
+
+    def kill_once(progress: Progress) -> None:
+        if progress.done > 30 and not killed:
+            at_work = {node for node, _, _ in ray_fakes.opened(opened)}
+            chosen = next(node for node in beside if node.node_id in at_work)
+            killed.append(chosen.node_id)
+            cluster.remove_node(chosen, allow_graceful=False)
+            beside.remove(chosen)
+
+    execute(spec, folder=tmp_path / "ray", executor=RayExecutor(), load=ray_fakes.load_slow,
+            on_progress=kill_once)  # fmt: skip
+    beside.append(cluster.add_node(num_cpus=1))
+    at_work = {node for node, _, _ in ray_fakes.opened(opened)}
+    assert killed and killed[0] in at_work and len(at_work) == 4
+    assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
+
+
+def test_a_worker_that_is_killed_changes_no_byte_of_the_run(
+    opened: Path, data: Path, tmp_path: Path
+) -> None:
+    (spec,) = make_specs(data, "slow")
     execute(spec, folder=tmp_path / "local", load=hash_model)
     killed: list[int] = []
 
     def kill_once(progress: Progress) -> None:
         if progress.done > 20 and not killed:
-            killed.append(int(next(cluster.iterdir()).name))
+            killed.append(ray_fakes.opened(opened)[0][1])
             os.kill(killed[0], signal.SIGKILL)
 
-    executor = RayExecutor(n_workers=2)
-    execute(
-        spec,
-        folder=tmp_path / "ray",
-        executor=executor,
-        load=load_and_note,
-        on_progress=kill_once,
-    )
-    assert killed and len(list(cluster.iterdir())) >= 3, "a new worker took the killed one's place"
-    assert rows(tmp_path / "ray", spec) == rows(tmp_path / "local", spec)
+    execute(spec, folder=tmp_path / "ray", executor=RayExecutor(1), load=ray_fakes.load_slow,
+            on_progress=kill_once)  # fmt: skip
+    workers = {process for _, process, _ in ray_fakes.opened(opened)}
+    assert killed and len(workers) == 2, "a new worker took the killed one's place"
+    assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
+
+
+def test_several_models_are_opened_by_several_workers_and_none_by_one_twice(
+    opened: Path, data: Path, tmp_path: Path
+) -> None:
+    specs = make_specs(data, "first", "second", "third", "fourth")
+    execute_all(specs, folder=tmp_path / "local", load=hash_model)
+    execute_all(specs, folder=tmp_path / "ray", executor=RayExecutor(), load=ray_fakes.load_slow)
+    for spec in specs:
+        assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
+    loads = [(process, name) for _, process, name in ray_fakes.opened(opened)]
+    assert {name for _, name in loads} == {"first", "second", "third", "fourth"}
+    assert len(set(loads)) == len(loads)
+    assert max(Counter(process for process, _ in loads).values()) < 4, "one opened all of them"
+
+
+def test_a_stopped_run_goes_on_in_this_process_and_ends_the_same(
+    opened: Path, data: Path, tmp_path: Path
+) -> None:
+    (spec,) = make_specs(data, "slow")
+    execute(spec, folder=tmp_path / "local", load=hash_model)
+    seen: list[Progress] = []
+    with pytest.raises(RunStopped, match="are kept"):
+        execute(spec, folder=tmp_path / "ray", executor=RayExecutor(2), load=ray_fakes.load_slow,
+                on_progress=seen.append, stopped=lambda: seen[-1].done > 40)  # fmt: skip
+    execute(spec, folder=tmp_path / "ray", load=hash_model, on_progress=seen.append)
+    assert seen[-1].resumed > 40
+    assert files_of(tmp_path / "ray", spec) == files_of(tmp_path / "local", spec)
+
+
+def test_a_workers_failure_is_one_sentence(opened: Path, data: Path, tmp_path: Path) -> None:
+    (spec,) = make_specs(data, "slow")
+    with pytest.raises(UserError, match=r"^slow gave a value that is not a number for 'Question"):
+        execute(spec, folder=tmp_path, executor=RayExecutor(1), load=ray_fakes.load_broken)
+
+
+def test_a_node_without_the_weights_is_named(opened: Path, data: Path, tmp_path: Path) -> None:
+    (spec,) = make_specs(data, "slow")
+    wanted = r"^On the node [\d.]+: There is no model 'slow' here\. Every node needs the weights"
+    with pytest.raises(UserError, match=wanted):
+        execute(spec, folder=tmp_path, executor=RayExecutor(1), load=ray_fakes.load_nowhere)
+
+
+def test_a_part_that_kills_its_workers_is_given_up(
+    opened: Path, data: Path, tmp_path: Path
+) -> None:
+    (spec,) = make_specs(data, "slow")
+    with pytest.raises(UserError, match=r"^3 workers of the Ray cluster died at part 0000"):
+        execute(spec, folder=tmp_path, executor=RayExecutor(1), load=ray_fakes.load_deadly)
+
+
+def test_a_cluster_without_room_is_said_to_have_none(
+    opened: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executors, "PATIENCE", 1.0)
+    monkeypatch.setattr(executors, "ASKED", 0.2)
+    blocks = [ray.util.placement_group([{"CPU": 1}]) for _ in range(4)]
+    ray.get([block.ready() for block in blocks])
+    (spec,) = make_specs(data, "slow")
+    try:
+        with pytest.raises(UserError, match=r"no room for a worker for 1 seconds .* takes 1 CPU\)"):
+            execute(spec, folder=tmp_path, executor=RayExecutor(), load=hash_model)
+    finally:
+        for block in blocks:
+            ray.util.remove_placement_group(block)
+
+
+def test_no_cluster_at_the_address_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    with pytest.raises(UserError, match=r"^No Ray cluster answers at RAY_ADDRESS='127.0.0.1:1'"):
+        next(RayExecutor().tables([], [], lambda _: None))

@@ -5,7 +5,7 @@ scored whole, so where it is done changes no number. A new executor is a file he
 `EXECUTORS`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,11 +22,13 @@ Tick = Callable[[int], None]
 class Part:
     """A piece of a run that is scored, and written down, as one.
 
-    name: of its file. size: in the work's unit.
+    name: of its file. size: in the work's unit. cost: about how many tokens are computed for it;
+    words, or decisions, where a kind of probe makes its tokens late. Work is divided by it.
     """
 
     name: str
     size: int
+    cost: int
 
 
 class Work(Protocol):
@@ -49,9 +51,14 @@ class Work(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run's work, who is asked (opened here), and how another process opens the same."""
+    """One run's work, and who is asked.
+
+    key: the same for jobs that ask the same one. scorer: opened here; None for an executor whose
+    workers open it. reopen: how another process opens the same.
+    """
 
     work: Work
+    key: Hashable
     scorer: Any
     reopen: Callable[[], Any]
 
@@ -65,12 +72,18 @@ class Task:
 
 
 class Executor(Protocol):
-    """Scores parts."""
+    """Scores parts.
+
+    here: in this process, by the scorers that are open in it; so jobs of many models take their
+    memory here, and are better given one model after the other.
+    """
+
+    here: bool
 
     def tables(
         self, jobs: Sequence[Job], tasks: Sequence[Task], tick: Tick
-    ) -> Iterator[tuple[Task, pa.Table]]:
-        """Each task with its rows, in any order, each exactly once."""
+    ) -> Iterator[tuple[Task, pa.Table, str]]:
+        """Each task with its rows and the device that scored it, in any order, each once."""
         ...
 
 

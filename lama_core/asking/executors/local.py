@@ -10,10 +10,12 @@ from lama_core.asking.executors import Job, Task, Tick
 class LocalExecutor:
     """Scores the parts here, in the given order."""
 
+    here = True
+
     def tables(
         self, jobs: Sequence[Job], tasks: Sequence[Task], tick: Tick
-    ) -> Iterator[tuple[Task, pa.Table]]:
-        """Each task with its rows, in order."""
+    ) -> Iterator[tuple[Task, pa.Table, str]]:
+        """Each task with its rows and the device, in order."""
         for task in tasks:
             job = jobs[task.job]
-            yield task, job.work.score(job.scorer, task.part, tick)
+            yield task, job.work.score(job.scorer, task.part, tick), job.scorer.device

@@ -241,10 +241,10 @@ class AnalogySpec(RunSpec):
             reasons = " ".join(one.reason for one in left_out[:3])
             raise UserError(f"No relation can be probed. {reasons}")
         work = AnalogyWork(tuple(plans))
+        missing = scorer.missing(words_of(map(dataset.relation, self.relations)))
 
         def finish(tables: Sequence[pa.Table]) -> Finished:
-            words = words_of(map(dataset.relation, self.relations))
-            return self.finish(plans, tables, tuple(left_out), scorer.missing(words))
+            return self.finish(plans, tables, tuple(left_out), missing)
 
         return Sitting(work, finish)
 
@@ -282,7 +282,8 @@ class AnalogyWork:
     def parts(self) -> tuple[Part, ...]:
         """The relations, in order."""
         return tuple(
-            Part(f"{number:03}", plan.n_decisions) for number, plan in enumerate(self.plans)
+            Part(f"{number:03}", plan.n_decisions, plan.n_decisions)
+            for number, plan in enumerate(self.plans)
         )
 
     def score(self, judge: Judge, number: int, tick: Tick) -> pa.Table:

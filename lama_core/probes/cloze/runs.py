@@ -13,8 +13,9 @@ from lama_core.asking.executors import Part, Tick
 from lama_core.asking.preparation import Prepared, Segment, prepare
 from lama_core.asking.prompts import PromptKind, PromptSet
 from lama_core.asking.questions import Knowledge, gather_knowledge, make_questions
-from lama_core.asking.scoring import MAX_ROWS, MAX_TOKENS, ScoreBlock, plan_batches
+from lama_core.asking.scoring import MAX_ROWS, MAX_TOKENS, ScoreBlock, n_tokens, plan_batches
 from lama_core.candidates.columns import Candidates
+from lama_core.candidates.spelling import Vocabulary
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.errors import UserError
 from lama_core.models.base import RESCORED, BlankFiller
@@ -86,9 +87,10 @@ class ClozeSpec(RunSpec):
         questions = make_questions(dataset, self.relations, self.prompts, self.limit)
         prepared = prepare(questions, knowledge, self.candidates, scorer, self.context)
         work = ClozeWork(prepared.segments, self.batch_rows, self.batch_tokens)
+        vocabulary = scorer.vocabulary  # and not its weights, which may be another process's
 
         def finish(tables: Sequence[pa.Table]) -> Finished:
-            return self.finish(work, prepared, knowledge, dataset, scorer, tables)
+            return self.finish(work, prepared, knowledge, dataset, vocabulary, tables)
 
         return Sitting(work, finish)
 
@@ -98,7 +100,7 @@ class ClozeSpec(RunSpec):
         prepared: Prepared,
         knowledge: Knowledge,
         dataset: Dataset,
-        model: BlankFiller,
+        vocabulary: Vocabulary,
         tables: Sequence[pa.Table],
     ) -> Finished:
         """The run's rows and relations from its parts."""
@@ -107,7 +109,7 @@ class ClozeSpec(RunSpec):
             for (segment, _), table in zip(work.places, tables, strict=True)
         ]
         return Finished(
-            make_rows(prepared, answers, knowledge, model.vocabulary),
+            make_rows(prepared, answers, knowledge, vocabulary),
             describe_relations(self, dataset, prepared),
             max(len(segment.columns.words) for segment in prepared.segments),
             words=self._words(prepared),
@@ -176,10 +178,12 @@ class ClozeWork:
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """A few batches each."""
-        return tuple(
-            Part(f"{segment:05}-{first:07}", sum(map(len, self._batches(segment, first))))
-            for segment, first in self.places
-        )
+        return tuple(self._part(segment, first) for segment, first in self.places)
+
+    def _part(self, segment: int, first: int) -> Part:
+        encoded = self.segments[segment].encoded
+        queries = [encoded[query] for batch in self._batches(segment, first) for query in batch]
+        return Part(f"{segment:05}-{first:07}", len(queries), sum(map(n_tokens, queries)))
 
     def _batches(self, segment: int, first: int) -> list[list[int]]:
         return self.batches[segment][first : first + BATCHES]

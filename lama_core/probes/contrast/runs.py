@@ -62,9 +62,10 @@ class ContrastSpec(ClozeSpec):
             plain=plain.segments,
             beside=_match(prepared, plain),
         )
+        vocabulary = scorer.vocabulary
 
         def finish(tables: Sequence[pa.Table]) -> Finished:
-            made = self.finish(work, prepared, knowledge, dataset, scorer, tables)
+            made = self.finish(work, prepared, knowledge, dataset, vocabulary, tables)
             return _with_plain(made, work, prepared, tables)
 
         return Sitting(work, finish)

@@ -248,8 +248,16 @@ class Pending:
     @property
     def n_queries(self) -> int:
         """How many queries are scored."""
-        n_facts = sum(len(asked.facts) for asked in (self.train, self.test) if asked)
-        return len(self.pool.entries) * n_facts
+        return len(self.pool.entries) * self._n_facts
+
+    @property
+    def n_words(self) -> int:
+        """About how many words the queries have."""
+        return self._n_facts * sum(len(text.split()) for text in self.pool.templates)
+
+    @property
+    def _n_facts(self) -> int:
+        return sum(len(asked.facts) for asked in (self.train, self.test) if asked)
 
 
 @dataclass(frozen=True)
@@ -265,7 +273,10 @@ class StudyWork:
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The relations, in order."""
-        return tuple(Part(f"{number:03}", one.n_queries) for number, one in enumerate(self.pending))
+        return tuple(
+            Part(f"{number:03}", one.n_queries, one.n_words)
+            for number, one in enumerate(self.pending)
+        )
 
     def score(self, model: BlankFiller, number: int, tick: Tick) -> pa.Table:
         """One relation studied; its details stand in the table's metadata."""
