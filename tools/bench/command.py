@@ -58,6 +58,12 @@ def _prompts(**given: int) -> list[BenchRow]:
     return prompts.run(**given)
 
 
+def _rows(**given: int) -> list[BenchRow]:
+    from tools.bench import rows
+
+    return rows.run(**given)
+
+
 @dataclass(frozen=True, slots=True)
 class Benchmark:
     """run: measures. takes: what may be chosen of it."""
@@ -73,6 +79,7 @@ BENCHMARKS = {
     "pages": Benchmark(_pages),
     "probe": Benchmark(_probe, ("repetitions", "n_queries")),
     "prompts": Benchmark(_prompts, ()),
+    "rows": Benchmark(_rows, ("repetitions", "n_queries")),
 }
 
 

@@ -134,7 +134,7 @@ def _write(folder: Path, model: str, skill: float, facts: _Facts, draw: np.rando
         "object_count": facts.count.astype(np.int32),
         "subject_tokens": np.full(n, 2, np.int16),
         "subject_pieces": np.full(n, 4, np.int16),
-        "top_words": _lists(pa.array(facts.words[top].ravel()).dictionary_encode(), out),
+        "top_words": _lists(pa.DictionaryArray.from_arrays(top.ravel(), facts.words), out),
         "top_log_probs": _lists(pa.array(falling.ravel()), out),
     }
     arrays = []
