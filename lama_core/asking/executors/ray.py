@@ -1,10 +1,10 @@
 """Scoring on a Ray cluster: each worker opens one model at a time, and scores whole parts.
 
-A worker is one graphics card, where the cluster has some, else two processors. It has few parts at
-a time, and their rows come back as they are ready. The parts of a worker that dies, alone or with
-its node, go to the others, and another worker begins where there is room. Parts that are written
-down are never asked for again. Ray moves objects between its processes in its own way; nothing of
-that is kept in a file of ours.
+A worker is one graphics card, where the cluster has some and LAMA_DEVICE isn't `cpu`, else two
+processors. It has few parts at a time, and their rows come back as they are ready. The parts of a
+worker that dies, alone or with its node, go to the others, and another worker begins where there is
+room. Parts that are written down are never asked for again. Ray moves objects between its processes
+in its own way; nothing of that is kept in a file of ours.
 
 Ray is an optional extra (`pip install ray`); RAY_ADDRESS names a running cluster, else one is begun
 on this machine. Weights and data must be on every node, under the same names: docs/scale.md.
@@ -26,6 +26,8 @@ import pyarrow as pa
 from lama_core.asking.executors import Job, Task, Tick
 from lama_core.asking.executors.dealing import Deal
 from lama_core.errors import UserError
+from lama_core.models.devices import VARIABLE as DEVICE
+from lama_core.models.devices import wanted_device
 
 AT_ONCE = 2  # parts that a worker has: while the rows of one travel, it is at the next
 PROCESSORS = 2  # of a worker, where nodes have as many
@@ -80,11 +82,16 @@ def _room() -> _Room:
 
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     cards = sum(int(node.get("GPU", 0)) for node in nodes)
-    if cards:
+    if cards and _device() != "cpu":
         return _Room(1, 1, cards)
     counts = [int(node["CPU"]) for node in nodes if node.get("CPU", 0) >= 1]
     processors = min([PROCESSORS, *counts])
     return _Room(processors, 0, max(1, sum(count // processors for count in counts)))
+
+
+def _device() -> str:
+    """A worker's LAMA_DEVICE: this process's choice; a worker sees one card, which is the first."""
+    return "cuda" if wanted_device().startswith("cuda") else wanted_device()
 
 
 def _connect() -> None:
@@ -164,6 +171,7 @@ class _Crew:
             num_gpus=self._room.cards,
             max_restarts=0,
             scheduling_strategy="SPREAD",
+            runtime_env={"env_vars": {DEVICE: _device()}},
         )
         number = next(self._numbers)
         keys = [job.key for job in self._jobs]
