@@ -45,6 +45,7 @@ from lama_core.models.transformer import Transformer
 
 Models = Callable[..., Any]
 FULL = Candidates("full", None)
+FOLDED = Candidates("folded", ("poet", "singer", "it", "us"), fold_case=True)  # of several forms
 TEXTS = ("The capital of France is [MASK].", "[MASK] is a city in Germany, said Ann.")
 SENTENCES = (
     "The capital of France is Paris.",
@@ -117,9 +118,11 @@ def plain_on_meta(family: str) -> Any:
     return kinds[FAMILIES[family].kind](family, model.to("meta"), tokenizer, identity="meta")
 
 
-def blanks_of(model: Any, context: Any, texts: Sequence[str] = TEXTS) -> tuple[Scores, Columns]:
+def blanks_of(
+    model: Any, context: Any, texts: Sequence[str] = TEXTS, words: Candidates = FULL
+) -> tuple[Scores, Columns]:
     """Scores at the blanks of texts of several lengths, and the columns."""
-    columns = FULL.columns(model.vocabulary)
+    columns = words.columns(model.vocabulary)
     encoded = model.encode_all([parse_query(text) for text in texts], context)
     return model.blank_log_probs(encoded, columns), columns
 
@@ -131,6 +134,7 @@ def ask_everything(model: Any) -> None:
         scores, columns = blanks_of(model, context)
         n_words = len(columns.words)
         assert scores.log_probs.shape == (len(TEXTS), n_words)
+        blanks_of(model, context, words=FOLDED)
         score = model.word_log_prob(parse_query(TEXTS[1]), 0, LONG_WORD, context)
         assert len(score.pieces) > 1
     tokens = model.token_log_probs(SENTENCES)
