@@ -40,6 +40,12 @@ def _data(**given: int) -> list[BenchRow]:
     return data.run(**given)
 
 
+def _devices(**given: int) -> list[BenchRow]:
+    from tools.bench import devices
+
+    return devices.run(**given)
+
+
 def _pages(**given: int) -> list[BenchRow]:
     from tools.bench import pages
 
@@ -76,6 +82,7 @@ BENCHMARKS = {
     "analogy": Benchmark(_analogy),
     "cloze": Benchmark(_cloze, ("repetitions", "n_queries")),
     "data": Benchmark(_data),
+    "devices": Benchmark(_devices, ("repetitions", "n_queries")),
     "pages": Benchmark(_pages),
     "probe": Benchmark(_probe, ("repetitions", "n_queries")),
     "prompts": Benchmark(_prompts, ()),
