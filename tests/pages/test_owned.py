@@ -1,5 +1,6 @@
 """What only the owner does on the pages: replacing, renaming, deleting; and unloading models."""
 
+import os
 from pathlib import Path
 
 import opening
@@ -7,10 +8,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from lama_core.datasets.library import download, installed
+from lama_core.models import devices
+from lama_core.models.devices import VARIABLE
 from lama_core.models.loader import ModelCache
 from lama_core.runs.find import runs_dir
 from lama_core.runs.keeping import list_kept
-from pages.ui.shared import jobs
+from pages.ui.shared import jobs, visitors
 from tools.bench.pages import make_runs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -109,6 +112,32 @@ class Weights:
     """Stands for a model: all that the cache asks of one."""
 
     n_bytes = 10
+
+
+def test_the_owner_chooses_where_models_compute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "cpu")
+    monkeypatch.setattr(devices, "devices_here", lambda: ("cuda:0", "cpu", "spread"))
+    monkeypatch.setattr(devices, "title_of", lambda name: f"the {name}")
+    monkeypatch.setattr(devices, "free_bytes", lambda _: 5e9)
+    cache = ModelCache(max_bytes=30)
+    cache.get("minilm-mlm", "fp32", Weights)
+    monkeypatch.setattr("lama_core.models.loader.CACHE", cache)
+    app = open_page("models")
+    field = app.selectbox(key="device")
+    assert field.options == [
+        "the best there is: the cuda:0",
+        *(f"the {name} · 5.0 GB free" for name in ("cuda:0", "cpu", "spread")),
+    ]
+    assert field.value == "cpu" and [one.device for one in cache.held()] == ["cpu"]
+    field.select("cuda:0").run()
+    assert os.environ[VARIABLE] == "cuda:0" and cache.held() == ()
+    assert open_page("models").selectbox(key="device").value == "cuda:0"
+
+
+def test_visitors_see_nothing_of_the_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visitors, "may", lambda what: what != "manage")
+    monkeypatch.setattr(devices, "devices_here", lambda: pytest.fail("nobody asked"))
+    assert "device" not in {one.key for one in open_page("models").selectbox}
 
 
 def test_unloading_bf16_keeps_fp32(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,13 +12,15 @@ from killing import kill_often
 from probe_fakes import CITIES, HashFiller, hash_model, write_dataset
 
 from lama_core import metrics
+from lama_core.candidates.columns import Columns
 from lama_core.errors import UserError
+from lama_core.models.base import Encoded, Scores
 from lama_core.probes.cloze.runs import ClozeSpec
 from lama_core.probes.probing import Planned, ProbeRequest, plan
 from lama_core.progress import Pace, Progress
 from lama_core.runs.execute import RunStopped, execute
 from lama_core.runs.find import list_runs, load_run
-from lama_core.runs.info import Run
+from lama_core.runs.info import Run, read_info
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,6 +35,25 @@ def run(spec: ClozeSpec, folder: Path, **options: object) -> Run:
     return execute(spec, folder=folder, load=hash_model, **options)  # type: ignore[arg-type]
 
 
+class OnACard(HashFiller):
+    """The fake model on a graphics card; n_rows: of each batch."""
+
+    device = "cuda:1"
+    precision = "bf16"
+    n_rows: list[int]
+
+    def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
+        self.n_rows.append(len(batch))
+        return super().blank_log_probs(batch, columns)
+
+
+def on_a_card(reference: str = "hash", *, precision: str = "auto") -> OnACard:
+    """Loads the fake model there."""
+    made = OnACard(CITIES, name=reference)
+    made.n_rows = []
+    return made
+
+
 def rows_of(made: Run) -> bytes:
     return (made.info.folder / "facts.parquet").read_bytes()
 
@@ -39,6 +61,34 @@ def rows_of(made: Run) -> bytes:
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_dataset(tmp_path_factory.mktemp("data") / "toy")
+
+
+def test_a_run_keeps_where_it_was_computed_and_is_the_same_run_everywhere(
+    data: Path, tmp_path: Path
+) -> None:
+    spec = one_spec(data)
+    here = run(spec, tmp_path / "here")
+    card = on_a_card()
+    there = execute(spec, folder=tmp_path / "there", load=lambda *_, **__: card)
+    assert (here.info.device, there.info.device) == ("cpu", "cuda:1")
+    assert here.info.id == there.info.id and rows_of(here) == rows_of(there)
+    assert sorted(card.n_rows) == [250 - 7 * 32, *[4 * 8] * 7], "a part at once"
+
+
+def test_a_run_of_before_devices_were_kept_is_read(data: Path, tmp_path: Path) -> None:
+    made = run(one_spec(data), tmp_path)
+    path = made.info.folder / "run.json"
+    said = json.loads(path.read_text(encoding="utf-8"))
+    del said["device"]
+    path.write_text(json.dumps(said), encoding="utf-8")
+    assert read_info(made.info.folder) == replace(made.info, device="")
+
+
+def test_the_specification_holds_the_precision_that_auto_came_to(data: Path) -> None:
+    request = ProbeRequest(str(data), ("hash",), candidates="full")
+    assert request.precision == "auto"
+    precisions = [plan(request, load=load).specs[0].precision for load in (hash_model, on_a_card)]
+    assert precisions == ["fp32", "bf16"]
 
 
 def test_a_run_has_one_row_a_fact_and_says_what_it_was_made_from(

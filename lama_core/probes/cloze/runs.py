@@ -189,10 +189,16 @@ class ClozeWork:
         return self.batches[segment][first : first + BATCHES]
 
     def score(self, model: BlankFiller, number: int, tick: Tick) -> pa.Table:
-        """The answers of one part: the columns of `answers.ROW`."""
+        """The answers of one part: the columns of `answers.ROW`.
+
+        A graphics card is kept busy by the whole part at once; the parts are the same everywhere.
+        """
         segment, first = self.places[number]
+        batches = self._batches(segment, first)
+        if model.device != "cpu":
+            batches = [[query for batch in batches for query in batch]]
         found = []
-        for batch in self._batches(segment, first):
+        for batch in batches:
             found.append(self.answer(model, segment, batch))
             tick(len(batch))
         return pa.concat_tables(found)
