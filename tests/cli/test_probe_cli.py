@@ -72,6 +72,20 @@ def test_probe_and_results_print_the_same_numbers_as_the_library(
     assert [line["mean_rank"] for line in lines[:3]] == table["mean_rank"].tolist()
 
 
+def test_how_a_run_was_computed_is_said_where_it_is_unusual(
+    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, plain, _ = call(capsys, monkeypatch, *probe(data)[:-1], "--model", "one")
+    assert " one " in plain and "fp32" not in plain and "cpu" not in plain
+    monkeypatch.setattr(HashFiller, "device", "cuda:1")
+    monkeypatch.setattr(HashFiller, "precision", "bf16")
+    _, said, _ = call(capsys, monkeypatch, *probe(data)[:-1], "--model", "two")
+    assert " two, bf16 on cuda:1 " in said
+    _, listed, _ = call(capsys, monkeypatch, "runs", "list", "--json")
+    found = {line["model"]: (line["precision"], line["device"]) for line in json.loads(listed)}
+    assert (found["one"], found["two"]) == (("fp32", "cpu"), ("bf16", "cuda:1"))
+
+
 def test_a_relation_and_a_source_without_a_counted_fact_have_no_interval(
     data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
