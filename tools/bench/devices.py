@@ -21,7 +21,6 @@ from lama_core.models.devices import (
     VARIABLE,
     chosen_device,
     devices_here,
-    how_computed,
     use_device,
     wanted_device,
 )
@@ -156,7 +155,7 @@ def run(*, n_queries: int = N_QUERIES, repetitions: int = REPETITIONS) -> list[B
             for precision in PRECISIONS:
                 with computing_on(device):
                     model = load_model(name, precision=precision)
-                    how = how_computed(precision, device) or "fp32 on cpu"
+                    how = f"{precision} on {device}"
                     found += of_queries(model, queries, f"{name}, {how}", repetitions)
                     found += of_tokens(model, f"{name}, {how}", repetitions)
                     CACHE.drop(model.name, precision, device)
