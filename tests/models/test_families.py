@@ -1,0 +1,185 @@
+"""Every family that transformers lists answers as a plain forward pass of it does, or is refused.
+
+The reference is transformers' own model, asked one text at a time: nothing cut, padded or cached;
+of a causal model, each token by a pass over what stands left of it and no more.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from families import families, make_family, tokenizer_of
+
+from lama_core.asking.blanks import parse_query
+from lama_core.candidates.columns import Candidates
+from lama_core.errors import UserError
+from lama_core.models.backends import open_model
+from lama_core.models.base import Kind
+from lama_core.models.sources import Located
+from lama_core.types import Query
+
+FULL = Candidates("full", None)
+QUERIES = tuple(
+    parse_query(text)
+    for text in (
+        "The capital of France is [MASK].",
+        "Anna was a [MASK] who didn't live in Kraków, said Ann (the painter).",
+        "Oslo's [MASK]",
+    )
+)
+STATEMENTS = (
+    "The capital of France is Paris.",
+    "The capital of France is Rome, said Ann.",
+    "Oslo is a city",
+)
+LONG_WORD = "physicistry"  # of several pieces
+N_RESCORED = 5
+TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class Plain:
+    """transformers' own model and a tokenizer."""
+
+    kind: Kind
+    model: Any
+    tokenizer: Any
+
+    def log_probs(self, ids: Sequence[int]) -> torch.Tensor:
+        """float32 [position, vocabulary] of one text."""
+        with torch.no_grad():
+            logits = self.model(input_ids=torch.tensor([list(ids)])).logits
+        return logits[0].float().log_softmax(-1)
+
+    def next_log_probs(self, ids: Sequence[int]) -> torch.Tensor:
+        """float32 [vocabulary]: what comes after a text that ends here."""
+        return self.log_probs(ids)[-1]
+
+    def chain(self, ids: Sequence[int], first: int) -> list[float]:
+        """The log-probability of each token from `first` on, given those on its left alone."""
+        return [float(self.next_log_probs(ids[:at])[ids[at]]) for at in range(first, len(ids))]
+
+    def ids(self, text: str) -> list[int]:
+        """A text as the tokenizer reads it, with its special tokens."""
+        return list(self.tokenizer(text)["input_ids"])
+
+    def in_turn(self, ids: list[int], targets: Sequence[int], start: int) -> list[float]:
+        """Of a masked model: each target at its place, the ones before it filled in."""
+        ids, found = list(ids), []
+        for at, target in enumerate(targets, start=start):
+            found.append(float(self.log_probs(ids)[at, target]))
+            ids[at] = target
+        return found
+
+
+def blank_rows(plain: Plain, query: Query) -> np.ndarray:
+    """float32 [1, vocabulary] at a query's blank."""
+    if plain.kind == "causal":
+        return plain.next_log_probs(plain.ids(query.parts[0].rstrip()))[None].numpy()
+    ids = plain.ids(query.text(plain.tokenizer.mask_token))
+    return plain.log_probs(ids)[[ids.index(plain.tokenizer.mask_token_id)]].numpy()
+
+
+def check_blanks(model: Any, plain: Plain) -> None:
+    """Alone, and with shorter and longer texts."""
+    columns = FULL.columns(model.vocabulary)
+    ids = columns.token_ids["after space"][:, 0]
+    expected = np.concatenate([blank_rows(plain, query) for query in QUERIES])[:, ids]
+    encoded = model.encode_all(QUERIES, "left")
+    alone = [model.blank_log_probs([one], columns).log_probs for one in encoded]
+    close(np.concatenate(alone), expected, "alone")
+    close(model.blank_log_probs(encoded, columns).log_probs, expected, "in a padded batch")
+    backwards = model.blank_log_probs(encoded[::-1], columns).log_probs
+    close(backwards, expected[::-1], "in another order")
+
+
+def check_both_sides(model: Any, plain: Plain) -> None:
+    """Of a causal model: the whole sentence of each rescored word, normalised over them."""
+    columns = FULL.columns(model.vocabulary)
+    for query in QUERIES[:2]:
+        encoded = replace(model.encode(query, "both"), n_rescored=N_RESCORED)
+        scores = model.blank_log_probs([encoded], columns)
+        words = np.flatnonzero(np.isfinite(scores.log_probs[0]))
+        assert len(words) == N_RESCORED
+        left = plain.ids(query.parts[0].rstrip())
+        right = plain.ids(query.text("Paris"))[len(left) + 1 :]
+        tokens = columns.token_ids["after space"][words, 0]
+        joint = [sum(plain.chain([*left, int(token), *right], len(left))) for token in tokens]
+        expected = np.array(joint) - np.logaddexp.reduce(joint)
+        close(scores.log_probs[0, words], expected, "with context both")
+        assert scores.normaliser is not None
+        close(scores.normaliser[0], np.logaddexp.reduce(joint), "the normaliser of context both")
+        found = model.word_log_prob(query, 0, LONG_WORD, "both", float(scores.normaliser[0]))
+        whole = sum(plain.chain(plain.ids(query.text(LONG_WORD)), len(left)))
+        normaliser = np.logaddexp(np.logaddexp.reduce(joint), whole)
+        close(found.log_prob, whole - normaliser, "a word of several pieces with context both")
+
+
+def check_long_word(model: Any, plain: Plain) -> None:
+    """A word of several pieces, by the chain rule or mask by mask."""
+    query = QUERIES[0]
+    pieces = plain.ids(f"a {LONG_WORD}")
+    pieces = pieces[plain.kind == "masked" :][1 : -1 if plain.kind == "masked" else None]
+    assert len(pieces) > 1
+    if plain.kind == "causal":
+        left = plain.ids(query.parts[0].rstrip())
+        expected = plain.chain([*left, *pieces], len(left))
+    else:
+        mask = plain.tokenizer.mask_token
+        ids = plain.ids(query.text(" ".join([mask] * len(pieces))))
+        expected = plain.in_turn(ids, pieces, ids.index(plain.tokenizer.mask_token_id))
+    found = model.word_log_prob(query, 0, LONG_WORD, "left")
+    close(found.log_prob, sum(expected), "a word of several pieces")
+
+
+def check_statements(model: Any, plain: Plain) -> None:
+    """Each token of texts of which two begin alike, and of one on its own."""
+    expected = []
+    for text in STATEMENTS:
+        ids = plain.ids(text)
+        if plain.kind == "causal":
+            expected.append([np.nan, *plain.chain(ids, 1)])
+            continue
+        mask = plain.tokenizer.mask_token_id
+        expected.append(
+            [
+                float(plain.log_probs([*ids[:at], mask, *ids[at + 1 :]])[at, ids[at]])
+                for at in range(1, len(ids) - 1)
+            ]
+        )
+    for number, text in enumerate(STATEMENTS):
+        close(model.token_log_probs([text])[0].log_probs, expected[number], "a statement alone")
+    for number, found in enumerate(model.token_log_probs(STATEMENTS)):
+        close(found.log_probs, expected[number], "statements that share a beginning")
+
+
+def close(found: Any, expected: Any, what: str) -> None:
+    np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE, err_msg=what)
+
+
+def outcome(kind: Kind, family: str, folder: Path) -> str:
+    """`equal`, or the sentence by which a family is refused. Raises AssertionError if wrong."""
+    plain = Plain(kind, make_family(kind, family), tokenizer_of(kind))
+    plain.model.save_pretrained(folder)
+    plain.tokenizer.save_pretrained(folder)
+    try:
+        model = open_model(family, Located(folder, f"tiny-{family}"), kind, "fp32")
+    except UserError as error:
+        return str(error)
+    check_blanks(model, plain)
+    check_long_word(model, plain)
+    check_statements(model, plain)
+    if kind == "causal":
+        check_both_sides(model, plain)
+    return "equal"
+
+
+@pytest.mark.parametrize(("kind", "family"), families())
+def test_a_family_answers_as_a_plain_forward_pass_does_or_is_refused(
+    kind: Kind, family: str, tmp_path: Path
+) -> None:
+    print(kind, family, outcome(kind, family, tmp_path))
