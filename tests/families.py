@@ -95,99 +95,104 @@ WIDE = 0.35
 LESS_WIDE = {"hrm_text": 0.1, "rembert": 0.1, "zamba": 0.2}
 ALL_HEADS = {"num_key_value_heads": "num_attention_heads", "num_kv_heads": "num_attention_heads"}
 # Families whose sizes depend on each other in their own way, or that need a part switched on.
-TWO_LAYERS = {"full_attention": {"rope_type": "default", "rope_theta": 10000.0}}
+# Settings that belong to several rows of `ODD`.
+ROPE = {"rope_type": "default", "rope_theta": 10000.0}
 QWEN4 = {
     "hc_lowrank": 8, "ple_embed_dim": 64, "ngram_vocab_size_base": 50, "indexer_n_heads": 2,
     "indexer_kv_heads": 1, "indexer_head_dim": HEAD, "indexer_budget": 8,
     "indexer_compress_ratio": 2,
 }  # fmt: skip
+DOTS3 = {  # the sliding layers' own sizes
+    "swa_num_attention_heads": HEADS, "swa_num_key_value_heads": HEADS, "swa_q_lora_rank": 16,
+    "swa_kv_lora_rank": 16, "swa_head_dim": 16, "swa_qk_nope_head_dim": HEAD,
+    "swa_v_head_dim": HEAD, "head_dim": 16,
+}  # fmt: skip
+GEMMA4 = {"global_head_dim": HEAD, "vocab_size_per_layer_input": 1000}
+MIXED = ["linear_attention", "full_attention"]
+# What the names of the sizes don't tell, by family; why, in the row.
 ODD: dict[str, dict[str, Any]] = {
-    "bamba": {"mamba_d_head": 16, "attn_layer_indices": [1]},  # heads times this is twice the width
-    "blt": {
-        "encoder_hash_byte_group_vocab": 50,
-        "patcher_config": {},
-        "encoder_config": {"hidden_size_global": HIDDEN},
-        "decoder_config": {"hidden_size_global": HIDDEN},
+    # The state's heads times their width are twice the model's width; one layer of each kind.
+    "bamba": {"mamba_d_head": 16, "attn_layer_indices": [1]},
+    "falcon_h1": {"mamba_d_ssm": 64, "mamba_d_head": 16},
+    "granitemoehybrid": {"mamba_d_head": 16, "layer_types": MIXED},
+    "mamba2": {"head_dim": 16, "n_groups": GROUPS},
+    # Both kinds of layer among two or four.
+    "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1},
+    "lfm2": {
+        "num_hidden_layers": 2, "layer_types": ["conv", "full_attention"], "full_attn_idxs": [1],
     },
-    "cohere_compass_text": {"rope_parameters": TWO_LAYERS},
+    "lfm2_moe": {"layer_types": ["conv", "full_attention"], "num_dense_layers": 1},
+    "recurrent_gemma": {"block_types": ["recurrent", "attention"]},
+    "zamba": {
+        "attention_head_dim": 16, "num_hidden_layers": 4,
+        "layers_block_type": ["linear_attention", "hybrid"] * 2,
+    },
+    # No number by default where the code needs one.
+    "cohere_compass_text": {"rope_parameters": {"full_attention": ROPE}},
     "dbrx": {
         "attn_config": {"rope_theta": 10000.0, "kv_n_heads": GROUPS, "clip_qkv": 8.0},
         "ffn_config": {"hidden_size": HIDDEN, "moe_top_k": 2},
     },
     "deepseek_v2": {"num_experts_per_tok": 2},
+    "dots1": {"n_routed_experts": EXPERTS, "num_experts_per_tok": 2, "n_shared_experts": 1},
+    "hunyuan_v1_dense": {"head_dim": HEAD},
+    "hunyuan_v1_moe": {"head_dim": HEAD},
+    "ministral": {"head_dim": HEAD},
+    "nemotron": {"num_key_value_heads": GROUPS},
+    "qwen4_exp": {"text_config": QWEN4},
+    "qwen4_exp_text": QWEN4,
+    "xmod": {"default_language": "en_XX"},
+    # Sizes by other names, too many of a thing, or sizes that must fit each other.
+    "blt": {
+        "encoder_hash_byte_group_vocab": 50, "encoder_config": {"hidden_size_global": HIDDEN},
+        "decoder_config": {"hidden_size_global": HIDDEN}, "patcher_config": {},
+    },
     "deepseek_v4": {
         "compress_rates": {"compressed_sparse_attention": 2, "heavily_compressed_attention": 4},
     },
-    "dots1": {"n_routed_experts": EXPERTS, "num_experts_per_tok": 2, "n_shared_experts": 1},
-    "dots3_note_text": {
-        "swa_num_attention_heads": HEADS,
-        "swa_num_key_value_heads": HEADS,
-        "swa_q_lora_rank": 16,
-        "swa_kv_lora_rank": 16,
-        "swa_head_dim": 16,
-        "swa_qk_nope_head_dim": 8,
-        "swa_v_head_dim": 8,
-        "head_dim": 16,
+    "dots3_note": {
+        "text_config": DOTS3,
+        "vision_config": {"adapter_in_dim": HIDDEN, "adapter_out_dim": HIDDEN},
+        "audio_config": {
+            "adapter_input_size": HIDDEN, "adapter_in_dim": HIDDEN, "adapter_out_dim": HIDDEN,
+        },
     },
-    "falcon_h1": {"mamba_d_ssm": 64, "mamba_d_head": 16},
-    "gemma4": {"text_config": {"global_head_dim": 8, "vocab_size_per_layer_input": 500}},
-    "gemma4_assistant": {"text_config": {"hidden_size_per_layer_input": 0}},
-    "gemma4_text": {"global_head_dim": 8, "vocab_size_per_layer_input": 500},
-    "granitemoehybrid": {"mamba_d_head": 16, "layer_types": ["linear_attention", "full_attention"]},
+    "dots3_note_text": DOTS3,
+    "gemma3n_text": {"vocab_size_per_layer_input": 1000, "num_kv_shared_layers": 2},
+    "gemma4": {"text_config": GEMMA4},
+    "gemma4_text": GEMMA4,
+    "gemma4_unified": {"text_config": GEMMA4},
+    "gemma4_unified_text": GEMMA4,
     "got_ocr2": {"vision_config": {"output_channels": 16, "mlp_dim": INNER, "image_size": 64}},
-    "gemma3n_text": {"vocab_size_per_layer_input": 500, "num_kv_shared_layers": 2},
-    "gemma4_unified": {"text_config": {"global_head_dim": 8}},
-    "gemma4_unified_text": {"global_head_dim": 8},
-    "hunyuan_v1_dense": {"head_dim": HEAD},
-    "hunyuan_v1_moe": {"head_dim": HEAD},
-    "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1},
-    "lfm2_moe": {"layer_types": ["conv", "full_attention"], "num_dense_layers": 1},
     "longcat_flash": {"zero_expert_num": 2},
+    "marian": {"decoder_vocab_size": 1000},
     "luke": {"entity_vocab_size": 50},
-    "mamba2": {"head_dim": 16, "n_groups": 2},
-    "marian": {"decoder_vocab_size": 499},
-    "ministral": {"head_dim": HEAD},
-    "nemotron": {"num_key_value_heads": GROUPS},
     "neomme": {
         "embedding_rank": 16,
         "rope_parameters": {
-            "full_attention": {
-                "rope_type": "default",
-                "rope_theta": 10000.0,
-                "partial_rotary_factor": 0.5,
-            },
-            "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
+            "full_attention": {**ROPE, "partial_rotary_factor": 0.5}, "sliding_attention": ROPE,
         },
     },
     "perceiver": {"num_latents": 8, "d_latents": 64, "num_self_attends_per_block": 2},
     "phi4_multimodal": {
         "audio_config": {
-            "ext_pw_out_channel": 32,
-            "depthwise_separable_out_channel": 32,
-            "nemo_conv_channels": 32,
-            "num_blocks": 2,
+            "ext_pw_out_channel": HIDDEN, "depthwise_separable_out_channel": HIDDEN,
+            "nemo_conv_channels": HIDDEN, "num_blocks": 2,
         },
     },
-    "qwen4_exp": {"text_config": QWEN4},
-    "qwen4_exp_text": QWEN4,
-    "recurrent_gemma": {"block_types": ["recurrent", "attention"]},
-    "reformer": {"axial_pos_shape": [16, 8], "axial_pos_embds_dim": [16, 16], "num_hashes": 2},
+    # Shorter than a text, so that the attention by hashing is there.
+    "reformer": {
+        "axial_pos_shape": [16, 8], "axial_pos_embds_dim": [16, 16],
+        "local_attn_chunk_length": 4, "lsh_attn_chunk_length": 4,
+    },
     "roc_bert": {
-        "pronunciation_embed_dim": 16,
-        "shape_embed_dim": 16,
-        "pronunciation_vocab_size": 500,
-        "shape_vocab_size": 500,
+        "pronunciation_embed_dim": 16, "shape_embed_dim": 16, "pronunciation_vocab_size": 1000,
+        "shape_vocab_size": 1000,
     },
     "squeezebert": {"embedding_size": HIDDEN},
     "xlstm": {"num_blocks": 2, "chunk_size": 16},
-    "xmod": {"default_language": "en_XX"},
     "zaya": {"num_experts_per_tok": 1},
-    "zamba": {
-        "attention_head_dim": 16,
-        "num_hidden_layers": 4,
-        "layers_block_type": ["linear_attention", "hybrid"] * 2,
-    },
-}
+}  # fmt: skip
 
 
 def families() -> Iterator[tuple[Kind, str]]:
@@ -262,13 +267,18 @@ def make_family(kind: Kind, family: str) -> Any:
     """A family's random model in evaluation mode. Raises what the family's own code raises."""
     tokenizer = tokenizer_of(kind)
     config = small_config(family)
-    if kind == "causal" and hasattr(config, "is_decoder"):
-        config.is_decoder = True
+    for name in ("is_decoder", "causal") if kind == "causal" else ():
+        if hasattr(config, name):  # of a family that is made for both
+            setattr(config, name, True)
     special = {
         f"{which}_token_id": getattr(tokenizer, f"{which}_token_id")
         for which in ("pad", "bos", "eos", "cls", "sep", "mask")
     }
-    for part in (config, config.get_text_config(decoder=True)):
+    text = config.get_text_config(decoder=True)
+    n_words = getattr(text, "vocab_size", None)
+    parts = [getattr(config, name) for name in config.sub_configs]
+    same = [part for part in parts if part and getattr(part, "vocab_size", 0) == n_words]
+    for part in (config, text, *same):
         part.vocab_size = len(tokenizer)
         for name, number in special.items():
             if number is not None:

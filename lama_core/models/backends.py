@@ -262,4 +262,7 @@ def _check_shapes(folder: Path, auto: Any) -> int:
             f"{folder}: its config.json is of a model with {n_wanted:,} weights, and the files "
             f"hold {n_stored:,}."
         )
-    return int(model.get_input_embeddings().weight.shape[0])
+    table = getattr(model.get_input_embeddings(), "weight", None)
+    if table is None:
+        raise UserError(f"{folder}: a {config.model_type} model has no table of tokens.")
+    return int(table.shape[0])

@@ -45,7 +45,7 @@ class Transformer:
         self.identity = identity
         self.model = model.eval()
         self.tokenizer = tokenizer
-        self.max_tokens = window(model.config, tokenizer)
+        self.max_tokens = window(model, tokenizer)
         self.precision = precision_of(model)
         self.notes: list[str] = []
         if getattr(model.config, "quantization_config", None) is not None:
@@ -287,27 +287,30 @@ def precision_of(model: Any) -> str:
     return "bf16" if next(model.parameters()).dtype == torch.bfloat16 else "fp32"
 
 
-def window(config: Any, tokenizer: Any) -> int:
-    """How many tokens fit, special ones included: the lesser of what the two files say.
+def window(model: Any, tokenizer: Any) -> int:
+    """How many tokens fit, special ones included: the least of what the folder's files say.
 
-    RoBERTa's positions begin behind the padding index, which takes two of the 514 away. A model of
-    several kinds of input says it beside its text's part.
+    A model of several kinds of input says it beside its text's part. Where the table of positions
+    has a row for padding (RoBERTa and what follows it), a text's positions begin behind that row:
+    514 are 512.
     """
+    config = model.config
     if hasattr(config, "get_text_config"):
         config = config.get_text_config(decoder=True)
+    behind = max((table.padding_idx + 1 for table in _padded_positions(model)), default=0)
     limits = [int(tokenizer.model_max_length)]
-    for name in ("max_position_embeddings", "n_positions", "max_seq_len"):
+    for name in ("max_position_embeddings", "n_positions", "max_seq_len", "max_target_positions"):
         value = getattr(config, name, None)
         if isinstance(value, int) and value > 0:
-            offset = config.pad_token_id + 1 if has_offset(config) else 0
-            limits.append(value - offset)
+            limits.append(value - behind)
     return min(limits)
 
 
-def has_offset(config: Any) -> bool:
-    """Whether position 0 of the model's table is not the first token's."""
-    families = ("roberta", "camembert", "mpnet", "longformer", "data2vec-text", "xlm-roberta")
-    return getattr(config, "model_type", "") in families and config.pad_token_id is not None
+def _padded_positions(model: Any) -> Iterator[Any]:
+    for name, module in model.named_modules():
+        padding = getattr(module, "padding_idx", None)
+        if name.endswith("position_embeddings") and padding is not None:
+            yield module
 
 
 def pack(encoded: Sequence[Encoded]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:

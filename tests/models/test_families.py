@@ -4,6 +4,7 @@ The reference is transformers' own model, asked one text at a time: nothing cut,
 of a causal model, each token by a pass over what stands left of it and no more.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from families import families, make_family, tokenizer_of
+from families import WINDOW, families, make_family, tokenizer_of
+from huggingface_hub.errors import StrictDataclassError
 
 from lama_core.asking.blanks import parse_query
 from lama_core.candidates.columns import Candidates
@@ -39,6 +41,30 @@ STATEMENTS = (
 LONG_WORD = "physicistry"  # of several pieces
 N_RESCORED = 5
 TOLERANCE = 1e-4
+# Of all families, those that are refused, and words of the sentence that says why.
+FUTURE, SILENT = "what stands right of a word changes", "gives no answer to a plain text"
+REFUSED: dict[tuple[Kind, str], str] = {
+    ("masked", "perceiver"): "has no table of tokens",
+    ("masked", "reformer"): "doesn't answer a text twice alike",  # hashes drawn at random
+    ("causal", "blt"): SILENT,  # its own code asks for a setting that it doesn't have
+    ("causal", "cpmant"): FUTURE,
+    ("causal", "emu3"): "can't be read as a model",  # what is saved names no language model
+    ("causal", "mllama"): "can't be read as a model",
+    ("causal", "prophetnet"): FUTURE,
+    ("causal", "reformer"): FUTURE,
+    ("causal", "xlnet"): FUTURE,
+    ("causal", "xlstm"): SILENT,  # its own code makes a memory of the wrong shape
+}
+# Those that can't be made small or at all, with the error of their own code.
+NOT_MADE: dict[tuple[Kind, str], tuple[type[Exception], str]] = {
+    ("causal", "gemma3n"): (ImportError, "timm"),  # its eye is another library's
+    # They guess ahead for another model, from what that one thinks.
+    ("causal", "gemma4_assistant"): (StrictDataclassError, "per_layer_input must be 0"),
+    ("causal", "gemma4_unified_assistant"): (ValueError, "types producing a cache"),
+    # Music: they have no words.
+    ("causal", "musicgen"): (AttributeError, "dropout"),
+    ("causal", "musicgen_melody"): (AttributeError, "dropout"),
+}
 
 
 @dataclass(frozen=True)
@@ -161,8 +187,21 @@ def close(found: Any, expected: Any, what: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE, err_msg=what)
 
 
+def check_window(model: Any, plain: Plain) -> None:
+    """A text as long as fits; beyond the standard configuration's size where nothing bounds it."""
+    length = min(model.max_tokens, WINDOW + 9)
+    ids = [number % 100 + 50 for number in range(length)]
+    wanted = plain.log_probs(ids)[-1]
+    found = model.logits([ids], [[length - 1]])[0].log_softmax(-1)
+    # Differences in the last digit grow with the length.
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=10 * TOLERANCE, err_msg="a long text")
+
+
 def outcome(kind: Kind, family: str, folder: Path) -> str:
-    """`equal`, or the sentence by which a family is refused. Raises AssertionError if wrong."""
+    """`equal`, with what the model says of how it runs, or the sentence by which it is refused.
+
+    Raises AssertionError if an answer is wrong.
+    """
     plain = Plain(kind, make_family(kind, family), tokenizer_of(kind))
     plain.model.save_pretrained(folder)
     plain.tokenizer.save_pretrained(folder)
@@ -173,13 +212,23 @@ def outcome(kind: Kind, family: str, folder: Path) -> str:
     check_blanks(model, plain)
     check_long_word(model, plain)
     check_statements(model, plain)
+    check_window(model, plain)
     if kind == "causal":
         check_both_sides(model, plain)
-    return "equal"
+    return " ".join(["equal", *model.notes])
 
 
 @pytest.mark.parametrize(("kind", "family"), families())
 def test_a_family_answers_as_a_plain_forward_pass_does_or_is_refused(
     kind: Kind, family: str, tmp_path: Path
 ) -> None:
-    print(kind, family, outcome(kind, family, tmp_path))
+    """`-rP` prints the table, a line a family."""
+    if (kind, family) in NOT_MADE:
+        error, why = NOT_MADE[kind, family]
+        with pytest.raises(error, match=why):
+            make_family(kind, family)
+        print(f"TABLE {kind} {family}: not made: {why}")
+        return
+    found = outcome(kind, family, tmp_path)
+    print(f"TABLE {kind} {family}: {found}")
+    assert re.search(REFUSED.get((kind, family), "^equal"), found)
