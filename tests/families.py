@@ -165,7 +165,6 @@ ODD: dict[str, dict[str, Any]] = {
     "gemma4_unified_text": GEMMA4,
     "got_ocr2": {"vision_config": {"output_channels": 16, "mlp_dim": INNER, "image_size": 64}},
     "longcat_flash": {"zero_expert_num": 2},
-    "marian": {"decoder_vocab_size": 1000},
     "luke": {"entity_vocab_size": 50},
     "neomme": {
         "embedding_rank": 16,
@@ -280,6 +279,8 @@ def make_family(kind: Kind, family: str) -> Any:
     same = [part for part in parts if part and getattr(part, "vocab_size", 0) == n_words]
     for part in (config, text, *same):
         part.vocab_size = len(tokenizer)
+        if hasattr(part, "decoder_vocab_size"):
+            part.decoder_vocab_size = len(tokenizer)
         for name, number in special.items():
             if number is not None:
                 setattr(part, name, number)

@@ -55,6 +55,12 @@ REFUSED: dict[tuple[Kind, str], str] = {
     ("causal", "xlnet"): FUTURE,
     ("causal", "xlstm"): SILENT,  # its own code makes a memory of the wrong shape
 }
+# Those that people ask most: each goes all the ways to be fast, and has nothing to say of it.
+USUAL = (
+    "albert", "bert", "deberta", "distilbert", "electra", "gemma", "gemma2", "gemma3_text",
+    "gpt2", "gpt_neo", "gpt_neox", "gptj", "llama", "mistral", "mixtral", "modernbert", "mpnet",
+    "olmo2", "opt", "phi", "phi3", "qwen2", "qwen3", "roberta", "smollm3", "xlm-roberta",
+)  # fmt: skip
 # Those that can't be made small or at all, with the error of their own code.
 NOT_MADE: dict[tuple[Kind, str], tuple[type[Exception], str]] = {
     ("causal", "gemma3n"): (ImportError, "timm"),  # its eye is another library's
@@ -231,4 +237,5 @@ def test_a_family_answers_as_a_plain_forward_pass_does_or_is_refused(
         return
     found = outcome(kind, family, tmp_path)
     print(f"TABLE {kind} {family}: {found}")
-    assert re.search(REFUSED.get((kind, family), "^equal"), found)
+    equal = "^equal$" if family in USUAL else "^equal"
+    assert re.search(REFUSED.get((kind, family), equal), found)
