@@ -6,7 +6,7 @@ of a causal model, each token by a pass over what stands left of it and no more.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ STATEMENTS = (
     "Oslo is a city",
 )
 LONG_WORD = "physicistry"  # of several pieces
-N_RESCORED = 5
+N_RESCORED = 4
 TOLERANCE = 1e-4
 # Of all families, those that are refused, and words of the sentence that says why.
 FUTURE, SILENT = "what stands right of a word changes", "gives no answer to a plain text"
@@ -80,12 +80,15 @@ class Plain:
     kind: Kind
     model: Any
     tokenizer: Any
+    known: dict[tuple[int, ...], torch.Tensor] = field(default_factory=dict)
 
     def log_probs(self, ids: Sequence[int]) -> torch.Tensor:
         """float32 [position, vocabulary] of one text."""
-        with torch.no_grad():
-            logits = self.model(input_ids=torch.tensor([list(ids)])).logits
-        return logits[0].float().log_softmax(-1)
+        if tuple(ids) not in self.known:
+            with torch.no_grad():
+                logits = self.model(input_ids=torch.tensor([list(ids)])).logits
+            self.known[tuple(ids)] = logits[0].float().log_softmax(-1)
+        return self.known[tuple(ids)]
 
     def next_log_probs(self, ids: Sequence[int]) -> torch.Tensor:
         """float32 [vocabulary]: what comes after a text that ends here."""
