@@ -1,0 +1,57 @@
+"""Models behind a server, by reference: `server:URL#model`."""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from lama_core.errors import UserError
+
+SERVER = "server:"
+MAX_LENGTH = 500
+EXAMPLE = "server:http://127.0.0.1:8000#NAME"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a model is asked. url: up to what stands before `/v1`. model: as the server names it."""
+
+    url: str
+    model: str
+
+    @property
+    def reference(self) -> str:
+        """The one way in which it is written."""
+        return f"{SERVER}{self.url}#{self.model}"
+
+
+def is_server(reference: str) -> bool:
+    """Whether a model's name means one behind a server."""
+    return reference.startswith(SERVER)
+
+
+def read_address(reference: str) -> Address:
+    """The address that a reference means. Raises UserError, saying how it is written, for others.
+
+    A `/v1` at the end of the URL is understood and left out.
+    """
+    said, _, model = reference.removeprefix(SERVER).partition("#")
+    shown = reference[:80]
+    try:
+        url = urlsplit(said.strip())
+        port = url.port
+    except ValueError as error:
+        raise UserError(f"{shown!r} holds no address: write {EXAMPLE}.") from error
+    if url.scheme not in ("http", "https") or not url.hostname or not said.isprintable():
+        raise UserError(f"{shown!r} holds no address: write {EXAMPLE}.")
+    if url.username is not None or url.password is not None:
+        raise UserError("A server's key stands in LAMA_SERVER_KEY, and not in its address.")
+    if url.query or len(reference) > MAX_LENGTH or port == 0:
+        raise UserError(f"{shown!r} holds more than an address: write {EXAMPLE}.")
+    if not model.strip() or not model.isprintable():
+        raise UserError(
+            f"{shown!r} names no model: write it behind a #, as {EXAMPLE}; the server lists its "
+            "models at /v1/models."
+        )
+    host = f"[{url.hostname}]" if ":" in url.hostname else url.hostname
+    path = re.sub(r"(/v1)?/*$", "", url.path)
+    return Address(f"{url.scheme}://{host}{f':{port}' if port else ''}{path}", model.strip())
