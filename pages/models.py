@@ -10,7 +10,7 @@ from lama_core.files import bytes_text
 from lama_core.models import devices
 from lama_core.models.catalog import Entry, all_models, forget_model
 from lama_core.models.loader import CACHE, add_checked
-from lama_core.models.sources import check_folder, locate
+from lama_core.models.sources import check_folder, is_here
 from pages.ui.shared import fetching, state, visitors
 from pages.ui.shared.messages import faults_shown, plain
 from pages.ui.shared.router import draw_page
@@ -21,7 +21,7 @@ PAPERS = {"petroni2019": "one of the models of Petroni et al. 2019"}
 
 def status_of(entry: Entry) -> str:
     """Where a model is, in two or three words."""
-    if locate(entry) is not None:
+    if is_here(entry):
         return "here"
     return WHERE.get(entry.source.how, "can't run")
 
@@ -121,12 +121,14 @@ def draw_add() -> None:
         field, button = st.columns([4, 1], vertical_alignment="bottom")
         reference = field.text_input(
             "Add a model",
-            placeholder="/path/to/a/model, or owner/name@revision",
-            help="A folder with config.json and safetensors, a GGUF file, or a name on the hub. "
-            "Pickled weights are refused and remote code is never run.",
+            placeholder="/path/to/a/model, owner/name@revision, or server:URL#name",
+            help="A folder with config.json and safetensors, a GGUF file, a name on the hub, or "
+            "server:http://host:8000#name for a model behind an OpenAI-compatible server, whose "
+            "key is read from LAMA_SERVER_KEY. Pickled weights are refused and remote code is "
+            "never run.",
         )
         if button.form_submit_button("Add", icon=":material/add:") and reference:
-            with faults_shown(), st.spinner("Looking at its files"):
+            with faults_shown(), st.spinner("Looking at it"):
                 added = add_checked(reference.strip())
                 st.session_state["chosen later"] = added.name
                 st.rerun()

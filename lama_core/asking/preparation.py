@@ -138,7 +138,7 @@ def _segment(
         tuple(query for _, query, _, _ in kept),
         tuple(
             # Any valid object must be rescored, or the gold's rank is by what its left side says.
-            replace(encoded, rescored=(gold, *others)) if encoded.suffix else encoded
+            replace(encoded, rescored=(gold, *others))
             for (_, _, gold, encoded), others in zip(kept, removed, strict=True)
         ),
         np.array([row for row, _, _, _ in kept], dtype=np.int64),

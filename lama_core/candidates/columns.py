@@ -7,6 +7,7 @@ vocabulary); the case folding is ours.
 """
 
 import hashlib
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +16,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.candidates.spelling import PLACES, Place, Spelling, Vocabulary, spell
+from lama_core.candidates.spelling import (
+    PLACES,
+    OpenVocabulary,
+    Place,
+    Spelling,
+    Vocabulary,
+    spell,
+)
 from lama_core.errors import UserError
 
 NOT_ONE_TOKEN = "object is not one token of the model"
@@ -32,7 +40,7 @@ class Columns:
     is_full: every token of the model is a column.
     """
 
-    words: tuple[str, ...]
+    words: Sequence[str]
     token_ids: dict[Place, NDArray[np.int64]]
     spelling: Spelling
     missing: tuple[str, ...] = ()
@@ -42,6 +50,10 @@ class Columns:
     def index(self) -> dict[str, int]:
         """Word -> column."""
         return {word: column for column, word in enumerate(self.words)}
+
+    def tokens_of(self, column: int, place: Place) -> tuple[int, ...]:
+        """The tokens that write a candidate."""
+        return tuple(form for form in self.token_ids[place][column].tolist() if form >= 0)
 
     @cached_property
     def _by_token(self) -> dict[int, int]:
@@ -58,6 +70,33 @@ class Columns:
         else:
             column = self.index.get(self.spelling.key(word))
         return NOT_A_CANDIDATE if column is None else column
+
+
+_GROWING = threading.Lock()
+
+
+@dataclass(frozen=True)
+class OpenColumns(Columns):
+    """The whole vocabulary of a model whose tokens nobody says: a word that comes has a column.
+
+    words: those that came so far, a list. left_out: words, in lower case, that get no column.
+    """
+
+    left_out: frozenset[str] = frozenset()
+
+    def find(self, word: str, place: Place = "after space") -> int | str:
+        """The word's column; a new one for a new word."""
+        if word.lower() in self.left_out:
+            return NOT_A_CANDIDATE
+        with _GROWING:
+            if word not in self.index and isinstance(self.words, list):
+                self.index[word] = len(self.words)
+                self.words.append(word)
+        return self.index[word]
+
+    def tokens_of(self, column: int, place: Place) -> tuple[int, ...]:
+        """The word's id."""
+        return self.spelling.tokens(self.words[column], place)
 
 
 # The columns found last in each vocabulary that is still in use, by the candidates' digest: finding
@@ -112,6 +151,8 @@ class Candidates:
         columns = kept.get(self.digest)
         if columns is None:
             columns = self._find_columns(vocabulary)
+            if isinstance(columns, OpenColumns):
+                return columns  # it is of one question
             if len(kept) >= MAX_KEPT:
                 kept.pop(next(iter(kept)), None)
             kept[self.digest] = columns
@@ -119,6 +160,8 @@ class Candidates:
 
     def _find_columns(self, vocabulary: Vocabulary) -> Columns:
         spelling = spell(vocabulary, folded=self.fold_case)
+        if self.words is None and isinstance(vocabulary, OpenVocabulary):
+            return OpenColumns([], {}, spelling, is_full=True)
         if self.words is None:
             tokens = vocabulary.tokens()
             ids = np.fromiter(tokens, dtype=np.int64, count=len(tokens)).reshape(-1, 1)

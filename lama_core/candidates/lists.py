@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lama_core.candidates.columns import Candidates
-from lama_core.candidates.spelling import Vocabulary
+from lama_core.candidates.spelling import OpenVocabulary, Vocabulary
 from lama_core.datasets.library.installed import lama_vocabulary_path
 from lama_core.errors import Impossible, NotFetched, UserError, did_you_mean
 from lama_core.files import given_path, read_file
@@ -50,9 +50,13 @@ def common_vocabulary(vocabularies: Sequence[Vocabulary]) -> Candidates:
     """The words that are one token in every vocabulary, in alphabetical order.
 
     Cased words when all vocabularies are cased, else lower-cased with case variants summed.
-    Stop words, punctuation, symbols and special tokens are left out.
+    Stop words, punctuation, symbols and special tokens are left out. A model whose tokens nobody
+    says takes no part; where there is no other, it is asked for the words that come to its mind.
     Source: Petroni et al. 2019, section 4.4.
     """
+    vocabularies = [one for one in vocabularies if not isinstance(one, OpenVocabulary)]
+    if not vocabularies:
+        return Candidates("full", None)
     fold_case = not all(vocabulary.cased for vocabulary in vocabularies)
     shared: set[str] | None = None
     for vocabulary in vocabularies:
@@ -182,3 +186,16 @@ def named_candidates(
             "choose 'common'."
         )
     return found.make(vocabularies).fitting(vocabularies)
+
+
+def known_before(candidates: Candidates, vocabularies: Sequence[Vocabulary]) -> Candidates:
+    """The candidates, for a run, whose words must be known before it begins.
+
+    Raises UserError if they are a vocabulary that nobody says.
+    """
+    if candidates.words is None and any(isinstance(one, OpenVocabulary) for one in vocabularies):
+        raise UserError(
+            f"Candidates {candidates.name!r} are the words of the model, and a server doesn't say "
+            "them: choose relation, lama or file:PATH."
+        )
+    return candidates

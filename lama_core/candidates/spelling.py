@@ -4,7 +4,8 @@ Everything that has to find a word among a model's tokens asks a `Spelling`, whi
 columns of a candidate list.
 """
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -28,7 +29,7 @@ class Vocabulary(Protocol):
         """How many entries the model's output distribution has."""
         ...
 
-    def forms(self, place: Place) -> dict[str, tuple[int, ...]]:
+    def forms(self, place: Place) -> Forms:
         """Every word that is one token in this place, with the ids of the tokens that write it.
 
         `after space`: in running text. `open`: at the start of a text or after a bracket, where a
@@ -47,6 +48,58 @@ class Vocabulary(Protocol):
     def tokens(self) -> dict[int, str]:
         """Every token but the special ones, as it is shown: id -> text."""
         ...
+
+
+class OpenVocabulary:
+    """The words of a model whose tokens nobody says, such as one behind a server: any text is one.
+
+    A word's id follows from the word, so it is the same in every process. size: 0, not known.
+    """
+
+    cased = True
+    size = 0
+
+    def __init__(self) -> None:
+        self.words: dict[int, str] = {}
+
+    def number(self, word: str) -> int:
+        """The id of a word."""
+        digest = hashlib.blake2b(word.encode(errors="surrogatepass"), digest_size=7).digest()
+        number = int.from_bytes(digest, "big")
+        self.words[number] = word
+        return number
+
+    def forms(self, place: Place) -> Forms:
+        """Any word, as if it were one token."""
+        return _AnyWord(self)
+
+    def pieces(self, word: str, place: Place = "after space") -> tuple[int, ...]:
+        """The word as a whole: how a model writes it is not known."""
+        return (self.number(word),)
+
+    def show_text(self, token_ids: Sequence[int]) -> tuple[str, ...]:
+        """The words of some ids that were given before."""
+        return tuple(self.words[number] for number in token_ids)
+
+    def tokens(self) -> dict[int, str]:
+        """The words that came by so far."""
+        return dict(self.words)
+
+
+@dataclass(frozen=True)
+class _AnyWord(Mapping[str, tuple[int, ...]]):
+    """Word -> its id, whatever the word; the ones that came by so far are listed."""
+
+    vocabulary: OpenVocabulary
+
+    def __getitem__(self, word: str) -> tuple[int, ...]:
+        return (self.vocabulary.number(word),)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self.vocabulary.words.values()))
+
+    def __len__(self) -> int:
+        return len(self.vocabulary.words)
 
 
 def place_of(left: str) -> Place:
@@ -84,7 +137,7 @@ class Spelling:
 def spell(vocabulary: Vocabulary, *, folded: bool = False) -> Spelling:
     """The spelling of a model's vocabulary, for a list that is folded or isn't."""
     forms = {place: vocabulary.forms(place) for place in PLACES}
-    if folded:
+    if folded and not isinstance(vocabulary, OpenVocabulary):
         forms = {place: _fold(found) for place, found in forms.items()}
     return Spelling(vocabulary.cased, folded, forms)
 

@@ -9,13 +9,14 @@ from lama_core.cli import options, show
 from lama_core.files import bytes_text
 from lama_core.models.catalog import Entry, all_models, find_model, forget_model
 from lama_core.models.loader import add_checked
-from lama_core.models.sources import fetch, locate
+from lama_core.models.sources import fetch, is_here, locate
 
 WHERE = {
     "assets": "not complete",
     "folder": "gone",
     "hub": "on the hub",
     "wheel": "as a wheel",
+    "server": "on a server",
     "none": "can't run",
 }
 
@@ -67,7 +68,7 @@ def list_models(as_json: options.Json = False) -> None:
 
 
 def get(
-    name: Annotated[str, typer.Argument(help="A known name, a folder, or a hub name.")],
+    name: Annotated[str, typer.Argument(help="A known name, a folder, a hub name or a server's.")],
     repin: Annotated[
         bool, typer.Option("--repin", help="Accept files that changed since their first fetch.")
     ] = False,
@@ -75,6 +76,10 @@ def get(
 ) -> None:
     """Fetch a model, so that it is on this machine from then on."""
     entry = find_model(name)
+    if entry.source.how == "server":
+        add(name)
+        show.announce("model", entry.name)
+        return
     with show.progress() as on_progress:
         located = fetch(entry, on_progress, repin=repin and entry.source.how == "hub")
     if entry.added:
@@ -87,9 +92,11 @@ def get(
 
 
 def add(
-    name: Annotated[str, typer.Argument(help="A folder, a GGUF file, or a hub name.")],
+    name: Annotated[
+        str, typer.Argument(help="A folder, a GGUF file, a hub name, or server:URL#MODEL.")
+    ],
 ) -> None:
-    """Keep a model of your own in the list; a folder that holds no model is refused."""
+    """Keep a model of your own in the list; what can't be asked is refused."""
     entry = add_checked(name)
     print(f"{entry.name} is in the list" if entry.added else f"{entry.name} is known already")
 
@@ -135,6 +142,6 @@ def _record(entry: Entry) -> dict[str, object]:
         "place": entry.source.place,
         "revision": entry.source.revision,
         "why_not": entry.source.why,
-        "here": located is not None,
+        "here": is_here(entry),
         "identity": located.identity if located else None,
     }

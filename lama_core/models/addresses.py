@@ -13,7 +13,7 @@ EXAMPLE = "server:http://127.0.0.1:8000#NAME"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a model is asked. url: up to what stands before `/v1`. model: as the server names it."""
+    """Where a model is asked. url: what stands before `/v1`. model: as the server names it."""
 
     url: str
     model: str

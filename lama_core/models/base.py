@@ -58,7 +58,8 @@ class Encoded:
     places: whether each blank stands after a space, or open (start of text, after a bracket).
     suffix: causal models with context `both`: the text right of the blank, rescored with each word.
     n_rescored: how many of the best words by the left context are rescored.
-    rescored: columns that are rescored whatever their place: the gold, the other valid objects.
+    rescored: columns that are scored whatever their place, also by a model that gives its likeliest
+        words only: the gold, the other valid objects.
     n_suffix: tokens of the suffix.
     until: when (`time.monotonic`) the rescoring ends, with what it has.
     """
@@ -86,6 +87,9 @@ class Scores:
     first: int64 [blank], the likeliest token of the whole vocabulary, a candidate or not (of a
         causal model, after the left context); first_log_probs: float32 [blank], over that
         vocabulary. None of a backend that doesn't say.
+    n_listed: int64 [blank], of a model that gives its likeliest tokens only: how many; the
+        candidates that are not among them, nor in `Encoded.rescored`, have -inf. floor: float32
+        [blank], the log-probability of the last one. None of a model that gives all.
     """
 
     log_probs: NDArray[np.float32]
@@ -93,6 +97,8 @@ class Scores:
     normaliser: NDArray[np.float32] | None = None
     first: NDArray[np.int64] | None = None
     first_log_probs: NDArray[np.float32] | None = None
+    n_listed: NDArray[np.int64] | None = None
+    floor: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True)

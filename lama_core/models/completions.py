@@ -248,7 +248,8 @@ class Completions:
             reason = "the connection is refused" if refused else "the connection broke"
             raise _TryAgain(reason) from error
         except (requests.exceptions.RequestException, ValueError) as error:
-            raise UserError(f"{self.address.url} can't be asked: {type(error).__name__}.") from error
+            kind = type(error).__name__
+            raise UserError(f"{self.address.url} can't be asked: {kind}.") from error
         status = response.status_code
         if status == 429 or status >= 500:
             raise _TryAgain(f"it answered {status}", _wait(response))

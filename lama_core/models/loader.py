@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # auto: fp32 on a processor; on a graphics card bf16 where the stored weights are bf16.
 Precision = Literal["auto", "fp32", "bf16"]
+SERVED = "server"  # the precision of what a server holds: its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class ModelCache:
         """
         with self._lock:
             for key, model in reversed(self._models.items()):
-                if key[0] == name and precision in ("auto", key[1]):
+                if key[0] == name and (precision in ("auto", key[1]) or key[1] == SERVED):
                     return model.identity
         return None
 
@@ -155,6 +156,8 @@ def load_model(
     that isn't here, or one that has no room for it.
     """
     entry = find_model(reference)
+    if entry.source.how == "server":
+        return _connect(entry)
     device = chosen_device()
     located = None
     if precision == "auto" and device != "cpu":
@@ -172,7 +175,8 @@ def load_model(
 
 
 def add_checked(reference: str) -> Entry:
-    """Keep a folder or a hub name in the user's list; a folder must hold a model that can be asked.
+    """Keep a folder, a hub name or a server in the user's list; the first and the last must hold a
+    model that can be asked.
 
     Raises UserError, saying what is wrong, for one that doesn't. A hub name is looked at when it is
     fetched.
@@ -185,7 +189,17 @@ def add_checked(reference: str) -> Entry:
         here = locate(entry)
         if here is not None:  # a GGUF file is expanded first, when it is first asked
             find_kind(here.folder)
+    if entry.source.how == "server":
+        _connect(entry)
     return add_model(reference)
+
+
+def _connect(entry: Entry) -> Any:
+    """The model that a server holds; it is asked nothing more where that was proved before."""
+    from lama_core.models.server import open_server
+
+    opened = CACHE.find(entry.name, SERVED) or open_server(entry.name)  # others load meanwhile
+    return CACHE.get(entry.name, SERVED, lambda: opened)
 
 
 def _is_bf16(folder: Path) -> bool:

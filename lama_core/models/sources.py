@@ -27,7 +27,7 @@ from filelock import FileLock
 
 from lama_core.errors import UserError
 from lama_core.files import folder_bytes, open_file, write_text_whole
-from lama_core.models.catalog import Entry, Source, all_models
+from lama_core.models.catalog import Entry, Source, added_models, all_models
 from lama_core.models.expand_gguf import ALONE, STEPS
 from lama_core.models.folders import (
     CONFIG,
@@ -83,6 +83,16 @@ def _locate(source: Source) -> Located | None:
     return None
 
 
+def is_here(entry: Entry) -> bool:
+    """Whether a model can be asked without being fetched: its files are here, or a server has it.
+
+    A server is only called once the user has added it to the list.
+    """
+    if entry.source.how == "server":
+        return entry.name in {one.name for one in added_models()}
+    return locate(entry) is not None
+
+
 def fetch(entry: Entry, on_progress: OnProgress = silent, *, repin: bool = False) -> Located:
     """The files of a model, fetched first where they are not here, and looked at.
 
@@ -103,6 +113,8 @@ def _fetch_checked(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
     source = entry.source
     if source.how == "none":
         raise UserError(f"{entry.title} can't be run here: {source.why}.")
+    if source.how == "server":
+        raise UserError(f"{entry.name} is behind a server: this needs the model's own files.")
     if source.how == "assets":
         check_files(ASSETS / "models" / source.place)
         raise UserError(f"{entry.name}: its folder assets/models/{source.place} is not complete.")

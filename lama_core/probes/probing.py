@@ -10,7 +10,7 @@ from typing import ClassVar
 from lama_core.asking.prompts import PromptKind, make_prompt_set
 from lama_core.asking.questions import check_questions
 from lama_core.asking.ranking import RANKINGS, Ranking
-from lama_core.candidates.lists import named_candidates
+from lama_core.candidates.lists import known_before, named_candidates
 from lama_core.candidates.spelling import Vocabulary
 from lama_core.datasets import load_dataset
 from lama_core.datasets.library.installed import analogy_names, dataset_names
@@ -82,6 +82,7 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
     models = [_ask(name, load, request.precision) for name in dict.fromkeys(request.models)]
     vocabularies = [model.vocabulary for model in models]
     candidates = named_candidates(request.candidates, vocabularies, of_relations=True)
+    candidates = known_before(candidates, vocabularies)
     specs = [
         SPECS.get(prompts.kind, ClozeSpec)(
             dataset=absolute(request.dataset),

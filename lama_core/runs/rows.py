@@ -12,7 +12,7 @@ from lama_core.asking.answers import TOP_K, Rows
 from lama_core.asking.preparation import Prepared, count_pieces
 from lama_core.asking.questions import BLANK, Knowledge
 from lama_core.asking.ranking import NO_COLUMN
-from lama_core.candidates.spelling import Vocabulary
+from lama_core.candidates.spelling import OpenVocabulary, Vocabulary
 from lama_core.runs.table import SCHEMA
 
 # A standard tokenisation, for Figure 3's ST: words and single punctuation signs.
@@ -92,7 +92,11 @@ def make_rows(
         "n_valid": [len(knowledge.valid(fact)) for fact in facts],
         "object_count": [knowledge.counts[fact.relation][fact.object] for fact in facts],
         "subject_tokens": [len(TOKEN.findall(subject)) for subject in subjects],
-        "subject_pieces": count_pieces(subjects, vocabulary),
+        "subject_pieces": (
+            [None] * len(subjects)
+            if isinstance(vocabulary, OpenVocabulary)
+            else count_pieces(subjects, vocabulary)
+        ),
         "top_words": _top_words(words, scored),
         "top_log_probs": _fixed(pa.array(scored.top_log_probs.ravel()), scored.done),
     }

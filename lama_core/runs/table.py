@@ -13,7 +13,8 @@
     first_is_object                     `first` is an object of the relation in the data
     n_valid                             valid objects of this subject and relation in the data
     object_count                        facts of the relation with this object in the data
-    subject_tokens, subject_pieces      words of the subject, and pieces of the model's tokenizer
+    subject_tokens, subject_pieces      words of the subject, and pieces of the model's tokenizer,
+                                        null where nobody says how it writes
     top_words, top_log_probs            the ten best predictions, raw ranking
 
 Everything from rank_raw to first_is_object and the last two is null in an excluded row.

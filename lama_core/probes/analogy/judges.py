@@ -10,6 +10,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from lama_core.candidates.spelling import OpenVocabulary
+from lama_core.errors import UserError
 from lama_core.models.base import TokenScores
 from lama_core.probes.analogy.probes import Instance, ProbeOptions
 from lama_core.probes.analogy.score import Normalise, Pair, log_perplexity, total_log_prob
@@ -247,6 +249,11 @@ def _open_model(
     def embed(
         texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]
     ) -> NDArray[np.float32]:
+        if isinstance(model.vocabulary, OpenVocabulary):
+            raise UserError(
+                f"{model.name} is behind a server, which gives no hidden states: choose the "
+                "unsupervised probe, or another model."
+            )
         return hidden_states(model, texts, spans, layer=options.layer, pooling=options.pooling)
 
     template = resolve_template(options.template)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.asking.settings import ClozeSettings
-from lama_core.candidates.columns import Candidates, Columns
+from lama_core.candidates.columns import Candidates, Columns, OpenColumns
 from lama_core.candidates.spelling import Vocabulary
 from lama_core.errors import UserError
 from lama_core.models.base import RESCORED, BlankFiller, Context
@@ -69,6 +69,8 @@ class WithoutWords(Candidates):
     def columns(self, vocabulary: Vocabulary) -> Columns:
         """The candidates' columns without those of the words that are left out."""
         columns = super().columns(vocabulary)
+        if isinstance(columns, OpenColumns):
+            return replace(columns, left_out=self.left_out)
         keep = np.array([word.lower() not in self.left_out for word in columns.words], dtype=bool)
         if not keep.any():
             raise UserError(

@@ -4,6 +4,7 @@ prob(word) = exp(log_prob(word)), over the model's whole vocabulary; with `renor
 the candidates.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Literal
@@ -118,6 +119,8 @@ class BlankAnswer:
     first: the likeliest of all tokens, a candidate or not (of a causal model, by the left side).
     with_full_stop: the first answer if the text ended in a full stop; None if it is the same.
     n_wanted: how many words were to be rescored, where the time for a question ended it before.
+    n_listed: of a model that gives its likeliest tokens only, how many it gave; None of the others.
+    gold_beyond: the gold is none of those, so that its rank is `gold.rank` or a later one.
     """
 
     predictions: tuple[Prediction, ...]
@@ -129,6 +132,8 @@ class BlankAnswer:
     first: Prediction | None = None
     with_full_stop: str | None = None
     n_wanted: int | None = None
+    n_listed: int | None = None
+    gold_beyond: bool = False
 
     def notes(self) -> list[str]:
         """In words what the list alone doesn't say, a sentence each."""
@@ -142,6 +147,12 @@ class BlankAnswer:
             said.append(
                 "Nothing stands left of the blank: only the likeliest beginnings of a text, and "
                 "the gold, are tried in the sentence."
+            )
+        if self.n_listed is not None:
+            more = "; the gold is beyond them, and its rank this or a later one"
+            said.append(
+                f"The list is cut: the server gives its {self.n_listed:,} likeliest tokens, and "
+                f"words beyond them are not ranked{more * self.gold_beyond}."
             )
         if self.outside is not None and self.first:
             said.append(f"Outside the candidates: {self.outside:.1%} of the probability.")
@@ -228,9 +239,11 @@ def _shown(item: Prediction) -> str:
 def _blank_json(blank: BlankAnswer) -> dict[str, Any]:
     """Without what doesn't apply: no gold was given, no time was over."""
     found = asdict(blank)
-    for name in ("gold", "n_wanted"):
+    for name in ("gold", "n_wanted", "n_listed"):
         if found[name] is None:
             del found[name]
+    if not blank.gold_beyond:
+        del found["gold_beyond"]
     return found
 
 
@@ -354,12 +367,12 @@ class _Asked:
         ]
 
     def _encode(self, query: Query, golds: Sequence[str | None]) -> Encoded:
-        """The query as tokens; with context `both` the gold is rescored, whatever its place."""
+        """The query as tokens; what is scored word by word is scored of the gold in any case."""
         encoded = self.model.encode(query, self.context)
         self.limits.check_tokens(len(encoded.token_ids) + encoded.n_suffix, self.model.name)
         n_rescored = int(min(self.n_rescored, self.limits.rescored))
         encoded = replace(encoded, n_rescored=n_rescored, until=self.until)
-        if not encoded.suffix or golds[0] is None:
+        if KINDS[self.model.kind].fills_together or golds[0] is None:
             return encoded
         column = self.columns.find(golds[0], encoded.places[0])
         return replace(encoded, rescored=(column,)) if isinstance(column, int) else encoded
@@ -371,18 +384,23 @@ class _Asked:
         order = None if scores.order is None else scores.order[blank : blank + 1]
         normaliser = 0.0 if scores.normaliser is None else float(scores.normaliser[blank])
         gold = self._gold(query, blank, encoded, row, order, normaliser, word)
+        n_listed = None if scores.n_listed is None else int(scores.n_listed[blank])
+        beyond = False
+        if gold is not None and scores.floor is not None and not encoded.suffix:
+            beyond = gold.log_prob is None or gold.log_prob < float(scores.floor[blank])
         outside = None
-        if not encoded.suffix and not self.columns.is_full:
+        if not encoded.suffix and not self.columns.is_full and n_listed is None:
             outside = max(0.0, 1 - float(np.exp(np.logaddexp.reduce(row[0]))))
         over: Over = "vocabulary"
-        n_over = self.model.vocabulary.size
+        n_over: int | None = self.model.vocabulary.size or None
         n_wanted: int | None = None
         added = gold.log_prob if gold and not gold.in_candidates else None
         if encoded.suffix:
             n_done = int(np.isfinite(row).sum())
             over, n_over = "rescored", n_done + (added is not None)
             n_best = min(encoded.n_rescored, row.shape[1])
-            n_wanted = n_best if n_done < n_best else None
+            cut = n_done < n_best and (n_listed is None or time.monotonic() > encoded.until)
+            n_wanted = n_best if cut else None
             row = row if added is None else row + _rest(added)
         elif self.renormalise:
             over, n_over = "candidates", row.shape[1] + (added is not None)
@@ -399,9 +417,14 @@ class _Asked:
             )
             if np.isfinite(value)
         )
+        if not predictions:
+            raise UserError(
+                f"{self.model.name} gives {n_listed or 0:,} tokens here, and no candidate is among "
+                "them: choose other candidates, or 'full'."
+            )
         return BlankAnswer(
             predictions, gold, over, n_over, query.text(), outside, self._first(blank, scores),
-            n_wanted=n_wanted,
+            n_wanted=n_wanted, n_listed=n_listed, gold_beyond=beyond,
         )  # fmt: skip
 
     def _first(self, blank: int, scores: Scores) -> Prediction | None:
@@ -444,8 +467,8 @@ class _Asked:
         place = encoded.places[blank]
         column = self.columns.find(gold, place)
         if isinstance(column, int):
-            ids = self.columns.token_ids[place][column]
-            forms = [self.model.vocabulary.show_text([form]) for form in ids.tolist() if form >= 0]
+            ids = self.columns.tokens_of(column, place)
+            forms = [self.model.vocabulary.show_text([form]) for form in ids]
             pieces = next((form for form in forms if form == (gold,)), forms[0])
             rank = int(rank_gold(row, np.array([column]), order=order).raw[0])
             value = float(row[0, column])

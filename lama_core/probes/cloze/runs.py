@@ -120,7 +120,7 @@ class ClozeSpec(RunSpec):
         found = {}
         for segment in prepared.segments:
             first = prepared.questions[int(segment.rows[0])].relation.name
-            found[first if self.candidates.per_relation else ""] = segment.columns.words
+            found[first if self.candidates.per_relation else ""] = tuple(segment.columns.words)
         return found
 
 

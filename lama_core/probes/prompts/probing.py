@@ -10,7 +10,7 @@ from typing import ClassVar
 from lama_core.asking.blanks import shows_subject
 from lama_core.asking.ranking import RANKINGS, Ranking
 from lama_core.candidates.columns import Candidates
-from lama_core.candidates.lists import named_candidates, read_candidate_file
+from lama_core.candidates.lists import known_before, named_candidates, read_candidate_file
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.library.installed import installed_dir, pairs_dir, prompts_dir
 from lama_core.datasets.prompt_sets import (
@@ -252,4 +252,5 @@ def _candidates(request: StudyRequest, model: BlankFiller) -> Candidates:
     name = request.candidates or ("lama" if published else "common")
     if name == "lama" and published is not None:
         return Candidates(name, read_candidate_file(published)).fitting([model.vocabulary])
-    return named_candidates(name, [model.vocabulary])
+    vocabularies = [model.vocabulary]
+    return known_before(named_candidates(name, vocabularies), vocabularies)

@@ -11,7 +11,7 @@ from lama_core.errors import UserError
 from lama_core.models.base import KINDS
 from lama_core.models.catalog import find_model
 from lama_core.models.loader import Precision
-from lama_core.models.sources import locate
+from lama_core.models.sources import is_here
 from lama_core.probes.analogy.score import (
     ModelScores,
     Normalise,
@@ -59,7 +59,7 @@ def draw_score() -> None:
     for name, box in boxes_of(names, per_row=2).items():  # a sentence needs room
         with box:
             entry = find_model(name)
-            if locate(entry) is None:
+            if not is_here(entry):
                 predictions.draw_head(name, state.title_of(name), colours[name], "not here yet")
                 draw_offer(entry)
                 continue

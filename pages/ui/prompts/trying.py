@@ -7,7 +7,7 @@ import streamlit as st
 from lama_core.asking.blanks import shows_subject
 from lama_core.datasets.prompt_sets import check_templates
 from lama_core.models.catalog import find_model
-from lama_core.models.sources import locate
+from lama_core.models.sources import is_here
 from lama_core.probes.prompts.growing import Growth
 from pages.ui.prompts.choice import PromptsChoice
 from pages.ui.shared import charts, waiting
@@ -22,7 +22,7 @@ STATE = "trying"
 def draw_try(choice: PromptsChoice) -> None:
     """The prompt, start and stop, and the curve so far."""
     entry = find_model(choice.info.model)
-    if locate(entry) is None:
+    if not is_here(entry):
         draw_offer(entry)
         return
     box, go_box = st.columns([4, 1], vertical_alignment="bottom")

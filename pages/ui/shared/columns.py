@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.models.catalog import find_model
-from lama_core.models.sources import locate
+from lama_core.models.sources import is_here
 from pages.ui.shared import predictions, state
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.fetching import draw_offer
@@ -50,7 +50,7 @@ def ask_each(
     model's name, from what it answered. A model that fails says so in
     its place, and has no column in what comes back.
     """
-    here = tuple(name for name in names if locate(find_model(name)))
+    here = tuple(name for name in names if is_here(find_model(name)))
     colours = model_colours(names)
     above = st.container()
     boxes = boxes_of(names)

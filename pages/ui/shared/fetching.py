@@ -7,7 +7,7 @@ from lama_core.datasets.library import catalog, installed
 from lama_core.datasets.library.download import GetRequest
 from lama_core.files import bytes_text
 from lama_core.models.catalog import Entry, ModelRequest
-from lama_core.models.sources import locate
+from lama_core.models.sources import is_here
 from lama_core.requests import command_line
 from pages.ui.shared import jobs, visitors
 from pages.ui.shared.text import plain, show_fault
@@ -22,20 +22,23 @@ def draw_offer(entry: Entry) -> None:
     """A button that fetches the model, or the progress of a fetch that goes on."""
     job = jobs.find(entry.name)
     if job is not None and job.running:
-        jobs.draw_progress(entry.name, lambda: locate(entry) is not None)
+        jobs.draw_progress(entry.name, lambda: is_here(entry))
         return
     if job is not None and job.error:
         show_fault(job.error)
     elif job is not None and job.cancelled:
         st.caption("Cancelled; nothing half-made was kept.")
-    label = f"Get it{size_of(entry.source.n_bytes)}"
-    if not visitors.may("fetch"):
-        st.caption(f"{plain(entry.title)} is not on this machine. {visitors.WHO['fetch']}")
+    served = entry.source.how == "server"  # to call an address is for whom may type a path
+    right: visitors.Right = "manage" if served else "fetch"
+    label = "Connect" if served else f"Get it{size_of(entry.source.n_bytes)}"
+    if not visitors.may(right):
+        st.caption(f"{plain(entry.title)} is not on this machine. {visitors.WHO[right]}")
         return
     if st.button(label, key=f"get {entry.name}", icon=":material/download:"):
         jobs.start(entry.name, ModelRequest(entry.name))
         st.rerun()
-    st.caption(f"{plain(entry.title)} is not on this machine yet. {plain(entry.note)}")
+    where = "has not been asked" if served else "is not on this machine"
+    st.caption(f"{plain(entry.title)} {where} yet. {plain(entry.note)}")
 
 
 def draw_small_source_offer(name: str) -> None:

@@ -98,7 +98,8 @@ def choose_models(key: str) -> tuple[str, ...]:
         + " A hub name or a folder can be typed in; it is fetched first." * fetches,
     )  # fmt: skip
     entries = [find_model(name) for name in models]
-    if any(entry.source.how == "folder" and entry.name not in here for entry in entries):
+    typed = [entry for entry in entries if entry.source.how in ("folder", "server")]
+    if any(entry.name not in here for entry in typed):
         visitors.check("paths")
     return tuple(entry.name for entry in entries)
 

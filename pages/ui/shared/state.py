@@ -18,6 +18,7 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core.asking.settings import MAX_MODELS, ClozeSettings
 from lama_core.candidates.lists import FILE, explain_lists, list_names
 from lama_core.errors import UserError
+from lama_core.models.addresses import is_server
 from lama_core.models.base import RESCORED, Context
 from lama_core.models.catalog import added_models, find_model, known_models
 from lama_core.models.loader import Precision
@@ -80,6 +81,8 @@ def examples() -> tuple[tuple[str, str], ...]:
 def title_of(name: str) -> str:
     """A model's name as a person reads it."""
     known = {entry.name: entry.title for entry in known_models()}
+    if is_server(name):
+        return f"{name.partition('#')[2]} (server)"
     return known.get(name, name.rstrip("/").rsplit("/", 1)[-1] if name.startswith("/") else name)
 
 
@@ -126,19 +129,22 @@ def _say_not_offered(key: str, offered: frozenset[str]) -> None:
 
 
 def _model_of(name: str, names: Sequence[str]) -> str | None:
-    """The model's own name; None, said on the page, for a folder that only an address names."""
+    """The model's own name; None, said on the page, for what an address alone can't name.
+
+    That is a folder of this machine, or a server that this machine would call.
+    """
     if name in names:
         return name
     typed = name in st.session_state.get(TYPED, ())
     if typed or not _looks_like_path(name):
         entry = find_model(name)
-        if entry.source.how != "folder" or entry.name in names:
+        if entry.source.how not in ("folder", "server") or entry.name in names:
             return entry.name
         if typed:
             visitors.check("paths")
             return entry.name
     st.warning(
-        f"An address can't name a folder of this machine: if {plain(name[:200])} is to be asked, "
+        f"An address can't name a folder or a server: if {plain(name[:200])} is to be asked, "
         "type it under Models.",
         icon=":material/link_off:",
     )
@@ -147,7 +153,8 @@ def _model_of(name: str, names: Sequence[str]) -> str | None:
 
 def _looks_like_path(name: str) -> bool:
     """Whether a name can't be a model's: told by its letters, without looking at the disk."""
-    return "\\" in name or name.startswith(("/", "~", ".")) or name.count("/") > 1
+    begins = is_server(name) or name.startswith(("/", "~", "."))
+    return begins or "\\" in name or name.count("/") > 1
 
 
 def _note_typed(key: str) -> None:

@@ -30,8 +30,9 @@ from streamlit.runtime.backend_operation_handler import (
 )
 
 from lama_core.errors import UserError, positive
+from lama_core.models.addresses import is_server
 from lama_core.models.catalog import all_models
-from lama_core.models.sources import locate
+from lama_core.models.sources import is_here
 
 # paths: of this machine, typed. fetch: data and models from elsewhere, other models than those that
 # are here. upload: a file from the browser. run: probing runs and studies. manage: the lists of
@@ -152,17 +153,18 @@ def models_here() -> list[str]:
 
 
 def _models_here() -> list[str]:
-    return [entry.name for entry in all_models() if locate(entry) is not None]
+    return [entry.name for entry in all_models() if is_here(entry)]
 
 
 @cache
 def _offered_at_start() -> frozenset[str]:
     here = set(_models_here())
+    own = {name for name in here if not is_server(name)}  # a server is named, or left out
     named = {name.strip() for name in os.environ.get("LAMA_PUBLIC_MODELS", "").split(",")} - {""}
     unknown = sorted(named - here)
     if unknown:
         raise UserError(f"LAMA_PUBLIC_MODELS names {unknown[0]!r}, which is not on this machine.")
-    return frozenset(named or here)
+    return frozenset(named or own)
 
 
 def comes_from_here(address: str | None, headers: Mapping[str, str]) -> bool:
