@@ -10,6 +10,7 @@ in its form.
 import json
 import math
 import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,6 +34,7 @@ CHUNK = 1 << 16
 LONGEST_WAIT = 30.0
 SPACE = "▁"  # in the tokens of servers that send SentencePiece's pieces as they are
 BROKEN = "�"
+BYTE = re.compile(r"<0x[0-9A-F]{2}>")  # a part of a character, as SentencePiece writes it
 MAX_BEFORE = 2  # control tokens that a server puts before a text
 
 Done = TypeVar("Done")
@@ -155,7 +157,7 @@ class Completions:
         found = self._complete(prompt, n, echo=False)
         if found is None:
             raise UserError(self._strange("it gives no log-probabilities"))
-        _, _, lists = found
+        _, _, lists, _ = found
         return lists[0] if lists else {}
 
     def echo(self, prompt: str, n: int) -> Echo:
@@ -166,7 +168,8 @@ class Completions:
         found = self._complete(prompt, n, echo=True)
         if found is None:
             raise UserError(self._no_prompt())
-        tokens, log_probs, lists = found
+        tokens, log_probs, lists, n_prompt = found
+        tokens = tokens[:n_prompt]
         for n_before in range(min(MAX_BEFORE, len(tokens)) + 1):
             offsets = _offsets(prompt, tokens[n_before:])
             if offsets is not None:
@@ -186,8 +189,11 @@ class Completions:
 
     def _complete(
         self, prompt: str, n: int, *, echo: bool
-    ) -> tuple[list[str], list[float], list[Lists]] | None:
-        """Tokens, log-probabilities and lists of an answer; None if it has none of them."""
+    ) -> tuple[list[str], list[float], list[Lists], int | None] | None:
+        """Tokens, log-probabilities and lists of an answer; None if it has none of them.
+
+        Last, how many tokens are the prompt's, where the server says it.
+        """
         body = {
             "model": self.address.model,
             "prompt": prompt,
@@ -205,11 +211,13 @@ class Completions:
             log_probs = [_number(value) for value in part["token_logprobs"]]
             given = part.get("top_logprobs") or [None] * len(tokens)
             lists = [_list(one) for one in given]
+            counted = (answer.get("usage") or {}).get("prompt_tokens")
+            n_prompt = int(counted) if isinstance(counted, int) and counted > 0 else None
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise UserError(self._strange("its answer has another form")) from error
         if not len(tokens) == len(log_probs) == len(lists):
             raise UserError(self._strange("it gives more tokens than log-probabilities, or fewer"))
-        return tokens, log_probs, lists
+        return tokens, log_probs, lists, n_prompt
 
     def _strange(self, what: str) -> str:
         return f"The server {self.address.url} can't be used for completions: {what}."
@@ -331,7 +339,7 @@ def _said(data: bytes) -> str:
 def _text(token: object) -> str:
     if not isinstance(token, str):
         raise TypeError("a token is no text")
-    return token.replace(SPACE, " ")
+    return "" if BYTE.fullmatch(token) else token.replace(SPACE, " ")
 
 
 def _number(value: object) -> float:
@@ -369,6 +377,8 @@ def _offsets(prompt: str, tokens: Sequence[str]) -> tuple[int, ...] | None:
         if not offsets and not prompt.startswith(token):
             token = token.removeprefix(" ")  # SentencePiece begins every text with one
         found = prompt.find(token, at, at + n_broken + len(token))
+        if found < 0 and at >= len(prompt) - n_broken:
+            break  # the prompt ends with such a character, and this is the new token
         if found < 0:
             return None
         n_broken = 0

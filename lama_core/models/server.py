@@ -15,7 +15,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,7 +26,7 @@ from lama_core.candidates.spelling import OpenVocabulary, place_of
 from lama_core.errors import UserError
 from lama_core.models.addresses import read_address
 from lama_core.models.base import Context, Encoded, Kind, Scores, TokenScores, WordScore
-from lama_core.models.completions import Completions, Echo, Lists, Patience, Refused
+from lama_core.models.completions import BROKEN, Completions, Echo, Lists, Patience, Refused
 from lama_core.models.vocabulary import CONTINUATION
 from lama_core.types import Query
 
@@ -101,9 +101,9 @@ class ServerModel:
             )
         else:
             said.append(
-                f"The server gives the {self.n_list:,} likeliest tokens of a blank: among more "
-                f"than {SCORED_ALL} candidates, a gold beyond them gets the best rank that it can "
-                "have."
+                f"The server gives at most the {self.n_list:,} likeliest tokens of a blank: among "
+                f"more than {SCORED_ALL} candidates, a gold beyond them gets the best rank that it "
+                "can have."
             )
         return said
 
@@ -274,14 +274,17 @@ class ServerModel:
                 whole, left = (self._placed(part, {}) for part in parts)
                 return _Placed((asked.rest,), (whole.total - left.total,))
             values = echo.log_probs[start:]
-            if self.is_shifted:
+            if self.is_shifted and asked.left:
                 values = shifted_back(echo, start, listed)
+            elif self.is_shifted and len(echo.tokens) > 1:  # beside the first token stands nothing
+                second = self._next_tokens(asked.text[: echo.offsets[1]])
+                values = (math.nan, *shifted_back(echo, 1, second))
             known = values if asked.left else values[1:]
             if not any(map(math.isnan, known)):
                 return _Placed(echo.tokens[start:], values)
         raise UserError(
-            f"The server of {self.name} gives no log-probability of some token in "
-            f"{asked.text[:80]!r}."
+            f"The server of {self.name} gives no log-probability of every token in "
+            f"{asked.text[:80]!r}: leave that text out."
         )
 
 
@@ -363,15 +366,14 @@ def _start(echo: Echo, asked: _Asked) -> int | None:
 def shifted_back(echo: Echo, start: int, listed: Lists) -> tuple[float, ...]:
     """Log-probabilities of the tokens from `start` on, where each stands in the list before it.
 
-    listed: what may follow the token before `start`. NaN for a token that its list leaves out.
+    listed: what may follow the token before `start`. NaN for a token that its list leaves out, and
+    for a part of a character: no list tells one from another.
     """
-    found = []
-    for number in range(start, len(echo.tokens)):
-        lists: Mapping[str, float] = echo.lists[number - 1] if number else {}
-        if number == start and listed:
-            lists = listed
-        found.append(lists.get(echo.tokens[number], math.nan))
-    return tuple(found)
+    lists = [listed, *echo.lists[start:]]
+    return tuple(
+        beside.get(token, math.nan) if token and BROKEN not in token else math.nan
+        for token, beside in zip(echo.tokens[start:], lists, strict=False)
+    )
 
 
 def open_server(reference: str, patience: Patience | None = None) -> ServerModel:
@@ -386,7 +388,7 @@ def open_server(reference: str, patience: Patience | None = None) -> ServerModel
     n_list = _find_length(server)
     is_shifted = _find_shift(server, n_list)
     if is_shifted:
-        n_list = max(n_list, _most(server))
+        n_list = _most(server)
     said = {name: record[name] for name in LASTING if name in record}
     content = json.dumps([address.url, address.model, said, n_list], sort_keys=True)
     digest = hashlib.sha256(content.encode()).hexdigest()
@@ -400,24 +402,24 @@ def _find_length(server: Completions) -> int:
     """How many tokens a server lists: the first number that it doesn't refuse."""
     for n in LISTS[:-1]:
         try:
-            found = server.next_tokens(PROOF[0], n)
+            server.next_tokens(PROOF[0], n)
         except Refused as error:
             if error.status not in (400, 422):
                 raise
             continue
-        # Tokens of the same text are one; a server may give fewer than it is asked for.
-        return next((one for one in LISTS if len(found) >= one / 2), LISTS[-1])
+        return n
     return LISTS[-1]
 
 
 def _most(server: Completions) -> int:
-    """How many tokens a server lists at most that takes any number."""
-    found = server.next_tokens(PROOF[0], WHOLE)
-    if len(found) <= LISTS[0]:
+    """WHOLE. Raises UserError for a server that doesn't take such a number."""
+    try:
+        server.next_tokens(PROOF[0], WHOLE)
+    except Refused as error:
         raise UserError(
             f"The server {server.address.url} sets log-probabilities one token too early, and its "
-            "lists are too short to put that right."
-        )
+            f"lists are too short to put that right ({error})."
+        ) from error
     return WHOLE
 
 

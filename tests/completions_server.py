@@ -1,0 +1,193 @@
+"""A server of completions on this machine, with a tiny causal model behind it and faults on demand.
+
+It answers `/v1/completions` as vLLM does, or with the quirks of other servers, from a plain pass
+through the model that a test can repeat: so numbers can be compared with it exactly.
+"""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import torch
+from tiny_models import make_model
+
+NAME = "tiny"
+
+
+@dataclass
+class Server:
+    """What the server does.
+
+    family: of `tiny_models`. models: the names that it says it has. key: that it asks for.
+    max_list: the longest list that it gives; more is refused with 400, or cut where it is `silent`.
+    shift: sets what belongs to a token one place too early, as llama-cpp-python does. wrong: adds
+    this to the log-probabilities of prompts. no_prompt: gives those of the new token only.
+    no_logprobs: gives none at all. page: answers with a web page. endless: of so many bytes.
+    status: answers so many requests with this status, `n_faults` of them. dies_after: requests that
+    are answered before the connection breaks, for good. moved: sends on to this address.
+    body: answers with this, whatever it is asked. says: further words about the model.
+    """
+
+    family: str = "smollm2"
+    models: tuple[str, ...] = (NAME,)
+    key: str = ""
+    max_list: int = 2000
+    silent: bool = False
+    shift: bool = False
+    wrong: float = 0.0
+    no_prompt: bool = False
+    no_logprobs: bool = False
+    page: bool = False
+    status: int = 0
+    n_faults: int = 0
+    dies_after: int = 1 << 30
+    moved: str = ""
+    body: bytes = b""
+    says: dict[str, Any] = field(default_factory=dict)
+    address: str = ""
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    at_once: int = 0
+    most_at_once: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def reference(self) -> str:
+        return f"server:{self.address}#{NAME}"
+
+    @cached_property
+    def model(self) -> tuple[Any, Any]:
+        return make_model(self.family)
+
+    def complete(self, body: dict[str, Any]) -> dict[str, Any]:
+        model, tokenizer = self.model
+        plain = tokenizer(body["prompt"], add_special_tokens=False)["input_ids"]
+        ids = tokenizer(body["prompt"])["input_ids"]
+        ids = ids[: len(ids) - len(plain)] + plain
+        with torch.inference_mode(), self.lock:
+            log_probs = model(torch.tensor([ids])).logits[0].log_softmax(-1)
+        best = int(log_probs[-1, : len(tokenizer)].argmax())
+        n = body["logprobs"]
+        rows: list[tuple[int, Any]] = []  # a token, and the distribution that stands at it
+        if body["echo"]:
+            before = [None, *(log_probs[:-1] + self.wrong)]
+            after = [None, *log_probs[1:]]
+            rows = list(zip(ids, after if self.shift else before, strict=True))
+        if not self.shift or not body["echo"]:
+            rows.append((best, log_probs[-1]))
+        if self.no_prompt:
+            rows = rows[-1:]
+        part = None
+        if not self.no_logprobs:
+            part = {
+                "tokens": [self.text(token) for token, _ in rows],
+                "token_logprobs": [None if row is None else float(row[one]) for one, row in rows],
+                "top_logprobs": [None if row is None else self.list(row, one, n)
+                                 for one, row in rows],
+            }  # fmt: skip
+        text = (body["prompt"] if body["echo"] else "") + self.text(best)
+        usage = {"prompt_tokens": len(ids), "completion_tokens": 1}
+        return {"choices": [{"text": text, "logprobs": part}], "usage": usage}
+
+    def list(self, row: Any, token: int, n: int) -> dict[str, float]:
+        n = min(n, self.max_list, len(self.model[1]))
+        values, ids = row[: len(self.model[1])].topk(n)
+        found = {self.text(one): value for one, value in zip(ids.tolist(), values.tolist(),
+                                                             strict=True)}  # fmt: skip
+        return found | {self.text(token): float(row[token])}
+
+    def text(self, token: int) -> str:
+        """A token as a server writes it: SentencePiece's as it is, else its bytes where whole."""
+        tokenizer = self.model[1]
+        if self.family == "llama":
+            return str(tokenizer.convert_ids_to_tokens(token))
+        return str(tokenizer.decode([token])).replace("�", "")
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server_of: Server
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_arguments: Any) -> None:
+        """Say nothing."""
+
+    def do_GET(self) -> None:
+        server = self.server_of
+        if self._is_faulty():
+            return
+        if self.path != "/v1/models":
+            self._send(404, b"{}")
+            return
+        records = [{"id": one, "object": "model", **server.says} for one in server.models]
+        self._send(200, json.dumps({"object": "list", "data": records}).encode())
+
+    def do_POST(self) -> None:
+        server = self.server_of
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with server.lock:
+            server.asked.append(body)
+            server.at_once += 1
+            server.most_at_once = max(server.most_at_once, server.at_once)
+        try:
+            if self._is_faulty():
+                return
+            if not server.silent and body["logprobs"] > server.max_list:
+                said = {"error": {"message": f"at most {server.max_list} logprobs"}}
+                self._send(400, json.dumps(said).encode())
+                return
+            self._send(200, json.dumps(server.complete(body)).encode())
+        finally:
+            with server.lock:
+                server.at_once -= 1
+
+    def _is_faulty(self) -> bool:
+        server = self.server_of
+        key = self.headers.get("Authorization", "")
+        server.keys.append(key)
+        if len(server.asked) > server.dies_after:
+            self.close_connection = True
+            return True
+        if server.key and key != f"Bearer {server.key}":
+            self._send(401, json.dumps({"error": {"message": f"bad key {key}"}}).encode())
+        elif server.n_faults > 0 and server.status:
+            server.n_faults -= 1
+            said = json.dumps({"error": {"message": f"no place for {key}"}}).encode()
+            self._send(server.status, said)
+        elif server.moved:
+            self._send(302, b"", {"Location": server.moved})
+        elif server.page:
+            self._send(200, b"<!DOCTYPE html><html><body>Welcome</body></html>")
+        elif server.body:
+            self._send(200, server.body)
+        else:
+            return False
+        return True
+
+    def _send(self, status: int, data: bytes, headers: dict[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in {**(headers or {}), "Content-Length": str(len(data))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+
+@contextmanager
+def serve(server: Server) -> Iterator[Server]:
+    """The server, on a free port of this machine, while the block runs."""
+    handler = type("Handler", (_Handler,), {"server_of": server})
+    http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    http.daemon_threads = True
+    server.address = f"http://127.0.0.1:{http.server_address[1]}"
+    thread = threading.Thread(target=http.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        http.shutdown()
+        http.server_close()
+        thread.join()

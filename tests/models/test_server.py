@@ -1,0 +1,373 @@
+"""Models behind a server: the numbers are the model's own, and every fault is one sentence.
+
+The reference is the same tiny model, opened by the library from its folder.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from completions_server import NAME, Server, serve
+from probe_fakes import write_dataset
+
+from lama_core.asking.blanks import parse_query
+from lama_core.candidates.columns import Candidates
+from lama_core.candidates.lists import named_candidates
+from lama_core.errors import UserError
+from lama_core.models import completions
+from lama_core.models.addresses import read_address
+from lama_core.models.catalog import add_model, find_model, forget_model
+from lama_core.models.completions import Patience
+from lama_core.models.server import ServerModel, open_server
+from lama_core.models.sources import is_here
+from lama_core.probes.cloze.ask import ask
+from lama_core.probes.probing import ProbeRequest, plan
+from lama_core.runs.execute import execute
+from lama_core.runs.table import read_facts
+
+QUICK = Patience(connect=5, read=20, whole=60, attempts=3, pause=0.01)
+# The plain one; with a start token and SentencePiece's pieces; one place too early; short lists.
+SERVERS = {
+    "plain": Server(),
+    "start token": Server(family="llama"),
+    "shifted": Server(shift=True, max_list=1 << 30),
+    "short lists": Server(max_list=20),
+}
+TEXT = "The capital of France is [MASK], said Ann."
+SEVERAL = ("Oslo", "Berlin", "Kathmandu", "Zanzibar", "unheard", "it's", "São Tomé")
+Models = Callable[..., Any]
+Serve = Callable[[Server], ServerModel]
+
+
+@pytest.fixture
+def served() -> Iterator[Serve]:
+    """`served(server)`: the server is started, and the model behind it opened."""
+    with ExitStack() as stack:
+
+        def start(server: Server) -> ServerModel:
+            server = stack.enter_context(serve(server))
+            return open_server(server.reference, QUICK)
+
+        yield start
+
+
+@pytest.fixture(params=SERVERS)
+def pair(request: pytest.FixtureRequest, served: Serve, tiny_model: Models) -> tuple[Any, Any]:
+    """A model behind a server, and the same one opened here."""
+    server = replace(SERVERS[request.param], asked=[], keys=[])
+    return served(server), tiny_model(server.family)
+
+
+def single(model: Any, n: int) -> tuple[str, ...]:
+    """Words that are one token of a model."""
+    words = (word for word in model.vocabulary.forms("after space") if word.isalpha())
+    return tuple(sorted(words)[:n])
+
+
+def several(model: ServerModel) -> tuple[str, ...]:
+    """Words of several pieces; parts of characters have no text to be found by in a list."""
+    return tuple(word for word in SEVERAL if word.isascii() or not model.is_shifted)
+
+
+def test_candidates_of_a_short_list_have_the_models_own_log_probabilities(
+    pair: tuple[Any, Any],
+) -> None:
+    there, here = pair
+    query = parse_query(TEXT)
+    words = tuple(dict.fromkeys((*single(here, 40), *several(there))))
+    columns = Candidates("file", words).columns(there.vocabulary)
+    found = there.blank_log_probs([there.encode(query, "left")], columns)
+    expected = [here.word_log_prob(query, 0, word, "left").log_prob for word in words]
+    np.testing.assert_allclose(found.log_probs[0], expected, atol=1e-4)
+    assert found.n_listed is None, "every candidate is scored: no list is cut"
+
+
+def test_both_sides_rescore_words_as_the_model_itself_does(pair: tuple[Any, Any]) -> None:
+    there, here = pair
+    words = single(here, 30)
+    scores = []
+    for model in (there, here):
+        columns = Candidates("file", words).columns(model.vocabulary)
+        encoded = model.encode(parse_query(TEXT), "both")
+        scores.append(model.blank_log_probs([encoded], columns))
+    np.testing.assert_allclose(scores[0].log_probs, scores[1].log_probs, atol=2e-4)
+    np.testing.assert_allclose(scores[0].normaliser, scores[1].normaliser, atol=2e-4)
+
+
+@pytest.mark.parametrize("context", ["left", "both"])
+def test_a_word_of_several_pieces_is_scored_by_the_chain_rule(
+    context: Any, pair: tuple[Any, Any]
+) -> None:
+    query = parse_query(TEXT)
+    for word in several(pair[0]):
+        found, expected = (model.word_log_prob(query, 0, word, context, -3.0) for model in pair)
+        assert found.log_prob == pytest.approx(expected.log_prob, abs=2e-4)
+        if word.isascii():  # a piece of a character has no text that a server could send
+            assert found.pieces == expected.pieces
+
+
+def test_each_token_of_a_text_has_the_models_own_log_probability(pair: tuple[Any, Any]) -> None:
+    texts = [TEXT.replace("[MASK]", word) for word in several(pair[0])]
+    texts += ["Zanzibar was in Ljubljana (unheard).", "Anna is."]
+    there, here = (model.token_log_probs(texts) for model in pair)
+    for found, expected in zip(there, here, strict=True):
+        np.testing.assert_allclose(found.log_probs, expected.log_probs, atol=2e-4)
+    assert there[0].tokens == here[0].tokens
+
+
+def test_a_part_of_a_character_is_said_where_it_has_no_log_probability(served: Serve) -> None:
+    model = served(Server(shift=True, max_list=1 << 30))
+    with pytest.raises(UserError, match="no log-probability of every token in 'São"):
+        model.token_log_probs(["São is here."])
+
+
+def test_a_folded_list_sums_the_ways_to_write_a_word(served: Serve, tiny_model: Models) -> None:
+    model = served(Server())
+    columns = Candidates("file", ("poet", "oslo"), True).columns(model.vocabulary)
+    query = parse_query("Anna, the [MASK].")
+    found = model.blank_log_probs([model.encode(query, "left")], columns).log_probs[0]
+    for word, value in zip(("poet", "oslo"), found, strict=True):
+        forms = (word, word.title(), word.upper())
+        values = [model.word_log_prob(query, 0, form, "left").log_prob for form in forms]
+        assert value == pytest.approx(np.logaddexp.reduce(values), abs=1e-4)
+
+
+def test_beyond_the_servers_list_only_the_gold_is_known_and_that_is_said(
+    served: Serve, tiny_model: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lama_core.models.server.SCORED_ALL", 10)
+    there, here = served(Server(max_list=20)), tiny_model("smollm2")
+    words = single(here, 1000)
+    assert len(words) > 50
+    query, candidates = parse_query("Oslo is the capital of [MASK]."), Candidates("file", words)
+    expected = ask(here, query, candidates, context="left", top_k=100)
+    worst = expected.blanks[0].predictions[-1].token
+    answer = ask(there, query, candidates, context="left", top_k=100, gold=worst).blanks[0]
+    n = len(answer.predictions)
+    assert 0 < n <= 21
+    known = {item.token: item.log_prob for item in expected.blanks[0].predictions}
+    for item in answer.predictions[:-1]:
+        assert item.log_prob == pytest.approx(known[item.token], abs=1e-4)
+    assert answer.gold is not None and answer.gold.log_prob == pytest.approx(known[worst], abs=1e-4)
+    assert answer.gold.rank == n and answer.gold_beyond and answer.n_listed in range(15, 21)
+    assert "The list is cut: the server gives its" in answer.notes()[0]
+    best = ask(there, query, candidates, context="left", gold=answer.predictions[0].token)
+    assert best.blanks[0].gold is not None and best.blanks[0].gold.rank == 1
+    assert not best.blanks[0].gold_beyond
+
+
+def test_an_open_vocabulary_is_what_the_server_lists(served: Serve, tiny_model: Models) -> None:
+    there, here = served(Server()), tiny_model("smollm2")
+    query = parse_query("Oslo is the capital of [MASK].")
+    candidates = named_candidates("common", [there.vocabulary])
+    found = ask(there, query, candidates, top_k=50, gold="Zanzibar").blanks[0]
+    expected = ask(here, query, Candidates("full", None), top_k=50, gold="Zanzibar").blanks[0]
+    names = [
+        [item.token for item in one.predictions if item.token.isalpha()]
+        for one in (found, expected)
+    ]
+    n = min(map(len, names))  # special tokens, and parts of characters, are in one of the two
+    assert n > 5 and names[0][:n] == names[1][:n]
+    assert found.gold is not None and expected.gold is not None
+    assert found.gold.log_prob == pytest.approx(expected.gold.log_prob, abs=1e-4)
+
+
+def test_a_server_beside_another_model_ranks_the_other_ones_words(
+    served: Serve, tiny_model: Models
+) -> None:
+    there, here = served(Server()), tiny_model("smollm2")
+    both = named_candidates("common", [here.vocabulary, there.vocabulary])
+    assert both.words == named_candidates("common", [here.vocabulary]).words
+
+
+def test_where_log_probabilities_stand_is_proved(served: Serve) -> None:
+    assert not served(Server()).is_shifted
+    assert served(Server(shift=True, max_list=1 << 30)).is_shifted
+
+
+FAULTS = {
+    "of another model": (Server(models=("other",)), "it has: other"),
+    "a web page": (Server(page=True), "it answers with a web page"),
+    "no JSON": (Server(body=b"hello"), "its answer is not JSON"),
+    "another form": (Server(body=b"[1]"), "its answer has another form"),
+    "no list of models": (Server(body=b"{}"), "it gives no list of models"),
+    "deep": (Server(body=b"[" * 100_000), "its answer is not JSON"),
+    "a key is wanted": (Server(key="s3cret"), "asks for a key: set LAMA_SERVER_KEY"),
+    "no log-probabilities": (Server(no_logprobs=True), "it gives no log-probabilities"),
+    "not of the prompt": (Server(no_prompt=True), "no log-probabilities of what it is sent"),
+    "wrong ones": (Server(wrong=-1.0), "not those of its own next tokens"),
+    "shifted, with short lists": (Server(shift=True), "too short to put that right"),
+    "it sends on": (Server(moved="http://127.0.0.1:9/"), "sends on to another"),
+    "always busy": (Server(status=503, n_faults=99), "doesn't answer (it answered 503, 3 times)"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_server_that_cant_be_scored_with_is_refused_in_one_sentence(
+    name: str, served: Serve
+) -> None:
+    server, said = FAULTS[name]
+    with pytest.raises(UserError) as error:
+        served(replace(server, asked=[], keys=[]))
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "reference",
+    ["server:", "server:nowhere", "server:ftp://a#b", "server:http://a", "server:http://#m",
+     "server:http://u:p@a#m", "server:http://a:99999#m", "server:http://a?x=1#m",
+     "server:file:///etc/passwd#m", "server:http://[::1#m", "server:http://a#m\n"],
+)  # fmt: skip
+def test_what_is_no_address_is_refused_before_anything_is_called(reference: str) -> None:
+    with pytest.raises(UserError):
+        read_address(reference)
+
+
+def test_an_address_has_one_way_to_be_written() -> None:
+    for written in ("http://Host:80/v1/", "http://host:80/v1", "http://host:80/", "http://host:80"):
+        assert read_address(f"server:{written}#a/b").reference == "server:http://host:80#a/b"
+
+
+def test_a_server_that_isnt_there_is_said(served: Serve) -> None:
+    with pytest.raises(UserError, match="doesn't answer"):
+        open_server("server:http://127.0.0.1:9#m", QUICK)
+
+
+def test_the_key_is_sent_and_nowhere_else_to_be_found(
+    served: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMA_SERVER_KEY", "s3cret")
+    server = Server(key="s3cret", says={"root": "x"})
+    model = served(server)
+    assert set(server.keys) == {"Bearer s3cret"}
+    assert "s3cret" not in repr(vars(model)) + model.identity + " ".join(model.notes)
+    server.status, server.n_faults = 400, 1  # it says the key in its error
+    with pytest.raises(UserError, match="no place for Bearer …") as error:
+        model.token_log_probs(["Anna is."])
+    assert "s3cret" not in str(error.value)
+    monkeypatch.setenv("LAMA_SERVER_KEY", "other")
+    with pytest.raises(UserError, match="doesn't take the key in LAMA_SERVER_KEY"):
+        model.token_log_probs(["Anna is."])
+
+
+def test_what_may_pass_is_tried_again_and_what_may_not_isnt(served: Serve) -> None:
+    server = Server()
+    model = served(server)
+    expected = model.token_log_probs(["Anna is here."])[0].log_probs
+    for status in (500, 429):
+        server.status, server.n_faults = status, 2
+        found = model.token_log_probs(["Anna is here."])[0].log_probs
+        np.testing.assert_array_equal(found, expected)
+    server.asked.clear()
+    server.status, server.n_faults = 400, 2
+    with pytest.raises(UserError, match="answered 400"):
+        model.token_log_probs(["Anna is here."])
+    assert len(server.asked) == 1
+
+
+def test_no_more_requests_are_under_way_than_the_environment_says(
+    served: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMA_SERVER_THREADS", "2")
+    server = Server()
+    model = served(server)
+    model.token_log_probs([f"Anna was born in {number}." for number in range(20)])
+    assert server.most_at_once == 2
+    monkeypatch.setenv("LAMA_SERVER_THREADS", "many")
+    with pytest.raises(UserError, match="LAMA_SERVER_THREADS is 'many'"):
+        served(Server())
+
+
+def test_an_answer_without_end_is_given_up(served: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server()
+    model = served(server)
+    monkeypatch.setattr(completions, "MAX_BYTES", 1000)
+    server.body = b'{"choices": [' + b" " * 5000
+    with pytest.raises(UserError, match="more than 1,000 bytes"):
+        model.token_log_probs(["Anna is here."])
+
+
+@pytest.mark.parametrize(
+    "part",
+    [{"tokens": ["Anna"], "token_logprobs": []}, {"tokens": [1], "token_logprobs": [None]},
+     {"tokens": ["Anna"], "token_logprobs": [3.0]}, {"tokens": ["Anna"], "token_logprobs": ["x"]},
+     {"tokens": ["Anna"], "token_logprobs": [-1.0], "top_logprobs": [5]}, {"tokens": 7}, 7,
+     {"tokens": ["Otto", " is"], "token_logprobs": [None, -1.0]}],
+)  # fmt: skip
+def test_an_answer_of_another_form_is_one_sentence(part: Any, served: Serve) -> None:
+    server = Server()
+    model = served(server)
+    server.body = json.dumps({"choices": [{"logprobs": part}]}).encode()
+    with pytest.raises(UserError, match="can't be used for completions"):
+        model.token_log_probs(["Anna is"])
+
+
+def test_nothing_left_of_the_blank_is_refused(served: Serve) -> None:
+    with pytest.raises(UserError, match="Nothing stands left of the blank"):
+        served(Server()).encode(parse_query("[MASK] is a city."), "both")
+
+
+def test_what_a_server_says_of_a_model_makes_its_identity(served: Serve) -> None:
+    plain = [served(Server()) for _ in range(2)]
+    assert plain[0].identity.startswith(f"server:{NAME}/")
+    assert "127.0.0.1" not in plain[0].identity
+    server = Server(says={"created": 1, "root": "a"})
+    with serve(server):
+        first = open_server(server.reference, QUICK).identity
+        server.says["created"] = 2  # of vLLM, the time at which it is asked
+        assert open_server(server.reference, QUICK).identity == first
+        server.says["root"] = "b"
+        assert open_server(server.reference, QUICK).identity != first
+
+
+def test_a_server_is_in_the_list_once_it_was_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
+    entry = find_model("server:http://127.0.0.1:9/v1/#m")
+    assert (entry.kind, entry.title, is_here(entry)) == ("causal", "m (server)", False)
+    add_model("server:http://127.0.0.1:9#m")
+    assert is_here(entry)
+    forget_model(entry.name)
+    assert not is_here(entry)
+
+
+def test_a_run_goes_on_where_its_server_stopped(tmp_path: Path) -> None:
+    data = write_dataset(tmp_path / "toy", n_facts=24)
+    server = Server()
+    with serve(server):
+        model = open_server(server.reference, QUICK)
+        request = ProbeRequest(str(data), (server.reference,), candidates="relation")
+        spec = plan(request, load=lambda *_args, **_options: model).specs[0]
+        spec = replace(spec, batch_rows=2)  # parts of eight
+        load = {"load": lambda *_args, **_options: model}
+        whole = execute(spec, folder=tmp_path / "whole", **load)
+        n_all = len(server.asked)
+        server.asked.clear()
+        server.dies_after = n_all // 2
+        with pytest.raises(UserError, match="doesn't answer") as error:
+            execute(spec, folder=tmp_path / "broken", **load)
+        assert "is kept" in str(error.value)
+        assert list((tmp_path / "broken").rglob("*.parquet")), "the parts before are written down"
+        server.dies_after = 1 << 30
+        server.asked.clear()
+        resumed = execute(spec, folder=tmp_path / "broken", **load)
+        assert 0 < len(server.asked) < n_all
+    first, second = (read_facts(run.info.folder / "facts.parquet") for run in (whole, resumed))
+    assert first.equals(second)
+    assert whole.info.n > 0 and np.isfinite(first["log_prob"].dropna()).all()
+    assert first["subject_pieces"].isna().all()
+
+
+def test_a_run_needs_its_words_before_it_begins(served: Serve, tmp_path: Path) -> None:
+    model = served(Server())
+    data = str(write_dataset(tmp_path / "toy", n_facts=4))
+    for candidates in ("common", "full"):
+        request = ProbeRequest(data, ("server:x",), candidates=candidates)
+        with pytest.raises(UserError, match="choose relation, lama or file:PATH"):
+            plan(request, load=lambda *_args, **_options: model)
