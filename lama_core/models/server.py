@@ -75,7 +75,7 @@ class ServerModel:
     kind: Kind = "causal"
     max_tokens = 1 << 20  # not known: the server says when a text is too long
     n_bytes = 0
-    precision = "the server's own"
+    precision = "server"  # its own
     device = "server"
 
     def __init__(

@@ -22,6 +22,7 @@ from lama_core.asking.executors import Work
 from lama_core.asking.prompts import PromptKind
 from lama_core.asking.ranking import Ranking
 from lama_core.errors import UserError
+from lama_core.models.addresses import is_server
 from lama_core.models.base import Context
 from lama_core.models.loader import Precision
 from lama_core.progress import OnProgress, silent
@@ -155,4 +156,6 @@ class RunSpec(ABC):
 
 
 def _slug(name: str) -> str:
+    if is_server(name):  # its address is nobody's business
+        name = f"server {name.partition('#')[2]}"
     return re.sub(r"[^a-z0-9]+", "_", Path(name).name.lower()).strip("_") or "run"
