@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # auto: fp32 on a processor; on a graphics card bf16 where the stored weights are bf16.
 Precision = Literal["auto", "fp32", "bf16"]
-SERVED = "server"  # the precision of what a server holds: its own
+SERVED = "auto"  # the precision of what a server holds: it chooses
 
 
 @dataclass(frozen=True, slots=True)

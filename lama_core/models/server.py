@@ -75,7 +75,7 @@ class ServerModel:
     kind: Kind = "causal"
     max_tokens = 1 << 20  # not known: the server says when a text is too long
     n_bytes = 0
-    precision = "server"  # its own
+    precision = "auto"  # the server chooses
     device = "server"
 
     def __init__(

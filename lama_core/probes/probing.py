@@ -3,16 +3,15 @@
 ProbeRequest --plan--> RunSpec, one a model
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from lama_core.asking.prompts import PromptKind, make_prompt_set
 from lama_core.asking.questions import check_questions
 from lama_core.asking.ranking import RANKINGS, Ranking
 from lama_core.candidates.lists import known_before, named_candidates
-from lama_core.candidates.spelling import OpenVocabulary, Vocabulary
+from lama_core.candidates.spelling import Vocabulary
 from lama_core.datasets import load_dataset
 from lama_core.datasets.library.installed import analogy_names, dataset_names
 from lama_core.errors import UserError, choose
@@ -103,16 +102,12 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
         )
         for model in models
     ]
-    notes = [f"{model.name}: {note}" for model in models for note in model.notes]
-    return Planned(tuple(specs), (*dataset.report.notes, *notes))
+    return Planned(tuple(specs), tuple(dataset.report.notes))
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What a plan keeps of a model: all but its weights, so that many need no room at once.
-
-    notes: what a run's user should know of one that gives its likeliest words only.
-    """
+    """What a plan keeps of a model: all but its weights, so that many need no room at once."""
 
     reference: str
     name: str
@@ -120,16 +115,13 @@ class _Known:
     kind: Kind
     precision: Precision
     vocabulary: Vocabulary
-    notes: tuple[str, ...] = ()
 
 
 def _ask(reference: str, load: Load, precision: Precision) -> _Known:
     model = load(reference, precision=precision)
-    is_open = isinstance(model.vocabulary, OpenVocabulary)
     return _Known(
-        reference, model.name, model.identity, model.kind, model.precision, model.vocabulary,
-        tuple(model.notes) if is_open else (),
-    )  # fmt: skip
+        reference, model.name, model.identity, model.kind, model.precision, model.vocabulary
+    )
 
 
 def check_limit(limit: int | None) -> None:

@@ -338,7 +338,7 @@ def test_a_server_is_in_the_list_once_it_was_added(
 
 
 def test_a_run_goes_on_where_its_server_stopped(tmp_path: Path) -> None:
-    data = write_dataset(tmp_path / "toy", n_facts=24)
+    data = write_dataset(tmp_path / "toy", n_facts=12)
     server = Server()
     with serve(server):
         model = open_server(server.reference, QUICK)
