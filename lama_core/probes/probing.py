@@ -10,8 +10,9 @@ from typing import ClassVar
 from lama_core.asking.prompts import PromptKind, make_prompt_set
 from lama_core.asking.questions import check_questions
 from lama_core.asking.ranking import RANKINGS, Ranking
+from lama_core.asking.scoring import MAX_ROWS
 from lama_core.candidates.lists import known_before, named_candidates
-from lama_core.candidates.spelling import Vocabulary
+from lama_core.candidates.spelling import OpenVocabulary, Vocabulary
 from lama_core.datasets import load_dataset
 from lama_core.datasets.library.installed import analogy_names, dataset_names
 from lama_core.errors import UserError, choose
@@ -22,6 +23,8 @@ from lama_core.probes.contrast.runs import ContrastSpec
 from lama_core.requests import option
 from lama_core.runs.spec import Load, load_by_name
 
+# Queries of a batch where each takes many requests: four batches are lost where a server stops.
+FROM_SERVERS = 8
 # What asks prompts of this kind; all others are plain cloze runs.
 SPECS: dict[PromptKind, type[ClozeSpec]] = {
     "negated": ContrastSpec,
@@ -98,6 +101,7 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
             context=choose_context(request.context, model.kind),
             ranking=request.ranking,
             precision=model.precision,
+            batch_rows=FROM_SERVERS if isinstance(model.vocabulary, OpenVocabulary) else MAX_ROWS,
             limit=request.limit,
         )
         for model in models
