@@ -121,9 +121,9 @@ def test_no_address_makes_the_app_read_a_file_of_the_machine(
     monkeypatch.setattr(
         lists, "read_candidate_file", lambda path: read.append(str(path)) or ("Rome",)
     )
-    looked = sources.locate
+    looked = sources.is_here
     monkeypatch.setattr(
-        "pages.ui.shared.columns.locate",
+        "pages.ui.shared.columns.is_here",
         lambda entry: read.append(entry.name) if entry.source.how == "folder" else looked(entry),
     )
     open_page("cloze", candidates=SECRET)

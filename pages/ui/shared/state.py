@@ -144,7 +144,7 @@ def _model_of(name: str, names: Sequence[str]) -> str | None:
             visitors.check("paths")
             return entry.name
     st.warning(
-        f"An address can't name a folder or a server: if {plain(name[:200])} is to be asked, "
+        f"An address can't name a folder or a server here: if {plain(name[:200])} is to be asked, "
         "type it under Models.",
         icon=":material/link_off:",
     )
