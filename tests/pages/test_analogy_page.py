@@ -33,7 +33,7 @@ RELATIONS = (
 class Coin:
     """A judge that is right whenever the positive's head comes early in the alphabet."""
 
-    name, identity, method = "coin", "1", "model"
+    name, identity, method, device = "coin", "1", "model", "cpu"
 
     def missing(self, words: Iterable[str]) -> tuple[str, ...]:
         return ()

@@ -33,7 +33,7 @@ def test_the_tokens_that_are_counted_are_those_that_go_through(
     frame = len(model.framed(""))
     copies = [n - frame if model.kind == "masked" else 1 for n in lengths]
     expected = sum(n * times for n, times in zip(lengths, copies, strict=True))
-    monkeypatch.setattr(devices, "medians", lambda ways, _: [0.5 for _ in ways])
+    monkeypatch.setattr(devices, "medians", lambda ways, *_: [0.5 for _ in ways])
     (row,) = devices.of_tokens(model, "x", 1)
     assert (row.ours, row.limit) == (expected / 0.5, expected / 0.5)
 
