@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,15 @@ def load_slow(reference: str, *, precision: str) -> Any:
     """A fake model that pauses at each batch."""
     _opened(reference)
     return HashFiller(CITIES, name=reference, pause=0.02)
+
+
+def load_second(reference: str, *, precision: str) -> Any:
+    """As `load_slow`, when a second worker opens one, too: on a busy machine they begin apart."""
+    model = load_slow(reference, precision=precision)
+    folder = Path(os.environ.get("RAY_TEST_OPENED", ""))
+    while "RAY_TEST_OPENED" in os.environ and len(list(folder.iterdir())) < 2:
+        time.sleep(0.05)
+    return model
 
 
 def load_broken(reference: str, *, precision: str) -> Any:
