@@ -100,6 +100,9 @@ def draw_notes(settings: ClozeSettings, answers: tuple[ModelAnswer, ...]) -> Non
             title = plain(state.title_of(answer.name))
             said += f" Of them {title} ranks those that it rescored: {answer.blanks[0].n_over:,}."
     st.caption(said)
+    for answer in answers:
+        if answer.notes:
+            st.caption(f"{plain(state.title_of(answer.name))}: {plain(' '.join(answer.notes))}")
 
 
 def draw_taken(

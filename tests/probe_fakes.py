@@ -43,6 +43,7 @@ class TableFiller:
     max_tokens = 512
     precision = "fp32"
     device = "cpu"
+    notes = ()
 
     def __init__(
         self, answers: Mapping[str, Mapping[str, float]], words: Sequence[str], name: str = "table"
@@ -89,6 +90,7 @@ class HashFiller:
     max_tokens = 512
     precision = "fp32"
     device = "cpu"
+    notes = ()
 
     def __init__(
         self,

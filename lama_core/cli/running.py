@@ -32,6 +32,9 @@ def open_asked(request: "ClozeSettings") -> "tuple[tuple[Model, ...], Candidates
 
     with show.progress() as on_progress:
         opened = settings.load_models(request, on_progress)
+    for model in opened:
+        for note in model.notes:
+            show.say(f"{model.name}: {note}")
     return opened, settings.choose_candidates(request, opened)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lama_core.errors import UserError
 from lama_core.models.base import Kind
-from lama_core.models.devices import chosen_device
+from lama_core.models.devices import chosen_device, one_device
 from lama_core.models.folders import FAULTS, stored_tensors
 from lama_core.models.sources import Located
 
@@ -48,9 +48,7 @@ def _open_bert(name: str, folder: Path, precision: str, identity: str) -> "Model
     if read is None:
         return None
     model, tokenizer = read
-    device = chosen_device()
-    there = model.to("cuda:0" if device == "spread" else device)
-    return MaskedModel(name, there, tokenizer, identity=identity)
+    return MaskedModel(name, model.to(one_device()), tokenizer, identity=identity)
 
 
 def _open_masked(name: str, folder: Path, precision: str, identity: str) -> "Model":

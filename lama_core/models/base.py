@@ -134,6 +134,11 @@ class BlankFiller(Protocol):
     precision: str
 
     @property
+    def notes(self) -> Sequence[str]:
+        """What a user should know of how it is asked, a sentence each."""
+        ...
+
+    @property
     def device(self) -> str:
         """Where it computes, such as `cpu` or `cuda:0`."""
         ...

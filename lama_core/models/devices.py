@@ -61,6 +61,12 @@ def chosen_device() -> str:
     return find_device(wanted_device())
 
 
+def one_device() -> str:
+    """Where a model goes that is too small to be spread."""
+    device = chosen_device()
+    return "cuda:0" if device == "spread" else device
+
+
 def devices_here() -> tuple[str, ...]:
     """The devices of this machine, the best first, and `spread` where there is a card."""
     import torch

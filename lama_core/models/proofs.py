@@ -22,6 +22,10 @@ from lama_core.models.transformer import Transformer, cutting_places
 M = TypeVar("M", bound=BothSides | CausalModel)
 TEXT, BEGINNING = "The capital of France is Paris, said Ann.", "The capital of France"
 N_CONTINUED = 3
+# Families that answer a short text right, and longer ones by chance.
+BY_CHANCE = {
+    "reformer": "a reformer model hashes the tokens of a text longer than a chunk at random",
+}
 # How far two logits of one token may lie apart, in standard deviations over the vocabulary.
 TOLERANCES = {"fp32": 1e-3, "bf16": 0.3}
 
@@ -31,6 +35,9 @@ def proved(model: M) -> M:
 
     Raises UserError for one that can't be asked.
     """
+    why = BY_CHANCE.get(_family(model))
+    if why:
+        raise UserError(f"{model.name} can't be asked: {why}, so it answers otherwise each time.")
     rows = _rows(model)
     try:
         plain = [model.plain_logits(row) for row in rows]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lama_core.errors import UserError
 from lama_core.models.catalog import Entry, find_model
-from lama_core.models.devices import device_of, host, in_parts
+from lama_core.models.devices import device_of, host, in_parts, one_device
 from lama_core.models.loader import CACHE
 from lama_core.models.sources import fetch
 from lama_core.progress import OnProgress, silent
@@ -108,7 +108,8 @@ def load_relbert(reference: str, *, on_progress: OnProgress = silent) -> RelBert
     """
     entry = find_model(reference)
     name = f"{entry.name} (RelBERT)"
-    return CACHE.get(name, "fp32", lambda: _load(reference, entry, on_progress))
+    device = one_device()
+    return CACHE.get(name, "fp32", lambda: _load(reference, entry, on_progress), device=device)
 
 
 def _load(reference: str, entry: Entry, on_progress: OnProgress) -> RelBert:
@@ -123,4 +124,5 @@ def _load(reference: str, entry: Entry, on_progress: OnProgress) -> RelBert:
     tokenizer = read_folder(folder, lambda: AutoTokenizer.from_pretrained(folder, **options))
     if tokenizer.mask_token_id is None:
         raise UserError(f"{reference}: its tokenizer has no mask token, which the prompt needs.")
-    return RelBert(reference, model, tokenizer, identity=located.identity)
+    there = model.to(one_device())
+    return RelBert(reference, there, tokenizer, identity=located.identity)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from lama_core.errors import UserError
+from lama_core.models.devices import device_of, one_device
 
 MAX_NEW_TOKENS = 64
 
@@ -44,19 +45,21 @@ class HubTranslator:
             self._tokenizer: Any = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
             self._model: Any = AutoModelForSeq2SeqLM.from_pretrained(
                 place, use_safetensors=True, trust_remote_code=False
-            ).eval()
+            )
         except (OSError, ValueError, ImportError, KeyError, TypeError, RuntimeError) as error:
             first = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise UserError(
                 f"The translation model {name!r} can't be had: {first} Give the hub name or the "
                 "folder of a translation model with safetensors weights; `--by refill` needs none."
             ) from error
+        self._model = self._model.eval().to(one_device())
 
     def translate(self, texts: Sequence[str], n: int) -> list[tuple[Translation, ...]]:
         """The n best translations of each text by beam search with n beams, best first."""
         import torch
 
         inputs = self._tokenizer(list(texts), return_tensors="pt", padding=True)
+        inputs = inputs.to(device_of(self._model))
         with torch.inference_mode():
             output = self._model.generate(
                 **inputs,

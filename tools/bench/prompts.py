@@ -155,6 +155,7 @@ class MadeUpModel:
     kind: Kind = "masked"
     max_tokens = 512
     precision = "fp32"
+    notes = ()
     device = "cpu"
 
     def __init__(self, words: Sequence[str], n_facts: int) -> None:

@@ -184,7 +184,8 @@ class ModelAnswer:
 
     context: what it was shown: `left`, or `both` sides of the blank.
     n_candidates: how many of the wanted words the model has as one token.
-    precision, device: what it was computed in, and where.
+    precision, device: what it was computed in, and where. notes: what a user should know of the
+        model, a sentence each.
     """
 
     name: str
@@ -194,6 +195,7 @@ class ModelAnswer:
     blanks: tuple[BlankAnswer, ...]
     precision: str = "fp32"
     device: str = "cpu"
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -623,6 +625,7 @@ def _model_answer(
         tuple(blanks),
         model.precision,
         model.device,
+        tuple(model.notes),
     )
 
 

@@ -15,7 +15,7 @@ from lama_core.asking.prompts import PromptKind, PromptSet
 from lama_core.asking.questions import Knowledge, gather_knowledge, make_questions
 from lama_core.asking.scoring import MAX_ROWS, MAX_TOKENS, ScoreBlock, n_tokens, plan_batches
 from lama_core.candidates.columns import Candidates
-from lama_core.candidates.spelling import OpenVocabulary, Vocabulary
+from lama_core.candidates.spelling import Vocabulary
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.errors import UserError
 from lama_core.models.base import RESCORED, BlankFiller
@@ -82,7 +82,7 @@ class ClozeSpec(RunSpec):
 
     def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> Sitting:
         """The questions as the model's tokens, in parts."""
-        for note in scorer.notes if isinstance(scorer.vocabulary, OpenVocabulary) else ():
+        for note in scorer.notes:
             on_note(f"{scorer.name}: {note}")
         dataset = self.load_data()
         knowledge = gather_knowledge(dataset, self.relations)
