@@ -32,7 +32,10 @@ def draw_list(entries: tuple[Entry, ...], statuses: dict[str, str]) -> None:
         {
             "model": [entry.title for entry in entries],
             "where": [statuses[entry.name] for entry in entries],
-            "kind": [entry.kind or "read when loaded" for entry in entries],
+            "kind": [
+                entry.kind or (None if entry.source.how == "none" else "read when loaded")
+                for entry in entries
+            ],
             "parameters (M)": [
                 entry.n_parameters / 1e6 if entry.n_parameters else None for entry in entries
             ],
@@ -60,9 +63,14 @@ def draw_list(entries: tuple[Entry, ...], statuses: dict[str, str]) -> None:
         selection_mode="single-row",
         column_config={
             "parameters (M)": st.column_config.NumberColumn(format="%.0f"),
-            "to fetch (GB)": st.column_config.NumberColumn(format="%.2f"),
-            "in fp32 (GB)": st.column_config.NumberColumn(format="%.2f"),
+            "to fetch (GB)": st.column_config.NumberColumn(
+                format="%.2f", help="Of the weights, where their size is known."
+            ),
+            "in fp32 (GB)": st.column_config.NumberColumn(
+                format="%.2f", help="In memory, by the number of parameters; in bf16 half of it."
+            ),
         },
+        placeholder="–",
         height=38 * 13 if len(table) > 12 else "content",
     )
 

@@ -227,7 +227,7 @@ def outcome(kind: Kind, family: str, folder: Path) -> str:
     return " ".join(["equal", *model.notes])
 
 
-@pytest.mark.parametrize(("kind", "family"), families())
+@pytest.mark.parametrize(("kind", "family"), tuple(families()))
 def test_a_family_answers_as_a_plain_forward_pass_does_or_is_refused(
     kind: Kind, family: str, tmp_path: Path
 ) -> None:
