@@ -4,7 +4,6 @@ The model used longest ago is dropped first, before another is loaded. Two sessi
 same model get the same object, loaded once.
 """
 
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import psutil
 
-from lama_core.errors import UserError
+from lama_core.errors import positive
 from lama_core.models.catalog import Entry, add_model, find_model
 from lama_core.models.devices import check_room, chosen_device, free_bytes, release
 from lama_core.models.folders import stored_tensors
@@ -137,14 +136,7 @@ class ModelCache:
             release()
 
 
-def _default_bound() -> int:
-    given = os.environ.get("LAMA_MODEL_BYTES", "").strip()
-    if given and not given.isdecimal():
-        raise UserError(f"LAMA_MODEL_BYTES is {given[:40]!r}: write a number of bytes.")
-    return int(given) if given else psutil.virtual_memory().total // 2
-
-
-CACHE = ModelCache(_default_bound())
+CACHE = ModelCache(positive("LAMA_MODEL_BYTES", psutil.virtual_memory().total // 2))
 
 
 def load_model(
