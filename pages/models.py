@@ -150,8 +150,11 @@ def draw_device() -> None:
         here = devices.devices_here()
         titles = {name: devices.title_of(name) for name in here}
         free = {name: f"{devices.free_bytes(name) / 1e9:.1f} GB free" for name in here}
-    wanted = devices.wanted_device()
-    st.session_state["device"] = "auto" if wanted == "auto" else devices.find_device(wanted)
+    st.session_state["device"] = "auto"
+    with faults_shown():  # LAMA_DEVICE may name what isn't here: the choice below mends it
+        wanted = devices.wanted_device()
+        if wanted != "auto":
+            st.session_state["device"] = devices.find_device(wanted)
     st.selectbox(
         "Models compute on",
         ("auto", *here),

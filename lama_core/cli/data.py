@@ -166,7 +166,7 @@ def _guess_with(model_name: str) -> Guess:
 
     model = load_model(model_name)
     if not KINDS[model.kind].sees_both:
-        raise UserError(f"{model_name} sees no right side: choose a masked model to guess names.")
+        raise UserError(f"{model_name} sees no right side: choose a model that sees both.")
     candidates = named_candidates("full", [model.vocabulary])
     columns = candidates.columns(model.vocabulary)
 

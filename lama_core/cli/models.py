@@ -77,8 +77,12 @@ def get(
     """Fetch a model, so that it is on this machine from then on."""
     entry = find_model(name)
     if entry.source.how == "server":
-        add(name)
+        add_checked(name)
         show.announce("model", entry.name)
+        if as_json:
+            show.print_json(_record(entry))
+        else:
+            print(f"{entry.name} is in the list")
         return
     with show.progress() as on_progress:
         located = fetch(entry, on_progress, repin=repin and entry.source.how == "hub")

@@ -35,7 +35,7 @@ def read_address(reference: str) -> Address:
     A `/v1` at the end of the URL is understood and left out.
     """
     said, _, model = reference.removeprefix(SERVER).partition("#")
-    shown = reference[:80]
+    shown = re.sub(r"//[^/#@]*@|\?[^#]*", "…", reference)[:80]  # a key may stand there
     try:
         url = urlsplit(said.strip())
         port = url.port

@@ -21,7 +21,7 @@ from transformers.cache_utils import DynamicCache, DynamicLayer
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, place_of
 from lama_core.models.base import Context, Encoded, Kind, Scores, TokenScores, WordScore
-from lama_core.models.devices import host, in_parts
+from lama_core.models.devices import fitting, host, in_parts
 from lama_core.models.sharing import Group, plan_shared
 from lama_core.models.transformer import Positions, Transformer, chosen_log_probs, pack
 from lama_core.types import Query
@@ -31,6 +31,8 @@ ROWS_PER_PASS = 25
 WORDS_PER_PASS = 100
 FEWEST_WORDS = 10
 LOGITS_PER_PASS = 1 << 25
+# Of whole texts every token's are asked for, which a card must hold twice: 4 GB each in fp32.
+LOGITS_OF_TEXTS = 1 << 30
 # Tokens that a word is continued by.
 MAX_PIECES = 8
 
@@ -218,7 +220,8 @@ class CausalModel(Transformer):
         if not self.caches:
             return None
         where = (torch.tensor([0]), torch.tensor([len(left) - 1]))
-        _, output = self.forward(where, input_ids=torch.tensor([left]), use_cache=True)
+        ids = torch.tensor([left])
+        _, output = fitting(lambda: self.forward(where, input_ids=ids, use_cache=True))
         cache = getattr(output, "past_key_values", None)
         return cache if hasattr(cache, "batch_repeat_interleave") else None
 
@@ -287,7 +290,8 @@ class CausalModel(Transformer):
             by_shared.setdefault(group.n_shared, []).append(group)
         values: dict[int, np.ndarray] = {}
         for _, groups in sorted(by_shared.items()):
-            for batch in _batches(groups, rows, self.tokens_per_pass):
+            most = min(self.tokens_per_pass, LOGITS_OF_TEXTS // self.vocabulary.size)
+            for batch in _batches(groups, rows, most):
                 members = [number for group in batch for number in group.members]
                 parts = in_parts(lambda some: self._grouped(rows, some), batch, _halves_of_groups)
                 found = [one for part in parts for one in part]
@@ -307,10 +311,11 @@ class CausalModel(Transformer):
 
     def _whole_rows(self, rows: Sequence[list[int]]) -> list[np.ndarray]:
         """Log-probability of each token of each row, float32 [token]; the first is NaN."""
-        if not any(len(row) > 1 for row in rows):
+        longer = [row for row in rows if len(row) > 1]
+        if not longer:
             return [np.full(len(row), np.nan, np.float32) for row in rows]
-        logits = self.logits(rows, [range(len(row) - 1) for row in rows])
-        targets = torch.tensor([token for row in rows for token in row[1:]])
+        logits = self.logits(longer, [range(len(row) - 1) for row in longer])
+        targets = torch.tensor([token for row in longer for token in row[1:]])
         values = host(chosen_log_probs(logits, targets))
         parts = values.split([max(0, len(row) - 1) for row in rows])
         unknown = np.full(1, np.nan, np.float32)

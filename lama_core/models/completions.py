@@ -34,6 +34,7 @@ CHUNK = 1 << 16
 LONGEST_WAIT = 30.0
 SPACE = "▁"  # in the tokens of servers that send SentencePiece's pieces as they are
 BROKEN = "�"
+LEAST = -1e30  # a log-probability below it is as good as it
 BYTE = re.compile(r"<0x[0-9A-F]{2}>")  # a part of a character, as SentencePiece writes it
 MAX_BEFORE = 2  # control tokens that a server puts before a text
 
@@ -251,7 +252,11 @@ class Completions:
                 data = self._read(response)
         except requests.exceptions.Timeout as error:
             raise _TryAgain(f"nothing within {patience.read:g} seconds") from error
-        except (requests.exceptions.ConnectionError, urllib3.exceptions.HTTPError) as error:
+        except (
+            requests.exceptions.ConnectionError,
+            requests.exceptions.ChunkedEncodingError,
+            urllib3.exceptions.HTTPError,
+        ) as error:
             refused = "refused" in str(error).lower()
             reason = "the connection is refused" if refused else "the connection broke"
             raise _TryAgain(reason) from error
@@ -348,7 +353,7 @@ def _number(value: object) -> float:
         return math.nan
     if not isinstance(value, int | float) or isinstance(value, bool) or not value <= 0.01:
         raise ValueError("no log-probability")
-    return min(0.0, float(value))
+    return min(0.0, float(max(value, LEAST)))
 
 
 def _list(given: object) -> Lists:

@@ -106,8 +106,8 @@ def title_of(device: str) -> str:
 
 def unusual(precision: str, device: str) -> dict[str, str]:
     """What goes with a model's numbers as plain values: its precision unless it is fp32, its device
-    unless it is the processor, or isn't known."""
-    of_precision = {"precision": precision} if precision != "fp32" else {}
+    unless it is the processor, or isn't known. A server chooses its precision itself."""
+    of_precision = {"precision": precision} if precision not in ("fp32", "auto") else {}
     return of_precision | ({"device": device} if device not in ("", "cpu") else {})
 
 
@@ -189,6 +189,11 @@ def in_parts(
     return [one for part in parts for one in in_parts(run, part, halve)]
 
 
+def fitting(run: Callable[[], R]) -> R:
+    """`run()`. Raises UserError where the device has no room for it."""
+    return in_parts(lambda _: run(), (None,))[0]
+
+
 def _halves(items: Sequence[T]) -> tuple[Sequence[T], ...]:
     half = len(items) // 2
     return (items[:half], items[half:]) if half else ()
@@ -210,5 +215,9 @@ def host(tensor: "torch.Tensor") -> "torch.Tensor":
 
 
 def device_of(model: Any) -> "torch.device":
-    """Where a model takes its inputs: with its weights on several devices, its first one."""
-    return next(model.parameters()).device
+    """Where a model takes its inputs: with its weights on several devices, the first in use.
+
+    Weights that wait elsewhere for their turn are on `meta` meanwhile.
+    """
+    places = [parameter.device for parameter in model.parameters()]
+    return next((place for place in places if place.type != "meta"), places[0])

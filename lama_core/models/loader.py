@@ -90,6 +90,8 @@ class ModelCache:
 
     def _shrink(self, device: str, n_more: int = 0, keep: int = 0) -> None:
         """Drop models of a device, the longest unused first, until there is room for so much."""
+        if device != "cpu":
+            release()  # what PyTorch only keeps isn't free
         there = [key for key in self._models if key[2] == device]
         for key in there[: len(there) - keep]:
             if device == "cpu":
@@ -190,7 +192,10 @@ def _connect(entry: Entry) -> Any:
     """The model that a server holds; it is asked nothing more where that was proved before."""
     from lama_core.models.server import open_server
 
-    opened = CACHE.find(entry.name, SERVED) or open_server(entry.name)  # others load meanwhile
+    found = CACHE.find(entry.name, SERVED)
+    if found is not None:
+        return found
+    opened = open_server(entry.name)  # others load meanwhile
     return CACHE.get(entry.name, SERVED, lambda: opened)
 
 

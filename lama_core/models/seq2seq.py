@@ -22,7 +22,7 @@ from lama_core.candidates.spelling import Place, place_of
 from lama_core.errors import UserError
 from lama_core.models.base import Context, Encoded, Kind, Scores, WordScore
 from lama_core.models.both_sides import BothSides
-from lama_core.models.devices import host
+from lama_core.models.devices import fitting, host
 from lama_core.types import Query
 
 # Not every folder says a window. No T5 was trained on longer texts than mT5, which saw this many.
@@ -134,7 +134,7 @@ class Seq2SeqModel(BothSides):
         shown = self.vocabulary.show_text(pieces)
         if self.tokenizer.unk_token_id in pieces:
             return WordScore(shown, -np.inf)
-        states = self._read(encoded.token_ids)
+        states = fitting(lambda: self._read(encoded.token_ids))
         said = torch.tensor([[*self._begun, *pieces[:-1]]])
         at = torch.arange(len(self._begun) - 1, said.shape[1])
         logits, _ = self.forward(

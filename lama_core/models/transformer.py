@@ -146,7 +146,10 @@ class Transformer:
     def all_states(self, **inputs: Any) -> Any:
         """The output of the model without its head, with the hidden states of every layer."""
         with self._passing():
-            return self.model.base_model(**self._there(inputs), output_hidden_states=True)
+            body = self.model.base_model
+            if getattr(self.model.config, "is_encoder_decoder", False):
+                body = self.model.get_encoder()
+            return body(**self._there(inputs), output_hidden_states=True)
 
     def _there(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """The inputs of a pass, on the model's device."""
@@ -164,13 +167,15 @@ class Transformer:
         rows: token ids, padded here. positions: the positions wanted in each row.
         Raises UserError if the device has no room for even one of them.
         """
-        numbers = range(len(rows))
         if not self.pads and len({len(row) for row in rows}) > 1:
             return self._by_length(rows, positions)
-        parts = in_parts(
-            lambda some: self._logits([rows[n] for n in some], [positions[n] for n in some]),
-            numbers,
-        )
+
+        def ask(some: Sequence[int]) -> torch.Tensor:
+            return self._logits([rows[n] for n in some], [positions[n] for n in some])
+
+        size = max(1, self.tokens_per_pass // max(len(row) for row in rows))
+        chunks = [range(len(rows))[first : first + size] for first in range(0, len(rows), size)]
+        parts = [part for chunk in chunks for part in in_parts(ask, chunk)]
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
     def _by_length(
@@ -213,11 +218,7 @@ class Transformer:
         Raises UserError if the model gave a value that is not a number.
         """
         normaliser = torch.logsumexp(logits, dim=1, keepdim=True)
-        if not torch.isfinite(host(normaliser)).all():
-            raise UserError(
-                f"{self.name} gave values that are not numbers: its weights are damaged, or the "
-                "precision is too low for them; try --precision fp32."
-            )
+        self.check_numbers(normaliser)
         picked = np.empty((len(logits), len(columns.words)), dtype=np.float32)
         for place in set(places):
             at = [number for number, here in enumerate(places) if here == place]
@@ -232,6 +233,14 @@ class Transformer:
         best, first = logits.max(dim=1)
         firsts = host(best - normaliser[:, 0]).numpy()
         return Scores(picked, first=host(first).numpy(), first_log_probs=firsts)
+
+    def check_numbers(self, values: torch.Tensor) -> None:
+        """Raise UserError if the model gave a value that is not a number."""
+        if not torch.isfinite(host(values)).all():
+            raise UserError(
+                f"{self.name} gave values that are not numbers: its weights are damaged, or the "
+                "precision is too low for them; try --precision fp32."
+            )
 
     def has_control_text(self, text: str) -> bool:
         """Whether a text holds what the tokenizer would read as a control token."""
@@ -303,6 +312,14 @@ def window(model: Any, tokenizer: Any) -> int:
         value = getattr(config, name, None)
         if isinstance(value, int) and value > 0:
             limits.append(value - behind)
+    # Beyond what they were first trained on, these models turn every position of a text otherwise:
+    # an answer would depend on the texts beside it.
+    rope = getattr(config, "rope_parameters", None) or {}
+    for part in (rope, *(one for one in rope.values() if isinstance(one, dict))):
+        if part.get("rope_type") == "longrope":
+            first = part.get("original_max_position_embeddings")
+            first = first or getattr(config, "original_max_position_embeddings", None)
+            limits += [int(first)] if first else []
     return min(limits)
 
 

@@ -126,6 +126,7 @@ class _Crew:
         self._numbers = itertools.count()
         self._actors: dict[int, Any] = {}
         self._idle: set[int] = set()
+        self._begun: set[int] = set()
         # What is awaited: a worker's part, or, None, that it has begun.
         self._awaited: dict[Any, tuple[int, Task | None]] = {}
         self._deaths: Counter[Task | None] = Counter()
@@ -204,17 +205,19 @@ class _Crew:
                 raise UserError(str(error.cause)) from error
             raise
         if task is None:
+            self._begun.add(number)
             for _ in range(AT_ONCE):
                 self._give(number)
             return
+        self._deaths[None] = 0  # the cluster is at work: those that died before count no more
         self._give(number)
         yield task, *answer
 
     def _bury(self, number: int, task: Task | None, error: Exception) -> None:
         """Give the parts of a dead worker to others, and ask for another worker.
 
-        Only the part that it was at counts the death. Raises UserError for one over which too many
-        died, or if workers die before they begin.
+        Only the part that it was at counts the death; an idle worker was at none. Raises UserError
+        for a part over which too many died, or if workers die before they begin.
         """
         import ray
 
@@ -225,7 +228,8 @@ class _Crew:
         self._idle.discard(number)
         self._deal.leave(number)
         self._deal.give_back([one for one in (task, *(at for _, at in lost)) if one is not None])
-        self._deaths[task] += 1
+        idle = task is None and number in self._begun
+        self._deaths[task] += 0 if idle else 1
         if self._deaths[task] >= DEATHS:
             said = (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()
             at = "before they began" if task is None else f"at part {self._name(task)}"
@@ -234,8 +238,9 @@ class _Crew:
                 "node has this project, its packages and the memory that the model takes. What "
                 "was scored is kept."
             ) from error
-        for waiting in sorted(self._idle):
-            self._give(waiting)
+        for waiting in sorted(self._idle):  # they may be dead as well: only who answers is given
+            self._awaited[self._actors[waiting].begin.remote()] = waiting, None
+        self._idle.clear()
         if not self._deal.is_empty:
             self._hire()
 

@@ -120,7 +120,9 @@ def both_ways(
     with show.progress() as report:
         model = load_model(here.info.model, precision=here.info.precision, on_progress=report)
         if not KINDS[model.kind].sees_both:
-            raise UserError(f"{model.name} sees no right side: choose a masked model's study.")
+            raise UserError(
+                f"{model.name} sees no right side: choose the study of a model that sees both."
+            )
         for name in relations or here.relations:
             one = here.relation(name)
             best = order_of(one.pool, "all", one.train_accuracies)[:n_prompts]

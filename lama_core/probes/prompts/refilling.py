@@ -53,7 +53,7 @@ class Refiller:
         if not KINDS[model.kind].sees_both:
             raise UserError(
                 f"{model.name} is a causal model and sees no words on the right: choose a masked "
-                "model to refill prompts."
+                "or encoder-decoder model to refill prompts."
             )
         if not pairs:
             raise UserError("There are no pairs to fill the prompt with: give facts of a relation.")

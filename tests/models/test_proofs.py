@@ -1,0 +1,124 @@
+"""What is proved at loading tells a model's nature from damage and from a want of memory."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from families import make_family, tokenizer_of
+from tiny_models import save_model_folder
+from transformers import Phi3Config, Phi3ForCausalLM
+
+from lama_core.asking.blanks import parse_query
+from lama_core.candidates.columns import Candidates
+from lama_core.errors import UserError
+from lama_core.models.backends import open_model
+from lama_core.models.causal import CausalModel
+from lama_core.models.hidden import hidden_states
+from lama_core.models.proofs import proved
+from lama_core.models.sources import Located
+
+Tiny = Callable[..., Any]
+
+
+def open_causal(folder: Path, precision: str = "fp32") -> Any:
+    return open_model("tiny", Located(folder, "tiny"), "causal", precision)
+
+
+def no_room(*_: Any, **__: Any) -> Any:
+    raise torch.OutOfMemoryError("CUDA out of memory")
+
+
+@pytest.mark.parametrize("precision", ("fp32", "bf16"))
+def test_a_model_that_sees_the_future_is_refused_in_any_precision(
+    precision: str, tmp_path: Path
+) -> None:
+    make_family("causal", "xlnet").save_pretrained(tmp_path)
+    tokenizer_of("causal").save_pretrained(tmp_path)
+    with pytest.raises(UserError, match="is no left-to-right model"):
+        open_causal(tmp_path, precision)
+
+
+def test_damaged_weights_are_said_to_be_damaged(tmp_path: Path) -> None:
+    model = open_causal(save_model_folder("smollm2", tmp_path / "tiny"))
+    with torch.no_grad():
+        model.model.model.norm.weight.fill_(torch.nan)
+    with pytest.raises(UserError, match="gave values that are not numbers"):
+        proved(model)
+
+
+def test_a_want_of_memory_is_said_and_is_no_trait_of_the_family(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = open_causal(save_model_folder("smollm2", tmp_path / "tiny"))
+    query = parse_query("The capital of [MASK] is Paris.")
+    columns = Candidates("full", None).columns(model.vocabulary)
+    encoded = model.encode(query, "both")
+    model.blank_log_probs([encoded], columns)
+    monkeypatch.setattr(model.model, "forward", no_room)
+    for ask in (
+        lambda: proved(model),
+        lambda: model.suffix_log_probs([1], [[2]], [3]),
+        lambda: model.token_log_probs(["Paris is in France."]),
+    ):
+        with pytest.raises(UserError, match="too much for the memory"):
+            ask()
+    assert model.caches and not model.notes
+
+
+def test_a_text_of_one_token_beside_others_has_nothing_before_it(tiny_model: Tiny) -> None:
+    shared = tiny_model("qwen2")  # it puts no token before a text
+    model = CausalModel("tiny", shared.model, shared.tokenizer, identity="tiny")
+    model.pads = False
+    one, several = model.token_log_probs(["Paris", "The capital of France"])
+    assert np.isnan(one.log_probs).all() and len(one.log_probs) == 1
+    alone = model.token_log_probs(["The capital of France"])[0]
+    np.testing.assert_allclose(several.log_probs, alone.log_probs, atol=1e-5)
+
+
+def test_a_stretched_window_ends_where_answers_begin_to_depend_on_other_texts(
+    tmp_path: Path,
+) -> None:
+    tokenizer = tokenizer_of("causal")
+    factors = [1.0] * 4
+    config = Phi3Config(
+        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=48, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=96,
+        original_max_position_embeddings=32, pad_token_id=0, bos_token_id=None, eos_token_id=None,
+        rope_parameters={
+            "rope_type": "longrope", "rope_theta": 1e4, "short_factor": factors,
+            "long_factor": [4.0] * 4, "original_max_position_embeddings": 32,
+        },
+    )  # fmt: skip
+    Phi3ForCausalLM(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    assert open_causal(tmp_path).max_tokens == 32
+
+
+def test_words_in_context_come_from_the_part_that_reads_the_text(tmp_path: Path) -> None:
+    make_family("masked", "bart").save_pretrained(tmp_path)
+    tokenizer_of("masked").save_pretrained(tmp_path)
+    model = open_model("bart", Located(tmp_path, "bart"), "masked", "fp32")
+    found = hidden_states(model, ["Paris is in France."], [[(0, 5), (12, 18)]])
+    assert found.shape[:2] == (1, 2) and np.isfinite(found).all()
+
+
+def test_batches_keep_to_the_bound(tiny_model: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tiny_model("bert-cased")
+    queries = [parse_query(f"The capital of {name} is [MASK].") for name in ("France", "Peru")]
+    columns = Candidates("full", None).columns(model.vocabulary)
+    encoded = model.encode_all(queries * 4)
+    whole = model.blank_log_probs(encoded, columns).log_probs
+    seen: list[int] = []
+    forward = model.model.forward
+
+    def watched(*given: Any, **named: Any) -> Any:
+        seen.append(named["input_ids"].numel())
+        return forward(*given, **named)
+
+    monkeypatch.setattr(model.model, "forward", watched)
+    monkeypatch.setenv("LAMA_BATCH_TOKENS", "24")
+    np.testing.assert_allclose(model.blank_log_probs(encoded, columns).log_probs, whole, atol=1e-4)
+    assert max(seen) <= 24 and len(seen) > 1
