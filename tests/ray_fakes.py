@@ -39,9 +39,18 @@ def load_slow(reference: str, *, precision: str) -> Any:
 
 def load_second(reference: str, *, precision: str) -> Any:
     """As `load_slow`, when a second worker opens one, too: on a busy machine they begin apart."""
+    return _load_beside(1, reference, precision)
+
+
+def load_fourth(reference: str, *, precision: str) -> Any:
+    """As `load_slow`, when three other workers open one, too."""
+    return _load_beside(3, reference, precision)
+
+
+def _load_beside(n_others: int, reference: str, precision: str) -> Any:
     model = load_slow(reference, precision=precision)
     folder = Path(os.environ.get("RAY_TEST_OPENED", ""))
-    while "RAY_TEST_OPENED" in os.environ and len(list(folder.iterdir())) < 2:
+    while "RAY_TEST_OPENED" in os.environ and len(list(folder.iterdir())) <= n_others:
         time.sleep(0.05)
     return model
 

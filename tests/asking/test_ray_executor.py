@@ -85,7 +85,7 @@ def test_a_node_that_is_killed_changes_no_byte_of_the_run(
             cluster.remove_node(chosen, allow_graceful=False)
             beside.remove(chosen)
 
-    execute(spec, folder=tmp_path / "ray", executor=RayExecutor(), load=ray_fakes.load_slow,
+    execute(spec, folder=tmp_path / "ray", executor=RayExecutor(), load=ray_fakes.load_fourth,
             on_progress=kill_once)  # fmt: skip
     beside.append(cluster.add_node(num_cpus=1))
     at_work = {node for node, _, _ in ray_fakes.opened(opened)}
