@@ -107,8 +107,10 @@ class Transformer:
             return output
         rows, columns = keep
         self._here.keep = None  # what stands around this module gets cut output already
-        states = output[0]
+        states = output if isinstance(output, torch.Tensor) else output[0]
         kept = states[rows.to(states.device), columns.to(states.device)].unsqueeze(1)
+        if isinstance(output, torch.Tensor):
+            return kept
         if isinstance(output, tuple):
             return (kept, *output[1:])
         output["last_hidden_state"] = kept
