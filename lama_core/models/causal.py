@@ -46,18 +46,12 @@ class CausalModel(Transformer):
     kind: Kind = "causal"
     caches = True
 
-    def _start(self) -> list[int]:
-        """The tokens that this tokenizer itself puts before a text."""
-        plain = self.tokenizer("a", add_special_tokens=False)["input_ids"]
-        framed = self.tokenizer("a")["input_ids"]
-        return framed[: framed.index(plain[0])]
-
     def framed(self, text: str) -> list[int]:
-        """Token ids of a text as the model is given it."""
-        return self._start() + self.text_ids(text)
+        """Token ids of a text as the model is given it: nothing stands behind it."""
+        return [*self.vocabulary.frame[0], *self.text_ids(text)]
 
     def _left_ids(self, left: str) -> list[int]:
-        ids = self._start() + self.text_ids(left)
+        ids = self.framed(left)
         if ids:
             return ids
         for token in (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id):
@@ -281,7 +275,7 @@ class CausalModel(Transformer):
         The first token of a model without a start token is NaN: nothing stands before it.
         """
         bodies = {text: self.text_ids(text) for text in texts}
-        start = self._start()
+        start = self.vocabulary.frame[0]
         rows = [start + body for body in bodies.values()]
         for row in rows:
             self.check_window(len(row))
@@ -289,8 +283,8 @@ class CausalModel(Transformer):
         for group in plan_shared(rows):
             by_shared.setdefault(group.n_shared, []).append(group)
         values: dict[int, np.ndarray] = {}
+        most = min(self.tokens_per_pass, LOGITS_OF_TEXTS // self.vocabulary.size)
         for _, groups in sorted(by_shared.items()):
-            most = min(self.tokens_per_pass, LOGITS_OF_TEXTS // self.vocabulary.size)
             for batch in _batches(groups, rows, most):
                 members = [number for group in batch for number in group.members]
                 parts = in_parts(lambda some: self._grouped(rows, some), batch, _halves_of_groups)

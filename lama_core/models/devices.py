@@ -219,5 +219,6 @@ def device_of(model: Any) -> "torch.device":
 
     Weights that wait elsewhere for their turn are on `meta` meanwhile.
     """
-    places = [parameter.device for parameter in model.parameters()]
-    return next((place for place in places if place.type != "meta"), places[0])
+    places = (parameter.device for parameter in model.parameters())
+    first = next(places)
+    return first if first.type != "meta" else next((one for one in places if one != first), first)

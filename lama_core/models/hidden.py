@@ -92,10 +92,7 @@ def _encode(
 
 def _layer(model: Transformer, rows: Sequence[Sequence[int]], layer: int) -> torch.Tensor:
     """Hidden states of one layer, float32 [row, position, dim]; rows are padded on the right."""
-    padding = model.tokenizer.pad_token_id or 0
-    width = max(len(row) for row in rows)
-    ids = torch.tensor([[*row, *[padding] * (width - len(row))] for row in rows])
-    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
+    ids, mask = model.padded(rows)
     output = model.all_states(input_ids=ids, attention_mask=mask)
     states = output.hidden_states
     if not -len(states) <= layer < len(states):

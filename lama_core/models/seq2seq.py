@@ -65,11 +65,6 @@ class Seq2SeqModel(BothSides):
             said = torch.tensor([self._begun], device=self.device)
             return self.model(input_ids=ids, decoder_input_ids=said).logits[0].float()
 
-    def all_states(self, **inputs: Any) -> Any:
-        """The encoder's output, with the hidden states of every layer."""
-        with self._passing():
-            return self.model.get_encoder()(**self._there(inputs), output_hidden_states=True)
-
     def encode(self, query: Query, context: Context = "both") -> Encoded:
         """The text with a sentinel in each blank, of which the first is asked.
 

@@ -146,7 +146,10 @@ class Transformer:
             return self.model(input_ids=ids).logits[0].float()
 
     def all_states(self, **inputs: Any) -> Any:
-        """The output of the model without its head, with the hidden states of every layer."""
+        """The output of the model without its head, with the hidden states of every layer.
+
+        Of a model with an encoder and a decoder, the encoder's, which reads the text.
+        """
         with self._passing():
             body = self.model.base_model
             if getattr(self.model.config, "is_encoder_decoder", False):
