@@ -36,8 +36,7 @@ def draw_analyses(choice: PromptsChoice) -> None:
         "is a relation's nearest pair of prompts, 1 its furthest. **longer**: edits / words of "
         "the longer prompt.",
     )
-    scale = distance
-    pairs = [pair for one in studies for pair in prompt_pairs(one, choice.combination, scale)]
+    pairs = [pair for one in studies for pair in prompt_pairs(one, choice.combination, distance)]
     found = measure_divergence(pairs)
     correlation = "none" if math.isnan(found.correlation) else f"{found.correlation:.2f}"
     st.markdown(
@@ -54,7 +53,7 @@ def draw_analyses(choice: PromptsChoice) -> None:
             name=f"{one.low:.1f} – {one.high:.1f}<br>{len(at):,} pairs",
             **charts.box_colours(choice.colour), boxmean=True, showlegend=False, boxpoints=False,
         )  # fmt: skip
-    figure.update_xaxes(title=f"edit distance of two prompts, {scale}", type="category")
+    figure.update_xaxes(title=f"edit distance of two prompts, {distance}", type="category")
     figure.update_yaxes(title="divergence, % of facts", rangemode="tozero")
     charts.show(
         figure.update_layout(height=340), "divergence chart", title="Divergence by edit distance",
@@ -73,7 +72,7 @@ def draw_analyses(choice: PromptsChoice) -> None:
             columns=["relation", "first", "second", "distance", "divergence"],
         ),
         choice.made(),
-        AnalyseRequest(choice.info.id, choice.combination, distance=scale),
+        AnalyseRequest(choice.info.id, choice.combination, distance=distance),
     )
 
 
