@@ -89,9 +89,7 @@ def bare_passes(
 
     made = []
     for rows in batches:
-        width = max(map(len, rows))
-        ids = torch.tensor([[*row, *[0] * (width - len(row))] for row in rows])
-        mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
+        ids, mask = model.padded(rows)
         made.append((ids.to(model.device), mask.to(model.device)))
 
     def run() -> None:
