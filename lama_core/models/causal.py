@@ -12,11 +12,10 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from transformers.cache_utils import DynamicCache, DynamicLayer
 
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, place_of
@@ -33,8 +32,8 @@ from lama_core.models.base import (
     WordScore,
 )
 from lama_core.models.devices import fitting, host, in_parts
-from lama_core.models.sharing import Group, plan_shared
-from lama_core.models.transformer import Positions, Transformer, chosen_log_probs, pack
+from lama_core.models.transformer import Transformer, chosen_log_probs, log_normalisers, pack
+from lama_core.models.trees import Tree, padded, plan_trees
 from lama_core.types import Query
 
 ROWS_PER_PASS = 25
@@ -44,23 +43,21 @@ FEWEST_WORDS = 10
 LOGITS_PER_PASS = 1 << 25
 # Of whole texts every token's are asked for, which a card must hold twice: 4 GB each in fp32.
 LOGITS_OF_TEXTS = 1 << 30
-# A pass reads all weights, which costs about as much as so many tokens.
-PASS_COST = 60
-# Of rows that go on from a kept beginning: what is kept of it for each may be so many times what is
-# computed.
-KEPT = 4
 # Tokens that a word is continued by.
 MAX_PIECES = 8
+T = TypeVar("T")
 
 
 class CausalModel(Transformer):
     """Fills blanks with what stands left of them, and optionally right of them too.
 
     caches: whether what it keeps of a beginning can be gone on from; else all is computed anew.
+    tree_reach: tokens of a tree of texts that it may be given at once; 0 if it can't read trees.
     """
 
     kind: Kind = "causal"
     caches = True
+    tree_reach = 0
 
     def framed(self, text: str) -> list[int]:
         """Token ids of a text as the model is given it: nothing stands behind it."""
@@ -292,7 +289,7 @@ class CausalModel(Transformer):
         """
         bodies = {text: self.text_ids(text) for text in texts}
         start = self.vocabulary.frame[0]
-        values = self._chain([start + body for body in bodies.values()])
+        values = self.chain_log_probs([start + body for body in bodies.values()])
         scores = {text: one[len(start) :] for text, one in zip(bodies, values, strict=True)}
         return [
             TokenScores(self.vocabulary.show_text(bodies[text]), scores[text]) for text in texts
@@ -317,7 +314,7 @@ class CausalModel(Transformer):
         read = [self.vocabulary.read(one.text, one.start, one.end) for one in statements]
         start = self._start()
         rows = dict.fromkeys((*start, *one.ids) for one in read)
-        values = dict(zip(rows, self._chain([list(row) for row in rows]), strict=True))
+        values = dict(zip(rows, self.chain_log_probs(list(rows)), strict=True))
         return [
             self.scored_statement(one, values[*start, *one.ids][len(start) :], scored)
             for one in read
@@ -329,107 +326,91 @@ class CausalModel(Transformer):
         begin = self.tokenizer.bos_token_id
         return framed or ([] if begin is None else [begin])
 
-    def _chain(self, rows: Sequence[list[int]]) -> list[np.ndarray]:
-        """Log-probability of each token of each row given those before it; the first is NaN.
+    def chain_log_probs(self, rows: Sequence[Sequence[int]]) -> list[np.ndarray]:
+        """Log-probability of each token of each row given those before it, float32 [token].
 
+        The first is NaN. What rows share at the beginning is computed once (`trees`).
         Raises UserError for a row that doesn't fit the window.
         """
         for row in rows:
             self.check_window(len(row))
-        by_shared: dict[int, list[Group]] = {}
-        for group in plan_shared(rows):
-            by_shared.setdefault(group.n_shared, []).append(group)
-        values: dict[int, np.ndarray] = {}
         most = min(self.tokens_per_pass, LOGITS_OF_TEXTS // self.vocabulary.size)
-        for _, groups in sorted(by_shared.items()):
-            for batch in _batches(groups, rows, most):
-                members = [number for group in batch for number in group.members]
-                parts = in_parts(lambda some: self._grouped(rows, some), batch, _halves_of_groups)
-                found = [one for part in parts for one in part]
-                values |= dict(zip(members, found, strict=True))
+        reach = self.tree_reach
+        values: dict[int, np.ndarray] = {}
+        in_trees = [number for number, row in enumerate(rows) if 1 < len(row) <= reach]
+        trees = plan_trees([rows[number] for number in in_trees], min(most, reach))
+        trees.sort(key=lambda tree: -len(tree.tokens))
+        for batch in _batches(trees, [len(tree.tokens) for tree in trees], most):
+            for part in in_parts(lambda some: self._of_trees(rows, in_trees, some), batch):
+                values |= part
+        whole = sorted(values.keys() ^ set(range(len(rows))), key=lambda number: -len(rows[number]))
+        for some in _batches(whole, [len(rows[number]) for number in whole], most):
+            for found in in_parts(lambda part: self._of_whole(rows, part), some):
+                values |= found
         return [values[number] for number in range(len(rows))]
 
-    def _grouped(self, rows: Sequence[list[int]], groups: Sequence[Group]) -> list[np.ndarray]:
-        """Log-probability of each token of the groups' members, in their order."""
-        if groups[0].n_shared and self.caches:
-            found = self._rows_log_probs(rows, groups)
-            if found is not None:
-                return found
-        return self._whole_rows([rows[number] for group in groups for number in group.members])
-
-    def _whole_rows(self, rows: Sequence[list[int]]) -> list[np.ndarray]:
-        """Log-probability of each token of each row, float32 [token]; the first is NaN."""
-        longer = [row for row in rows if len(row) > 1]
-        if not longer:
-            return [np.full(len(row), np.nan, np.float32) for row in rows]
-        logits = self.logits(longer, [range(len(row) - 1) for row in longer])
-        targets = torch.tensor([token for row in longer for token in row[1:]])
-        values = host(chosen_log_probs(logits, targets))
-        parts = values.split([max(0, len(row) - 1) for row in rows])
-        unknown = np.full(1, np.nan, np.float32)
-        return [
-            np.concatenate([unknown[: len(row)], part.numpy()])
-            for row, part in zip(rows, parts, strict=True)
-        ]
-
-    def _rows_log_probs(
-        self, rows: Sequence[list[int]], groups: Sequence[Group]
-    ) -> list[np.ndarray] | None:
-        """The same for rows whose shared beginnings, all of one length, are computed once.
-
-        In the order of the groups' members. None if the model's memory of the beginning can't be
-        dealt out to several rows.
-        """
-        n_shared = groups[0].n_shared
-        beginnings = torch.tensor([rows[group.members[0]][:n_shared] for group in groups])
-        where = _grid(len(groups), range(n_shared))
-        logits, output = self.forward(where, input_ids=beginnings, use_cache=True)
-        cache = getattr(output, "past_key_values", None)
-        if not isinstance(cache, DynamicCache):
-            return None
-        if any(type(layer) is not DynamicLayer for layer in cache.layers):
-            return None
-        logits = logits.reshape(len(groups), n_shared, -1)
-        inside = host(chosen_log_probs(logits[:, :-1], beginnings[:, 1:]))
-        owner = torch.tensor([n for n, group in enumerate(groups) for _ in group.members])
-        members = [number for group in groups for number in group.members]
-        rest = [rows[number][n_shared:] for number in members]
-        ends = logits[:, -1] - torch.logsumexp(logits[:, -1], dim=1, keepdim=True)
-        theirs = owner.to(logits.device)
-        firsts = host(ends[theirs, torch.tensor([row[0] for row in rest]).to(logits.device)])
-        later = [np.zeros(0, np.float32)] * len(rest)
-        for bucket in _buckets([len(row) - 1 for row in rest]):
-            beginning = copy.deepcopy(cache)
-            beginning.batch_select_indices(theirs[bucket])
-            found = self._after(beginning, [rest[number] for number in bucket])
-            for number, one in zip(bucket, found, strict=True):
-                later[number] = one
-        return [
-            np.concatenate(
-                [
-                    np.full(1, np.nan, np.float32),
-                    inside[owner[number]].numpy(),
-                    firsts[number : number + 1].numpy(),
-                    later[number],
-                ]
-            )
-            for number in range(len(rest))
-        ]
-
-    def _after(self, cache: Any, rest: Sequence[list[int]]) -> list[np.ndarray]:
-        """Log-probability of each token but the first of each row that goes on from the cache."""
-        # What would come behind the last token isn't asked for.
-        width = max(len(row) for row in rest) - 1
-        # Padding stands on the right, where nothing that counts can see it.
-        ids = torch.tensor([[*row[:-1], *[0] * (width + 1 - len(row))] for row in rest])
+    def _of_trees(
+        self, rows: Sequence[Sequence[int]], numbers: Sequence[int], trees: Sequence[Tree]
+    ) -> dict[int, np.ndarray]:
+        """The values of the rows in some trees; numbers: which row the trees' own numbers mean."""
+        width = len(trees[0].tokens)
+        ids = torch.tensor([padded(tree.tokens, width) for tree in trees])
+        places = torch.tensor([padded(tree.depths, width) for tree in trees])
+        sees = torch.from_numpy(np.stack([tree.sees(width) for tree in trees]))[:, None]
+        dtype = self.model.dtype
+        mask = torch.zeros(sees.shape, dtype=dtype).masked_fill_(~sees, torch.finfo(dtype).min)
         where = (
-            torch.tensor([number for number, row in enumerate(rest) for _ in row[1:]]),
-            torch.tensor([column for row in rest for column in range(len(row) - 1)]),
+            torch.tensor([n for n, tree in enumerate(trees) for _ in tree.tokens]),
+            torch.tensor([node for tree in trees for node in range(len(tree.tokens))]),
         )
-        logits, _ = self.forward(where, input_ids=ids, past_key_values=cache, use_cache=True)
-        targets = torch.tensor([token for row in rest for token in row[1:]])
-        values = host(chosen_log_probs(logits, targets))
-        return [part.numpy() for part in values.split([len(row) - 1 for row in rest])]
+        logits, _ = self.raw_forward(
+            where, input_ids=ids, position_ids=places, attention_mask=mask, use_cache=False
+        )
+        normalisers = log_normalisers(logits)
+        first = 0
+        at: list[int] = []
+        lengths: dict[int, int] = {}
+        for tree in trees:
+            for number, path in tree.paths:
+                at += [first + node for node in path]
+                lengths[numbers[number]] = len(path)
+            first += len(tree.tokens)
+        targets = torch.tensor([token for number in lengths for token in rows[number][1:]])
+        index = torch.tensor(at).to(logits.device)
+        chosen = logits[index, targets.to(logits.device)].float() - normalisers[index]
+        parts = host(chosen).split(list(lengths.values()))
+        return {n: _with_first(part.numpy()) for n, part in zip(lengths, parts, strict=True)}
+
+    def _of_whole(
+        self, rows: Sequence[Sequence[int]], numbers: Sequence[int]
+    ) -> dict[int, np.ndarray]:
+        """The values of some rows, each computed by itself."""
+        longer = [number for number in numbers if len(rows[number]) > 1]
+        found = {number: np.full(len(rows[number]), np.nan, np.float32) for number in numbers}
+        if longer:
+            logits = self.logits(
+                [rows[number] for number in longer],
+                [range(len(rows[number]) - 1) for number in longer],
+            )
+            targets = torch.tensor([token for number in longer for token in rows[number][1:]])
+            values = host(chosen_log_probs(logits, targets))
+            parts = values.split([len(rows[number]) - 1 for number in longer])
+            found |= {n: _with_first(part.numpy()) for n, part in zip(longer, parts, strict=True)}
+        return found
+
+
+def _with_first(later: np.ndarray) -> np.ndarray:
+    """The values of a row's later tokens behind that of its first, which is unknown."""
+    return np.concatenate([np.full(1, np.nan, np.float32), later])
+
+
+def _batches(items: Sequence[T], lengths: Sequence[int], max_tokens: int) -> Iterator[Sequence[T]]:
+    """Items that go through the model together, padding included; the longest come first."""
+    first = 0
+    while first < len(items):
+        size = max(1, max_tokens // max(1, lengths[first]))
+        yield items[first : first + size]
+        first += size
 
 
 def _goes_on_from(
@@ -441,75 +422,3 @@ def _goes_on_from(
         replace(one, suffix=other.suffix, n_suffix=other.n_suffix) == other
         and suffixes[longer][: len(suffixes[row])] == suffixes[row]
     )
-
-
-def _grid(n_rows: int, columns: range) -> Positions:
-    """All the given columns of all rows."""
-    at = torch.tensor(list(columns))
-    return torch.arange(n_rows).repeat_interleave(len(at)), at.repeat(n_rows)
-
-
-def _buckets(lengths: Sequence[int]) -> list[list[int]]:
-    """Which rows go through the model together, the longest first; those of no tokens don't.
-
-    Shorter ones are padded where that costs less than a pass of their own.
-    """
-    by_length: dict[int, list[int]] = {}
-    for number, length in enumerate(lengths):
-        by_length.setdefault(length, []).append(number)
-    by_length.pop(0, None)
-    buckets: list[list[int]] = []
-    width = padding = 0
-    for length, rows in sorted(by_length.items(), reverse=True):
-        padding += len(rows) * (width - length)
-        if buckets and padding <= PASS_COST:
-            buckets[-1] += rows
-        else:
-            buckets.append(rows)
-            width, padding = length, 0
-    return buckets
-
-
-def _halves_of_groups(groups: Sequence[Group]) -> tuple[Sequence[Group], ...]:
-    """The groups in two parts; one group alone, its members."""
-    if len(groups) > 1:
-        return groups[: len(groups) // 2], groups[len(groups) // 2 :]
-    group, half = groups[0], len(groups[0].members) // 2
-    parts = (group.members[:half], group.members[half:])
-    return tuple([Group(group.n_shared, part)] for part in parts) if half else ()
-
-
-def _batches(
-    groups: Sequence[Group], rows: Sequence[list[int]], max_tokens: int
-) -> Iterator[list[Group]]:
-    """Groups that go through the model together, those with the longest rows first.
-
-    A group of more rows than fit is cut into several. max_tokens: that are computed; of those that
-    are kept for rows to go on from, KEPT times as many.
-    """
-    pieces: list[tuple[int, Group]] = []
-    for group in groups:
-        longest = max(1, max(len(rows[number]) for number in group.members))
-        size = max(1, _room(group, longest, max_tokens))
-        for first in range(0, len(group.members), size):
-            pieces.append((longest, Group(group.n_shared, group.members[first : first + size])))
-    pieces.sort(key=lambda piece: -piece[0])
-    batch: list[Group] = []
-    n_rows = width = 0
-    for longest, group in pieces:
-        if batch and n_rows + len(group.members) > _room(group, width, max_tokens, len(batch) + 1):
-            yield batch
-            batch, n_rows = [], 0
-        width = longest if not batch else width
-        batch.append(group)
-        n_rows += len(group.members)
-    if batch:
-        yield batch
-
-
-def _room(group: Group, width: int, max_tokens: int, n_groups: int = 1) -> int:
-    """How many rows of a width have room in a pass with the beginnings of so many groups."""
-    if not group.n_shared:
-        return max_tokens // width
-    left = max_tokens - n_groups * group.n_shared
-    return min(left // (width - group.n_shared), KEPT * max_tokens // width)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 
 from lama_core.errors import UserError
@@ -18,7 +19,7 @@ from lama_core.models.both_sides import BothSides
 from lama_core.models.causal import CausalModel
 from lama_core.models.devices import fitting, host, is_full
 from lama_core.models.folders import FAULTS
-from lama_core.models.transformer import Transformer, cutting_places
+from lama_core.models.transformer import Transformer, chosen_log_probs, cutting_places
 
 M = TypeVar("M", bound=BothSides | CausalModel)
 TEXT, BEGINNING = "The capital of France is Paris, said Ann.", "The capital of France"
@@ -27,6 +28,9 @@ N_CONTINUED = 3
 BY_CHANCE = {
     "reformer": "a reformer model hashes the tokens of a text longer than a chunk at random",
 }
+# Where configurations say over how many tokens some layers look back, and what none has.
+LOOKING_BACK = ("sliding_window", "window_size", "attention_chunk_size", "attention_window_size")
+MOST = 1 << 30
 # How far two logits of one token may lie apart, in standard deviations over the vocabulary.
 TOLERANCES = {"fp32": 1e-3, "bf16": 0.3}
 SAME_SHAPE = {"fp32": 1e-3, "bf16": 0.02}
@@ -68,6 +72,7 @@ def proved(model: M) -> M:
         _leave_out(model, answer, everything)
     if isinstance(model, CausalModel):
         _prove_cache(model, rows[0], plain[0])
+        _prove_trees(model, rows[0], plain[0])
     return model
 
 
@@ -126,6 +131,40 @@ def _prove_cache(model: CausalModel, row: Sequence[int], plain: torch.Tensor) ->
     if not _agrees(model, ask, chosen.expand(2, -1), float(host(plain).std())):
         model.caches = False
         model.notes.append("It can't go on from a beginning: every text is computed whole.")
+
+
+def _prove_trees(model: CausalModel, row: Sequence[int], plain: torch.Tensor) -> None:
+    """Let a model read texts as a tree if it answers two branches as it does two texts.
+
+    The second branch's places are others in the tree than in its text, and it must not see the
+    first. A tree is never larger than what a model looks back over: that is told by nodes.
+    """
+    turned = [row[0], *row[:0:-1]]
+    other = fitting(lambda: model.plain_logits(turned))
+    wanted = torch.cat([_of_targets(plain, row), _of_targets(other, turned)])
+    model.tree_reach = _reach(model.model.config)
+
+    def ask() -> torch.Tensor:
+        found = model.chain_log_probs([row, turned])
+        return torch.from_numpy(np.concatenate([one[1:] for one in found]))
+
+    if not _agrees(model, ask, wanted, float(host(plain).std())):
+        model.tree_reach = 0
+        model.notes.append(
+            "It can't read texts that share a beginning at once: each is read whole."
+        )
+
+
+def _of_targets(logits: torch.Tensor, row: Sequence[int]) -> torch.Tensor:
+    """Log-probability of each token of a row but the first, float32 [token]."""
+    return host(chosen_log_probs(logits[:-1], torch.tensor(row[1:])))
+
+
+def _reach(config: Any) -> int:
+    """Over how many tokens a model looks back in every layer; MOST where nothing bounds it."""
+    config = config.get_text_config(decoder=True)
+    spans = [getattr(config, name, None) for name in LOOKING_BACK]
+    return min([span for span in spans if isinstance(span, int) and span > 0], default=MOST)
 
 
 def _rows(model: BothSides | CausalModel) -> list[list[int]]:

@@ -27,6 +27,9 @@ from lama_core.models.vocabulary import TextTokens, TokenVocabulary
 
 # Of the cores, as many as torch takes where nobody says otherwise.
 N_THREADS = torch.get_num_threads()
+# Logits that are added up together.
+CACHED = {"cpu": 1 << 20}
+ON_CARDS = 1 << 27
 Positions = tuple[torch.Tensor, torch.Tensor]  # row and column of each position, int64 [position]
 
 
@@ -131,13 +134,18 @@ class Transformer:
 
     def forward(self, positions: Positions, **inputs: Any) -> tuple[torch.Tensor, Any]:
         """Logits at the given positions, float32 [position, vocabulary], and the model's output."""
+        logits, output = self.raw_forward(positions, **inputs)
+        return logits.float(), output
+
+    def raw_forward(self, positions: Positions, **inputs: Any) -> tuple[torch.Tensor, Any]:
+        """The same in the model's own precision."""
         with self._passing(positions):
             output = self.model(**self._there(inputs))
             logits = output.logits
             if self._here.keep is not None:  # no body's output passed by
                 rows, columns = positions
                 logits = logits[rows.to(logits.device), columns.to(logits.device)]
-            return logits.reshape(len(positions[0]), -1).float(), output
+            return logits.reshape(len(positions[0]), -1), output
 
     def plain_logits(self, row: Sequence[int]) -> torch.Tensor:
         """Logits of one row, uncut, float32 [position, vocabulary]."""
@@ -297,6 +305,16 @@ def chosen_log_probs(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tenso
     """Log-probability of each target, float32 [...]; logits: [..., vocabulary]."""
     chosen = logits.gather(-1, targets.to(logits.device)[..., None])[..., 0]
     return chosen - torch.logsumexp(logits, dim=-1)
+
+
+def log_normalisers(logits: torch.Tensor) -> torch.Tensor:
+    """Logarithm of the sum of each row's exponentials, float32 [row]; logits: in any precision.
+
+    A few rows at a time, as many as a processor's caches hold.
+    """
+    n_rows = max(1, CACHED.get(logits.device.type, ON_CARDS) // max(1, logits.shape[1]))
+    parts = [torch.logsumexp(some.float(), dim=1) for some in logits.split(n_rows)]
+    return torch.cat(parts)
 
 
 def bytes_of(tensor: torch.Tensor) -> int:

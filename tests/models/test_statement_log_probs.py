@@ -10,7 +10,6 @@ import torch
 from tiny_models import CAUSAL, FAMILIES, MASKED, SEQ2SEQ, sentinel_of
 
 from lama_core.models.base import Statement
-from lama_core.models.causal import _buckets as buckets
 
 Models = Callable[..., Any]
 ANSWERS = ("Paris", "Oslo", "Kraków", "Saint Petersburg", "Ouagadougou", "tokenization")
@@ -176,9 +175,3 @@ def test_what_looks_like_a_control_token_in_an_answer_is_text(tiny_model: Models
         shown = "".join(np.array(scores.tokens)[scores.in_answer]).replace("‑", "")
         assert "paris" in shown.lower()
         assert len(shown) < 9
-
-
-def test_rows_are_padded_only_where_that_is_cheaper_than_a_pass() -> None:
-    assert buckets([1, 5, 1, 0, 2]) == [[1, 4, 0, 2]]
-    assert buckets([5] + [1] * 100) == [[0], list(range(1, 101))]
-    assert buckets([0, 0]) == []

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import CAUSAL, FAMILIES, MASKED, SEQ2SEQ, sentinel_of
 
-from lama_core.models.sharing import plan_shared
+from lama_core.models.trees import LONG, WIDTH, plan_trees
 
 Models = Callable[..., Any]
 PAIRS = (("Paris", "France"), ("Oslo", "Norway"), ("Zürich", "Switzerland"), ("Kraków", "Poland"))
@@ -100,7 +100,7 @@ def test_a_text_scores_the_same_alone_and_among_others(family: str, tiny_model: 
         np.testing.assert_allclose(scores.log_probs, alone.log_probs, atol=1e-4)
 
 
-def test_a_group_larger_than_a_batch_is_cut(
+def test_trees_are_cut_where_a_pass_has_room_for_less(
     tiny_model: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = tiny_model("smollm2")
@@ -110,24 +110,54 @@ def test_a_group_larger_than_a_batch_is_cut(
         np.testing.assert_allclose(scores.log_probs, cut.log_probs, atol=1e-4)
 
 
+@pytest.mark.parametrize("reach", [0, 20])
+@pytest.mark.parametrize("family", CAUSAL)
+def test_rows_that_no_tree_holds_are_computed_whole(
+    family: str, reach: int, tiny_model: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tiny_model(family)
+    assert model.tree_reach > 0
+    in_trees = model.token_log_probs(TEXTS)
+    monkeypatch.setattr(model, "tree_reach", reach)
+    for scores, whole in zip(in_trees, model.token_log_probs(TEXTS), strict=True):
+        np.testing.assert_allclose(scores.log_probs, whole.log_probs, atol=1e-4)
+
+
 rows = st.lists(
     st.lists(st.integers(0, 2), min_size=1, max_size=9).map(tuple), min_size=1, max_size=30
 )
 
 
-@given(rows)
+@given(rows, st.integers(1, 40))
 @settings(max_examples=100, deadline=None)
-def test_every_row_is_in_one_group_and_groups_share_what_they_say(
-    rows: list[tuple[int, ...]],
+def test_every_row_is_a_path_of_one_tree_whose_tokens_see_that_path_alone(
+    rows: list[tuple[int, ...]], most: int
 ) -> None:
-    groups = plan_shared(rows)
-    assert sorted(number for group in groups for number in group.members) == list(range(len(rows)))
-    for group in groups:
-        assert len({tuple(rows[number][: group.n_shared]) for number in group.members}) == 1
-        assert all(len(rows[number]) > group.n_shared for number in group.members)
+    trees = plan_trees(rows, most)
+    paths = [path for tree in trees for path in tree.paths]
+    assert sorted(number for number, _ in paths) == list(range(len(rows)))
+    for tree in trees:
+        assert len(tree.tokens) <= max(most, *(len(rows[number]) for number, _ in tree.paths))
+        sees = tree.sees(len(tree.tokens) + 1)
+        assert sees[-1].tolist() == [False] * len(tree.tokens) + [True], "padding sees itself"
+        for number, path in tree.paths:
+            assert [tree.tokens[node] for node in path] == list(rows[number][:-1])
+            assert [tree.depths[node] for node in path] == list(range(len(path)))
+            for place, node in enumerate(path):
+                assert tuple(np.flatnonzero(sees[node])) == path[: place + 1]
 
 
-def test_the_longest_worthwhile_beginning_is_shared() -> None:
+def test_each_beginning_is_computed_once() -> None:
     rows = [(1, 2, 3, 4, 5, 6), (1, 2, 3, 4, 5, 7), (1, 8, 3, 4, 5), (1, 8, 3, 4, 6), (9,)]
-    found = {(group.n_shared, group.members) for group in plan_shared(rows)}
-    assert found == {(5, (0, 1)), (4, (2, 3)), (0, (4,))}
+    (tree,) = plan_trees(rows, 1000)
+    beginnings = {row[:end] for row in rows for end in range(1, len(row))}
+    assert len(tree.tokens) == len(beginnings) == 5 + 3
+
+
+def test_long_rows_have_room_to_share_their_beginning() -> None:
+    beginning = tuple(range(WIDTH))
+    rows = [(*beginning, 1, number) for number in range(WIDTH)]
+    assert len(plan_trees(rows, 10 * WIDTH)) == 1
+    rows = [(*beginning, number, 1, 1) for number in range(LONG * WIDTH)]
+    trees = plan_trees(rows, 10 * WIDTH)
+    assert [len(tree.tokens) <= LONG * (WIDTH + 3) for tree in trees] == [True] * len(trees)

@@ -16,6 +16,7 @@ from lama_core.probes.analogy.probes import PROBES, Instance, ProbeOptions, make
 from lama_core.probes.analogy.templates import TEMPLATES, fill
 from tools.bench import BenchRow
 from tools.bench.cloze import CAUSAL, MASKED, medians
+from tools.bench.passes import full_passes
 
 REPETITIONS = 3
 N_EACH = 10
@@ -123,44 +124,10 @@ def plain_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
 
 
 def bare_causal(model: Any, texts: Sequence[str]) -> Callable[[], None]:
-    """A call that sends every shared beginning through once, and then the rests.
-
-    The beginnings of one length go together, as do the sentences that share none.
-    """
-    import torch
-
-    from lama_core.models.sharing import plan_shared
-
+    """A call that sends as many tokens through as the sentences have different beginnings."""
     rows = [model.text_ids(text) for text in texts]
-    by_length: dict[int, list[tuple[int, ...]]] = {}
-    for group in plan_shared(rows):
-        by_length.setdefault(group.n_shared, []).append(group.members)
-    batches = []
-    for shared, groups in by_length.items():
-        members = [number for group in groups for number in group]
-        rest = [rows[number][shared:] for number in members]
-        width = max(map(len, rest))
-        ids = torch.tensor([row + [0] * (width - len(row)) for row in rest])
-        where = (
-            torch.tensor([n for n, row in enumerate(rest) for _ in row[1:]]),
-            torch.tensor([at for row in rest for at in range(len(row) - 1)]),
-        )
-        beginnings = torch.tensor([rows[group[0]][:shared] for group in groups])
-        at = torch.arange(shared)
-        first = (torch.arange(len(groups)).repeat_interleave(shared), at.repeat(len(groups)))
-        owner = torch.tensor([n for n, group in enumerate(groups) for _ in group])
-        batches.append((shared, first, beginnings, owner, where, ids))
-
-    def passes() -> None:
-        for shared, first, beginnings, owner, where, ids in batches:
-            inputs: dict[str, Any] = {}
-            if shared:
-                _, output = model.forward(first, input_ids=beginnings, use_cache=True)
-                output.past_key_values.batch_select_indices(owner)
-                inputs = {"past_key_values": output.past_key_values, "use_cache": True}
-            model.forward(where, input_ids=ids, **inputs)
-
-    return passes
+    beginnings = {tuple(row[:end]) for row in rows for end in range(1, len(row))}
+    return full_passes(model, len(beginnings))
 
 
 def plain_causal(model: Any, texts: Sequence[str]) -> Callable[[], None]:

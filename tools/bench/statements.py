@@ -26,13 +26,13 @@ from lama_core.probes.statements.scoring import Scoring, score_answers, state
 from lama_core.types import Query
 from tools.bench import BenchRow
 from tools.bench.cloze import ROOT
+from tools.bench.passes import full_passes
 
 RELATIONS = ("P36", "P69", "P20")
 MODELS = ("smollm2-135m", "minilm-mlm")
 STATEMENTS = 3000
 REPETITIONS = 3
 PEERS = {"lm-pub-quiz": "lm_pub_quiz", "minicons": "minicons"}
-EVERY = -1  # in the place of a position: all of them are asked for
 PEER_BATCH = 32  # what lm-pub-quiz's own examples take
 
 
@@ -161,27 +161,17 @@ def unavoidable(model: str, precision: str) -> Ask:
                 for token in range(len(each.ids))
                 for copy in [opened.hidden(each, number, token, "within-word")]
             }
-            lengths = {len(ids) for ids, _ in rows}
-            groups = [[row for row in rows if len(row[0]) == length] for length in lengths]
-        else:
-            beginnings = {each.ids[:end] for each in read for end in range(1, len(each.ids))}
-            width = 8  # as many tokens as there are different beginnings, in rows of one length
-            rows_of = -(-len(beginnings) // width)
-            groups = [[(tuple(range(100, 100 + width)), EVERY)] * rows_of]
-        for group in groups:
-            size = max(1, opened.tokens_per_pass // len(group[0][0]))
-            for first in range(0, len(group), size):
-                some = group[first : first + size]
-                ids = torch.tensor([row for row, _ in some])
-                if some[0][1] == EVERY:
-                    where = (
-                        torch.arange(len(some)).repeat_interleave(ids.shape[1]),
-                        torch.arange(ids.shape[1]).repeat(len(some)),
-                    )
-                    logits, _ = opened.forward(where, input_ids=ids)
-                else:
+            for length in {len(ids) for ids, _ in rows}:
+                group = [row for row in rows if len(row[0]) == length]
+                size = max(1, opened.tokens_per_pass // length)
+                for first in range(0, len(group), size):
+                    some = group[first : first + size]
+                    ids = torch.tensor([row for row, _ in some])
                     logits = opened.logits_at(ids, torch.tensor([at for _, at in some]))
-                torch.logsumexp(logits, dim=1)
+                    torch.logsumexp(logits, dim=1)
+        else:
+            beginnings = {each.ids[:end] for each in read for end in range(len(each.ids))}
+            full_passes(opened, len(beginnings))()
         return np.zeros((len(one.subjects), len(one.answers)))
 
     return ask
