@@ -75,7 +75,7 @@ class BothSides(Transformer):
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
         """Log-probability of each token of each text, left out in turn."""
         bodies = list(dict.fromkeys(texts))
-        read = [self.vocabulary.read(text, 0, len(text)) for text in bodies]
+        read = self.vocabulary.read([Statement(text, 0, len(text)) for text in bodies])
         values = dict(zip(bodies, self.left_out(read, "original", "statement"), strict=True))
         tokens = dict(zip(bodies, (one.ids for one in read), strict=True))
         return [
@@ -92,7 +92,7 @@ class BothSides(Transformer):
         scored: Scored = "statement",
     ) -> list[StatementScores]:
         """Log-probability of each token of each statement, or of its answer's, left out in turn."""
-        read = [self.vocabulary.read(one.text, one.start, one.end) for one in statements]
+        read = self.vocabulary.read(statements)
         values = self.left_out(read, hiding, scored)
         return [
             self.scored_statement(one, found, scored)

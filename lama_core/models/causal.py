@@ -311,7 +311,7 @@ class CausalModel(Transformer):
 
         hiding: nothing stands right of a token that could be hidden.
         """
-        read = [self.vocabulary.read(one.text, one.start, one.end) for one in statements]
+        read = self.vocabulary.read(statements)
         start = self._start()
         rows = dict.fromkeys((*start, *one.ids) for one in read)
         values = dict(zip(rows, self.chain_log_probs(list(rows)), strict=True))

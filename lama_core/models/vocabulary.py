@@ -7,7 +7,7 @@ the word on its left and is shown with a leading `CONTINUATION` sign.
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.candidates.spelling import Place
+from lama_core.models.base import Statement
 
 CONTINUATION = "‑"  # a non-breaking hyphen, as dictionaries mark a suffix
 METASPACE = "▁"
@@ -46,6 +47,16 @@ class TextTokens:
     ids: tuple[int, ...]
     words: NDArray[np.int64]
     marked: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls, ids: list[int], words: list[int | None], spans: Any, start: int, end: int
+    ) -> "TextTokens":
+        """What a tokenizer gives of a text whose characters start..end are marked."""
+        places = np.array(spans, dtype=np.int64).reshape(-1, 2)
+        marked = (places[:, 0] < end) & (places[:, 1] > start)
+        numbers = [-1 if one is None else one for one in words]
+        return cls(tuple(ids), np.array(numbers, dtype=np.int64), marked)
 
 
 class TokenVocabulary:
@@ -240,27 +251,39 @@ class TokenVocabulary:
             text = text.replace(special, f"{special[:1]} {special[1:]}")
         return text
 
-    def read(self, text: str, start: int, end: int) -> TextTokens:
-        """A text as `encode` gives it, its words, and which tokens the characters start..end have.
+    def read(self, statements: Sequence[Statement]) -> list[TextTokens]:
+        """Texts as `encode` gives them, their words, and which tokens hold the answer's characters.
 
         Words are the tokenizer's: what it splits a text into before it looks for pieces.
         """
-        found = self._read(text)
-        if not self._control_ids.isdisjoint(found["input_ids"]):
-            found = self._read(self._escaped(text))
-            start, end = (len(self._escaped(text[:place])) for place in (start, end))
-        spans = np.array(found["offset_mapping"], dtype=np.int64).reshape(-1, 2)
-        words = np.array([-1 if one is None else one for one in found.word_ids()], dtype=np.int64)
-        marked = (spans[:, 0] < end) & (spans[:, 1] > start)
-        return TextTokens(tuple(found["input_ids"]), words, marked)
+        found = self._read([one.text for one in statements])
+        return [
+            self._escaped_tokens(one)
+            if any(number in self._control_ids for number in ids)
+            else TextTokens.of(ids, words, spans, one.start, one.end)
+            for one, (ids, words, spans) in zip(statements, found, strict=True)
+        ]
 
-    def _read(self, text: str) -> Any:
-        return self._tokenizer(
-            text,
+    def _escaped_tokens(self, one: Statement) -> TextTokens:
+        """What is read of a text that holds control tokens."""
+        ((ids, words, spans),) = self._read([self._escaped(one.text)])
+        start, end = (len(self._escaped(one.text[:place])) for place in (one.start, one.end))
+        return TextTokens.of(ids, words, spans, start, end)
+
+    def _read(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[int | None], Any]]:
+        """Ids, words and characters of each text's tokens."""
+        if not texts:
+            return
+        found = self._tokenizer(
+            list(texts),
             add_special_tokens=False,
             split_special_tokens=True,
             return_offsets_mapping=True,
         )
+        for number, (ids, spans) in enumerate(
+            zip(found["input_ids"], found["offset_mapping"], strict=True)
+        ):
+            yield ids, found.word_ids(number), spans
 
     def encode_after(self, text: str) -> list[int]:
         """Token ids of a text that follows a word without a break, as `encode` gives them."""

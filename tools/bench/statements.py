@@ -153,7 +153,7 @@ def unavoidable(model: str, precision: str) -> Ask:
 
     def ask(one: Relation) -> NDArray[np.float64]:
         statements = [state(query, answer) for query in one.queries for answer in one.answers]
-        read = [opened.vocabulary.read(each.text, each.start, each.end) for each in statements]
+        read = opened.vocabulary.read(statements)
         if isinstance(opened, BothSides):
             rows = {
                 (copy.ids, copy.at)
