@@ -5,8 +5,10 @@ dictionaries, a fifth for running prose, the rest for statements made from table
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
+from lama_core.errors import UserError, choose
 from tools.training.fetch import (
     DebianPackage,
     NpmPackage,
@@ -98,3 +100,17 @@ SOURCES: tuple[Source, ...] = (
     _source("elements", "mendeleev: the chemical elements", "MIT", 0.002,
             Wheel("mendeleev==1.3.0"), science.element_passages),
 )  # fmt: skip
+
+
+def all_but(left_out: Sequence[str]) -> tuple[Source, ...]:
+    """The sources without those of these names; the shares of the others add up to 1 again.
+
+    Raises UserError for a name that no source has, and if none is left.
+    """
+    names = [source.name for source in SOURCES]
+    out = {choose(name, names, "source") for name in left_out}
+    kept = [source for source in SOURCES if source.name not in out]
+    if not kept:
+        raise UserError("--without leaves out every source: keep one")
+    total = sum(source.share for source in kept)
+    return tuple(replace(source, share=source.share / total) for source in kept) if out else SOURCES

@@ -47,6 +47,10 @@ def train_mlm(
         list[Path] | None,
         typer.Option(help="A text file to train on; repeat it. Without it, the corpus is fetched."),
     ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(help="A source of the fetched corpus to leave out; repeat it."),
+    ] = None,
     steps: Annotated[int, typer.Option(min=1, help="Batches to train on.")] = 5000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of order, masks and the new head.")] = 0,
     run: Annotated[
@@ -95,6 +99,7 @@ def train_mlm(
             settings,
             encoder=encoder,
             corpus_files=corpus or [],
+            without=without or [],
             run_folder=run or training_dir(),
             out=out,
             facts=facts,

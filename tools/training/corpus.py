@@ -52,9 +52,13 @@ def build_corpus(
 ) -> Corpus:
     """Fetch the sources and write the corpus into `folder`, unless it stands there already.
 
-    Raises UserError when a source can't be fetched.
+    Raises UserError when a source can't be fetched, or a corpus of other sources stands there.
     """
-    if not (folder / CORPUS_SUMMARY).exists():
+    if (folder / CORPUS_SUMMARY).exists():
+        there = open_corpus(folder)
+        if {one.name for one in there.summary} != {source.name for source in sources}:
+            raise UserError(f"{folder} holds a corpus of other sources: name another --run")
+    else:
         folder.mkdir(parents=True, exist_ok=True)
         digests: Digests = (set(), set())
         about: list[tuple[str, tuple[str, ...]]] = []
@@ -77,7 +81,8 @@ def build_corpus(
             {"format": CORPUS_FORMAT, "sources": [asdict(s) for s in summaries]}, indent=1
         )
         (folder / CORPUS_SUMMARY).write_text(text + "\n", encoding="utf-8")
-    return open_corpus(folder)
+        there = open_corpus(folder)
+    return there
 
 
 def open_corpus(folder: Path) -> Corpus:

@@ -1,7 +1,7 @@
 """The recipe from end to end: prepare, train, measure, export, write the model's card."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,7 @@ def run_recipe(
     *,
     encoder: Path | None,
     corpus_files: list[Path],
+    without: Sequence[str] = (),
     run_folder: Path,
     out: Path,
     facts: Path | None,
@@ -80,7 +81,12 @@ def run_recipe(
     if facts is not None and not (facts / "relations.jsonl").exists():
         raise UserError(f"{facts} holds no relations.jsonl: name a folder in LAMA's layout")
     ready = prepare(
-        settings, encoder=encoder, corpus_files=corpus_files, folder=run_folder, report=report
+        settings,
+        encoder=encoder,
+        corpus_files=corpus_files,
+        without=without,
+        folder=run_folder,
+        report=report,
     )
     train(
         ready.model,

@@ -1,13 +1,14 @@
 """The whole way from names of sources to a trained model: corpus, tokens, training."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from tools.training.catalog import ENCODER, ENCODER_FOLDER
+from lama_core.errors import UserError
+from tools.training.catalog import ENCODER, ENCODER_FOLDER, all_but
 from tools.training.corpus import Corpus, build_corpus, corpus_from_files
 from tools.training.fetch import member_file
 from tools.training.modelling import load_encoder, load_tokenizer
@@ -40,14 +41,19 @@ def prepare(
     *,
     encoder: Path | None,
     corpus_files: list[Path],
+    without: Sequence[str] = (),
     folder: Path,
     report: Report = lambda line: None,
 ) -> Ready:
     """Build the corpus, tokenise it, and load the encoder with a head drawn by the seed.
 
-    folder: of the run; the corpus goes to `corpus` under it and its tokens to `tokens`.
+    folder: of the run; the corpus goes to `corpus` under it and its tokens to `tokens`. without:
+    names of sources that the fetched corpus leaves out.
     Raises UserError for an encoder or a corpus file that can't be used.
     """
+    if corpus_files and without:
+        raise UserError("--without leaves out sources of the fetched corpus: not with --corpus")
+    sources = all_but(without)
     source = encoder or default_encoder()
     tokenizer = load_tokenizer(source)
     torch.manual_seed(settings.seed)
@@ -55,7 +61,7 @@ def prepare(
     if corpus_files:
         corpus = corpus_from_files(corpus_files, folder / "corpus")
     else:
-        corpus = build_corpus(folder / "corpus", report=report)
+        corpus = build_corpus(folder / "corpus", sources=sources, report=report)
     files = []
     for name, share, path in corpus.train:
         report(f"tokens: {name}")

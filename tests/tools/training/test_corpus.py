@@ -12,7 +12,7 @@ from lama_core.metrics.counts import (
     load_corpus_counts,
     save_corpus_counts,
 )
-from tools.training.catalog import SOURCES
+from tools.training.catalog import SOURCES, all_but
 from tools.training.corpus import build_corpus, corpus_from_files, is_held_out, read_lines
 from tools.training.passages import Passage, Source, split_sentences, with_article
 from tools.training.sources import culture, factbook, gcide, organisations, wikipedia, wordnet
@@ -139,6 +139,37 @@ def test_what_two_sources_state_counts_in_both_but_is_never_held_out_of_one(
         "factbook": [shared],
     }
     assert {name: read_lines(path) for name, path in corpus.held_out} == {"wordnet": [kept]}
+
+
+def test_sources_that_are_left_out_leave_their_share_to_the_others() -> None:
+    kept = all_but(["factbook", "cities"])  # 3 % and 5 %
+    assert {source.name for source in SOURCES} - {one.name for one in kept} == {
+        "factbook",
+        "cities",
+    }
+    assert sum(source.share for source in kept) == pytest.approx(1)
+    assert next(one.share for one in kept if one.name == "wordnet") == pytest.approx(0.30 / 0.92)
+    assert all_but([]) == SOURCES
+    with pytest.raises(UserError, match="Unknown source 'facbook'"):
+        all_but(["facbook"])
+    with pytest.raises(UserError, match="every source"):
+        all_but([source.name for source in SOURCES])
+
+
+def test_a_corpus_of_other_sources_is_not_taken_for_the_one_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tools.training.corpus.open_origin", lambda origin: None)
+
+    def source(name: str) -> Source:
+        passages = [Passage("1", f"It is of {name}.")]
+        origin = SOURCES[0].origin
+        return Source(name, name, "none", 0.5, origin, lambda read: iter(passages), False)
+
+    both = (source("one"), source("two"))
+    assert build_corpus(tmp_path, sources=both) == build_corpus(tmp_path, sources=both)
+    with pytest.raises(UserError, match="of other sources"):
+        build_corpus(tmp_path, sources=both[:1])
 
 
 def test_what_gcide_took_from_wordnet_is_left_out() -> None:
