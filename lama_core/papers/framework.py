@@ -109,14 +109,6 @@ class Prepared(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """A paper's cells, all prepared at once."""
-
-    notes: tuple[str, ...]
-    rows: tuple[ReproducedRow, ...]
-
-
 P = TypeVar("P", bound=Prepared)
 
 
