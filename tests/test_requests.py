@@ -18,6 +18,7 @@ from lama_core.datasets.library.installed import starter_dir
 from lama_core.metrics.comparison import CompareRequest
 from lama_core.metrics.tables import ResultsRequest
 from lama_core.models.catalog import ModelRequest
+from lama_core.papers.framework import ReproduceOptions
 from lama_core.probes import probing
 from lama_core.probes.analogy import probing as analogy_probing
 from lama_core.probes.analogy.probing import AnalogyRequest
@@ -82,6 +83,8 @@ PLAIN: tuple[tuple[Request, str], ...] = (
     (ImportRequest("/a b/x.csv", "mine", True),
      "data import --name mine --replace '/a b/x.csv'"),
     (RunsRequest(), "runs list"),
+    (ReproduceOptions("a b", ("m", "n"), 3, ("table2",)),
+     "reproduce --dataset 'a b' --model m --model n --limit 3 --table table2"),
 )  # fmt: skip
 
 

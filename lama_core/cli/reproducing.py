@@ -1,6 +1,5 @@
 """`reproduce`: a paper's tables and figures done again, ours beside theirs."""
 
-import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lama_core.cli import options, show
+from lama_core.requests import command_line
 
 if TYPE_CHECKING:
-    from lama_core.papers.framework import ReproducedTable, ReproduceOptions
+    from lama_core.papers.framework import ReproducedTable
 
 
 def register(app: typer.Typer) -> None:
@@ -60,7 +60,7 @@ def reproduce(
     with show.progress() as on_progress:
         found = known.reproduce(asked, on_progress=on_progress, on_note=show.say)
     with whole_file(place) as part:
-        part.write_text(as_html(found, _typed(known.name, asked)), encoding="utf-8")
+        part.write_text(as_html(found, command_line(asked, known.name)), encoding="utf-8")
     if as_json:
         show.print_json(
             {
@@ -85,19 +85,6 @@ def reproduce(
             title="",
         )
     print(f"With charts: {place}")
-
-
-def _typed(paper: str, asked: "ReproduceOptions") -> str:
-    """The command line of a reproduction."""
-    words = ["python", "-m", "lama_core", "reproduce", paper]
-    for option, values in (("--table", asked.tables), ("--model", asked.models)):
-        for value in values:
-            words += [option, value]
-    if asked.dataset is not None:
-        words += ["--dataset", asked.dataset]
-    if asked.limit is not None:
-        words += ["--limit", str(asked.limit)]
-    return shlex.join(words)
 
 
 def _as_json(table: "ReproducedTable") -> dict[str, object]:

@@ -8,11 +8,12 @@ isn't.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import ClassVar, Generic, Literal, Protocol, TypeVar
 
 from lama_core import rounding
 from lama_core.errors import UserError, choose
 from lama_core.progress import OnNote, OnProgress, Progress, silent
+from lama_core.requests import option
 
 Value = float | str | None
 Shape = Literal["lines", "bars", "boxes", "points"]
@@ -21,17 +22,19 @@ Unit = Literal["percent", "correlation", "rank", "log-probability", "text", "sha
 
 @dataclass(frozen=True, slots=True)
 class ReproduceOptions:
-    """What a user may choose.
+    """What a user may choose, but for the paper, which the command names.
 
     dataset: a name or folder, None takes the paper's, fetched, and where it can't be had the
     starter data. models: further ones, without a published value. limit: facts a relation.
     tables: names of tables and figures; () is all.
     """
 
+    command: ClassVar[tuple[str, ...]] = ("reproduce",)
+
     dataset: str | None = None
-    models: tuple[str, ...] = ()
+    models: tuple[str, ...] = option("--model", default=())
     limit: int | None = None
-    tables: tuple[str, ...] = ()
+    tables: tuple[str, ...] = option("--table", default=())
 
 
 @dataclass(frozen=True, slots=True)
