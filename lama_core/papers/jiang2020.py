@@ -4,7 +4,7 @@ For the user's models, by default the embedded one. The paper's values are of BE
 ours only where the model is that BERT: ours are then compared, and what differs is said.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 
@@ -180,12 +180,7 @@ def _mined_gains(studies: Studies) -> Made:
 
     def rows_of(model: str) -> Iterable[ReproducedRow]:
         relations = {one.relation.name: one for one in studies.relations(model)}
-        for row in published_table(PAPER, "table4").rows:
-            name, (before, after, gain) = str(row.labels[0]), row.values
-            if name in relations:
-                found = _between(relations[name], str(before), str(after))
-                if found:
-                    yield _gain_row(studies, model, found, gain, "the paper's")
+        yield from _papers_gains(studies, model, relations, "table4")
         own = [found for one in relations.values() if (found := tabulated.mined_gain(one))]
         for found in sorted(own, key=lambda one: -one.gain)[:SHOWN_GAINS]:
             yield _gain_row(studies, model, found, None, "best mined")
@@ -195,6 +190,18 @@ def _mined_gains(studies: Studies) -> Made:
         "one, on the test facts."
     )
     return Made(studies.rows(rows_of), notes=(note,), absent=studies.absent())
+
+
+def _papers_gains(
+    studies: Studies, model: str, relations: Mapping[str, RelationStudy], table: str
+) -> Iterable[ReproducedRow]:
+    """The gains that a table prints, where both of its prompts are here; relations: by name."""
+    for row in published_table(PAPER, table).rows:
+        name, (before, after, gain) = str(row.labels[0]), row.values
+        if name in relations:
+            found = _between(relations[name], str(before), str(after))
+            if found:
+                yield _gain_row(studies, model, found, gain, "the paper's")
 
 
 def _between(study: RelationStudy, before: str, after: str) -> tabulated.PromptGain | None:
@@ -264,12 +271,7 @@ def _word_changes(studies: Studies) -> Made:
 
     def rows_of(model: str) -> Iterable[ReproducedRow]:
         relations = {one.relation.name: one for one in studies.relations(model)}
-        for row in published_table(PAPER, "table6").rows:
-            name, (before, after, gain) = str(row.labels[0]), row.values
-            if name in relations:
-                found = _between(relations[name], str(before), str(after))
-                if found:
-                    yield _gain_row(studies, model, found, gain, "the paper's")
+        yield from _papers_gains(studies, model, relations, "table6")
         changes = [one for study in relations.values() for one in tabulated.word_changes(study)]
         changes.sort(key=lambda one: -one.gain.gain)
         for one in changes[:SHOWN_CHANGES]:

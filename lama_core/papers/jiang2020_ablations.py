@@ -107,7 +107,7 @@ def asked_back(studies: Studies) -> Made:
                 ("forward", [one.forward for one in found]),
                 ("+backward", [one.both for one in found]),
             ):
-                known = model in BERTS and BERTS[model] == "BERT-base"
+                known = BERTS.get(model) == "BERT-base"
                 yield ReproducedRow(
                     model, f"{title}, {line}", n_facts,
                     100 * float(np.mean(values)) if values else None,
