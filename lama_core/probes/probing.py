@@ -3,6 +3,7 @@
 ProbeRequest --plan--> RunSpec, one a model
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -13,7 +14,7 @@ from lama_core.asking.ranking import RANKINGS, Ranking
 from lama_core.asking.scoring import MAX_ROWS
 from lama_core.candidates.lists import known_before, named_candidates
 from lama_core.candidates.spelling import OpenVocabulary, Vocabulary
-from lama_core.datasets import load_dataset
+from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.library.installed import analogy_names, dataset_names
 from lama_core.errors import UserError, choose
 from lama_core.models.base import KINDS, Context, Kind
@@ -22,6 +23,7 @@ from lama_core.probes.cloze.runs import ClozeSpec
 from lama_core.probes.contrast.runs import ContrastSpec
 from lama_core.requests import option
 from lama_core.runs.spec import Load, load_by_name
+from lama_core.types import Relation
 
 # Queries of a batch where each takes many requests: four batches are lost where a server stops.
 FROM_SERVERS = 8
@@ -69,16 +71,9 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
     load: how to get a model.
     Raises UserError for anything in the request that doesn't exist.
     """
-    if not request.models:
-        raise UserError("Name at least one model: `models list` shows what there is.")
-    check_limit(request.limit)
-    choose(request.ranking, RANKINGS, "ranking")
+    check_asked(request.models, request.limit, request.ranking)
     dataset = load_dataset(request.dataset)
-    chosen = dataset.choose(request.relations)
-    empty = [relation.name for relation in chosen if not dataset.facts_of(relation.name)]
-    if empty and request.relations:
-        raise UserError(f"{dataset.name} has no facts of {', '.join(empty)}: leave it out.")
-    chosen = tuple(relation for relation in chosen if relation.name not in empty)
+    chosen = choose_with_facts(dataset, request.relations)
     prompts = make_prompt_set(request.prompts, chosen)
     names = tuple(relation.name for relation in chosen)
     check_questions(dataset, names, prompts, request.limit)
@@ -127,6 +122,26 @@ def ask_of(reference: str, load: Load, precision: Precision) -> KnownModel:
     return KnownModel(
         reference, model.name, model.identity, model.kind, model.precision, model.vocabulary
     )
+
+
+def check_asked(models: Sequence[str], limit: int | None, ranking: Ranking) -> None:
+    """Raise UserError for no model, a limit that leaves nothing, and an unknown ranking."""
+    if not models:
+        raise UserError("Name at least one model: `models list` shows what there is.")
+    check_limit(limit)
+    choose(ranking, RANKINGS, "ranking")
+
+
+def choose_with_facts(dataset: Dataset, names: Sequence[str]) -> tuple[Relation, ...]:
+    """The relations of these names, in the data's order; () is all that have facts.
+
+    Raises UserError for a name that there is none of, or that has no facts.
+    """
+    chosen = dataset.choose(names)
+    empty = [relation.name for relation in chosen if not dataset.facts_of(relation.name)]
+    if empty and names:
+        raise UserError(f"{dataset.name} has no facts of {', '.join(empty)}: leave it out.")
+    return tuple(relation for relation in chosen if relation.name not in empty)
 
 
 def check_limit(limit: int | None) -> None:

@@ -9,12 +9,18 @@ from typing import ClassVar
 
 from lama_core.asking.prompts import PromptSet
 from lama_core.asking.questions import check_questions
-from lama_core.asking.ranking import RANKINGS, Ranking
+from lama_core.asking.ranking import Ranking
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.errors import UserError, choose
 from lama_core.models.base import HIDINGS, Hiding
 from lama_core.models.loader import Precision
-from lama_core.probes.probing import Planned, absolute, ask_of, check_limit
+from lama_core.probes.probing import (
+    Planned,
+    absolute,
+    ask_of,
+    check_asked,
+    choose_with_facts,
+)
 from lama_core.probes.statements.runs import StatementSpec
 from lama_core.probes.statements.scoring import AGGREGATES, PARTS, Aggregate, Part, Scoring
 from lama_core.probes.statements.spaces import RELATION, named_space
@@ -53,16 +59,13 @@ def plan(request: StatementsRequest, *, load: Load = load_by_name) -> Planned:
 
     Raises UserError for anything in the request that doesn't exist.
     """
-    if not request.models:
-        raise UserError("Name at least one model: `models list` shows what there is.")
-    check_limit(request.limit)
-    choose(request.ranking, RANKINGS, "ranking")
+    check_asked(request.models, request.limit, request.ranking)
     choose(request.aggregate, AGGREGATES, "aggregate")
     choose(request.part, PARTS, "part")
     choose(request.hiding, HIDINGS, "hiding")
     space = named_space(request.answers)
     dataset = load_dataset(request.dataset)
-    chosen = [one for one in dataset.choose(request.relations) if dataset.facts_of(one.name)]
+    chosen = choose_with_facts(dataset, request.relations)
     prompts = numbered_template(chosen, request.template)
     names = tuple(one.name for one in chosen if request.template == 0 or prompts.of(one.name))
     check_questions(dataset, names, prompts, request.limit)
@@ -98,7 +101,7 @@ def most_templates(dataset: Dataset, relations: Sequence[str] = ()) -> int:
     return max((len(one.prompts) for one in known), default=1) or 1
 
 
-def numbered_template(relations: list[Relation], number: int) -> PromptSet:
+def numbered_template(relations: Sequence[Relation], number: int) -> PromptSet:
     """The template of that number of each relation that has so many, from 0.
 
     Raises UserError if none has.
