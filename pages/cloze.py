@@ -7,7 +7,6 @@ import streamlit as st
 from lama_core.asking.blanks import parse_query
 from lama_core.asking.settings import ClozeSettings
 from lama_core.models.base import KINDS
-from lama_core.models.loader import CACHE
 from lama_core.probes.cloze.ask import (
     ClozeAnswer,
     ClozeRequest,
@@ -22,7 +21,7 @@ from pages.ui.cloze.relation import draw_relation
 from pages.ui.cloze.sentences import draw_sentences
 from pages.ui.shared import cache, predictions, state
 from pages.ui.shared.columns import ask_each
-from pages.ui.shared.export import draw_export
+from pages.ui.shared.export import draw_export, made_with
 from pages.ui.shared.messages import faults_shown, plain
 from pages.ui.shared.router import draw_page, draw_tabs
 
@@ -142,10 +141,7 @@ def draw_taken(
         for number, blank in enumerate(model.blanks, start=1)
         for item in blank.predictions
     ]
-    identities = {
-        model.name: CACHE.identity(model.name, model.precision) for model in answer.models
-    }
-    made = {**asdict(request), "identities": identities}
+    made = made_with(asdict(request), answer.models)
     draw_export("cloze", lambda: rows, made, request, record=answer.to_json)
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from lama_core.asking.blanks import parse_query
 from lama_core.models.base import HIDINGS, KINDS, Hiding, Kind
-from lama_core.models.loader import CACHE, Precision
+from lama_core.models.loader import Precision
 from lama_core.probes.statements.rank import (
     MAX_RANKED,
     ModelRanking,
@@ -27,7 +27,7 @@ from lama_core.probes.statements.scoring import (
 from lama_core.rounding import fixed
 from pages.ui.shared import cache, predictions, state
 from pages.ui.shared.columns import Column, ask_each
-from pages.ui.shared.export import Rows, draw_export
+from pages.ui.shared.export import Rows, draw_export, made_with
 from pages.ui.shared.heat import CSS, heat_scale, heat_strip
 from pages.ui.shared.messages import plain
 
@@ -254,8 +254,7 @@ def _margin_line(ranking: ModelRanking, gold: str | None) -> str:
 def _draw_export(request: RankRequest, columns: dict[str, Column[ModelRanking]]) -> None:
     """What can be taken away: a row an answer and model, and the command."""
     answer = RankAnswer(request, tuple(column.answer for column in columns.values()))
-    identities = {one.name: CACHE.identity(one.name, one.precision) for one in answer.models}
-    made = {**asdict(request), "identities": identities}
+    made = made_with(asdict(request), answer.models)
     draw_export("answers", lambda: _rows(answer), made, request, record=answer.to_json)
 
 

@@ -10,13 +10,12 @@ import streamlit as st
 from lama_core import rounding
 from lama_core.asking.settings import ClozeSettings
 from lama_core.models.base import KINDS
-from lama_core.models.loader import CACHE
 from lama_core.papers.published import SOURCES, PublishedExample, published_examples
 from lama_core.probes.cloze.ask import ModelAnswer
 from pages.ui.shared import cache, links, predictions, state
 from pages.ui.shared.colours import PUBLISHED, model_colours
 from pages.ui.shared.columns import Column, ask_each
-from pages.ui.shared.export import Rows, draw_export
+from pages.ui.shared.export import Rows, draw_export, made_with
 
 TOP_K = 5
 ALL = "both"
@@ -225,11 +224,7 @@ def _draw_taken(
         + " The number behind a word is its log-probability (natural logarithm), over what stands "
         "under the list. BERT-large's are the paper's, which ranked a list of its own."
     )
-    made = {
-        "settings": settings,
-        "renormalise": renormalise,
-        "identities": {one.name: CACHE.identity(one.name, one.precision) for one in first},
-    }
+    made = made_with({"settings": settings, "renormalise": renormalise}, first)
     how = PYTHON.format(settings=settings, renormalise=renormalise)
     draw_export("paper-examples", lambda: _rows(examples, answerers), made, how)
 

@@ -13,7 +13,6 @@ from lama_core.asking.settings import ClozeSettings
 from lama_core.datasets import Dataset
 from lama_core.datasets.library.installed import STARTER, dataset_names
 from lama_core.models.base import KINDS
-from lama_core.models.loader import CACHE
 from lama_core.probes.cloze.by_relation import (
     MAX_SUBJECT,
     ModelOnRelation,
@@ -27,7 +26,7 @@ from lama_core.probes.cloze.by_relation import (
 from pages.ui.shared import cache, links, predictions, state
 from pages.ui.shared.choice import relation_label
 from pages.ui.shared.columns import Column, ask_each
-from pages.ui.shared.export import draw_export
+from pages.ui.shared.export import draw_export, made_with
 from pages.ui.shared.messages import plain
 
 FIRST_RELATION, FIRST_SUBJECT = "P36", "France"
@@ -89,8 +88,7 @@ def draw_relation() -> None:
     sizes = [model.n_candidates for model in answer.models]
     st.caption(predictions.describe_candidates(candidates, sizes))
     request = asked.request(settings)
-    identities = {model.name: CACHE.identity(model.name, model.precision) for model in answers}
-    made = {**asdict(request), "identities": identities}
+    made = made_with(asdict(request), answers)
     draw_export("wordings", answer.rows, made, request, record=answer.to_json)
 
 

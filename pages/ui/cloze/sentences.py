@@ -5,7 +5,6 @@ from html import escape
 
 import streamlit as st
 
-from lama_core.models.loader import CACHE
 from lama_core.probes.statements.scoring import shown_tokens
 from lama_core.probes.statements.sentences import (
     MAX_SENTENCES,
@@ -18,7 +17,7 @@ from lama_core.rounding import fixed
 from pages.ui.cloze.answers import choose_hiding, describe
 from pages.ui.shared import cache, state
 from pages.ui.shared.columns import Column, ask_each
-from pages.ui.shared.export import Rows, draw_export
+from pages.ui.shared.export import Rows, draw_export, made_with
 from pages.ui.shared.heat import CSS, heat_scale, heat_strip
 from pages.ui.shared.messages import plain
 
@@ -123,8 +122,7 @@ def _less_first(one: ScoredSentence, found: ModelSentences) -> str:
 def _draw_export(request: SentencesRequest, columns: dict[str, Column[ModelSentences]]) -> None:
     """What can be taken away: a row a sentence and model, and the command."""
     answer = SentencesAnswer(request, tuple(column.answer for column in columns.values()))
-    identities = {one.name: CACHE.identity(one.name, one.precision) for one in answer.models}
-    made = {**asdict(request), "identities": identities}
+    made = made_with(asdict(request), answer.models)
     draw_export("sentences", lambda: _rows(answer), made, request, record=answer.to_json)
 
 

@@ -7,16 +7,26 @@ line that asks for it (`lama_core.requests`), or lines of Python where there is 
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 import pandas as pd
 import streamlit as st
 
 from lama_core import __version__
+from lama_core.models.loader import CACHE
 from lama_core.requests import Request, command_line
 
 Rows = list[dict[str, Any]]
+
+
+class Answered(Protocol):
+    """What a model answered: its name, and the precision that it was asked in."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def precision(self) -> str: ...
 
 
 def to_csv(rows: Sequence[dict[str, Any]]) -> str:
@@ -45,6 +55,12 @@ def records_of(table: pd.DataFrame | Rows) -> Rows:
 def _plain(value: Any) -> Any:
     """An array's own number as a plain one."""
     return value.item() if hasattr(value, "item") else value
+
+
+def made_with(asked: Mapping[str, Any], answers: Iterable[Answered]) -> dict[str, Any]:
+    """How answers were made: what was asked, and the identity of each model that answered."""
+    identities = {one.name: CACHE.identity(one.name, one.precision) for one in answers}
+    return {**asked, "identities": identities}
 
 
 def json_of(content: dict[str, Any], made: dict[str, Any]) -> str:
