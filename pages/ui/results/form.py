@@ -1,8 +1,10 @@
 """A new run of cloze queries or of statements, from the Results page."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.asking.prompts import LPAQA_SETS, PROMPT_SETS
 from lama_core.candidates.lists import FILE, explain_lists, impossible_lists, list_names
@@ -61,13 +63,24 @@ def draw_form() -> None:
         draw_run_form(RunForm("a probing run", _choose, _show))
 
 
+@dataclass(frozen=True, slots=True)
+class What:
+    """What is asked of whom, in a run of either kind, and the columns for its other widgets."""
+
+    data: str
+    relations: tuple[str, ...]
+    models: tuple[str, ...]
+    left: DeltaGenerator
+    right: DeltaGenerator
+
+
 def _show(names: Sequence[str]) -> None:
     data = load_run(names[0]).info.dataset
     links.go(links.RESULTS, {"data": data, "runs": list(names)})
 
 
-def _choose_statements() -> StatementsRequest | None:
-    """The widgets of a new run of statements; they are not part of the page's address."""
+def _choose_what() -> What | None:
+    """The widgets that both kinds of run have; None where no facts are here."""
     names = [row.name for row in listing() if row.installed and row.kind == "facts"]
     if not names:
         draw_no_data("facts")
@@ -77,16 +90,26 @@ def _choose_statements() -> StatementsRequest | None:
         data = st.selectbox("Data", names, key="new data", persist_state=KEPT)
         relations = choose_relations(cache.relations_of(data), "new relations")
         models = choose_models("new models")
+    return What(data, relations, models, left, right)
+
+
+def _choose_statements() -> StatementsRequest | None:
+    """The widgets of a new run of statements; they are not part of the page's address."""
+    what = _choose_what()
+    if what is None:
+        return None
+    with what.left:
         limit = st.number_input(
             "Facts a relation (at most)", 1, None, 20, key="new statements limit",
             persist_state=KEPT,
             help="The first so many facts of each relation in file order; of each, all answers are "
             "scored. Empty: all.",
         )  # fmt: skip
-    with right:
+    with what.right:
         template = st.number_input(
-            "Template", 0, most_templates(cache.dataset_of(data), relations) - 1, 0,
-            key=f"new template {data} {relations}", persist_state=KEPT, help=TEMPLATE_HELP,
+            "Template", 0, most_templates(cache.dataset_of(what.data), what.relations) - 1, 0,
+            key=f"new template {what.data} {what.relations}", persist_state=KEPT,
+            help=TEMPLATE_HELP,
         )  # fmt: skip
         answers = _choose_answers()
         part = st.segmented_control(
@@ -101,13 +124,13 @@ def _choose_statements() -> StatementsRequest | None:
             "Hidden with a token", HIDINGS, default=HIDINGS[0], required=True, key="new hiding",
             persist_state=KEPT, help=HIDING_HELP,
         )  # fmt: skip
-    if not models:
+    if not what.models:
         st.info("Choose at least one model.", icon=":material/info:")
         return None
     return StatementsRequest(
-        dataset=data,
-        models=models,
-        relations=relations,
+        dataset=what.data,
+        models=what.models,
+        relations=what.relations,
         template=int(template),
         answers=answers,
         aggregate=choose(str(aggregate), AGGREGATES, "aggregate"),
@@ -134,16 +157,10 @@ def _choose_answers() -> str:
 
 def _choose() -> ProbeRequest | None:
     """The widgets of a new run; they are not part of the page's address."""
-    names = [row.name for row in listing() if row.installed and row.kind == "facts"]
-    if not names:
-        draw_no_data("facts")
+    what = _choose_what()
+    if what is None:
         return None
-    left, right = st.columns(2, gap="large")
-    with left:
-        data = st.selectbox("Data", names, key="new data", persist_state=KEPT)
-        relations = choose_relations(cache.relations_of(data), "new relations")
-        models = choose_models("new models")
-    with right:
+    with what.right:
         limit = st.number_input(
             "Facts a relation (at most)", 1, None, 100, key="new limit", persist_state=KEPT,
             help="The first so many facts of each relation in file order. Empty: all.",
@@ -151,7 +168,7 @@ def _choose() -> ProbeRequest | None:
         prompts = choose_possible(
             "Prompts",
             (*PROMPT_SETS, *LPAQA_SETS),
-            cache.impossible_prompts(data, relations, int(limit) if limit else None),
+            cache.impossible_prompts(what.data, what.relations, int(limit) if limit else None),
             key="new prompts",
             help="\n\n".join(
                 [f"**{name}**: {one.meaning}" for name, one in PROMPT_SETS.items()]
@@ -171,16 +188,16 @@ def _choose() -> ProbeRequest | None:
             help="**left**: what stands left of the blank, as in the paper. **both**: the whole "
             "sentence; slower.",
         )  # fmt: skip
-    if not models:
+    if not what.models:
         st.info("Choose at least one model.", icon=":material/info:")
         return None
     if prompts is None or candidates is None:
         st.info("Choose other data: nothing can be asked of these.", icon=":material/info:")
         return None
     return ProbeRequest(
-        dataset=data,
-        models=models,
-        relations=relations,
+        dataset=what.data,
+        models=what.models,
+        relations=what.relations,
         prompts=prompts,
         candidates=candidates,
         context="both" if context == "both" else None,
