@@ -303,8 +303,7 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
     hardest = min(
         run.details.relations, key=lambda one: 2 if one.accuracy is None else one.accuracy
     )
-    if st.session_state.get("relation") not in known:  # another page's
-        st.session_state.pop("relation", None)
+    state.drop_stale("relation", known)
     relation = relation_box.selectbox(
         "Relation", known, index=known.index(hardest.name), key="relation", bind=BOUND,
         help="At first the one with the lowest accuracy.",

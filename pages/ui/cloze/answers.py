@@ -123,8 +123,7 @@ def _ask() -> RankRequest:
 
 def _choose_gold(answers: list[str], first: str) -> str | None:
     """One of the answers, or none; what was chosen before goes with its answer."""
-    if st.session_state.get("right_answer") not in (None, *answers):
-        st.session_state.pop("right_answer")
+    state.drop_stale("right_answer", (None, *answers))
     return st.selectbox(
         "Gold (optional)", answers, key="right_answer", bind=state.BOUND,
         index=answers.index(first) if first in answers else None,

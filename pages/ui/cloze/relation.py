@@ -116,8 +116,7 @@ def _ask() -> Asked | None:
         )
         return None
     relations = list(labels)
-    if st.session_state.get("relation") not in labels:
-        st.session_state.pop("relation", None)
+    state.drop_stale("relation", labels)
     relation = relation_box.selectbox(
         "Relation", relations, key="relation", bind=state.BOUND,
         index=relations.index(FIRST_RELATION) if FIRST_RELATION in labels else 0,

@@ -10,7 +10,7 @@ from lama_core.runs.keeping import KeptRun, RunsRequest, delete_run, list_kept, 
 from pages.ui.shared import links, visitors
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import faults_shown, plain
-from pages.ui.shared.state import BOUND
+from pages.ui.shared.state import BOUND, drop_stale
 
 
 def draw_runs() -> None:
@@ -78,8 +78,7 @@ def _choose_run(runs: list[KeptRun]) -> KeptRun:
     )
     draw_export("runs", lambda: [one.record() for one in runs], {"runs": len(runs)}, RunsRequest())
     names = [one.name for one in runs]
-    if st.session_state.get("run") not in names:
-        st.session_state.pop("run", None)
+    drop_stale("run", names)
     left, _ = st.columns([3, 2], gap="large")
     name = left.selectbox("Run", names, key="run", bind=BOUND)
     return runs[names.index(name)]

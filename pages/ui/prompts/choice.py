@@ -18,7 +18,7 @@ from lama_core.runs.info import RunInfo
 from pages.ui.shared import cache
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.messages import plain, show_fault
-from pages.ui.shared.state import BOUND, choose, title_of
+from pages.ui.shared.state import BOUND, choose, drop_stale, title_of
 
 MADE = "study made"  # in the session: the study that its user made and asked to see
 SETS_HELP = (
@@ -129,8 +129,7 @@ def choose_study() -> PromptsChoice | None:
     names = whole.relations
     gain = _gain(whole)
     first = gain.relation if gain else names[0]
-    if st.session_state.get("relation") not in names:
-        st.session_state.pop("relation", None)
+    drop_stale("relation", names)
     shown = {one: _relation_title(whole.info, one) for one in names}
     relation = middle.selectbox(
         "Relation", list(names), index=names.index(first), format_func=lambda one: shown[one],
@@ -140,8 +139,7 @@ def choose_study() -> PromptsChoice | None:
     sets = [one for one in study.pool.combinations() if len(study.pool.members(one)) > 1]
     sets = sets or ["all"]
     first_set = gain.combination if gain and gain.combination in sets else sets[-1]
-    if st.session_state.get("set") not in sets:
-        st.session_state.pop("set", None)
+    drop_stale("set", sets)
     with right:
         combination = st.segmented_control(
             "Prompts", sets, default=first_set, required=True, key="set", bind=BOUND,

@@ -7,7 +7,7 @@ Links between pages use the same names.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal, cast
@@ -37,6 +37,12 @@ PRECISION_HELP = (
 TYPED = "typed by this visitor"
 SHOWN = "shown in"
 BOUND: Literal["query-params"] = "query-params"
+
+
+def drop_stale(key: str, options: Container[object]) -> None:
+    """Forget what another page, or other data, left under a widget's key, if it is no option."""
+    if st.session_state.get(key) not in options:
+        st.session_state.pop(key, None)
 
 
 def choose(
