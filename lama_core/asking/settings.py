@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lama_core.candidates.columns import Candidates
-from lama_core.candidates.lists import named_candidates
+from lama_core.candidates.lists import COMMON, named_candidates
 from lama_core.errors import UserError
 from lama_core.models.base import RESCORED, Context
 from lama_core.models.loader import Precision, load_model
@@ -45,7 +45,7 @@ class ClozeSettings(ModelSettings):
     context a causal model rescores with context `both`.
     """
 
-    candidates: str = "common"
+    candidates: str = COMMON
     context: Context | None = None
     n_rescored: int = option("--rescored", default=RESCORED)
 

@@ -11,6 +11,7 @@ from lama_core.errors import Impossible, NotFetched, UserError, did_you_mean
 from lama_core.files import given_path, read_file
 
 FILE = "file:"
+COMMON = "common"  # the list that is ranked where none is chosen
 
 # The closed word classes of English: determiners, pronouns, prepositions, conjunctions,
 # auxiliaries and particles. The paper drops stop words from its common vocabulary.
@@ -67,7 +68,7 @@ def common_vocabulary(vocabularies: Sequence[Vocabulary]) -> Candidates:
         shared = words if shared is None else shared & words
     if not shared:
         raise UserError("The chosen models have no word in common: choose candidates 'full'.")
-    return Candidates("common", tuple(sorted(shared)), fold_case)
+    return Candidates(COMMON, tuple(sorted(shared)), fold_case)
 
 
 def read_candidate_file(path: Path) -> tuple[str, ...]:
@@ -124,7 +125,7 @@ CANDIDATE_LISTS: dict[str, CandidateList] = {
     one.name: one
     for one in (
         CandidateList(
-            "common",
+            COMMON,
             "words that are one token in every chosen model, without stop words and punctuation "
             "(Petroni et al. 2019, section 4.5)",
             common_vocabulary,

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lama_core.candidates.lists import COMMON
 from lama_core.cli import options, show
 from lama_core.cli.running import open_asked
 from lama_core.errors import choose
+from lama_core.models.base import RESCORED
 from lama_core.probes.analogy.probes import MOST_PAIRS, PROBES
 from lama_core.requests import read
 from lama_core.rounding import fixed, percent
@@ -64,10 +66,10 @@ def solve(
         bool, typer.Option(help="Let the three given words be answers too.")
     ] = False,
     top_k: options.TopK = 5,
-    candidates: options.Candidates = "common",
+    candidates: options.Candidates = COMMON,
     gold: Annotated[str | None, typer.Option(help="The right answer: its rank is shown.")] = None,
     context: options.Context = None,
-    rescored: options.Rescored = 200,
+    rescored: options.Rescored = RESCORED,
     renormalise: options.Renormalise = False,
     precision: options.Precision = "auto",
     device: options.Device = None,

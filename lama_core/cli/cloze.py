@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lama_core.candidates.lists import COMMON
 from lama_core.cli import options, show
 from lama_core.cli.running import open_asked, open_models
 from lama_core.errors import UserError
+from lama_core.models.base import RESCORED
 from lama_core.requests import read
 from lama_core.rounding import fixed
 
@@ -70,7 +72,7 @@ def cloze(
     top_k: Annotated[
         int | None, typer.Option(help="How many answers to a text to show; by default 5.")
     ] = None,
-    candidates: options.Candidates = "common",
+    candidates: options.Candidates = COMMON,
     gold: Annotated[
         str | None,
         typer.Option(
@@ -85,7 +87,7 @@ def cloze(
             "punctuation follows the blank, else both."
         ),
     ] = None,
-    rescored: options.Rescored = 200,
+    rescored: options.Rescored = RESCORED,
     renormalise: options.Renormalise = False,
     precision: options.Precision = "auto",
     device: options.Device = None,
@@ -103,7 +105,7 @@ def cloze(
     chosen = {**locals(), "models": models or (settings.DEFAULT_MODEL,)}
     of_relation = any((relation, subject, dataset, mined))
     of_words = any(
-        (top_k is not None, candidates != "common", context, rescored != 200, renormalise)
+        (top_k is not None, candidates != COMMON, context, rescored != RESCORED, renormalise)
     )
     of_answers = any((part, aggregate, hiding))
     if answers and text is not None and not of_relation and not of_words:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from lama_core.asking.prompts import LPAQA_SETS, PROMPT_SETS
-from lama_core.candidates.lists import list_names
+from lama_core.candidates.lists import COMMON, list_names
 from lama_core.cli import options
 from lama_core.requests import read
 
@@ -29,7 +29,7 @@ def probe(
     models: options.Models = None,
     relations: options.Relations = None,
     prompts: Annotated[str, typer.Option(help=PROMPTS)] = "manual",
-    candidates: Annotated[str, typer.Option(help=CANDIDATES)] = "common",
+    candidates: Annotated[str, typer.Option(help=CANDIDATES)] = COMMON,
     ranking: options.Ranking = "filtered",
     context: options.Context = None,
     precision: options.Precision = "auto",

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
+from lama_core.candidates.lists import COMMON
 from lama_core.datasets import Dataset, lama_writer, load_dataset
 from lama_core.datasets.base import make_dataset
 from lama_core.datasets.library.derived import write_uhn
@@ -202,7 +203,7 @@ class Studies:
             model=model,
             prompts=source.prompts,
             training=source.training,
-            candidates="common" if source.is_starter else None,
+            candidates=COMMON if source.is_starter else None,
             combinations=STARTER_SETS if source.is_starter else COMBINATIONS,
             recipes=("released",) if source.is_starter else ("released", "paper"),
             limit=self.limit,

@@ -15,7 +15,7 @@ from typing import Any
 
 from lama_core.asking.ranking import Ranking
 from lama_core.candidates.columns import Candidates
-from lama_core.candidates.lists import named_candidates
+from lama_core.candidates.lists import COMMON, named_candidates
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.library.installed import STARTER, installed_names, lama_vocabulary_path
 from lama_core.errors import UserError
@@ -32,7 +32,7 @@ from lama_core.runs.spec import load_by_name
 
 # The released code does not remove the other valid objects, so its numbers are raw.
 RANKING: Ranking = "raw"
-PUBLISHED_LIST, COMMON = "lama", "common"
+PUBLISHED_LIST = "lama"
 VOCABULARY_FILE = "common_vocab_cased.txt"
 EMBEDDED = ("minilm-mlm", "smollm2-135m")
 TREX = "TREx"

@@ -12,7 +12,7 @@ from lama_core.asking.prompts import PromptKind, make_prompt_set
 from lama_core.asking.questions import check_questions
 from lama_core.asking.ranking import RANKINGS, Ranking
 from lama_core.asking.scoring import MAX_ROWS
-from lama_core.candidates.lists import known_before, named_candidates
+from lama_core.candidates.lists import COMMON, known_before, named_candidates
 from lama_core.candidates.spelling import OpenVocabulary, Vocabulary
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.library.installed import analogy_names, dataset_names
@@ -50,7 +50,7 @@ class ProbeRequest:
     models: tuple[str, ...] = option("--model")
     relations: tuple[str, ...] = option("--relation", default=())
     prompts: str = "manual"
-    candidates: str = "common"
+    candidates: str = COMMON
     ranking: Ranking = "filtered"
     context: Context | None = None
     precision: Precision = "auto"

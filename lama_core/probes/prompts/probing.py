@@ -10,7 +10,7 @@ from typing import ClassVar
 from lama_core.asking.blanks import shows_subject
 from lama_core.asking.ranking import RANKINGS, Ranking
 from lama_core.candidates.columns import Candidates
-from lama_core.candidates.lists import known_before, named_candidates, read_candidate_file
+from lama_core.candidates.lists import COMMON, known_before, named_candidates, read_candidate_file
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.library.installed import installed_dir, pairs_dir, prompts_dir
 from lama_core.datasets.prompt_sets import (
@@ -249,7 +249,7 @@ def _candidates(request: StudyRequest, model: BlankFiller) -> Candidates:
     published = next(
         (place / VOCABULARY_FILE for place in places if (place / VOCABULARY_FILE).is_file()), None
     )
-    name = request.candidates or ("lama" if published else "common")
+    name = request.candidates or ("lama" if published else COMMON)
     if name == "lama" and published is not None:
         return Candidates(name, read_candidate_file(published)).fitting([model.vocabulary])
     vocabularies = [model.vocabulary]

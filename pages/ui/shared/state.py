@@ -16,7 +16,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.asking.settings import MAX_MODELS, ClozeSettings
-from lama_core.candidates.lists import FILE, explain_lists, list_names
+from lama_core.candidates.lists import COMMON, FILE, explain_lists, list_names
 from lama_core.errors import UserError
 from lama_core.models.addresses import is_server
 from lama_core.models.base import RESCORED, Context
@@ -262,7 +262,7 @@ def choose_cloze_options(models: tuple[str, ...], *, lists: bool = True) -> Cloz
     )
     settings = ClozeSettings(
         models=models,
-        candidates=candidates or "common",
+        candidates=candidates or COMMON,
         context=None if context == "auto" else cast(Context, context),
         precision=cast(Precision, precision),
         n_rescored=rescored,
