@@ -1,4 +1,4 @@
-"""A model that scores statements by a table, and a run of it on eight facts.
+"""Runs of a model that scores statements by a table, on eight facts.
 
 Answers in the data's order, and each fact's scores of them:
 
@@ -14,29 +14,17 @@ Answers in the data's order, and each fact's scores of them:
     Isle   -3   -1                       Berlin    -3 - -1 = -2     Paris
 """
 
-import hashlib
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-from probe_fakes import TableFiller, WordVocabulary
+from probe_fakes import TableFiller
+from written_statements import WholeTexts
 
-from lama_core.models.base import (
-    Context,
-    Encoded,
-    Hiding,
-    Kind,
-    Scored,
-    Statement,
-    StatementScores,
-)
 from lama_core.probes.probing import ProbeRequest
 from lama_core.probes.probing import plan as plan_cloze
 from lama_core.probes.statements.probing import StatementsRequest, plan
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
-from lama_core.types import Query
 
 FACTS = {
     "P19": [
@@ -57,49 +45,6 @@ SCORES = {
     "Land": {"Berlin": -1.0, "Paris": -2.0},
     "Isle": {"Berlin": -3.0, "Paris": -1.0},
 }
-
-
-class AnyWords(WordVocabulary):
-    """A vocabulary that writes every word."""
-
-    def can_write(self, word: str) -> bool:
-        return True
-
-
-class TableScorer:
-    """Gives each statement its score in SCORES, as that of one token."""
-
-    kind: Kind = "masked"
-    max_tokens = 512
-    precision = "fp32"
-    device = "cpu"
-    notes = ()
-
-    def __init__(self, name: str = "scorer") -> None:
-        self.name = name
-        self.vocabulary = AnyWords(["Rome"])
-        self.identity = hashlib.sha256(name.encode()).hexdigest()
-
-    def encode(self, query: Query, context: Context = "both") -> Encoded:
-        return Encoded((0,), (0,), ("after space",))
-
-    def statement_log_probs(
-        self,
-        statements: Sequence[Statement],
-        *,
-        hiding: Hiding = "within-word",
-        scored: Scored = "statement",
-    ) -> list[StatementScores]:
-        return [
-            StatementScores(
-                (one.text,),
-                np.array(
-                    [SCORES[one.text.split()[0]][one.text[one.start : one.end]]], dtype=np.float32
-                ),
-                np.array([True]),
-            )
-            for one in statements
-        ]
 
 
 def write_facts(folder: Path) -> Path:
@@ -124,8 +69,8 @@ def write_facts(folder: Path) -> Path:
 def make_statement_run(folder: Path, runs: Path, **options: object) -> Run:
     """A run of the model on the eight facts; options: of `StatementsRequest`."""
 
-    def load(reference: str, *, precision: str) -> TableScorer:
-        return TableScorer(reference)
+    def load(reference: str, *, precision: str) -> WholeTexts:
+        return WholeTexts(SCORES, name=reference)
 
     request = StatementsRequest(str(write_facts(folder)), ("scorer",), **options)  # type: ignore[arg-type]
     return execute(plan(request, load=load).specs[0], folder=runs, load=load)

@@ -29,6 +29,8 @@ OTHER, LATER = -1.0, -0.5
 # when the rest of its word is not hidden.
 BEHIND, SHOWN = 0.125, 0.25
 UNKNOWN = "☃"
+# Of single words, where these alone count.
+VALUES = {"Oslo": -1.0, "New": -2.0, "York": -3.0, "Rome": -2.0}
 
 
 class WrittenVocabulary(WordVocabulary):
@@ -41,8 +43,8 @@ class WrittenVocabulary(WordVocabulary):
 class StatementTable:
     """A model whose statements are written down: each word of a text is a token.
 
-    kind: `causal` or `masked`. pause: seconds a call. most: the longest text, in words. given: how
-    many statements it was given in each call.
+    kind: `causal` or `masked`. pause: seconds a call. most: the longest text, in words. lost: what
+    it can't write. given: how many statements it was given in each call.
     """
 
     precision = "fp32"
@@ -58,6 +60,7 @@ class StatementTable:
         pause: float = 0.0,
         most: int = 100,
         scores_first: bool = True,
+        lost: str = UNKNOWN,
     ) -> None:
         self.said = said
         self.name = name
@@ -65,14 +68,16 @@ class StatementTable:
         self.pause = pause
         self.max_tokens = most
         self.scores_first = scores_first
+        self.lost = lost
         self.vocabulary = WrittenVocabulary(())
         self.identity = hashlib.sha256(json.dumps([name, kind, said]).encode()).hexdigest()
         self.given: list[int] = []
 
-    def encode(self, query: Query, context: Context) -> Encoded:
-        if len(query.text("").split()) > self.max_tokens:
+    def encode(self, query: Query, context: Context = "both") -> Encoded:
+        n_words = len(query.text("").split())
+        if n_words > self.max_tokens:
             raise UserError("The text is too long.")
-        return Encoded((), (), ())
+        return Encoded(tuple(range(n_words)), (), ())
 
     def statement_log_probs(
         self,
@@ -85,31 +90,73 @@ class StatementTable:
         self.given.append(len(statements))
         return [self._score(one, hiding, scored) for one in statements]
 
-    def _score(self, one: Statement, hiding: Hiding, scored: Scored) -> StatementScores:
-        tokens, values, marks, at = one.text.split(), [], [], 0
+    def tokens(self, text: str) -> list[str]:
+        """The tokens of a text, in its order."""
+        return text.split()
+
+    def value(self, one: Statement, token: str, begins: bool, hiding: Hiding) -> float:
+        """The log-probability of a token of the answer. begins: the answer begins with it."""
+        if not begins:
+            return LATER
+        bonus = BEHIND * bool(one.text[one.end :]) + SHOWN * (hiding == "original")
+        return self.of_answer(one) + bonus
+
+    def of_answer(self, one: Statement) -> float:
+        """The table's value of a statement's answer; without a table it follows from the text."""
         answer = one.text[one.start : one.end]
+        if self.said is None:
+            digest = hashlib.sha256(f"{one.text}|{answer}".encode()).digest()
+            return -1 - digest[0] / 16
+        return next(row[answer] for subject, row in self.said.items() if subject in one.text)
+
+    def other(self, token: str) -> float:
+        """The log-probability of a token outside the answer."""
+        return OTHER
+
+    def _score(self, one: Statement, hiding: Hiding, scored: Scored) -> StatementScores:
+        tokens, values, marks, at = self.tokens(one.text), [], [], 0
         for token in tokens:
             at = one.text.index(token, at)
             marks.append(at < one.end and at + len(token) > one.start)
-            if not marks[-1]:
-                values.append(OTHER)
-            elif at <= one.start:
-                bonus = BEHIND * bool(one.text[one.end :]) + SHOWN * (hiding == "original")
-                values.append(self._of_answer(one.text, answer) + bonus)
-            else:
-                values.append(LATER)
+            inside = marks[-1]
+            values.append(
+                self.value(one, token, at <= one.start, hiding) if inside else self.other(token)
+            )
             at += len(token)
         in_answer = np.array(marks)
         log_probs = np.array(values, dtype=np.float32)
         if scored == "answer":
             log_probs[~in_answer] = np.nan
-        return StatementScores(tuple(tokens), log_probs, in_answer, UNKNOWN in answer)
+        unknown = self.lost in one.text[one.start : one.end]
+        return StatementScores(tuple(tokens), log_probs, in_answer, unknown)
 
-    def _of_answer(self, text: str, answer: str) -> float:
-        if self.said is None:
-            digest = hashlib.sha256(f"{text}|{answer}".encode()).digest()
-            return -1 - digest[0] / 16
-        return next(row[answer] for subject, row in self.said.items() if subject in text)
+
+class WholeTexts(StatementTable):
+    """A text is a single token, whose log-probability is the table's."""
+
+    def tokens(self, text: str) -> list[str]:
+        return [text]
+
+    def value(self, one: Statement, token: str, begins: bool, hiding: Hiding) -> float:
+        return self.of_answer(one)
+
+
+class ByWord(StatementTable):
+    """A word has the log-probability of VALUES, else -0.5, wherever it stands."""
+
+    def __init__(
+        self, *, kind: Kind = "causal", scores_first: bool = True, lost: str = "nothing"
+    ) -> None:
+        super().__init__(name="fake", kind=kind, most=10_000, scores_first=scores_first, lost=lost)
+
+    def tokens(self, text: str) -> list[str]:
+        return [word.strip(",.") for word in text.split()]
+
+    def value(self, one: Statement, token: str, begins: bool, hiding: Hiding) -> float:
+        return self.other(token)
+
+    def other(self, token: str) -> float:
+        return VALUES.get(token, -0.5)
 
 
 def write_bear(

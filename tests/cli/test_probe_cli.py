@@ -1,13 +1,13 @@
 """`probe`, `results`, `compare` and `reproduce` keep their contract and the library's numbers."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
+from calling import call
 from probe_fakes import CITIES, HashFiller, write_dataset
 
-from lama_core import cli, metrics
+from lama_core import metrics
 from lama_core.runs.find import list_runs, load_run, runs_dir
 
 KEYS = [
@@ -35,19 +35,6 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
     monkeypatch.setattr("lama_core.models.loader.load_model", fake_load)
     return write_dataset(tmp_path / "toy", n_facts=30)
-
-
-def call(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str
-) -> tuple[int, str, str]:
-    monkeypatch.setattr(sys, "argv", ["lama_core", *arguments])
-    try:
-        cli.main()
-        status = 0
-    except SystemExit as end:
-        status = int(end.code or 0)
-    out, error = capsys.readouterr()
-    return status, out, error
 
 
 def probe(data: Path, *more: str) -> tuple[str, ...]:

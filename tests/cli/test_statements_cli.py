@@ -1,13 +1,13 @@
 """`statements` prints what the library says of its runs, and a mistake is one line and status 2."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
+from calling import call
 from written_statements import CITIES, StatementTable, hashed, write_bear, write_many
 
-from lama_core import cli, metrics
+from lama_core import metrics
 from lama_core.runs.find import list_runs, load_run
 
 
@@ -20,19 +20,6 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
     monkeypatch.setattr("lama_core.models.loader.load_model", load)
     return write_many(tmp_path / "many", n_facts=30)
-
-
-def call(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str
-) -> tuple[int, str, str]:
-    monkeypatch.setattr(sys, "argv", ["lama_core", *arguments])
-    try:
-        cli.main()
-        status = 0
-    except SystemExit as end:
-        status = int(end.code or 0)
-    out, error = capsys.readouterr()
-    return status, out, error
 
 
 def test_one_object_a_relation_with_the_librarys_numbers(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sentence_fakes import Fake
+from written_statements import ByWord
 
 from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.errors import UserError
@@ -23,7 +23,7 @@ ASKED = RankRequest(
 
 
 def ranked(model: Any = None, limits: Limits = UNLIMITED, **changes: Any) -> Any:
-    return rank_answers(model or Fake(), replace(ASKED, **changes), limits)
+    return rank_answers(model or ByWord(), replace(ASKED, **changes), limits)
 
 
 def test_answers_are_ranked_by_the_sum_with_probabilities_over_them_alone() -> None:
@@ -65,7 +65,7 @@ def test_equal_scores_rank_in_the_order_given() -> None:
 
 
 def test_an_answer_that_cannot_be_written_stands_last_and_takes_no_probability() -> None:
-    found = ranked(Fake(lost="Oslo"), gold="Oslo")
+    found = ranked(ByWord(lost="Oslo"), gold="Oslo")
     last = found.answers[-1]
     assert (last.answer, last.rank, last.score, last.log_prob, last.prob) == (
         "Oslo", None, None, None, 0.0,
@@ -73,7 +73,7 @@ def test_an_answer_that_cannot_be_written_stands_last_and_takes_no_probability()
     assert sum(one.prob for one in found.answers) == pytest.approx(1)
     assert found.margin is None, "the gold has no score"
     assert found.notes("Oslo") == ["1 of the answers holds what this model can't write."]
-    nothing = ranked(Fake(lost=""))
+    nothing = ranked(ByWord(lost=""))
     assert [one.rank for one in nothing.answers] == [None] * 3
     assert nothing.margin is None
 
@@ -81,10 +81,10 @@ def test_an_answer_that_cannot_be_written_stands_last_and_takes_no_probability()
 def test_what_the_time_doesnt_allow_is_left_out_and_said() -> None:
     asked = {"text": "x " + "word " * 3000 + "is ___.", "answers": ("Oslo", "Rome", "Cairo")}
     # Of a model that reads a text once for each token, one of these is scored before a look.
-    found = ranked(Fake(kind="masked"), Limits(seconds=0.0), **asked, gold="Cairo")
+    found = ranked(ByWord(kind="masked"), Limits(seconds=0.0), **asked, gold="Cairo")
     assert ([one.answer for one in found.answers], found.n_left_out) == (["Oslo"], 2)
     assert found.notes("Cairo")[0].endswith("not scored, the gold among them.")
-    assert ranked(Fake(kind="masked"), **asked).n_left_out == 0
+    assert ranked(ByWord(kind="masked"), **asked).n_left_out == 0
 
 
 def test_a_text_of_too_many_tokens_is_refused() -> None:
@@ -114,7 +114,7 @@ def test_what_cannot_be_ranked_is_refused_in_a_sentence(changes: Any, said: str)
 
 
 def test_a_first_word_that_nothing_stands_before_is_refused() -> None:
-    model = Fake(scores_first=False)
+    model = ByWord(scores_first=False)
     with pytest.raises(UserError, match="fake has no token to begin a text with"):
         ranked(model, text="___ is the capital of Norway.")
     assert ranked(model).answers
@@ -145,7 +145,7 @@ def test_a_model_ranks_as_runs_of_statements_score(
 
 def test_json_is_what_scripts_rely_on() -> None:
     asked = replace(ASKED, gold="Rome", part="answer", answers=("Oslo", "Rome", "Cairo"))
-    answer = RankAnswer(asked, (rank_answers(Fake(lost="Cairo"), asked),))
+    answer = RankAnswer(asked, (rank_answers(ByWord(lost="Cairo"), asked),))
     told = json.loads(json.dumps(answer.to_json(), allow_nan=False))
     assert told["text"] == "The capital of Norway is [MASK], they say."
     assert told["answers"] == ["Oslo", "Rome", "Cairo"]
@@ -169,4 +169,4 @@ def test_a_first_letter_without_a_single_capital_leaves_the_answer_in_its_place(
     for text in ("ßeta is ___.", "iota is ___."):
         one = state(parse_query(text), "Oslo")
         assert one.text[one.start : one.end] == "Oslo"
-    assert total(Fake().statement_log_probs([one], hiding="", scored="answer")[0], "sum") == -1.0
+    assert total(ByWord().statement_log_probs([one], hiding="", scored="answer")[0], "sum") == -1.0

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sentence_fakes import Fake
+from written_statements import ByWord
 
 from lama_core.asking.limits import Limits
 from lama_core.errors import UserError
@@ -25,7 +25,7 @@ ASKED = SentencesRequest(texts=PAIR, models=("fake",))
 
 
 def test_sums_means_and_differences_are_of_the_tokens() -> None:
-    first, second = score_sentences(Fake(), ASKED).sentences
+    first, second = score_sentences(ByWord(), ASKED).sentences
     assert (first.total, first.mean, first.n_scored) == (4 * -0.5 - 1, (4 * -0.5 - 1) / 5, 5)
     assert (second.total, second.mean) == (4 * -0.5 - 5, (4 * -0.5 - 5) / 6)
     assert (first.difference, first.mean_difference) == (0, 0)
@@ -54,13 +54,13 @@ def test_what_differs_is_the_words_between_the_shared_ends(
 
 
 def test_the_likeliest_is_by_the_sum_and_what_cannot_be_written_is_none() -> None:
-    found = score_sentences(Fake(), replace(ASKED, texts=PAIR[::-1]))
+    found = score_sentences(ByWord(), replace(ASKED, texts=PAIR[::-1]))
     assert found.likeliest() is found.sentences[1]
-    lost = score_sentences(Fake(lost="Oslo"), ASKED)
+    lost = score_sentences(ByWord(lost="Oslo"), ASKED)
     assert lost.likeliest() is lost.sentences[1]
     assert (lost.sentences[0].total, lost.sentences[1].difference) == (None, None)
     assert lost.notes() == ["1 of the sentences holds what this model can't write."]
-    assert score_sentences(Fake(lost=""), ASKED).likeliest() is None
+    assert score_sentences(ByWord(lost=""), ASKED).likeliest() is None
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,9 @@ def test_what_cannot_be_compared_is_refused_in_a_sentence(
 
 def test_a_visitors_limits_hold() -> None:
     with pytest.raises(UserError, match="at most 4 are taken here"):
-        score_sentences(Fake(), ASKED, Limits(tokens=4))
+        score_sentences(ByWord(), ASKED, Limits(tokens=4))
     long = tuple(f"{word} " * 3000 for word in ("a", "b", "c", "d"))
-    cut = score_sentences(Fake(kind="masked"), replace(ASKED, texts=long), Limits(seconds=0.0))
+    cut = score_sentences(ByWord(kind="masked"), replace(ASKED, texts=long), Limits(seconds=0.0))
     assert (len(cut.sentences), cut.n_left_out) == (1, 3)
     assert "the last 3 sentences were not scored" in cut.notes()[0]
 
@@ -102,7 +102,7 @@ def test_a_models_sums_are_those_of_its_tokens(family: str, tiny_model: Models) 
 
 
 def test_json_is_what_scripts_rely_on() -> None:
-    answer = SentencesAnswer(ASKED, (score_sentences(Fake(lost="York"), ASKED),))
+    answer = SentencesAnswer(ASKED, (score_sentences(ByWord(lost="York"), ASKED),))
     told = json.loads(json.dumps(answer.to_json(), allow_nan=False))
     (model,) = told["models"]
     first, second = model["sentences"]
