@@ -21,6 +21,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,21 +41,6 @@ NOWHERE = {
     "NO_PROXY": "",
     "no_proxy": "",
 }
-# What every sandbox holds before the first command is thrown; it also loads what commands need.
-MADE = (
-    "probe --dataset starter --relation P36 --model minilm-mlm --limit 3",
-    "probe --dataset starter --relation P36 --model minilm-mlm --limit 3 --prompts paraphrases",
-    "prompts select --relation P36 --limit 3 --train-limit 3",
-    "analogy probe --probe type --relation animal_-_young --limit 3",
-    "data import toy --name toy",
-    "models list",
-    "data list",
-    "runs list",
-    "results --by type",
-    "prompts list --relation P36",
-    f"prompts analyse {bundled('starter-minilm_mlm-study')}",
-)
-
 # What keeps a command small, or harmless, whatever else is drawn.
 ALWAYS = {
     ("probe",): "--relation P36 --limit 2 --model minilm-mlm",
@@ -70,47 +56,6 @@ ALWAYS = {
 }
 REFUSED_ONLY = ("bench", "stress")  # they measure: only names that there aren't
 
-VALID: dict[str, Sequence[str]] = {
-    "text": ("Paris is the capital of [MASK] .", "A ___ barks.", "tokyo japan paris ___"),
-    "models": ("minilm-mlm",),
-    "model": ("minilm-mlm",),
-    "relation": ("P36", "P19"),
-    "relations": ("P36",),
-    "subject": ("France",),
-    "dataset": ("starter", "toy", f"{HERE}/work/toy", "starter-analogies"),
-    "top_k": ("1", "5", "100"),
-    "candidates": ("common", "full", "lama", "relation", f"file:{HERE}/work/words.txt"),
-    "gold": ("Paris", "New York"),
-    "context": ("left", "both"),
-    "rescored": ("2", "20"),
-    "precision": ("fp32", "auto"),
-    "device": ("cpu", "auto"),
-    "ranking": ("raw", "filtered"),
-    "prompts": ("manual", "paraphrases", "negated", f"{HERE}/work/toy"),
-    "by": ("relation", "source", "type", "kind", "refill"),
-    "run": (bundled("starter-minilm_mlm-manual"), "starter-minilm"),
-    "run_a": (bundled("starter-minilm_mlm-manual"),),
-    "run_b": (bundled("starter-smollm2_135m-manual"),),
-    "study": (bundled("starter-minilm_mlm-study"),),
-    "other": (bundled("starter-smollm2_135m-study"),),
-    "paper": ("petroni2019", "jiang2020", "rezaee2022"),
-    "executor": ("local",),
-    "template": ("what-to", "[X] is in [Y] .", "[A] is to [B] as [C] is to [D]"),
-    "own": ("[X] is in [Y] .",),
-    "name": ("starter", "lama", "toy", "minilm-mlm", "bert-base-cased", f"{HERE}/work/toy"),
-    "new": ("toys",),
-    "title": ("The first", ""),
-    "path": (f"{HERE}/work/toy", f"{HERE}/work/facts.csv", f"{HERE}/work/text.txt"),
-    "out": (f"{HERE}/work/out",),
-    "folder": ("/dev/null/none",),
-    "pairs": (f"{HERE}/work/toy/TREx/P36.jsonl", "Paris:France"),
-    "setting": ("unsupervised",),
-    "probes": ("type", "random_head"),
-    "normalise": ("sum", "mean"),
-    "method": ("middle",),
-    "limit": ("1", "2"),
-    "k": ("1", "10"),
-}
 ABSURD = (
     "", " ", "\n", "a:", "a:b", "-", "--", "-1", "0", "1e9", "nan", "inf", "-inf", "10" + "0" * 29,
     "9" * 19, "0x10", "１", "é", "日本語", "😀", "\u202e\u200b", "\ud800", "\udcff", "caf\udce9",
@@ -128,6 +73,69 @@ HOMES = (
     f"{HERE}/work/pipe", f"{HERE}/work/loop", f"{HERE}/work/\udcff", f"{HERE}/new/deep/home",
     "/dev/full", "é" * 100,
 )  # fmt: skip
+
+
+def made() -> tuple[str, ...]:
+    """What every sandbox holds before the first command is thrown; it loads what commands need."""
+    return (
+        "probe --dataset starter --relation P36 --model minilm-mlm --limit 3",
+        "probe --dataset starter --relation P36 --model minilm-mlm --limit 3 --prompts paraphrases",
+        "prompts select --relation P36 --limit 3 --train-limit 3",
+        "analogy probe --probe type --relation animal_-_young --limit 3",
+        "data import toy --name toy",
+        "models list",
+        "data list",
+        "runs list",
+        "results --by type",
+        "prompts list --relation P36",
+        f"prompts analyse {bundled('starter-minilm_mlm-study')}",
+    )
+
+
+@cache
+def valid() -> dict[str, Sequence[str]]:
+    """What fits an option or argument, by its name."""
+    return {
+        "text": ("Paris is the capital of [MASK] .", "A ___ barks.", "tokyo japan paris ___"),
+        "models": ("minilm-mlm",),
+        "model": ("minilm-mlm",),
+        "relation": ("P36", "P19"),
+        "relations": ("P36",),
+        "subject": ("France",),
+        "dataset": ("starter", "toy", f"{HERE}/work/toy", "starter-analogies"),
+        "top_k": ("1", "5", "100"),
+        "candidates": ("common", "full", "lama", "relation", f"file:{HERE}/work/words.txt"),
+        "gold": ("Paris", "New York"),
+        "context": ("left", "both"),
+        "rescored": ("2", "20"),
+        "precision": ("fp32", "auto"),
+        "device": ("cpu", "auto"),
+        "ranking": ("raw", "filtered"),
+        "prompts": ("manual", "paraphrases", "negated", f"{HERE}/work/toy"),
+        "by": ("relation", "source", "type", "kind", "refill"),
+        "run": (bundled("starter-minilm_mlm-manual"), "starter-minilm"),
+        "run_a": (bundled("starter-minilm_mlm-manual"),),
+        "run_b": (bundled("starter-smollm2_135m-manual"),),
+        "study": (bundled("starter-minilm_mlm-study"),),
+        "other": (bundled("starter-smollm2_135m-study"),),
+        "paper": ("petroni2019", "jiang2020", "rezaee2022"),
+        "executor": ("local",),
+        "template": ("what-to", "[X] is in [Y] .", "[A] is to [B] as [C] is to [D]"),
+        "own": ("[X] is in [Y] .",),
+        "name": ("starter", "lama", "toy", "minilm-mlm", "bert-base-cased", f"{HERE}/work/toy"),
+        "new": ("toys",),
+        "title": ("The first", ""),
+        "path": (f"{HERE}/work/toy", f"{HERE}/work/facts.csv", f"{HERE}/work/text.txt"),
+        "out": (f"{HERE}/work/out",),
+        "folder": ("/dev/null/none",),
+        "pairs": (f"{HERE}/work/toy/TREx/P36.jsonl", "Paris:France"),
+        "setting": ("unsupervised",),
+        "probes": ("type", "random_head"),
+        "normalise": ("sum", "mean"),
+        "method": ("middle",),
+        "limit": ("1", "2"),
+        "k": ("1", "10"),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +332,7 @@ def _value(path: tuple[str, ...], name: str, absurd: float, chance: random.Rando
         return chance.choice(ABSURD)
     if name == "name" and path[0] == "runs":
         name = "run"
-    value = chance.choice(VALID.get(name, ("1", "2", "minilm-mlm")))
+    value = chance.choice(valid().get(name, ("1", "2", "minilm-mlm")))
     if absurd and chance.random() < 0.2:  # nearly right
         place = chance.randrange(len(value) + 1)
         value = value[:place] + chance.choice("xé -_'\"/") + value[place + 1 :]
@@ -405,7 +413,7 @@ def serve(sandbox: Path) -> None:
         (sandbox / name).mkdir()
     _furnish(sandbox)
     os.chdir(sandbox / "work")
-    for words in MADE:
+    for words in made():
         _make([word.replace("_-_", " - ") for word in words.split()])
     gc.freeze()  # what is loaded stays shared with the forks
     shutil.copytree(sandbox / "home", sandbox / "first", dirs_exist_ok=True)
