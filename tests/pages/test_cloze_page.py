@@ -9,6 +9,7 @@ from tiny_models import save_model_folder
 
 from lama_core.models.loader import add_checked
 from pages.ui.shared.messages import plain
+from pages.ui.shared.state import examples
 
 MODEL = "minilm-mlm"
 
@@ -178,3 +179,16 @@ def test_sentences_are_compared_token_by_token() -> None:
     assert less == pytest.approx(second - first, abs=0.011)
     app.text_area(key="sentences").set_value("Only one.").run()
     assert plain("1 sentence is given") in app.error[0].value
+
+
+def test_the_example_is_there_also_when_another_tab_was_open_first() -> None:
+    text, gold = examples()[0]
+    app = open_page("cloze", view="Compare sentences", models=MODEL)
+    del app.query_params["view"]  # as a click on the tab Sentence
+    app.session_state["view"] = "Sentence"
+    app.run()
+    assert [app.text_input(key=key).value for key in ("text", "gold")] == [text, gold]
+    assert not app.error and f"<b>{gold}</b>" in html(app)
+    app.text_input(key="text").set_value("").run()
+    assert app.text_input(key="text").value == "", "what was emptied stays so"
+    assert len(app.error) == 1

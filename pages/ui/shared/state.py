@@ -188,8 +188,9 @@ def start_with_example() -> None:
     Without the text there, a gold that was emptied would be the example's again.
     """
     asked = "text" in st.query_params or "gold" in st.query_params
+    first = links.entered() or "text" not in st.session_state  # not drawn yet: another tab was open
     for name, value in zip(("text", "gold"), examples()[0], strict=True):
-        if links.entered() and not asked:
+        if first and not asked:
             st.session_state.setdefault(name, value)
         if name not in st.query_params and st.session_state.get(name):
             links.put(name, [st.session_state[name]])
