@@ -39,4 +39,5 @@ def _rounded(value: Decimal, digits: int) -> Decimal:
 def _text(value: Decimal, digits: int, *, signed: bool) -> str:
     if not value.is_finite():
         return str(float(value))
-    return f"{_rounded(value, digits):{'+' if signed else ''},}"
+    # Without the plus a zero has no minus either; with it, the sign says on which side it lies.
+    return f"{_rounded(value, digits):{'+' if signed else 'z'},}"

@@ -39,6 +39,13 @@ def test_a_share_is_scaled_as_decimal() -> None:
     assert percent(-1 / 2000, signed=True) == "-0.1"
 
 
+def test_what_rounds_to_zero_has_no_minus() -> None:
+    assert [fixed(value, 1) for value in (-0.04, -0.0, 0.04)] == ["0.0"] * 3
+    assert fixed(-0.05, 1) == "-0.1"
+    assert percent(-0.0004) == "0.0"
+    assert fixed(-0.04, 1, signed=True) == "-0.0", "a difference still says on which side it lies"
+
+
 @given(FINITE, st.integers(0, 6))
 def test_rounding_is_decimal_half_up(value: float, digits: int) -> None:
     told = Decimal(repr(value))

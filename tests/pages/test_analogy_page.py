@@ -135,6 +135,11 @@ def test_a_strip_is_stronger_where_a_token_is_less_likely() -> None:
     assert f"b: {math.exp(-3):.2g}" in strip
 
 
+def test_a_log_probability_that_rounds_to_zero_has_no_minus() -> None:
+    strip = heat_strip(TokenScores(("a", "b"), np.array([-0.04, -0.06], np.float32)), "#000000")
+    assert "<small>0.0</small>" in strip and "<small>-0.1</small>" in strip
+
+
 def test_a_token_is_shown_as_text() -> None:
     strip = heat_strip(TokenScores(("<img src=x>", '"'), np.zeros(2, np.float32)), "#000000")
     assert "<img" not in strip
