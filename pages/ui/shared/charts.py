@@ -35,7 +35,8 @@ MOST_LETTERS = 30
 MOST_BARS = 3  # more runs than this stand as points on one line a relation
 LEAST_CHANCE = 0.001  # below it a mark stands on the axis
 LINE = 44  # letters of a title that a telephone has room for
-TITLE_ROW = 22  # pixels
+TITLE_ROW, TITLE_SIZE = 22, 14  # pixels
+ASCENT = 0.7  # of a letter, by Plotly's reckoning
 INTERVAL = "95 % interval"
 
 
@@ -62,7 +63,7 @@ def show(
     named = sum(trace.showlegend is not False for trace in figure.data) > 1  # a legend above
     room = TITLE_ROW * len(lines)
     # The title stands on the legend, which Plotly gives as many rows as it takes.
-    title_font = {"size": 14, "color": _ink()}
+    title_font = {"size": TITLE_SIZE, "color": _ink()}
     if named:
         figure.update_layout(title=None)
     else:
@@ -72,7 +73,8 @@ def show(
                 "y": 1, "yref": "container", "yanchor": "top", "xanchor": "left",
             }
         )  # fmt: skip
-        figure.layout.title.pad.t = 4
+        # The first of several lines Plotly puts onto the place that a single one stands under.
+        figure.layout.title.pad.t = 4 if len(lines) == 1 else 4 + ASCENT * TITLE_SIZE
     figure.update_layout(
         paper_bgcolor=CLEAR,
         plot_bgcolor=CLEAR,
