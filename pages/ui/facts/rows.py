@@ -298,9 +298,10 @@ def draw_fallbacks(
     joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice
 ) -> None:
     """The words that each model gives when it is wrong; a click shows the facts."""
-    st.markdown("### Words that a model falls back on")
+    one, several = ("answer", "Answers") if choice.all_statements else ("word", "Words")
+    st.markdown(f"### {several} that a model falls back on")
     st.caption(
-        "The most frequent wrong first answers on the facts chosen above. Where one word takes a "
+        f"The most frequent wrong first answers on the facts chosen above. Where one {one} takes a "
         "large share, the model answers the relation and not the subject. Click a bar to see the "
         "facts."
     )

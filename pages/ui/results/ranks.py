@@ -244,8 +244,7 @@ def _over(choice: RunChoice) -> str:
     words, answers = "over the model's whole vocabulary", "the softmax of all answers' scores"
     if not choice.any_statements:
         return words
-    every = all(run.ranks_statements for run in choice.runs)
-    return answers if every else f"{words}; of statements {answers}"
+    return answers if choice.all_statements else f"{words}; of statements {answers}"
 
 
 def draw_margins(choice: RunChoice) -> None:

@@ -138,6 +138,11 @@ class RunChoice:
         return any(run.ranks_statements for run in self.runs)
 
     @property
+    def all_statements(self) -> bool:
+        """Whether all of the runs do."""
+        return all(run.ranks_statements for run in self.runs)
+
+    @property
     def guessable(self) -> bool:
         """Whether the chance level of one of the runs is worth showing."""
         return any(run.guessable for run in self.runs)
@@ -147,8 +152,7 @@ class RunChoice:
         """What the gold is ranked among, in words."""
         if not self.any_statements:
             return "the candidates"
-        every = all(run.ranks_statements for run in self.runs)
-        return "the answers" if every else "the candidates or answers"
+        return "the answers" if self.all_statements else "the candidates or answers"
 
     def footnote(self) -> str:
         """The same in a line, for pictures."""

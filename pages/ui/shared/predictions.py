@@ -63,9 +63,11 @@ def draw_answers(blank: BlankAnswer, colour: str, shared: Mapping[str, int], n_m
             f'</div></td><td class="num">{probability(item.prob)}</td>'
             f'<td class="num muted">{fixed(item.log_prob, 2)}</td></tr>'
         )
+    ranked = "answer" if blank.over == "answers" else "word"
     st.html(
-        '<table class="lx"><thead><tr><th>#</th><th>word</th><th class="num" colspan="2">prob. of '
-        f'{escape(blank.shown_over())}</th><th class="num">log-prob.</th></tr></thead>'
+        f'<table class="lx"><thead><tr><th>#</th><th>{ranked}</th>'
+        f'<th class="num" colspan="2">prob. of {escape(blank.shown_over())}</th>'
+        '<th class="num">log-prob.</th></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>"
         + (_gold_line(blank.gold, blank) if blank.gold else "")
         + "".join(f'<div class="lx-muted">{escape(note)}</div>' for note in blank.notes())
