@@ -97,18 +97,35 @@ def test_whiskers_are_seen_on_every_bar_and_page(under: str) -> None:
         assert contrast(core.color, under) >= 3, "the edge has gone, the line is still there"
 
 
-def test_a_title_of_data_is_shown_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = []
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[go.Figure]:
+    """The figures that were shown."""
+    found: list[go.Figure] = []
 
     class Event:
         class selection:
             points: tuple[dict[str, str], ...] = ()
 
     def draw(figure: go.Figure, **_: object) -> type[Event]:
-        drawn.append(figure)
+        found.append(figure)
         return Event
 
     monkeypatch.setattr(charts.st, "plotly_chart", draw)
+    return found
+
+
+def test_a_title_of_several_lines_begins_where_a_single_one_does(drawn: list[go.Figure]) -> None:
+    for title in ("Short", "Long enough to take two lines of at most so many letters each"):
+        charts.show(go.Figure(go.Bar(x=[1], y=["a"])), "key", title=title)
+    one, two = (figure.layout for figure in drawn)
+    assert (one.title.text.count("<br>"), two.title.text.count("<br>")) == (0, 1)
+    # Plotly writes a single line 0.7 of its 14 pixels below the place, several from the place on.
+    assert two.title.pad.t == pytest.approx(one.title.pad.t + 0.7 * 14)
+    # Below it there is room for both lines, of 1.3 * 14 pixels each.
+    assert two.margin.t >= two.title.pad.t + 1.3 * 14
+
+
+def test_a_title_of_data_is_shown_as_text(drawn: list[go.Figure]) -> None:
     table = by_relation(("a", "b")).assign(label="<b>P19</b>")
     for colours in (COLOURS, {"a": COLOURS["a"]}):
         figure = charts.precision_by_relation(table, colours, what="P@1", metric=P_AT_1)
