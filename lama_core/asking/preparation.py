@@ -90,14 +90,24 @@ def prepare(
                 kept[row] = _excluded(kept[row], NOT_ONE_TOKEN)
             continue
         segments.append(_segment(kept, rows, knowledge, columns, model, context))
+    return as_prepared(kept, segments, model.name)
+
+
+def as_prepared(
+    questions: Sequence[Question], segments: Sequence[Segment], model_name: str
+) -> Prepared:
+    """The questions, with the segments that hold any.
+
+    Raises NothingCounts, with every reason why, where none does.
+    """
     full = tuple(segment for segment in segments if segment.queries)
     if not full:
-        reasons = sorted({question.excluded or "" for question in kept})
+        reasons = sorted({question.excluded for question in questions if question.excluded})
         raise NothingCounts(
-            f"None of the {len(questions):,} facts can be asked of {model.name}: "
-            f"{'; '.join(reason for reason in reasons if reason)}."
+            f"None of the {len(questions):,} facts can be asked of {model_name}: "
+            f"{'; '.join(reasons)}."
         )
-    return Prepared(tuple(kept), full)
+    return Prepared(tuple(questions), full)
 
 
 def make_judge(

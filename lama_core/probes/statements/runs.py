@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from lama_core.asking.answers import from_table, rank_block, to_table
 from lama_core.asking.executors import Part, Tick
-from lama_core.asking.preparation import NothingCounts, Prepared, Segment
+from lama_core.asking.preparation import Prepared, Segment, as_prepared
 from lama_core.asking.questions import (
     NO_FIT,
     NOTHING_BEFORE,
@@ -129,16 +129,8 @@ def prepare_statements(
     segments = []
     for name, answers in spaces.items():
         rows = [row for row, one in enumerate(kept) if one.relation.name == name]
-        segment = _segment(kept, rows, knowledge, answers, model)
-        if segment.queries:
-            segments.append(segment)
-    if not segments:
-        reasons = sorted({one.excluded for one in kept if one.excluded})
-        raise NothingCounts(
-            f"None of the {len(questions):,} facts can be asked of {model.name}: "
-            f"{'; '.join(reasons)}."
-        )
-    return Prepared(tuple(kept), tuple(segments))
+        segments.append(_segment(kept, rows, knowledge, answers, model))
+    return as_prepared(kept, segments, model.name)
 
 
 def _segment(

@@ -111,10 +111,7 @@ def _ask() -> tuple[Pair, tuple[Pair, ...], tuple[str, ...], str, Normalise, Pre
             bind=state.BOUND, help=MEASURE_HELP,
         )  # fmt: skip
     with precise:
-        precision = st.segmented_control(
-            "Precision", state.PRECISIONS, default="auto", required=True, key="precision",
-            bind=state.BOUND, help=state.PRECISION_HELP,
-        )  # fmt: skip
+        precision = state.choose_precision()
     pairs = tuple(parse_pair(text) for text in (typed or "").split(",") if text.strip())
     if not pairs:
         raise UserError("No candidate pair is given: write two or more, as Rome:Italy, Italy:Rome.")
@@ -124,7 +121,7 @@ def _ask() -> tuple[Pair, tuple[Pair, ...], tuple[str, ...], str, Normalise, Pre
         names,
         chosen,
         cast(Normalise, normalise),
-        cast(Precision, precision),
+        precision,
     )
 
 

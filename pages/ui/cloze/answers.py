@@ -2,7 +2,6 @@
 
 from dataclasses import asdict, replace
 from html import escape
-from typing import cast
 
 import streamlit as st
 
@@ -165,11 +164,7 @@ def choose_hiding() -> tuple[Hiding, Precision]:
         "Hidden with a token", HIDINGS, default=HIDINGS[0], required=True, key="hiding",
         bind=state.BOUND, help=HIDING_HELP,
     )  # fmt: skip
-    precision = st.segmented_control(
-        "Precision", state.PRECISIONS, default="auto", required=True, key="precision",
-        bind=state.BOUND, help=state.PRECISION_HELP,
-    )  # fmt: skip
-    return hiding, cast(Precision, precision)
+    return hiding, state.choose_precision()
 
 
 def _tokens(part: Part) -> str:

@@ -6,7 +6,6 @@ from pathlib import Path
 import streamlit as st
 
 from lama_core.datasets.library.installed import (
-    listing,
     pair_set_names,
     prompt_set_names,
     prompts_dir,
@@ -24,6 +23,7 @@ from pages.ui.shared.run_form import (
     choose_relations,
     draw_no_data,
     draw_run_form,
+    facts_here,
 )
 
 OWN_PROMPTS = "The relations' own"
@@ -47,7 +47,7 @@ def _show(names: Sequence[str]) -> None:
 
 def _choose() -> StudyRequest | None:
     """The widgets of a new study; they are not part of the page's address."""
-    data = [row.name for row in listing() if row.installed and row.kind == "facts"]
+    data = facts_here()
     models = visitors.models_here()
     if not data or not models:
         draw_no_data("facts" if not data else "models")

@@ -8,7 +8,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.asking.prompts import LPAQA_SETS, PROMPT_SETS
 from lama_core.candidates.lists import FILE, explain_lists, impossible_lists, list_names
-from lama_core.datasets.library.installed import listing
 from lama_core.errors import choose
 from lama_core.models.base import HIDINGS
 from lama_core.probes.probing import ProbeRequest
@@ -25,6 +24,7 @@ from pages.ui.shared.run_form import (
     choose_relations,
     draw_no_data,
     draw_run_form,
+    facts_here,
 )
 
 WORDS, ANSWERS = ASKED = ("words at a blank", "whole answers")
@@ -81,7 +81,7 @@ def _show(names: Sequence[str]) -> None:
 
 def _choose_what() -> What | None:
     """The widgets that both kinds of run have; None where no facts are here."""
-    names = [row.name for row in listing() if row.installed and row.kind == "facts"]
+    names = facts_here()
     if not names:
         draw_no_data("facts")
         return None

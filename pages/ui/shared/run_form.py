@@ -11,6 +11,7 @@ from typing import Literal
 import streamlit as st
 
 from lama_core.asking.settings import DEFAULT_MODEL
+from lama_core.datasets.library.installed import listing
 from lama_core.errors import Impossible
 from lama_core.models.catalog import find_model
 from lama_core.requests import Request
@@ -85,6 +86,11 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
     if job.notes:
         with st.expander(f"What was said on the way ({len(job.notes)})"):
             st.markdown("\n".join(f"- {plain(note)}" for note in job.notes))
+
+
+def facts_here() -> list[str]:
+    """The names of the sources of facts that are on this machine."""
+    return [row.name for row in listing() if row.installed and row.kind == "facts"]
 
 
 def choose_models(key: str) -> tuple[str, ...]:

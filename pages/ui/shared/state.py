@@ -208,6 +208,15 @@ def draw_examples() -> None:
             st.button(plain(text), key=text, type="tertiary", on_click=take, args=(text, gold))
 
 
+def choose_precision() -> Precision:
+    """The precision that models compute in."""
+    chosen = st.segmented_control(
+        "Precision", PRECISIONS, default="auto", required=True, key="precision", bind=BOUND,
+        help=PRECISION_HELP,
+    )  # fmt: skip
+    return cast(Precision, chosen)
+
+
 def choose_cloze_options(models: tuple[str, ...], *, lists: bool = True) -> ClozeChoice:
     """The options of a cloze query. lists: whether more than the first answer is shown."""
     top_k = st.slider("Answers per model", 1, 20, 5, key="k", bind=BOUND) if lists else 1
@@ -252,20 +261,12 @@ def choose_cloze_options(models: tuple[str, ...], *, lists: bool = True) -> Cloz
         help="Off: log-softmax over the model's whole vocabulary, as the paper prints it. "
         "On: divided by the sum over the candidates.",
     )
-    precision = st.segmented_control(
-        "Precision",
-        PRECISIONS,
-        default="auto",
-        required=True,
-        key="precision",
-        bind=BOUND,
-        help=PRECISION_HELP,
-    )
+    precision = choose_precision()
     settings = ClozeSettings(
         models=models,
         candidates=candidates or COMMON,
         context=None if context == "auto" else cast(Context, context),
-        precision=cast(Precision, precision),
+        precision=precision,
         n_rescored=rescored,
     )
     return ClozeChoice(settings, top_k, renormalise)
