@@ -21,18 +21,19 @@ def register(app: typer.Typer) -> None:
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="petroni2019, jiang2020 or rezaee2022.")],
+    paper: Annotated[str, typer.Argument(help="petroni2019, jiang2020, rezaee2022 or wiland2024.")],
     tables: Annotated[
         list[str] | None,
         typer.Option(
-            "--table", help="Only this table or figure (table2, figure3); repeat it for several."
+            "--table",
+            help="Only this table or figure (table2, figure3, leaderboard); repeat it for several.",
         ),
     ] = None,
     dataset: Annotated[
         str | None,
         typer.Option(
             help="The data to use: a name or a folder; else the paper's is fetched, and where it "
-            "can't be had the starter data is used."
+            "can't be had the starter data is used (wiland2024: none)."
         ),
     ] = None,
     models: Annotated[

@@ -132,9 +132,9 @@ class PaperTable(Generic[P]):
 
     @property
     def name(self) -> str:
-        """`Table 2`."""
+        """`Table 2`; of an id without a number, its word alone."""
         kind = self.id.rstrip("0123456789")
-        return f"{kind.capitalize()} {self.id[len(kind) :]}"
+        return f"{kind.capitalize()} {self.id[len(kind) :]}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)

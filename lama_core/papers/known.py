@@ -25,10 +25,17 @@ def _rezaee2022() -> Paper[Any]:
     return ANALOGY_PAPER
 
 
+def _wiland2024() -> Paper[Any]:
+    from lama_core.papers.wiland2024 import BEAR_PAPER
+
+    return BEAR_PAPER
+
+
 KNOWN: dict[str, Callable[[], Paper[Any]]] = {
     "petroni2019": _petroni2019,
     "jiang2020": _jiang2020,
     "rezaee2022": _rezaee2022,
+    "wiland2024": _wiland2024,
 }
 
 

@@ -3,6 +3,7 @@
     petroni2019   Tables 1 to 3, Figure 3; Figures 2 and 4 as far as the text gives them (LAMA)
     jiang2020     Tables 1 to 15, Figures 1 and 3, what the text says of the others (LPAQA)
     rezaee2022    Tables 1 and 2, the averages and the frequency test of section 4 (analogy probes)
+    wiland2024    the leaderboard that its authors keep (BEAR)
 
 Values are kept as printed, in percent where the paper prints percent; `fraction` converts. None
 stands where the paper prints nothing, or where the table's note says that a cell can't be read.
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Unit = Literal["percent", "correlation", "log-probability", "number", "text"]
-PAPERS = ("petroni2019", "jiang2020", "rezaee2022")
+PAPERS = ("petroni2019", "jiang2020", "rezaee2022", "wiland2024")
 
 # Columns of LAMA's Table 2 that are models, and what the catalogue calls them.
 LAMA_MODELS = {
@@ -31,6 +32,33 @@ LAMA_MODELS = {
     "ELMo 5.5B": "elmo-5.5b",
     "BERT-base": "bert-base-cased",
     "BERT-large": "bert-large-cased",
+}
+# Models of BEAR's leaderboard, and what the catalogue, or else the hub, calls them.
+BEAR_MODELS = {
+    "Llama-2-13b-hf": "meta-llama/Llama-2-13b-hf",
+    "Llama-2-7b-hf": "meta-llama/Llama-2-7b-hf",
+    "Mistral-7B-v0.1": "mistralai/Mistral-7B-v0.1",
+    "bert-base-cased": "bert-base-cased",
+    "bert-large-cased": "bert-large-cased",
+    "gemma-2b": "google/gemma-2b",
+    "gemma-7b": "google/gemma-7b",
+    "gpt2": "gpt2",
+    "gpt2-large": "openai-community/gpt2-large",
+    "gpt2-medium": "gpt2-medium",
+    "gpt2-xl": "openai-community/gpt2-xl",
+    "opt-1.3b": "facebook/opt-1.3b",
+    "opt-125m": "opt-125m",
+    "opt-13b": "facebook/opt-13b",
+    "opt-2.7b": "facebook/opt-2.7b",
+    "opt-30b": "facebook/opt-30b",
+    "opt-350m": "facebook/opt-350m",
+    "opt-6.7b": "facebook/opt-6.7b",
+    "roberta-base": "roberta-base",
+    "roberta-large": "roberta-large",
+    "xlm-roberta-base": "xlm-roberta-base",
+    "xlm-roberta-large": "xlm-roberta-large",
+    "Meta-Llama-3-8B": "meta-llama/Meta-Llama-3-8B",
+    "Meta-Llama-3-8B-Instruct": "meta-llama/Meta-Llama-3-8B-Instruct",
 }
 # Names of data that hold LAMA's own facts, and the sources of Table 2 as people write them.
 LAMA = ("lama", "negated-lama")

@@ -20,7 +20,7 @@ PAPER_TEXTS = Path(__file__).resolve().parents[3] / "shared" / "papers"
 TEXTS = {"petroni2019": "000", "jiang2020": "002", "rezaee2022": "003"}
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", TEXTS)
 def test_every_number_stands_in_the_papers_text(paper: str) -> None:
     found = sorted(PAPER_TEXTS.glob(f"{TEXTS[paper]}_*.txt"))
     if not found:

@@ -118,7 +118,7 @@ def valid() -> dict[str, Sequence[str]]:
         "run_b": (bundled("starter-smollm2_135m-manual"),),
         "study": (bundled("starter-minilm_mlm-study"),),
         "other": (bundled("starter-smollm2_135m-study"),),
-        "paper": ("petroni2019", "jiang2020", "rezaee2022"),
+        "paper": ("petroni2019", "jiang2020", "rezaee2022", "wiland2024"),
         "executor": ("local",),
         "template": ("what-to", "[X] is in [Y] .", "[A] is to [B] as [C] is to [D]"),
         "own": ("[X] is in [Y] .",),
