@@ -13,6 +13,7 @@ from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
 from lama_core.metrics.tables import CONCEPTNET, Average, By, ResultsRequest
 from lama_core.papers.published import published_scores, published_table
 from lama_core.rounding import percent, percentage, rounded
+from pages.ui.results.leaderboard import draw_leaderboard
 from pages.ui.results.origins import draw_origins
 from pages.ui.shared import cache, charts, links
 from pages.ui.shared.choice import OWN, PRECISION_HELP, RunChoice
@@ -142,6 +143,8 @@ def draw_scores(choice: RunChoice) -> None:
         _draw_partial(choice)
     _draw_totals(choice, column, label, shown if comparable else [])
     rows = score_rows(choice, "relation")
+    if column == "p_at_k" and choice.k == 1:
+        draw_leaderboard(choice, rows)
     rows["label"] = rows["relation"].map(choice.labels)
     head, order_box = st.columns([4, 2], vertical_alignment="bottom")
     head.markdown(f"### {title} by source and relation")

@@ -1,0 +1,131 @@
+"""BEAR's leaderboard beside the P@1 of runs of statements on BEAR."""
+
+import pandas as pd
+import streamlit as st
+
+from lama_core.papers.published import BEAR_MODELS, published_table
+from lama_core.papers.wiland2024 import (
+    BEAR,
+    BOARD,
+    N_FACTS,
+    N_RELATIONS,
+    PAPER,
+    OverFacts,
+    differs_from_leaderboard,
+    over_facts,
+)
+from lama_core.rounding import percentage
+from lama_core.runs.info import OWN_WORDS, RunInfo
+from pages.ui.shared.choice import RunChoice
+from pages.ui.shared.export import draw_export
+
+PYTHON = (
+    "from lama_core.metrics import score_table\n"
+    "from lama_core.papers.published import published_table\n"
+    "from lama_core.papers.wiland2024 import over_facts\n"
+    "{runs}\n"
+    'published_table("{paper}", "{board}").frame()\n'
+    "[over_facts(score_table([run], ranking={ranking!r}, relations={relations!r}))"
+    " for run in runs]\n"
+)
+
+
+def draw_leaderboard(choice: RunChoice, scores: pd.DataFrame) -> None:
+    """The table, where a run is of statements on BEAR. scores: of the choice, by relation."""
+    names = {
+        name: run
+        for run, name in zip(choice.runs, choice.names, strict=True)
+        if run.ranks_statements and run.dataset == BEAR
+    }
+    if not names:
+        return
+    st.markdown("### Beside BEAR's leaderboard")
+    found = {name: over_facts(scores[scores["name"] == name]) for name in names}
+    table = _rows(names, found)
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    counted = f"Facts that count, of the leaderboard's {N_FACTS:,}."
+    st.dataframe(
+        table,
+        hide_index=True,
+        key="leaderboard table",
+        placeholder="–",
+        height=460,
+        column_config={
+            "model": text(pinned=True, width="medium"),
+            "P@1": number(format="%.1f", help="In percent, over facts: each counts the same."),
+            "chance": number(format="%.1f", help="Mean over facts of 1 / answers, in percent."),
+            "facts": number(format="localized", help=counted),
+            "relations": number(help=f"That have such facts, of {N_RELATIONS}."),
+            "published": number(
+                format="%.1f", help="Accuracy in percent, mean over the three templates."
+            ),
+            "± error": number(format="%.1f", help="Standard error of that mean, in percent."),
+            "differs": text("what differs", help="What of ours isn't the leaderboard's."),
+        },
+    )
+    st.caption(
+        "**published**: the leaderboard of BEAR's authors (Wiland et al. 2024), the mean over "
+        f"three templates of the accuracy over all {N_FACTS:,} facts of {N_RELATIONS} relations, "
+        "and its standard error; its random baseline was drawn. A run of ours asks one template: "
+        "`python -m lama_core reproduce wiland2024` asks all three. **P@1** here is over facts, as "
+        "theirs; above it is the mean over relations."
+    )
+    draw_export(
+        "leaderboard",
+        lambda: table,
+        choice.made() | {"published": published_table(PAPER, BOARD).citation},
+        PYTHON.format(
+            runs=choice.lines_of_runs(),
+            paper=PAPER,
+            board=BOARD,
+            ranking=choice.ranking,
+            relations=choice.relations,
+        ),
+    )
+
+
+def _rows(names: dict[str, RunInfo], found: dict[str, OverFacts]) -> pd.DataFrame:
+    """Our runs, with what the leaderboard has of the same models; then its others, best first."""
+    printed = {
+        str(row.labels[0]): tuple(map(_percent, row.values))
+        for row in published_table(PAPER, BOARD).rows
+    }
+    of_model = {reference: name for name, reference in BEAR_MODELS.items()}
+    ours, shown = [], set()
+    for name, run in names.items():
+        figures, known = found[name], of_model.get(run.model, "")
+        shown.add(known)
+        mean, error = printed.get(known, (None, None))
+        unusual = [run.prompts.partition(", ")[2]]
+        unusual += ["other answers"] * (run.candidates != OWN_WORDS)
+        differs = differs_from_leaderboard(
+            n_relations=figures.n_relations,
+            n_facts=figures.n,
+            n_templates=1,
+            limit=run.limit,
+            asked="; ".join(filter(None, unusual)),
+        )
+        ours.append(
+            {
+                "model": name,
+                "asked": run.prompts,
+                "P@1": percentage(figures.accuracy),
+                "chance": percentage(figures.chance),
+                "facts": figures.n,
+                "relations": figures.n_relations,
+                "published": mean,
+                "± error": error,
+                "differs": differs,
+            }
+        )
+    others = [
+        {"model": name, "published": mean, "± error": error}
+        for name, (mean, error) in printed.items()
+        if name not in shown
+    ]
+    others.sort(key=lambda row: -float(row["published"] or 0))
+    return pd.DataFrame([*ours, *others])
+
+
+def _percent(value: float | str | None) -> float | None:
+    return None if value is None else percentage(float(value))
