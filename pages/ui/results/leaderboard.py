@@ -18,6 +18,7 @@ from lama_core.rounding import percentage
 from lama_core.runs.info import OWN_WORDS, RunInfo
 from pages.ui.shared.choice import RunChoice
 from pages.ui.shared.export import draw_export
+from pages.ui.shared.messages import plain
 
 PYTHON = (
     "from lama_core.metrics import score_table\n"
@@ -50,8 +51,10 @@ def draw_leaderboard(choice: RunChoice, scores: pd.DataFrame) -> None:
         key="leaderboard table",
         placeholder="–",
         height=460,
+        column_order=[str(name) for name in table if name != "differs"],
         column_config={
-            "model": text(pinned=True, width="medium"),
+            "model": text(pinned=True),
+            "asked": text(width="medium"),
             "P@1": number(format="%.1f", help="In percent, over facts: each counts the same."),
             "chance": number(format="%.1f", help="Mean over facts of 1 / answers, in percent."),
             "facts": number(format="localized", help=counted),
@@ -60,9 +63,10 @@ def draw_leaderboard(choice: RunChoice, scores: pd.DataFrame) -> None:
                 format="%.1f", help="Accuracy in percent, mean over the three templates."
             ),
             "± error": number(format="%.1f", help="Standard error of that mean, in percent."),
-            "differs": text("what differs", help="What of ours isn't the leaderboard's."),
         },
     )
+    for name, differs in zip(names, table["differs"], strict=False):  # ours stand first
+        st.caption(f"**What differs**, {plain(name)}: {plain(differs)}.")
     st.caption(
         "**published**: the leaderboard of BEAR's authors (Wiland et al. 2024), the mean over "
         f"three templates of the accuracy over all {N_FACTS:,} facts of {N_RELATIONS} relations, "
@@ -107,7 +111,7 @@ def _rows(names: dict[str, RunInfo], found: dict[str, OverFacts]) -> pd.DataFram
         )
         ours.append(
             {
-                "model": name,
+                "model": run.title or run.model,
                 "asked": run.prompts,
                 "P@1": percentage(figures.accuracy),
                 "chance": percentage(figures.chance),
