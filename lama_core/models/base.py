@@ -24,6 +24,7 @@ Hiding = Literal["within-word", "original"]
 Scored = Literal["statement", "answer"]
 HIDINGS: tuple[Hiding, ...] = ("within-word", "original")
 RESCORED = 200
+BLANK = "___"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,33 @@ class StatementScores:
     log_probs: NDArray[np.float32] = field(repr=False)
     in_answer: NDArray[np.bool_] = field(repr=False)
     unknown: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LayerScores:
+    """What a model would answer at a blank after each layer; a row a layer, the embeddings first.
+
+    log_probs: float32 [layer, candidate]. words: float32 [layer, word], of the words that were
+    asked for. Natural logs, over the model's whole vocabulary.
+    """
+
+    log_probs: NDArray[np.float32] = field(repr=False)
+    words: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """What each token of a text adds to the log-probability of a word at its blank.
+
+    tokens: of the text as they are shown, `BLANK` in the place of a blank. values: float32 [token],
+    natural log; NaN of a blank, and of a token that there was no time for. log_prob: of the word,
+    given the whole text. baseline: given none of its tokens; None where that isn't asked.
+    """
+
+    tokens: tuple[str, ...]
+    values: NDArray[np.float32]
+    log_prob: float
+    baseline: float | None = None
 
 
 @runtime_checkable
@@ -283,5 +311,45 @@ class StatementScorer(Protocol):
         hiding: of models that see both sides. Causal models begin with their start token, so that
         the first token is scored, too. What statements share is computed once.
         Raises UserError for a statement that doesn't fit the model's window.
+        """
+        ...
+
+
+@runtime_checkable
+class LayerReader(Protocol):
+    """Says what it would answer after each of its layers."""
+
+    def layer_log_probs(
+        self, encoded: Encoded, columns: Columns, words: Sequence[Sequence[int]]
+    ) -> LayerScores:
+        """Scores at the first blank of a text, after each layer.
+
+        words: of each, the tokens that write it. Of a causal model, given what stands left.
+        Raises UserError for a model whose layers can't be read so.
+        """
+        ...
+
+
+@runtime_checkable
+class Attributor(Protocol):
+    """Says what each token of a text adds to an answer."""
+
+    def erased(
+        self, encoded: Encoded, word: Sequence[int], *, until: float = math.inf
+    ) -> Attribution:
+        """By how much the first blank's word is likelier with a token than without it.
+
+        word: the tokens that write it. Of a model with a mask the token is masked, else left out.
+        until: when (`time.monotonic`) the tokens end that are tried, with what there is.
+        """
+        ...
+
+    def integrated_gradients(
+        self, encoded: Encoded, word: Sequence[int], *, steps: int, until: float = math.inf
+    ) -> Attribution:
+        """Integrated gradients of the word's log-probability over the tokens' embeddings.
+
+        steps: points of the integral. Raises UserError for a model that has no gradients, and
+        where the time is over before the last of them.
         """
         ...

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lama_core.models.base import Hiding, Scored, Statement, StatementScores, TokenScores
 from lama_core.models.devices import host, in_parts
-from lama_core.models.transformer import Transformer
+from lama_core.models.inside import Inspected
 from lama_core.models.vocabulary import TextTokens
 
 
@@ -52,7 +52,7 @@ def word_of(read: TextTokens, token: int) -> tuple[int, int]:
     return first, end
 
 
-class BothSides(Transformer):
+class BothSides(Inspected):
     """A model that is shown a text with a sign in the place of what it is to fill in."""
 
     @property

@@ -32,7 +32,8 @@ from lama_core.models.base import (
     WordScore,
 )
 from lama_core.models.devices import fitting, host, in_parts
-from lama_core.models.transformer import Transformer, chosen_log_probs, log_normalisers, pack
+from lama_core.models.inside import Inspected
+from lama_core.models.transformer import chosen_log_probs, log_normalisers, pack
 from lama_core.models.trees import Tree, padded, plan_trees
 from lama_core.types import Query
 
@@ -48,7 +49,7 @@ MAX_PIECES = 8
 T = TypeVar("T")
 
 
-class CausalModel(Transformer):
+class CausalModel(Inspected):
     """Fills blanks with what stands left of them, and optionally right of them too.
 
     caches: whether what it keeps of a beginning can be gone on from; else all is computed anew.
@@ -71,6 +72,17 @@ class CausalModel(Transformer):
             if token is not None:
                 return [token]
         raise ValueError(f"{self.name}: the tokenizer has no token to begin a text with")
+
+    def text_range(self, encoded: Encoded) -> range:
+        """What stands left of the blank, and the blank; it alone, where a text begins with it."""
+        ids = encoded.token_ids
+        empty = list(ids) == self._left_ids("")
+        return range(len(ids) if empty else len(self.vocabulary.frame[0]), len(ids) + 1)
+
+    def without(self, encoded: Encoded, at: int) -> Encoded:
+        """The text without one token."""
+        left = super().without(encoded, at)
+        return left if left.token_ids else replace(left, token_ids=tuple(self._left_ids("")))
 
     def encode(self, query: Query, context: Context = "left") -> Encoded:
         """What stands left of the single blank; several blanks are asked one by one."""

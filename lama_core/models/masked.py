@@ -1,6 +1,7 @@
 """Masked language models: any architecture of `AutoModelForMaskedLM` with a fast tokenizer."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -30,6 +31,17 @@ class MaskedModel(BothSides):
         """Logits at the mask of each row, float32 [row, vocabulary]."""
         where = (torch.arange(len(ids)), at)
         return self.forward(where, input_ids=ids, attention_mask=torch.ones_like(ids))[0]
+
+    def without(self, encoded: Encoded, at: int) -> Encoded:
+        """The text with the mask in the place of one token."""
+        ids = list(encoded.token_ids)
+        ids[at] = self.sign
+        return replace(encoded, token_ids=tuple(ids))
+
+    @property
+    def hidden_id(self) -> int:
+        """The mask."""
+        return self.sign
 
     def encode(self, query: Query, context: Context = "both") -> Encoded:
         """The query with the model's mask in each blank. `context` is always both sides."""

@@ -19,7 +19,12 @@ from lama_core.models.both_sides import BothSides
 from lama_core.models.causal import CausalModel
 from lama_core.models.devices import fitting, host, is_full
 from lama_core.models.folders import FAULTS
-from lama_core.models.transformer import Transformer, chosen_log_probs, cutting_places
+from lama_core.models.transformer import (
+    TOLERANCES,
+    Transformer,
+    chosen_log_probs,
+    cutting_places,
+)
 
 M = TypeVar("M", bound=BothSides | CausalModel)
 TEXT, BEGINNING = "The capital of France is Paris, said Ann.", "The capital of France"
@@ -31,8 +36,7 @@ BY_CHANCE = {
 # Where configurations say over how many tokens some layers look back, and what none has.
 LOOKING_BACK = ("sliding_window", "window_size", "attention_chunk_size", "attention_window_size")
 MOST = 1 << 30
-# How far two logits of one token may lie apart, in standard deviations over the vocabulary.
-TOLERANCES = {"fp32": 1e-3, "bf16": 0.3}
+# As TOLERANCES, of two passes of one shape.
 SAME_SHAPE = {"fp32": 1e-3, "bf16": 0.02}
 
 

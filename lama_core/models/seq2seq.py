@@ -80,6 +80,21 @@ class Seq2SeqModel(BothSides):
             said = torch.tensor([self._begun], device=self.device)
             return self.model(input_ids=ids, decoder_input_ids=said).logits[0].float()
 
+    def inputs_of(self, ids: torch.Tensor) -> dict[str, Any]:
+        """What a pass over texts of one length is given: the decoder says what is in the blank."""
+        said = torch.tensor(self._begun).repeat(len(ids), 1)
+        more = {"decoder_input_ids": said, "use_cache": False}
+        return {**super().inputs_of(ids), **more}
+
+    def read_at(self, encoded: Encoded) -> int:
+        """Behind the decoder's sentinel."""
+        return len(self._begun) - 1
+
+    @property
+    def text_embeddings(self) -> Any:
+        """The encoder's table."""
+        return self.model.get_encoder().get_input_embeddings()
+
     def encode(self, query: Query, context: Context = "both") -> Encoded:
         """The text with a sentinel in each blank, of which the first is asked.
 
@@ -123,15 +138,7 @@ class Seq2SeqModel(BothSides):
         """Logits behind the decoder's sentinel, float32 [text, vocabulary]."""
         n = len(ids)
         where = (torch.arange(n), torch.full((n,), len(self._begun) - 1))
-        begun = torch.tensor(self._begun).repeat(n, 1)
-        logits, _ = self.forward(
-            where,
-            input_ids=ids,
-            attention_mask=mask,
-            decoder_input_ids=begun,
-            use_cache=False,
-        )
-        return logits
+        return self.forward(where, **self.inputs_of(ids) | {"attention_mask": mask})[0]
 
     def word_log_prob(
         self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0

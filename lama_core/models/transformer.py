@@ -31,6 +31,8 @@ N_THREADS = torch.get_num_threads()
 CACHED = {"cpu": 1 << 20}
 ON_CARDS = 1 << 27
 Positions = tuple[torch.Tensor, torch.Tensor]  # row and column of each position, int64 [position]
+# How far two logits of one token may lie apart, in standard deviations over the vocabulary.
+TOLERANCES = {"fp32": 1e-3, "bf16": 0.3}
 
 
 class Transformer:
@@ -46,7 +48,7 @@ class Transformer:
     def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
         self.name = name
         self.identity = identity
-        self.model = model.eval()
+        self.model = model.eval().requires_grad_(False)
         self.tokenizer = tokenizer
         self.max_tokens = window(model, tokenizer)
         self.precision = precision_of(model)
@@ -112,17 +114,17 @@ class Transformer:
         self._here.keep = None  # what stands around this module gets cut output already
         states = output if isinstance(output, torch.Tensor) else output[0]
         kept = states[rows.to(states.device), columns.to(states.device)].unsqueeze(1)
-        if isinstance(output, torch.Tensor):
-            return kept
-        if isinstance(output, tuple):
-            return (kept, *output[1:])
-        output["last_hidden_state"] = kept
-        return output
+        return with_states(output, kept)
 
     @contextmanager
-    def _passing(self, positions: Positions | None = None) -> Iterator[None]:
-        """This thread's turn for a pass, with its part of the cores; which positions are kept."""
-        with TURNS, self._alone, torch.inference_mode():
+    def _passing(
+        self, positions: Positions | None = None, *, slopes: bool = False
+    ) -> Iterator[None]:
+        """This thread's turn for a pass, with its part of the cores; which positions are kept.
+
+        slopes: whether gradients are to be had of it.
+        """
+        with TURNS, self._alone, torch.enable_grad() if slopes else torch.inference_mode():
             n_threads = max(1, N_THREADS // TURNS.n_running)
             if torch.get_num_threads() != n_threads:
                 torch.set_num_threads(n_threads)
@@ -132,14 +134,18 @@ class Transformer:
             finally:
                 self._here.keep = None
 
-    def forward(self, positions: Positions, **inputs: Any) -> tuple[torch.Tensor, Any]:
+    def forward(
+        self, positions: Positions, *, slopes: bool = False, **inputs: Any
+    ) -> tuple[torch.Tensor, Any]:
         """Logits at the given positions, float32 [position, vocabulary], and the model's output."""
-        logits, output = self.raw_forward(positions, **inputs)
+        logits, output = self.raw_forward(positions, slopes=slopes, **inputs)
         return logits.float(), output
 
-    def raw_forward(self, positions: Positions, **inputs: Any) -> tuple[torch.Tensor, Any]:
+    def raw_forward(
+        self, positions: Positions, *, slopes: bool = False, **inputs: Any
+    ) -> tuple[torch.Tensor, Any]:
         """The same in the model's own precision."""
-        with self._passing(positions):
+        with self._passing(positions, slopes=slopes):
             output = self.model(**self._there(inputs))
             logits = output.logits
             if self._here.keep is not None:  # no body's output passed by
@@ -299,6 +305,16 @@ def cutting_places(model: Any) -> list[Any]:
     if layers and all(hasattr(layers[-1], part) for part in parts):
         places.insert(0, layers[-1].attention)
     return [place for place in places if place is not None]
+
+
+def with_states(output: Any, states: torch.Tensor) -> Any:
+    """A module's output with other hidden states in it."""
+    if isinstance(output, torch.Tensor):
+        return states
+    if isinstance(output, tuple | list):
+        return (states, *output[1:])
+    output["last_hidden_state"] = states
+    return output
 
 
 def chosen_log_probs(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

@@ -1,0 +1,368 @@
+"""A model's way to its answer: what it would answer after each layer, and which tokens of the text
+its answer comes from. See `models.inside` for what is computed.
+
+Looked at is the first blank; of a left-to-right model, by what stands left of it.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from lama_core.asking.blanks import follows_only_punctuation
+from lama_core.asking.limits import UNLIMITED, Limits
+from lama_core.asking.ranking import best_candidates, rank_gold
+from lama_core.asking.settings import ClozeSettings
+from lama_core.candidates.columns import Columns
+from lama_core.candidates.spelling import Place
+from lama_core.errors import UserError
+from lama_core.models.base import (
+    KINDS,
+    Attributor,
+    BlankFiller,
+    Encoded,
+    Kind,
+    LayerReader,
+)
+from lama_core.models.devices import unusual
+from lama_core.probes.cloze.ask import MAX_TOP_K, check_gold, golds_of
+from lama_core.requests import argument
+from lama_core.rounding import fixed
+from lama_core.types import Query
+
+Method = Literal["erasure", "gradients"]
+METHODS: tuple[Method, ...] = ("erasure", "gradients")
+STEPS, MAX_STEPS = 50, 1000
+# A sum that misses its difference by more than this share of it says so.
+INCOMPLETE = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class InsideRequest(ClozeSettings):
+    """A text with a blank, and what is looked at: the layers, or the tokens of the text, or both.
+
+    explain: the word that is attributed to the tokens; None: each model's first answer. steps: of
+    integrated gradients.
+    """
+
+    command: ClassVar[tuple[str, ...]] = ("cloze",)
+
+    text: str = argument()
+    top_k: int = 5
+    gold: str | None = None
+    layers: bool = False
+    attribution: Method | None = None
+    explain: str | None = None
+    steps: int = STEPS
+
+    def check(self) -> None:
+        """Raise UserError if the choice can't be asked."""
+        super().check()
+        if not 1 <= self.top_k <= MAX_TOP_K:
+            raise UserError(f"top-k is {self.top_k}: choose a number from 1 to {MAX_TOP_K}.")
+        if not 1 <= self.steps <= MAX_STEPS:
+            raise UserError(f"{self.steps:,} steps: choose a number from 1 to {MAX_STEPS:,}.")
+        if self.explain:
+            check_gold(self.explain)
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedWord:
+    """A word through the layers, the embeddings first.
+
+    ranks: 1 = best, among the candidates; of a word outside them, its rank if it were added.
+    log_probs: natural log, over the model's whole vocabulary. is_gold: else one of the model's
+    first answers.
+    """
+
+    word: str
+    is_gold: bool
+    ranks: tuple[int, ...]
+    log_probs: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What a model would answer after a layer. number: 0 for the embeddings."""
+
+    number: int
+    first: str
+    log_prob: float
+
+    @property
+    def title(self) -> str:
+        """The layer, for people."""
+        return str(self.number) if self.number else "embeddings"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLayers:
+    """One model's answers after each layer; words: its first answers, best first, then the gold."""
+
+    name: str
+    kind: Kind
+    layers: tuple[Layer, ...]
+    words: tuple[FollowedWord, ...]
+    n_candidates: int
+    notes: tuple[str, ...]
+    precision: str
+    device: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As `cloze --layers --json` prints it."""
+        return {
+            "layers": [
+                {"layer": one.number, "first": one.first, "log_prob": one.log_prob}
+                for one in self.layers
+            ],
+            "words": [
+                {
+                    "word": one.word,
+                    "gold": one.is_gold,
+                    "ranks": list(one.ranks),
+                    "log_probs": list(one.log_probs),
+                }
+                for one in self.words
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAttribution:
+    """What each token of a text adds to the log-probability of one word, for one model.
+
+    values: natural log; None of a blank, and of a token that there was no time for. log_prob: of
+    the word given the text; baseline: given none of its tokens, of gradients alone.
+    """
+
+    name: str
+    kind: Kind
+    method: Method
+    word: str
+    tokens: tuple[str, ...]
+    values: tuple[float | None, ...]
+    log_prob: float
+    baseline: float | None
+    notes: tuple[str, ...]
+    precision: str
+    device: str
+
+    @property
+    def total(self) -> float:
+        """The sum over the tokens."""
+        return sum(value for value in self.values if value is not None)
+
+    @property
+    def gap(self) -> float | None:
+        """By how much the sum misses the difference from the baseline; None without a baseline."""
+        return None if self.baseline is None else self.total - (self.log_prob - self.baseline)
+
+    def completeness(self) -> str:
+        """The check of integrated gradients in words; nothing of erasure."""
+        if self.baseline is None or self.gap is None:
+            return ""
+        difference = self.log_prob - self.baseline
+        return (
+            f"The tokens' values sum to {fixed(self.total, 3, signed=True)}. The log-probability "
+            f"is {fixed(self.log_prob, 3)}, and {fixed(self.baseline, 3)} with every token hidden: "
+            f"a difference of {fixed(difference, 3, signed=True)}, missed by "
+            f"{fixed(abs(self.gap), 3)}."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As `cloze --attribution --json` prints it; what isn't known is null."""
+        sums = {"baseline": self.baseline, "sum": self.total, "gap": self.gap}
+        return {
+            "method": self.method,
+            "word": self.word,
+            "log_prob": self.log_prob,
+            **(sums if self.baseline is not None else {}),
+            "tokens": [
+                {"token": token, "value": value}
+                for token, value in zip(self.tokens, self.values, strict=True)
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What was looked at inside one model."""
+
+    layers: ModelLayers | None
+    attribution: ModelAttribution | None
+
+    @property
+    def parts(self) -> "list[ModelLayers | ModelAttribution]":
+        """What there is."""
+        return [part for part in (self.layers, self.attribution) if part is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class InsideAnswer:
+    """What was looked at inside all models, for the same text."""
+
+    request: InsideRequest
+    text: str
+    models: tuple[Inside, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `cloze --layers` and `cloze --attribution` print with `--json`."""
+        return {"text": self.text, "models": [_inside_json(one) for one in self.models]}
+
+
+def _inside_json(inside: Inside) -> dict[str, Any]:
+    one = inside.parts[0]
+    found: dict[str, Any] = {"name": one.name, "kind": one.kind}
+    found |= unusual(one.precision, one.device)
+    if inside.layers:
+        found |= inside.layers.to_json()
+    if inside.attribution:
+        found["attribution"] = inside.attribution.to_json()
+    return found
+
+
+def look_inside(
+    model: BlankFiller, query: Query, columns: Columns, request: InsideRequest,
+    limits: Limits = UNLIMITED,
+) -> Inside:  # fmt: skip
+    """What a request asks of one model. columns: of the candidates. Raises as its two parts do."""
+    layers = attribution = None
+    if request.layers:
+        layers = read_layers(
+            model, query, columns, top_k=request.top_k, gold=request.gold, limits=limits
+        )
+    if request.attribution:
+        attribution = attribute(
+            model, query, columns, request.attribution,
+            word=request.explain, steps=request.steps, limits=limits,
+        )  # fmt: skip
+    return Inside(layers, attribution)
+
+
+def read_layers(
+    model: BlankFiller,
+    query: Query,
+    columns: Columns,
+    *,
+    top_k: int = 5,
+    gold: str | None = None,
+    limits: Limits = UNLIMITED,
+) -> ModelLayers:
+    """Where a model's own best `top_k` answers, and the gold, stand after each of its layers.
+
+    gold: as of `ask`; the first blank's counts. columns: of the candidates.
+    Raises UserError for a model whose layers can't be read, and a text that doesn't fit.
+    """
+    if not isinstance(model, LayerReader):
+        raise UserError(f"{model.name} can't be looked into: a server gives answers alone.")
+    encoded, notes = _first_blank(model, query, limits)
+    place = encoded.places[0]
+    word = golds_of(gold, query.n_blanks)[0]
+    forms, note = _tokens_of(model, columns, word, place) if word else ((), "")
+    scores = model.layer_log_probs(encoded, columns, [forms] if forms else [])
+    log_probs = scores.log_probs
+    best = best_candidates(log_probs, 1)
+    layers = tuple(
+        Layer(number, columns.words[column], value)
+        for number, (column, value) in enumerate(
+            zip(best.columns[:, 0].tolist(), best.log_probs[:, 0].tolist(), strict=True)
+        )
+    )
+    last = best_candidates(log_probs[-1:], min(top_k, len(columns.words))).columns[0].tolist()
+    found = columns.find(word, place) if word else None
+    words = [_followed(columns.words[at], False, log_probs, at) for at in last if at != found]
+    if isinstance(found, int):
+        ahead = last.index(found) if found in last else len(words)
+        words.insert(ahead, _followed(word or "", True, log_probs, found))
+    elif word:
+        values = scores.words[:, 0]
+        ranks = 1 + np.count_nonzero(log_probs > values[:, None], axis=1)
+        words.append(FollowedWord(word, True, tuple(ranks.tolist()), tuple(values.tolist())))
+    return ModelLayers(
+        model.name, model.kind, layers, tuple(words), len(columns.words),
+        tuple(filter(None, (*notes, note))), model.precision, model.device,
+    )  # fmt: skip
+
+
+def _followed(word: str, is_gold: bool, log_probs: Any, column: int) -> FollowedWord:
+    ranks = rank_gold(log_probs, np.full(len(log_probs), column)).raw
+    return FollowedWord(word, is_gold, tuple(ranks.tolist()), tuple(log_probs[:, column].tolist()))
+
+
+def attribute(
+    model: BlankFiller,
+    query: Query,
+    columns: Columns,
+    method: Method,
+    *,
+    word: str | None = None,
+    steps: int = STEPS,
+    limits: Limits = UNLIMITED,
+) -> ModelAttribution:
+    """What each token of a text adds to the log-probability of a word at its first blank.
+
+    word: None takes the model's first answer among the candidates. steps: of gradients.
+    Raises UserError for a model that can't be asked so, a text without a token beside the blank,
+    and where the time is over before all steps of gradients.
+    """
+    if not isinstance(model, Attributor):
+        raise UserError(f"{model.name} can't be looked into: a server gives answers alone.")
+    encoded, notes = _first_blank(model, query, limits)
+    place = encoded.places[0]
+    word = " ".join(word.split()) if word else None
+    if word:
+        forms, note = _tokens_of(model, columns, word, place)
+    else:
+        first = best_candidates(model.blank_log_probs([encoded], columns).log_probs[:1], 1)
+        column = int(first.columns[0, 0])
+        word, forms, note = columns.words[column], columns.tokens_of(column, place), ""
+    until = limits.until()
+    if method == "erasure":
+        found = model.erased(encoded, forms, until=until)
+    else:
+        found = model.integrated_gradients(encoded, forms, steps=steps, until=until)
+    values = tuple(None if np.isnan(value) else float(value) for value in found.values)
+    return ModelAttribution(
+        model.name, model.kind, method, word, found.tokens, values, found.log_prob,
+        found.baseline, tuple(filter(None, (*notes, note))), model.precision, model.device,
+    )  # fmt: skip
+
+
+def _first_blank(
+    model: BlankFiller, query: Query, limits: Limits
+) -> tuple[Encoded, tuple[str, ...]]:
+    """What a model is shown of a text for its first blank, and what that leaves out, in words."""
+    notes = []
+    context = KINDS[model.kind].contexts[0]
+    if query.n_blanks > 1:
+        notes.append("Of several blanks, the first is looked at.")
+    if context == "left":
+        query = Query(query.parts[:2])
+        if not follows_only_punctuation(query):
+            notes.append("By the left side alone: what stands right of the blank isn't seen.")
+    encoded = model.encode(query, context)
+    limits.check_tokens(len(encoded.token_ids), model.name)
+    return encoded, tuple(notes)
+
+
+def _tokens_of(
+    model: BlankFiller, columns: Columns, word: str, place: Place
+) -> tuple[tuple[int, ...], str]:
+    """The tokens that write a word, and in words where that is its beginning alone.
+
+    Raises UserError for a word that the model can't write.
+    """
+    column = columns.find(word, place)
+    if isinstance(column, int):
+        return columns.tokens_of(column, place), ""
+    forms = columns.spelling.tokens(word, place)
+    if forms:
+        return forms, ""
+    written = columns.spelling.written(word)
+    if not model.vocabulary.can_write(written):
+        raise UserError(f"{model.name} can't write {word[:60]!r}: choose another word.")
+    pieces = model.vocabulary.pieces(written, place)
+    begun = model.vocabulary.show_text(pieces[:1])[0]
+    return pieces[
+        :1
+    ], f"“{word}” is {len(pieces)} tokens of the model: its first, “{begun}”, counts."
