@@ -1,5 +1,5 @@
 """`cloze`: one text, or a subject and a relation in every wording, put to several models; or the
-user's own answers to a text, ranked by each.
+user's own answers to a text, ranked by each; or a look at how each comes to its answer.
 """
 
 from collections.abc import Sequence
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         RelationQuestion,
         RelationRequest,
     )
+    from lama_core.probes.cloze.inside import InsideRequest, ModelAttribution, ModelLayers
     from lama_core.probes.statements.rank import RankRequest
 
 EXAMPLE = """
@@ -31,6 +32,8 @@ python -m lama_core cloze --relation P36 --subject France
 
 python -m lama_core cloze "The capital of Brazil is ___." --answer "Rio de Janeiro"
 --answer Brasília --gold Brasília
+
+python -m lama_core cloze "The capital of Norway is ___." --layers --attribution gradients
 """
 
 
@@ -65,6 +68,27 @@ def cloze(
             "repeat it for several.",
         ),
     ] = None,
+    layers: Annotated[
+        bool,
+        typer.Option(
+            "--layers", help="The answer after each layer, and where the last ones stand."
+        ),
+    ] = False,
+    attribution: Annotated[
+        str | None,
+        typer.Option(
+            help="What each token of the text adds to the answer's log-probability: erasure (the "
+            "token hidden or left out), or gradients (integrated; their sum is checked)."
+        ),
+    ] = None,
+    explain: Annotated[
+        str | None,
+        typer.Option(help="The answer that is attributed; by default each model's first."),
+    ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(help="The most points of the integral of gradients; by default 400."),
+    ] = None,
     part: options.Part = None,
     aggregate: options.Aggregate = None,
     hiding: options.Hiding = None,
@@ -95,11 +119,12 @@ def cloze(
 ) -> None:
     """Fill the blanks of a text, or of a relation's wordings, with several models side by side.
 
-    With --answer, rank these answers.
+    With --answer, rank these answers. With --layers or --attribution, look at how they come about.
     """
     from lama_core.asking import settings
     from lama_core.probes.cloze.ask import ClozeRequest
     from lama_core.probes.cloze.by_relation import RelationRequest
+    from lama_core.probes.cloze.inside import InsideRequest
     from lama_core.probes.statements.rank import RankRequest
 
     chosen = {**locals(), "models": models or (settings.DEFAULT_MODEL,)}
@@ -107,8 +132,19 @@ def cloze(
     of_words = any(
         (top_k is not None, candidates != COMMON, context, rescored != RESCORED, renormalise)
     )
+    not_inside = any((context, rescored != 200, renormalise))
     of_answers = any((part, aggregate, hiding))
-    if answers and text is not None and not of_relation and not of_words:
+    of_inside = layers or attribution is not None
+    if (explain is not None or steps is not None) and attribution is None:
+        raise UserError("--explain and --steps go with --attribution erasure or gradients.")
+    if of_inside and (text is None or of_relation or answers or of_answers or not_inside):
+        raise UserError(
+            "--layers and --attribution go with a text; leave out --relation, --answer, --context, "
+            "--rescored and --renormalise there."
+        )
+    if of_inside:
+        _look(read(InsideRequest, chosen), as_json)
+    elif answers and text is not None and not of_relation and not of_words:
         _rank(read(RankRequest, chosen), as_json)
     elif answers or of_answers:
         raise UserError(
@@ -188,6 +224,59 @@ def _ask_text(chosen: "ClozeRequest", as_json: bool) -> None:
                 which += f", asked as {blank.asked!r}"
             show.print_answers(blank, f"{one.name}{which}: {seen}")
             print()
+
+
+def _look(chosen: "InsideRequest", as_json: bool) -> None:
+    from lama_core.asking.blanks import parse_query
+    from lama_core.probes.cloze.inside import InsideAnswer, look_inside
+
+    query = parse_query(chosen.text)
+    opened, words = open_asked(chosen)
+    found = [look_inside(model, query, words.columns(model.vocabulary), chosen) for model in opened]
+    if as_json:
+        show.print_json(InsideAnswer(chosen, query.text(), tuple(found)).to_json())
+        return
+    for one in found:
+        if one.layers:
+            _print_layers(one.layers, words.name)
+        if one.attribution:
+            _print_attribution(one.attribution)
+
+
+def _print_layers(model: "ModelLayers", words: str) -> None:
+    """A row a layer, the last one first: its answer, and where the followed words stand."""
+    rows = [
+        (
+            layer.title,
+            layer.first,
+            fixed(layer.log_prob, 2),
+            *(f"{word.ranks[layer.number]:,}" for word in model.words),
+        )
+        for layer in reversed(model.layers)
+    ]
+    heads = [f"rank of {word.word}" + " (gold)" * word.is_gold for word in model.words]
+    size = f"{model.n_candidates:,} candidates ({words})"
+    size += show.computed(model.precision, model.device)
+    show.print_table(
+        ("layer", "first answer", "log-prob", *heads), rows, title=f"{model.name}: {size}"
+    )
+    for note in model.notes:
+        print(note)
+    print()
+
+
+def _print_attribution(model: "ModelAttribution") -> None:
+    """A row a token, in the order of the text, and the check of the sum."""
+    rows = [
+        (token, "" if value is None else fixed(value, 3, signed=True))
+        for token, value in zip(model.tokens, model.values, strict=True)
+    ]
+    how = f"{model.method}, log-prob of {model.word}: {fixed(model.log_prob, 3)}"
+    how += show.computed(model.precision, model.device)
+    show.print_table(("token", "adds"), rows, title=f"{model.name}: {how}")
+    for note in filter(None, (*model.notes, model.completeness())):
+        print(note)
+    print()
 
 
 def _ask_relation(chosen: "RelationRequest", as_json: bool) -> None:

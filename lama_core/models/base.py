@@ -349,7 +349,7 @@ class Attributor(Protocol):
     ) -> Attribution:
         """Integrated gradients of the word's log-probability over the tokens' embeddings.
 
-        steps: points of the integral. Raises UserError for a model that has no gradients, and
-        where the time is over before the last of them.
+        steps: points of the integral at most. until: when (`time.monotonic`) no more are added.
+        Raises UserError for a model that has no gradients.
         """
         ...

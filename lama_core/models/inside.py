@@ -8,7 +8,9 @@ the text adds to a word.
 The head is all that a model does behind its last layer, such as a final norm, a transform, a
 projection and a scaling: h_l is put in the place of what the last layer gives, so that it needs no
 knowledge of the family. At the last layer that is the model's own answer, which is checked.
-The integral is the Gauss-Legendre sum. e: the tokens' embeddings; b: those of a hidden token.
+e: the tokens' embeddings; b: those of a hidden token. Over a stretch of the way from b to e the
+integral is a Gauss-Legendre sum, and the sum over the tokens is known: the difference of the
+log-probabilities at its ends. The stretch that misses it most is halved, until all add up.
 
 Hooks that stand on the modules for good ask what their own thread wants: models are shared, and
 what is put into one pass must not be in another's.
@@ -17,6 +19,7 @@ equation 1; Sundararajan, Taly and Yan 2017, equation 1.
 Departure: Attribution to tokens
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -36,6 +39,11 @@ from lama_core.models.transformer import TOLERANCES, Transformer, with_states
 
 # A pass whose gradients are wanted keeps what it computed in every layer.
 KEPT_FOR_SLOPES = 8
+# Points in a stretch of the way, and their weights: both in [0, 1].
+_ROOTS, _SHARES = np.polynomial.legendre.leggauss(8)
+POINTS, WEIGHTS = (_ROOTS + 1) / 2, torch.tensor(_SHARES / 2)
+# What the stretches may miss together, as a share of the whole difference.
+MISSED = 0.05
 Watch = Callable[[nn.Module, Any, Any, Any], Any]
 
 
@@ -47,6 +55,25 @@ class Step:
     stack: int
     before: torch.Tensor | None
     after: torch.Tensor | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of the way from the baseline to the text, as shares of it.
+
+    before, after: log-probability at its ends. adds: float64 [token], of each token's gradients.
+    """
+
+    first: float
+    end: float
+    before: float
+    after: float
+    adds: torch.Tensor
+
+    @property
+    def miss(self) -> float:
+        """By how much the tokens' sum misses the difference."""
+        return abs(float(self.adds.sum()) - (self.after - self.before))
 
 
 class Inspected(Transformer):
@@ -84,8 +111,8 @@ class Inspected(Transformer):
 
     @property
     def hidden_id(self) -> int:
-        """The token whose embedding stands for a hidden one: what pads, else what is unknown."""
-        known = (self.tokenizer.pad_token_id, self.tokenizer.unk_token_id)
+        """The token whose embedding stands for a hidden one: what is unknown, else what pads."""
+        known = (self.tokenizer.unk_token_id, self.tokenizer.pad_token_id)
         return next((int(one) for one in known if one is not None), 0)
 
     @property
@@ -185,7 +212,7 @@ class Inspected(Transformer):
             return self.forward(where, **self.inputs_of(ids))[0]
 
     def erased(
-        self, encoded: Encoded, word: Sequence[int], *, until: float = float("inf")
+        self, encoded: Encoded, word: Sequence[int], *, until: float = math.inf
     ) -> Attribution:
         """By how much the first blank's word is likelier with a token than without it.
 
@@ -205,13 +232,14 @@ class Inspected(Transformer):
         return self._shown(encoded, places, found, whole)
 
     def integrated_gradients(
-        self, encoded: Encoded, word: Sequence[int], *, steps: int, until: float = float("inf")
+        self, encoded: Encoded, word: Sequence[int], *, steps: int, until: float = math.inf
     ) -> Attribution:
         """Integrated gradients of the word's log-probability over the tokens' embeddings.
 
-        steps: points of the integral. The baseline has `hidden_id` in the place of each token of
-        the text; special tokens and blanks keep their own embeddings.
-        Raises UserError for a model that has no gradients, and where the time is over.
+        steps: points of the integral at most; fewer where the parts of the way add up before, or
+        where the time is over. The baseline has `hidden_id` in the place of each token of the text;
+        special tokens and blanks keep their own embeddings.
+        Raises UserError for a model that has no gradients.
         """
         places = self._places(encoded)
         ids = torch.tensor([encoded.token_ids])
@@ -221,34 +249,51 @@ class Inspected(Transformer):
             base, whole = (self.text_embeddings(one.to(self.device)) for one in (hidden, ids))
         if not isinstance(whole, torch.Tensor):
             raise self._no_gradients("its embeddings are not numbers alone")
-        base, whole = base.clone(), whole.clone()  # what a pass without gradients made has none
-        points, weights = np.polynomial.legendre.leggauss(steps)
-        slope = torch.zeros(whole.shape[1:], dtype=torch.float64)
+        base, way = base.clone(), whole - base  # what a pass without gradients made has none
 
-        def add(some: Sequence[int]) -> None:
-            shares = torch.tensor((points[list(some)] + 1) / 2).to(whole)[:, None, None]
-            slopes = self._slopes(encoded, word, base + shares * (whole - base))
-            shares = torch.tensor(weights[list(some)] / 2)[:, None, None]
-            slope.add_((shares * host(slopes).double()).sum(0))
+        def log_prob(share: float) -> float:
+            with self._embedding(base + share * way):
+                return float(fitting(lambda: self._log_probs([encoded], word))[0])
 
-        size = max(1, self.tokens_per_pass // KEPT_FOR_SLOPES // ids.shape[1])
-        for first in range(0, steps, size):
-            if first and time.monotonic() > until:
-                raise UserError(
-                    f"The time for a question was over after {first} of {steps} steps of "
-                    f"{self.name}: take fewer steps, a shorter text, or erasure."
-                )
-            in_parts(add, range(steps)[first : first + size])
-        values = (host(whole - base)[0].double() * slope).sum(1)[places].float().numpy()
-        log_prob = float(fitting(lambda: self._log_probs([encoded], word))[0])
-        with self._embedding(base):
-            baseline = float(fitting(lambda: self._log_probs([encoded], word))[0])
-        return self._shown(encoded, places, values, log_prob, baseline)
+        def stretch(first: float, end: float, before: float, after: float) -> Stretch:
+            shares = torch.tensor(first + (end - first) * POINTS)
+            points = base + shares.to(base)[:, None, None] * way
+            slope = (self._slopes(encoded, word, points) * WEIGHTS[:, None, None]).sum(0)
+            adds = (end - first) * (slope * host(way)[0].double()).sum(1)
+            return Stretch(first, end, before, after, adds)
 
-    def _slopes(
+        baseline, log_probs = log_prob(0.0), float(self._log_probs([encoded], word)[0])
+        parts = [stretch(0.0, 1.0, baseline, log_probs)]
+        bound = MISSED * max(abs(log_probs - baseline), 1.0)
+        while sum(part.miss for part in parts) > bound:
+            if len(POINTS) * (2 * len(parts) + 1) > steps or time.monotonic() > until:
+                break
+            worst = max(parts, key=lambda part: part.miss)
+            parts.remove(worst)
+            middle = (worst.first + worst.end) / 2
+            between = log_prob(middle)
+            parts.append(stretch(worst.first, middle, worst.before, between))
+            parts.append(stretch(middle, worst.end, between, worst.after))
+        values = torch.stack([part.adds for part in parts]).sum(0)[places].float().numpy()
+        return self._shown(encoded, places, values, log_probs, baseline)
+
+    def _slopes(self, encoded: Encoded, word: Sequence[int], points: torch.Tensor) -> torch.Tensor:
+        """Gradients of the word's log-probability, float64 [point, token, dim], on the processor.
+
+        points: the text's embeddings, float [point, token, dim].
+        """
+        size = max(1, self.tokens_per_pass // KEPT_FOR_SLOPES // points.shape[1])
+        chunks = [range(len(points))[first : first + size] for first in range(0, len(points), size)]
+
+        def ask(some: Sequence[int]) -> torch.Tensor:
+            return host(self._slopes_at(encoded, word, points[some[0] : some[-1] + 1])).double()
+
+        return torch.cat([part for chunk in chunks for part in in_parts(ask, chunk)])
+
+    def _slopes_at(
         self, encoded: Encoded, word: Sequence[int], embeddings: torch.Tensor
     ) -> torch.Tensor:
-        """Gradients of the word's log-probability, as `embeddings`: float [text, token, dim]."""
+        """The same of points that go through the model together, where it computes."""
         embeddings = embeddings.detach().requires_grad_()
         n = len(embeddings)
         where = (torch.arange(n), torch.full((n,), self.read_at(encoded)))

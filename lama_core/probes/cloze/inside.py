@@ -32,17 +32,15 @@ from lama_core.types import Query
 
 Method = Literal["erasure", "gradients"]
 METHODS: tuple[Method, ...] = ("erasure", "gradients")
-STEPS, MAX_STEPS = 50, 1000
-# A sum that misses its difference by more than this share of it says so.
-INCOMPLETE = 0.05
+FEWEST_STEPS, STEPS, MAX_STEPS = 8, 400, 5000
 
 
 @dataclass(frozen=True, kw_only=True)
 class InsideRequest(ClozeSettings):
     """A text with a blank, and what is looked at: the layers, or the tokens of the text, or both.
 
-    explain: the word that is attributed to the tokens; None: each model's first answer. steps: of
-    integrated gradients.
+    explain: the word that is attributed to the tokens; None: each model's first answer. steps: the
+    most points of the integral of gradients.
     """
 
     command: ClassVar[tuple[str, ...]] = ("cloze",)
@@ -60,8 +58,10 @@ class InsideRequest(ClozeSettings):
         super().check()
         if not 1 <= self.top_k <= MAX_TOP_K:
             raise UserError(f"top-k is {self.top_k}: choose a number from 1 to {MAX_TOP_K}.")
-        if not 1 <= self.steps <= MAX_STEPS:
-            raise UserError(f"{self.steps:,} steps: choose a number from 1 to {MAX_STEPS:,}.")
+        if not FEWEST_STEPS <= self.steps <= MAX_STEPS:
+            raise UserError(
+                f"{self.steps:,} steps: choose a number from {FEWEST_STEPS} to {MAX_STEPS:,}."
+            )
         if self.explain:
             check_gold(self.explain)
 
@@ -301,9 +301,9 @@ def attribute(
 ) -> ModelAttribution:
     """What each token of a text adds to the log-probability of a word at its first blank.
 
-    word: None takes the model's first answer among the candidates. steps: of gradients.
-    Raises UserError for a model that can't be asked so, a text without a token beside the blank,
-    and where the time is over before all steps of gradients.
+    word: None takes the model's first answer among the candidates. steps: the most
+    points of the integral of gradients.
+    Raises UserError for a model that can't be asked so, and a text without a token to hide.
     """
     if not isinstance(model, Attributor):
         raise UserError(f"{model.name} can't be looked into: a server gives answers alone.")
