@@ -16,6 +16,7 @@ from lama_core.probes.cloze.ask import (
 )
 from lama_core.types import Query
 from pages.ui.cloze.answers import draw_ranking
+from pages.ui.cloze.inside import draw_inside
 from pages.ui.cloze.paper import draw_paper
 from pages.ui.cloze.relation import draw_relation
 from pages.ui.cloze.sentences import draw_sentences
@@ -159,6 +160,7 @@ def draw_sentence() -> None:
             candidates, _ = cache.candidates_of(asked)
             answer = ClozeAnswer(query.text(), candidates, answers)
             draw_taken(answer, text, asked, gold, choice)
+            draw_inside(text, gold, replace(choice, settings=asked))
 
 
 def main() -> None:

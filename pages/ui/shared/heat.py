@@ -1,9 +1,11 @@
-"""Sentences as strips of tokens: the less likely a token, the stronger its colour.
+"""Sentences as strips of tokens: the less likely a token, the stronger its colour; or, the more it
+adds to an answer or takes from it.
 
 Every token goes through `html.escape`.
 """
 
 import math
+from collections.abc import Sequence
 from html import escape
 
 from lama_core.models.base import StatementScores, TokenScores
@@ -11,6 +13,8 @@ from lama_core.rounding import fixed
 
 # A log-probability of this or less has the full colour: one in 160,000.
 FULL = -12.0
+# What adds and what takes: people who can't tell red from green can tell these.
+ADDS, TAKES = "#2c86c7", "#dd5b33"
 STRONGEST = 45  # percent of the model's colour, so that the text stays readable on it
 
 CSS = """
@@ -58,5 +62,34 @@ def heat_strip(scores: TokenScores | StatementScores, colour: str) -> str:
             f'style="background:color-mix(in srgb, {colour} {share:.0f}%, transparent)">'
             f"{escape(token)}"
             f"<small>{shown}</small></span>"
+        )
+    return f'<div class="lx-strip">{"".join(cells)}</div>'
+
+
+def shares_scale(most: float) -> str:
+    """HTML of what the colours of `shares_strip` stand for; most: the largest value."""
+    full = [f"color-mix(in srgb, {colour} {STRONGEST}%, transparent)" for colour in (TAKES, ADDS)]
+    return (
+        f'<div class="lx-scale lx-muted">takes {fixed(-most, 1, signed=True)}'
+        f'<span style="background:linear-gradient(to right, {full[0]}, transparent, {full[1]})">'
+        f"</span>adds {fixed(most, 1, signed=True)}</div>"
+    )
+
+
+def shares_strip(tokens: Sequence[str], values: Sequence[float | None], most: float) -> str:
+    """HTML of a sentence's tokens, each with what it adds under it; a blank is underlined.
+
+    values: None of a blank, which has a dot. most: what has the full colour.
+    """
+    cells = []
+    for token, value in zip(tokens, values, strict=True):
+        share = 0.0 if value is None or not most else STRONGEST * min(1.0, abs(value) / most)
+        colour = ADDS if value is None or value > 0 else TAKES
+        shown = "·" if value is None else fixed(value, 2, signed=True)
+        hint = "not hidden" if value is None else f"{fixed(value, 4, signed=True)} log-probability"
+        cells.append(
+            f'<span class="lx-token{" marked" * (value is None)}" title="{escape(token)}: {hint}" '
+            f'style="background:color-mix(in srgb, {colour} {share:.0f}%, transparent)">'
+            f"{escape(token)}<small>{shown}</small></span>"
         )
     return f'<div class="lx-strip">{"".join(cells)}</div>'

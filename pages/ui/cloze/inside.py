@@ -1,0 +1,329 @@
+"""Look inside: under the answers to a sentence, how each model comes to its own.
+
+The answer after each layer, what each token adds to it, and what it is when a word is changed: each
+is computed when it is opened.
+"""
+
+from dataclasses import asdict, fields, replace
+from html import escape
+from itertools import zip_longest
+from typing import Any
+
+import streamlit as st
+
+from lama_core.asking.blanks import parse_query
+from lama_core.asking.settings import ClozeSettings
+from lama_core.errors import UserError
+from lama_core.models.loader import CACHE
+from lama_core.probes.cloze.ask import SEVERAL_GOLDS, ClozeRequest, ModelAnswer
+from lama_core.probes.cloze.inside import (
+    METHODS,
+    STEPS,
+    Inside,
+    InsideAnswer,
+    InsideRequest,
+    ModelAttribution,
+)
+from lama_core.rounding import fixed
+from lama_core.types import Query
+from pages.ui.shared import cache, predictions, state
+from pages.ui.shared.columns import Column, ask_each
+from pages.ui.shared.export import Rows, draw_export
+from pages.ui.shared.heat import CSS, shares_scale, shares_strip
+from pages.ui.shared.messages import faults_shown, plain
+
+LAYERS, WORDS, CHANGED = "Layers", "Which words mattered", "What if"
+CHANGED_OF = "the text that was changed"
+Columns = dict[str, Column[Inside]]
+HELP = (
+    "**Layers**: what the model would answer after each of its layers (the “logit lens”, "
+    "nostalgebraist 2020): the hidden state at the blank, put through what stands behind the last "
+    "layer. **Which words mattered**: what each token of the sentence adds to the answer's "
+    "log-probability. **What if**: the sentence with other words in it."
+)
+
+
+def draw_inside(text: str, gold: str, choice: state.ClozeChoice) -> None:
+    """The choice of what is looked at, and that."""
+    look = st.segmented_control(
+        "Look inside", (LAYERS, WORDS, CHANGED), default=None, key="look", bind=state.BOUND,
+        help=HELP,
+    )  # fmt: skip
+    if not look:
+        return
+    st.html(f"<style>{CSS}</style>")
+    with faults_shown():
+        {LAYERS: _draw_layers, WORDS: _draw_words, CHANGED: _draw_changed}[look](text, gold, choice)
+
+
+def _request(text: str, gold: str, choice: state.ClozeChoice, **asked: Any) -> InsideRequest:
+    """What is asked: the settings above, without those of words that are rescored."""
+    settings: dict[str, Any] = {
+        field.name: getattr(choice.settings, field.name)
+        for field in fields(ClozeSettings)
+        if field.name not in ("context", "n_rescored")
+    }
+    request = InsideRequest(**{
+        **settings, "text": text, "top_k": choice.top_k, "gold": gold or None, **asked,
+    })  # fmt: skip
+    request.check()
+    return request
+
+
+def _look(request: InsideRequest) -> Columns:
+    """A column a model, filled as each is done."""
+
+    def ask(name: str, here: tuple[str, ...]) -> Inside:
+        return cache.inside(replace(request, models=here), name)
+
+    def said(inside: Inside) -> str:
+        part = inside.parts[0]
+        return predictions.with_how(
+            predictions.title_of_kind(part.kind), precision=part.precision, device=part.device
+        )
+
+    return ask_each(request.models, ask, said, per_row=2)[1]
+
+
+def _draw_layers(text: str, gold: str, choice: state.ClozeChoice) -> None:
+    request = _request(text, gold, choice, layers=True)
+    columns = _look(request)
+    from pages.ui.cloze.layers import draw_layers
+
+    for name, column in columns.items():
+        if column.answer.layers:
+            with column.place.container():
+                draw_layers(column.answer.layers, state.title_of(name))
+    if columns:
+        st.caption(
+            "A layer's answer is the hidden state at the blank after it, through the model's own "
+            "head; after the last layer it is the model's answer. Ranks are among the candidates, "
+            "log-probabilities over the model's whole vocabulary."
+        )
+        rows = [
+            {
+                "model": name,
+                "layer": layer.number,
+                "word": word.word,
+                "gold": word.is_gold,
+                "rank": word.ranks[layer.number],
+                "log_prob": word.log_probs[layer.number],
+                "first": layer.first,
+            }
+            for name, column in columns.items()
+            if column.answer.layers
+            for layer in column.answer.layers.layers
+            for word in column.answer.layers.words
+        ]
+        _draw_export("layers", rows, request, columns)
+
+
+def _draw_words(text: str, gold: str, choice: state.ClozeChoice) -> None:
+    left, middle, right = st.columns([2, 2, 2], vertical_alignment="bottom")
+    method = left.segmented_control(
+        "By", METHODS, default=METHODS[0], required=True, key="by_method", bind=state.BOUND,
+        help="**erasure**: the log-probability less that without the token, which a model with a "
+        "mask sees masked, and the others don't see at all (Li et al. 2016). **gradients**: "
+        "integrated gradients, from a sentence with every token hidden to this one (Sundararajan "
+        "et al. 2017): the values sum to the difference, which is checked.",
+    )  # fmt: skip
+    explain = _choose_explained(middle)
+    steps = STEPS
+    if method == "gradients":
+        steps = right.select_slider(
+            "Points at most", (8, 50, 100, 200, STEPS, 1000), value=STEPS, key="steps",
+            bind=state.BOUND,
+            help="Of the integral; fewer are taken where the sum is right before, or where the "
+            "time for a question is over.",
+        )  # fmt: skip
+    request = _request(
+        text, gold, choice,
+        attribution=method, explain=explain or None, steps=int(steps),
+    )  # fmt: skip
+    columns = _look(request)
+    for column in columns.values():
+        found = column.answer.attribution
+        if found:
+            with column.place.container():
+                _draw_attribution(found)
+    if columns:
+        st.caption(
+            "Blue tokens add to the answer's log-probability (natural logarithm), orange ones take "
+            "from it; the number under a token says how much."
+        )
+        rows = [
+            {
+                "model": name,
+                "method": found.method,
+                "word": found.word,
+                "position": position,
+                "token": token,
+                "value": value,
+                "log_prob": found.log_prob,
+                "baseline": found.baseline,
+            }
+            for name, column in columns.items()
+            if (found := column.answer.attribution)
+            for position, (token, value) in enumerate(
+                zip(found.tokens, found.values, strict=True), start=1
+            )
+        ]
+        _draw_export("words", rows, request, columns)
+
+
+def _draw_attribution(found: ModelAttribution) -> None:
+    """A model's sentence with its tokens coloured, the check of the sum, and the table."""
+    most = max((abs(value) for value in found.values if value is not None), default=0.0)
+    st.html(
+        f"<div>Log-prob. of <b>{escape(found.word)}</b>: {fixed(found.log_prob, 3)}</div>"
+        + shares_scale(most)
+        + shares_strip(found.tokens, found.values, most)
+    )
+    for note in filter(None, (*found.notes, found.completeness())):
+        st.caption(plain(note))
+    with st.expander("As a table"):
+        st.dataframe(
+            {
+                "token": list(found.tokens),
+                "adds": [
+                    "" if value is None else fixed(value, 3, signed=True) for value in found.values
+                ],
+            },
+            hide_index=True,
+        )
+
+
+def _choose_explained(place: "st.delta_generator.DeltaGenerator | None" = None) -> str:
+    """The answer that is followed; empty for each model's own first."""
+    typed = (place or st).text_input(
+        "Answer that is followed", key="explain", bind=state.BOUND,
+        placeholder="each model's first answer",
+    )  # fmt: skip
+    return " ".join((typed or "").split())
+
+
+def _draw_changed(text: str, gold: str, choice: state.ClozeChoice) -> None:
+    if st.session_state.get(CHANGED_OF, text) != text:
+        st.session_state["changed"] = text  # another sentence is asked now
+    st.session_state[CHANGED_OF] = text
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    changed = left.text_input(
+        "The sentence with other words", text, key="changed", bind=state.BOUND,
+        help="Change any word beside the blank, and see what that does to the answers.",
+    )  # fmt: skip
+    explain = _choose_explained(right)
+    query, other = parse_query(text), parse_query(changed or "")
+    if explain and SEVERAL_GOLDS in explain:
+        raise UserError(f"The answer that is followed is one word: leave out {SEVERAL_GOLDS}.")
+
+    def ask(name: str, here: tuple[str, ...]) -> tuple[ModelAnswer, ModelAnswer]:
+        settings = replace(choice.settings, models=here)
+
+        def answer(one: Query, word: str) -> ModelAnswer:
+            return cache.cloze_answer(
+                settings, name, one.text(), word, choice.top_k, choice.renormalise
+            )
+
+        word = explain or answer(query, gold).blanks[0].predictions[0].token
+        before, after = (
+            answer(one, word + SEVERAL_GOLDS * (one.n_blanks - 1)) for one in (query, other)
+        )
+        return before, after
+
+    def said(found: tuple[ModelAnswer, ModelAnswer]) -> str:
+        return predictions.describe(found[1])
+
+    columns = ask_each(choice.settings.models, ask, said, per_row=2)[1]
+    for column in columns.values():
+        with column.place.container():
+            st.html(_before_and_after(*column.answer))
+    if columns:
+        st.caption(
+            "Probabilities are as above. The log-probability of the answer that is followed, after "
+            "less before, says what the change adds to it."
+        )
+        settings = replace(choice.settings, models=tuple(columns))
+        chosen = {field.name: getattr(settings, field.name) for field in fields(ClozeSettings)}
+        more: dict[str, Any] = {
+            "top_k": choice.top_k,
+            "gold": explain or None,
+            "renormalise": choice.renormalise,
+        }
+        requests = tuple(
+            ClozeRequest(**chosen, **more, text=one) for one in dict.fromkeys((text, changed or ""))
+        )
+        answers = {name: column.answer for name, column in columns.items()}
+        identities = {
+            name: CACHE.identity(name, after.precision) for name, (_, after) in answers.items()
+        }
+        made = {
+            "before": asdict(requests[0]), "after": asdict(requests[-1]), "identities": identities,
+        }  # fmt: skip
+        draw_export("what-if", lambda: _changed_rows(answers), made, requests)
+
+
+def _before_and_after(before: ModelAnswer, after: ModelAnswer) -> str:
+    """HTML of a model's words side by side, and of the one that is followed."""
+    one, other = before.blanks[0], after.blanks[0]
+    rows = [
+        f'<tr><td class="rank">{rank}</td>'
+        + "".join(
+            f'<td class="word">{escape(item.token)}</td>'
+            f'<td class="num">{predictions.probability(item.prob)}</td>'
+            if item
+            else "<td></td><td></td>"
+            for item in pair
+        )
+        + "</tr>"
+        for rank, pair in enumerate(zip_longest(one.predictions, other.predictions), start=1)
+    ]
+    table = (
+        '<table class="lx"><thead><tr><th>#</th><th>before</th><th class="num">prob.</th>'
+        '<th>after</th><th class="num">prob.</th></tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table>"
+    )
+    golds = [blank.gold for blank in (one, other) if blank.gold]
+    if len(golds) < 2:
+        return table
+    ranks = [f"{gold.shown_log_prob()} (rank {gold.rank:,})" for gold in golds]
+    values = [gold.log_prob for gold in golds]
+    change = ""
+    if values[0] is not None and values[1] is not None:
+        change = f": <b>{fixed(values[1] - values[0], 2, signed=True)}</b>"
+    return table + (
+        f'<div class="lx-gold">Log-prob. of <b>{escape(golds[0].word)}</b>: {escape(ranks[0])} '
+        f"before, {escape(ranks[1])} after{change}</div>"
+    )
+
+
+def _changed_rows(answers: dict[str, tuple[ModelAnswer, ModelAnswer]]) -> Rows:
+    """A row a model, a sentence and an answer."""
+    return [
+        {
+            "model": name,
+            "sentence": when,
+            "text": blank.asked,
+            "rank": item.rank,
+            "word": item.token,
+            "prob": item.prob,
+            "log_prob": item.log_prob,
+            "followed": blank.gold.word if blank.gold else None,
+            "followed_rank": blank.gold.rank if blank.gold else None,
+            "followed_log_prob": blank.gold.log_prob if blank.gold else None,
+        }
+        for name, pair in answers.items()
+        for when, answer in zip(("before", "after"), pair, strict=True)
+        for blank in answer.blanks[:1]
+        for item in blank.predictions
+    ]
+
+
+def _draw_export(name: str, rows: Rows, request: InsideRequest, columns: Columns) -> None:
+    """What can be taken away: the rows, and the command."""
+    asked = replace(request, models=tuple(columns))
+    looked = tuple(column.answer for column in columns.values())
+    answer = InsideAnswer(asked, parse_query(request.text).text(), looked)
+    parts = [part for one in looked for part in one.parts]
+    identities = {one.name: CACHE.identity(one.name, one.precision) for one in parts}
+    made = {**asdict(asked), "identities": identities}
+    draw_export(name, lambda: rows, made, asked, record=answer.to_json)

@@ -1,0 +1,84 @@
+"""Look inside, under the answers of the Cloze page: layers, words that mattered, what if."""
+
+from pathlib import Path
+
+import pytest
+from opening import open_page
+from streamlit.testing.v1 import AppTest
+
+from pages.ui.shared.messages import plain
+
+MODEL = "minilm-mlm"
+TEXT = "The capital of Norway is ___."
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
+
+
+def opened(**params: str) -> AppTest:
+    return open_page("cloze", **{"models": MODEL, "text": TEXT, "gold": "Oslo", **params})
+
+
+def html(app: AppTest) -> str:
+    return "".join(one.proto.body for one in app.get("html") if "<style>" not in one.proto.body)
+
+
+def test_nothing_is_computed_before_it_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("pages.ui.shared.cache.inside", lambda _, name: asked.append(name))
+    app = opened()
+    assert app.segmented_control(key="look").value is None
+    assert not asked and not app.dataframe
+
+
+def test_the_last_layer_stands_first_in_the_table_and_ranks_as_above() -> None:
+    app = opened(look="Layers", k="3")
+    table = app.dataframe[0].value
+    assert list(table["layer"]) == ["6", "5", "4", "3", "2", "1", "embeddings"]
+    above = html(app)
+    rank = above.split("Gold <b>Oslo</b>: rank <b>")[1].split("<")[0]
+    first = above.split('<td class="word">')[1].split("<")[0]
+    assert table["Oslo ✓: rank"][0] == rank
+    assert table["first answer"][0] == first
+    assert len(app.get("plotly_chart")) == 2
+
+
+def test_tokens_are_coloured_by_what_they_add_and_the_sum_is_checked() -> None:
+    app = opened(look="Which words mattered")
+    strip = html(app).split('class="lx-strip"')[1]
+    assert strip.count("lx-token") == 7 and "___" in strip
+    table = app.dataframe[0].value
+    assert list(table["token"]) == ["the", "capital", "of", "norway", "is", "___", "."]
+    assert table["adds"][1].startswith("+") and table["adds"][5] == ""
+    assert not any("with every token hidden" in one.value for one in app.caption)
+    app = opened(look="Which words mattered", by_method="gradients", explain="<b>Rome")
+    assert "Log-prob. of <b>&lt;b&gt;Rome</b>" in html(app)
+    assert any(plain("its first, “<”, counts") in one.value for one in app.caption)
+    app = opened(look="Which words mattered", by_method="gradients", explain="Rome", steps="50")
+    assert not app.error
+    assert any(plain("with every token hidden") in one.value for one in app.caption)
+    assert "Log-prob. of <b>Rome</b>" in html(app)
+
+
+def test_a_changed_word_stands_beside_the_answers_before() -> None:
+    app = opened(look="What if", changed="The capital of Sweden is ___.")
+    table = html(app).rsplit('<table class="lx">', 1)[1]
+    words = [one.split("<")[0] for one in table.split('<td class="word">')[1:]]
+    above = html(app).split('<td class="word">')[1].split("<")[0]
+    assert words[0] == above, "the first before is the first above"
+    line = table.split("Log-prob. of <b>")[1]
+    before, after = (float(part.split(" (")[0]) for part in (line.split(": ")[1], line.split(
+        "before, ")[1]))  # fmt: skip
+    change = float(line.rsplit("<b>", 1)[1].split("<")[0])
+    assert change == pytest.approx(after - before, abs=0.011)
+    app.text_input(key="text").set_value("Oslo is in ___.").run()
+    assert app.text_input(key="changed").value == "Oslo is in ___.", "another sentence is asked"
+    app.text_input(key="changed").set_value("no blank").run()
+    assert "has no blank" in app.error[0].value
+
+
+def test_what_is_typed_is_shown_as_text() -> None:
+    app = opened(look="What if", changed="<i>Rome</i> *is* in ___.", gold="")
+    assert "<i>Rome" not in html(app)

@@ -1,0 +1,163 @@
+"""Looking inside: which words are followed, what is attributed, and what is said of it."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lama_core.asking.blanks import parse_query
+from lama_core.asking.limits import Limits
+from lama_core.candidates.columns import Candidates
+from lama_core.errors import UserError
+from lama_core.models.base import BLANK
+from lama_core.probes.cloze.ask import ask
+from lama_core.probes.cloze.inside import InsideRequest, attribute, look_inside, read_layers
+
+Models = Callable[..., Any]
+WORDS = Candidates("file:x", ("Paris", "Rome", "Oslo", "Vienna", "Berlin", "painter"))
+QUERY = parse_query("The capital of France is [MASK].")
+
+
+@pytest.mark.parametrize("family", ("bert-cased", "smollm2", "t5"))
+def test_the_last_layer_ranks_as_the_question_itself_does(family: str, tiny_model: Models) -> None:
+    model = tiny_model(family)
+    columns = WORDS.columns(model.vocabulary)
+    found = read_layers(model, QUERY, columns, top_k=3, gold="painter")
+    asked = ask(model, QUERY, WORDS, top_k=6, gold="painter", columns=columns).blanks[0]
+    assert [one.title for one in found.layers] == ["embeddings", "1", "2"]
+    assert found.layers[-1].first == asked.predictions[0].token
+    for word in found.words:
+        same = next(one for one in asked.predictions if one.token == word.word)
+        assert word.ranks[-1] == same.rank
+        assert word.log_probs[-1] == pytest.approx(same.log_prob, abs=1e-4)
+    assert [one.word for one in found.words if one.is_gold] == ["painter"]
+    assert len({one.word for one in found.words}) == len(found.words) in (3, 4)
+    for layer in found.layers:
+        assert layer.first in WORDS.words  # type: ignore[operator]
+        ranked = {one.ranks[layer.number]: one for one in found.words}
+        if 1 in ranked:
+            assert ranked[1].word == layer.first
+            assert ranked[1].log_probs[layer.number] == pytest.approx(layer.log_prob)
+
+
+def test_a_gold_outside_the_candidates_has_the_rank_that_it_would_have(tiny_model: Models) -> None:
+    model = tiny_model("bert-cased")
+    columns = WORDS.columns(model.vocabulary)
+    found = read_layers(model, QUERY, columns, gold="singer")
+    asked = ask(model, QUERY, WORDS, gold="singer", columns=columns).blanks[0].gold
+    assert asked is not None
+    assert found.words[-1].is_gold and found.words[-1].ranks[-1] == asked.rank
+    assert found.words[-1].log_probs[-1] == pytest.approx(asked.log_prob, abs=1e-4)
+    assert found.notes == ()
+
+
+def test_of_a_word_of_several_tokens_the_first_counts_and_it_is_said(tiny_model: Models) -> None:
+    model = tiny_model("bert-cased")
+    columns = WORDS.columns(model.vocabulary)
+    pieces = model.vocabulary.pieces("physicistry")
+    found = attribute(model, QUERY, columns, "erasure", word="physicistry")
+    begun = model.vocabulary.show_text(pieces[:1])[0]
+    assert found.notes == (
+        f"“physicistry” is {len(pieces)} tokens of the model: its first, “{begun}”, counts.",
+    )
+    full = model.layer_log_probs(model.encode(QUERY), columns, [pieces[:1]]).words[-1, 0]
+    assert found.log_prob == pytest.approx(full, abs=1e-4)
+    with pytest.raises(UserError, match="can't write '日本'"):
+        attribute(model, QUERY, columns, "erasure", word="日本")
+
+
+def test_without_a_word_the_models_first_answer_is_attributed(tiny_model: Models) -> None:
+    for family in ("bert-cased", "smollm2", "t5"):
+        model = tiny_model(family)
+        columns = WORDS.columns(model.vocabulary)
+        first = ask(model, QUERY, WORDS, columns=columns).blanks[0].predictions[0]
+        found = attribute(model, QUERY, columns, "erasure")
+        assert found.word == first.token
+        assert found.log_prob == pytest.approx(first.log_prob, abs=1e-4)
+        assert found.tokens.count(BLANK) == 1
+        assert [value is None for value in found.values] == [
+            token == BLANK for token in found.tokens
+        ]
+        assert found.gap is None and found.completeness() == ""
+
+
+def test_what_a_model_isnt_shown_is_said(tiny_model: Models) -> None:
+    query = parse_query("Paris is in [MASK], said [MASK] in Rome.")
+    for family, said in (
+        ("bert-cased", ("Of several blanks",)),
+        ("smollm2", ("Of several blanks", "By the left side alone")),
+        ("t5", ("Of several blanks",)),
+    ):
+        model = tiny_model(family)
+        columns = WORDS.columns(model.vocabulary)
+        found = attribute(model, query, columns, "erasure", word="Oslo")
+        assert len(found.notes) == len(said)
+        assert all(note.startswith(one) for note, one in zip(found.notes, said, strict=True))
+        assert found.tokens.count(BLANK) == (1 if family == "smollm2" else 2)
+        assert read_layers(model, query, columns).notes == found.notes
+
+
+def test_the_check_of_gradients_says_its_numbers(tiny_model: Models) -> None:
+    model = tiny_model("bert-cased")
+    columns = WORDS.columns(model.vocabulary)
+    found = attribute(model, QUERY, columns, "gradients", word="Paris", steps=400)
+    assert found.baseline is not None and found.gap is not None
+    values = [value for value in found.values if value is not None]
+    assert found.gap == pytest.approx(sum(values) - (found.log_prob - found.baseline))
+    assert f"missed by {abs(found.gap):.3f}" in found.completeness()
+    told = found.to_json()
+    assert told["sum"] == pytest.approx(sum(values)) and told["gap"] == found.gap
+    assert [one["token"] for one in told["tokens"]] == list(found.tokens)
+
+
+def test_limits_hold(tiny_model: Models, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tiny_model("bert-cased")
+    columns = WORDS.columns(model.vocabulary)
+    for look in (read_layers, lambda *a, **k: attribute(*a, "erasure", **k)):
+        with pytest.raises(UserError, match=r"tokens for .*at most 5 are taken here"):
+            look(model, QUERY, columns, limits=Limits(tokens=5))
+    monkeypatch.setattr(type(model), "tokens_per_pass", 1)
+    started = time.monotonic()
+    found = attribute(model, QUERY, columns, "erasure", limits=Limits(seconds=0))
+    assert sum(value is not None for value in found.values) == 1
+    assert time.monotonic() - started < 60
+
+
+@pytest.mark.parametrize(
+    ("choice", "fault"),
+    (
+        ({"steps": 7}, "7 steps: choose a number from 8"),
+        ({"steps": 10_000}, "10,000 steps"),
+        ({"top_k": 0}, "top-k is 0"),
+        ({"explain": "a" * 1001}, "1,001 characters"),
+    ),
+)
+def test_a_choice_that_cant_be_asked_is_refused(choice: dict[str, Any], fault: str) -> None:
+    request = InsideRequest(models=("minilm-mlm",), text="Paris is in ___.", **choice)
+    with pytest.raises(UserError, match=fault):
+        request.check()
+
+
+def test_a_model_that_gives_answers_alone_says_so(tiny_model: Models) -> None:
+    class Silent:
+        name, kind = "silent", "causal"
+
+    request = InsideRequest(models=("x",), text="", layers=True)
+    columns = WORDS.columns(tiny_model("bert-cased").vocabulary)
+    silent: Any = Silent()
+    for changed in (request, InsideRequest(models=("x",), text="", attribution="erasure")):
+        with pytest.raises(UserError, match="silent can't be looked into"):
+            look_inside(silent, QUERY, columns, changed)
+
+
+def test_both_looks_are_of_the_same_answer(tiny_model: Models, tmp_path: Path) -> None:
+    model = tiny_model("smollm2")
+    columns = WORDS.columns(model.vocabulary)
+    request = InsideRequest(models=("x",), text="", layers=True, attribution="gradients", steps=8)
+    found = look_inside(model, QUERY, columns, request)
+    assert found.layers and found.attribution
+    assert found.layers.layers[-1].first == found.attribution.word
+    assert np.isclose(found.layers.layers[-1].log_prob, found.attribution.log_prob, atol=1e-4)
