@@ -82,6 +82,26 @@ def arguments(request: Request, *more: str) -> list[str]:
     return [*request.command, *words, *more, *marked]
 
 
+def python_call(request: Request) -> str | None:
+    """The call of the library that gives the same table; None where there is none.
+
+    A request that the library answers names its function: `python`, such as "fill".
+    """
+    name = getattr(request, "python", None)
+    if name is None:
+        return None
+    given: list[str] = []
+    named: list[str] = []
+    for field in dataclasses.fields(request):
+        value = getattr(request, field.name)
+        if field.metadata.get("argument"):
+            given += map(repr, value if isinstance(value, tuple) else (value,))
+        elif value != field.default:
+            shown = list(value) if isinstance(value, tuple) else value
+            named.append(f"{field.name}={shown!r}")
+    return f"lama.{name}({', '.join([*given, *named])})"
+
+
 def command_line(request: Request, *more: str) -> str:
     """The whole command, quoted for a shell. more: further words, such as `--json`."""
     return shlex.join([*PROGRAM, *arguments(request, *more)])

@@ -119,31 +119,8 @@ def draw_taken(
         gold=gold or None,
         renormalise=choice.renormalise,
     )
-    rows = [
-        {
-            "model": model.name,
-            "context": model.context,
-            "blank": number,
-            "rank": item.rank,
-            "word": item.token,
-            "begins": item.begins,
-            "prob": item.prob,
-            "prob_of": blank.shown_over(),
-            "log_prob": item.log_prob,
-            "gold": blank.gold.word if blank.gold else None,
-            "gold_rank": blank.gold.rank if blank.gold else None,
-            "gold_log_prob": blank.gold.log_prob if blank.gold else None,
-            "precision": model.precision,
-            "device": model.device,
-            "text": answer.text,
-            "candidates": answer.candidates.name,
-        }
-        for model in answer.models
-        for number, blank in enumerate(model.blanks, start=1)
-        for item in blank.predictions
-    ]
     made = made_with(asdict(request), answer.models)
-    draw_export("cloze", lambda: rows, made, request, record=answer.to_json)
+    draw_export("cloze", answer.rows, made, request, record=answer.to_json)
 
 
 def draw_sentence() -> None:

@@ -82,3 +82,13 @@ def test_a_changed_word_stands_beside_the_answers_before() -> None:
 def test_what_is_typed_is_shown_as_text() -> None:
     app = opened(look="What if", changed="<i>Rome</i> *is* in ___.", gold="")
     assert "<i>Rome" not in html(app)
+
+
+def test_what_is_looked_at_can_be_had_as_a_command_and_in_python() -> None:
+    app = opened(look="Which words mattered", explain="Rome")
+    code = [one.value for one in app.code]
+    command = f"--explain Rome '{TEXT}'"
+    assert any("--attribution erasure" in one and command in one for one in code)
+    call = f"lama.look('{TEXT}', models=['{MODEL}'], gold='Oslo', attribution='erasure', "
+    assert any(f"{call}explain='Rome')" in one for one in code)
+    assert any(f"lama.fill('{TEXT}', models=['{MODEL}'], gold='Oslo')" in one for one in code)

@@ -92,6 +92,7 @@ class SolveRequest(ClozeSettings):
     """
 
     command: ClassVar[tuple[str, ...]] = ("analogy", "solve")
+    python: ClassVar[str] = "analogy"
 
     text: tuple[str, ...] = argument()
     template: str | None = None
@@ -150,6 +151,21 @@ class Solution:
             "baselines": [asdict(answer) for answer in self.baselines],
             "note": self.note,
         }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row a model, a method and an answer, as plain values."""
+        of_models = [
+            {"model": model.name, "method": "model", "rank": item.rank, "word": item.token,
+             "prob": item.prob, "log_prob": item.log_prob, "score": None, "text": self.cloze.text}
+            for model in self.cloze.models
+            for item in model.blanks[0].predictions
+        ]  # fmt: skip
+        return of_models + [
+            {"model": answer.name, "method": answer.method, "rank": item.rank, "word": item.token,
+             "prob": None, "log_prob": None, "score": item.score, "text": self.cloze.text}
+            for answer in self.baselines
+            for item in answer.predictions
+        ]  # fmt: skip
 
 
 def solve(

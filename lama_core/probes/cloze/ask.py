@@ -66,6 +66,7 @@ class ClozeRequest(ClozeSettings):
     """A text with a blank, and how it is asked: the choices of `cloze` and of the page."""
 
     command: ClassVar[tuple[str, ...]] = ("cloze",)
+    python: ClassVar[str] = "fill"
 
     text: str = argument()
     top_k: int = 5
@@ -235,6 +236,32 @@ class ClozeAnswer:
                 for model in self.models
             ],
         }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row a model, a blank and an answer, as plain values."""
+        return [
+            {
+                "model": model.name,
+                "context": model.context,
+                "blank": number,
+                "rank": item.rank,
+                "word": item.token,
+                "begins": item.begins,
+                "prob": item.prob,
+                "prob_of": blank.shown_over(),
+                "log_prob": item.log_prob,
+                "gold": blank.gold.word if blank.gold else None,
+                "gold_rank": blank.gold.rank if blank.gold else None,
+                "gold_log_prob": blank.gold.log_prob if blank.gold else None,
+                "precision": model.precision,
+                "device": model.device,
+                "text": self.text,
+                "candidates": self.candidates.name,
+            }
+            for model in self.models
+            for number, blank in enumerate(model.blanks, start=1)
+            for item in blank.predictions
+        ]
 
 
 def _shown(item: Prediction) -> str:

@@ -44,6 +44,7 @@ class InsideRequest(ClozeSettings):
     """
 
     command: ClassVar[tuple[str, ...]] = ("cloze",)
+    python: ClassVar[str] = "look"
 
     text: str = argument()
     top_k: int = 5
@@ -208,6 +209,42 @@ class InsideAnswer:
     def to_json(self) -> dict[str, Any]:
         """The object that `cloze --layers` and `cloze --attribution` print with `--json`."""
         return {"text": self.text, "models": [_inside_json(one) for one in self.models]}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Plain values: a row a model, a layer and a word; of attribution, a model and a token."""
+        of_layers = [
+            {
+                "model": found.name,
+                "layer": layer.number,
+                "word": word.word,
+                "gold": word.is_gold,
+                "rank": word.ranks[layer.number],
+                "log_prob": word.log_probs[layer.number],
+                "first": layer.first,
+            }
+            for one in self.models
+            if (found := one.layers)
+            for layer in found.layers
+            for word in found.words
+        ]
+        of_tokens = [
+            {
+                "model": given.name,
+                "method": given.method,
+                "word": given.word,
+                "position": position,
+                "token": token,
+                "value": value,
+                "log_prob": given.log_prob,
+                "baseline": given.baseline,
+            }
+            for one in self.models
+            if (given := one.attribution)
+            for position, (token, value) in enumerate(
+                zip(given.tokens, given.values, strict=True), start=1
+            )
+        ]
+        return of_layers + of_tokens
 
 
 def _inside_json(inside: Inside) -> dict[str, Any]:

@@ -25,12 +25,14 @@ from lama_core.models.base import (
 )
 from lama_core.models.devices import unusual
 from lama_core.probes.statements.scoring import (
+    TOKENS_OF,
     Aggregate,
     Part,
     Scoring,
     StatementModel,
     log_softmax,
     scored_tokens,
+    shown_tokens,
     state,
     total,
 )
@@ -49,6 +51,7 @@ class RankRequest(ModelSettings):
     """
 
     command: ClassVar[tuple[str, ...]] = ("cloze",)
+    python: ClassVar[str] = "rank"
 
     text: str = argument()
     answers: tuple[str, ...] = option("--answer")
@@ -185,6 +188,32 @@ class RankAnswer:
                 for model in self.models
             ],
         }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row a model and an answer, best first, as plain values."""
+        query, _, gold = self.request.asked()
+        asked = self.request
+        return [
+            {
+                "model": model.name,
+                "rank": one.rank,
+                "answer": one.answer,
+                "is_gold": one.answer == gold if gold else None,
+                "prob": one.prob,
+                "log_prob": one.log_prob,
+                "prob_of": f"{sum(each.rank is not None for each in model.answers)} answers",
+                "score": one.score,
+                "score_is": f"{asked.aggregate} of log-probabilities, {TOKENS_OF[asked.part]}",
+                "n_tokens": len(scored_tokens(one.tokens)),
+                "tokens": "  ".join(shown_tokens(one.tokens)),
+                "margin": model.margin,
+                "precision": model.precision,
+                "device": model.device,
+                "text": query.text(),
+            }
+            for model in self.models
+            for one in model.answers
+        ]
 
 
 def _answer_json(one: RankedAnswer) -> dict[str, Any]:

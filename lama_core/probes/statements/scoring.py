@@ -34,6 +34,12 @@ from lama_core.types import Query
 
 Aggregate = Literal["sum", "mean"]
 Part = Literal["statement", "answer", "conditional"]
+# In words, which tokens count.
+TOKENS_OF: dict[Part, str] = {
+    "statement": "the tokens of the whole sentence",
+    "answer": "the answer's tokens",
+    "conditional": "the answer's tokens, with nothing behind it",
+}
 AGGREGATES: tuple[Aggregate, ...] = ("sum", "mean")
 PARTS: tuple[Part, ...] = ("statement", "answer", "conditional")
 # Statements that are given to a model at once: enough for their beginnings to be shared, and few

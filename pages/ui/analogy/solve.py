@@ -158,18 +158,6 @@ def _draw_export(asked: Asked, solutions: tuple[Solution, ...]) -> None:
         tuple(answer for solution in solutions for answer in solution.baselines),
         first.note,
     )
-    rows = [
-        {"model": model.name, "method": "model", "rank": item.rank, "word": item.token,
-         "prob": item.prob, "log_prob": item.log_prob, "score": None, "text": whole.cloze.text}
-        for model in whole.cloze.models
-        for item in model.blanks[0].predictions
-    ]  # fmt: skip
-    rows += [
-        {"model": answer.name, "method": answer.method, "rank": item.rank, "word": item.token,
-         "prob": None, "log_prob": None, "score": item.score, "text": whole.cloze.text}
-        for answer in whole.baselines
-        for item in answer.predictions
-    ]  # fmt: skip
     request = SolveRequest(
         **{field.name: getattr(settings, field.name) for field in fields(ClozeSettings)}
         | {"models": tuple(model.name for model in whole.cloze.models)},
@@ -185,4 +173,4 @@ def _draw_export(asked: Asked, solutions: tuple[Solution, ...]) -> None:
     size = "each model's whole vocabulary" if n_words is None else f"{len(n_words):,} words"
     removed = "" if asked.keep else ", without the given words"
     st.caption(f"Ranked: {size} ({plain(first.cloze.candidates.name)}){removed}.")
-    draw_export("analogy", lambda: rows, made, request, record=whole.to_json)
+    draw_export("analogy", whole.rows, made, request, record=whole.to_json)

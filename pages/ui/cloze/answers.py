@@ -5,7 +5,6 @@ from html import escape
 
 import streamlit as st
 
-from lama_core.asking.blanks import parse_query
 from lama_core.models.base import HIDINGS, KINDS, Hiding, Kind
 from lama_core.models.loader import Precision
 from lama_core.probes.statements.rank import (
@@ -18,15 +17,15 @@ from lama_core.probes.statements.rank import (
 from lama_core.probes.statements.scoring import (
     AGGREGATES,
     PARTS,
+    TOKENS_OF,
     Aggregate,
     Part,
-    scored_tokens,
     shown_tokens,
 )
 from lama_core.rounding import fixed
 from pages.ui.shared import cache, predictions, state
 from pages.ui.shared.columns import Column, ask_each
-from pages.ui.shared.export import Rows, draw_export, made_with
+from pages.ui.shared.export import draw_export, made_with
 from pages.ui.shared.heat import CSS, heat_scale, heat_strip
 from pages.ui.shared.messages import plain
 
@@ -85,7 +84,7 @@ def draw_ranking() -> None:
         st.caption(
             "Probability: softmax of the scores over the answers that the model can write. "
             f"Log-probabilities are natural logarithms, the {request.aggregate} over "
-            f"{_tokens(request.part)} (“{plain(_shown_statement(columns))}”). "
+            f"{TOKENS_OF[request.part]} (“{plain(_shown_statement(columns))}”). "
             "Hover an answer to see each token's, or open Tokens."
         )
         _draw_export(replace(request, models=tuple(columns)), columns)
@@ -167,15 +166,6 @@ def choose_hiding() -> tuple[Hiding, Precision]:
     return hiding, state.choose_precision()
 
 
-def _tokens(part: Part) -> str:
-    """Which tokens count, in words."""
-    return {
-        "statement": "the tokens of the whole sentence",
-        "answer": "the answer's tokens",
-        "conditional": "the answer's tokens, with nothing behind it",
-    }[part]
-
-
 def _shown_statement(columns: dict[str, Column[ModelRanking]]) -> str:
     return next(iter(columns.values())).answer.answers[0].statement
 
@@ -249,30 +239,4 @@ def _draw_export(request: RankRequest, columns: dict[str, Column[ModelRanking]])
     """What can be taken away: a row an answer and model, and the command."""
     answer = RankAnswer(request, tuple(column.answer for column in columns.values()))
     made = made_with(asdict(request), answer.models)
-    draw_export("answers", lambda: _rows(answer), made, request, record=answer.to_json)
-
-
-def _rows(answer: RankAnswer) -> Rows:
-    asked = answer.request
-    _, _, gold = asked.asked()
-    return [
-        {
-            "model": model.name,
-            "rank": one.rank,
-            "answer": one.answer,
-            "is_gold": one.answer == gold if gold else None,
-            "prob": one.prob,
-            "log_prob": one.log_prob,
-            "prob_of": f"{sum(each.rank is not None for each in model.answers)} answers",
-            "score": one.score,
-            "score_is": f"{asked.aggregate} of log-probabilities, {_tokens(asked.part)}",
-            "n_tokens": len(scored_tokens(one.tokens)),
-            "tokens": "  ".join(shown_tokens(one.tokens)),
-            "margin": model.margin,
-            "precision": model.precision,
-            "device": model.device,
-            "text": parse_query(asked.text).text(),
-        }
-        for model in answer.models
-        for one in model.answers
-    ]
+    draw_export("answers", answer.rows, made, request, record=answer.to_json)

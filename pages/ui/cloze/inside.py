@@ -100,22 +100,7 @@ def _draw_layers(text: str, gold: str, choice: state.ClozeChoice) -> None:
             "head; after the last layer it is the model's answer. Ranks are among the candidates, "
             "log-probabilities over the model's whole vocabulary."
         )
-        rows = [
-            {
-                "model": name,
-                "layer": layer.number,
-                "word": word.word,
-                "gold": word.is_gold,
-                "rank": word.ranks[layer.number],
-                "log_prob": word.log_probs[layer.number],
-                "first": layer.first,
-            }
-            for name, column in columns.items()
-            if column.answer.layers
-            for layer in column.answer.layers.layers
-            for word in column.answer.layers.words
-        ]
-        _draw_export("layers", rows, request, columns)
+        _draw_export("layers", request, columns)
 
 
 def _draw_words(text: str, gold: str, choice: state.ClozeChoice) -> None:
@@ -151,24 +136,7 @@ def _draw_words(text: str, gold: str, choice: state.ClozeChoice) -> None:
             "Blue tokens add to the answer's log-probability (natural logarithm), orange ones take "
             "from it; the number under a token says how much."
         )
-        rows = [
-            {
-                "model": name,
-                "method": found.method,
-                "word": found.word,
-                "position": position,
-                "token": token,
-                "value": value,
-                "log_prob": found.log_prob,
-                "baseline": found.baseline,
-            }
-            for name, column in columns.items()
-            if (found := column.answer.attribution)
-            for position, (token, value) in enumerate(
-                zip(found.tokens, found.values, strict=True), start=1
-            )
-        ]
-        _draw_export("words", rows, request, columns)
+        _draw_export("words", request, columns)
 
 
 def _draw_attribution(found: ModelAttribution) -> None:
@@ -318,7 +286,7 @@ def _changed_rows(answers: dict[str, tuple[ModelAnswer, ModelAnswer]]) -> Rows:
     ]
 
 
-def _draw_export(name: str, rows: Rows, request: InsideRequest, columns: Columns) -> None:
+def _draw_export(name: str, request: InsideRequest, columns: Columns) -> None:
     """What can be taken away: the rows, and the command."""
     asked = replace(request, models=tuple(columns))
     looked = tuple(column.answer for column in columns.values())
@@ -326,4 +294,4 @@ def _draw_export(name: str, rows: Rows, request: InsideRequest, columns: Columns
     parts = [part for one in looked for part in one.parts]
     identities = {one.name: CACHE.identity(one.name, one.precision) for one in parts}
     made = {**asdict(asked), "identities": identities}
-    draw_export(name, lambda: rows, made, asked, record=answer.to_json)
+    draw_export(name, answer.rows, made, asked, record=answer.to_json)

@@ -15,7 +15,7 @@ import streamlit as st
 
 from lama_core import __version__
 from lama_core.models.loader import CACHE
-from lama_core.requests import Request, command_line
+from lama_core.requests import Request, command_line, python_call
 
 Rows = list[dict[str, Any]]
 
@@ -110,3 +110,8 @@ def draw_command(how: Request | tuple[Request, ...] | str, *, key: str) -> None:
             st.caption("The same from a terminal:")
             lines = "\n".join(map(command_line, requests))
             st.code(lines, language="shell", wrap_lines=True)
+            calls = [call for one in requests if (call := python_call(one))]
+            if calls:
+                st.caption("The same in Python, as a table:")
+                lines = "\n".join(("import lama_core as lama", "", *calls))
+                st.code(lines, language="python", wrap_lines=True)
