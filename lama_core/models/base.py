@@ -25,6 +25,8 @@ Scored = Literal["statement", "answer"]
 HIDINGS: tuple[Hiding, ...] = ("within-word", "original")
 RESCORED = 200
 BLANK = "___"
+# What the parts of integrated gradients may miss together, as a share of the whole difference.
+MISSED = 0.05
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from torch import nn
 
 from lama_core.candidates.columns import Columns
 from lama_core.errors import UserError
-from lama_core.models.base import BLANK, Attribution, Encoded, Kind, LayerScores
+from lama_core.models.base import BLANK, MISSED, Attribution, Encoded, Kind, LayerScores
 from lama_core.models.devices import fitting, host, in_parts, is_full
 from lama_core.models.transformer import TOLERANCES, Transformer, with_states
 
@@ -42,8 +42,6 @@ KEPT_FOR_SLOPES = 8
 # Points in a stretch of the way, and their weights: both in [0, 1].
 _ROOTS, _SHARES = np.polynomial.legendre.leggauss(8)
 POINTS, WEIGHTS = (_ROOTS + 1) / 2, torch.tensor(_SHARES / 2)
-# What the stretches may miss together, as a share of the whole difference.
-MISSED = 0.05
 Watch = Callable[[nn.Module, Any, Any, Any], Any]
 
 
@@ -146,7 +144,7 @@ class Inspected(Transformer):
                 f"The layers of {self.name} can't be read: a {self.model.config.model_type} model "
                 "doesn't pass one hidden state a token from layer to layer."
             )
-        found = self._answers_of(torch.stack(known), stack, len(through), encoded)
+        found = self._answers_of(_together(known), stack, len(through), encoded)
         bound = TOLERANCES[self.precision] * max(float(host(own.std())), 1e-3)
         if not bool((found[-1] - own[0]).abs().max() <= bound):
             raise UserError(
@@ -257,7 +255,7 @@ class Inspected(Transformer):
 
         def stretch(first: float, end: float, before: float, after: float) -> Stretch:
             shares = torch.tensor(first + (end - first) * POINTS)
-            points = base + shares.to(base)[:, None, None] * way
+            points = base + shares.to(base.dtype).to(base.device)[:, None, None] * way
             slope = (self._slopes(encoded, word, points) * WEIGHTS[:, None, None]).sum(0)
             adds = (end - first) * (slope * host(way)[0].double()).sum(1)
             return Stretch(first, end, before, after, adds)
@@ -394,6 +392,11 @@ def word_log_probs(logits: torch.Tensor, words: Sequence[Sequence[int]]) -> torc
     sums = [torch.logsumexp(logits[:, list(forms)], dim=1) for forms in words]
     total = torch.logsumexp(logits, dim=1, keepdim=True)
     return torch.stack(sums, dim=1) - total if sums else logits[:, :0]
+
+
+def _together(states: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Hidden states, [state, dim]; of a model on several devices, where the first one is."""
+    return torch.stack([one.to(states[0].device) for one in states])
 
 
 def _stacks(model: nn.Module) -> list[nn.ModuleList]:

@@ -23,9 +23,9 @@ from lama_core.asking.blanks import parse_query
 from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
 from lama_core.models.backends import open_model
-from lama_core.models.base import BLANK, Attributor, Encoded, LayerReader
+from lama_core.models.base import BLANK, MISSED, Attributor, Encoded, LayerReader
 from lama_core.models.catalog import find_model
-from lama_core.models.inside import MISSED, Inspected
+from lama_core.models.inside import Inspected
 from lama_core.models.loader import load_model
 from lama_core.models.sources import Located, is_here
 from lama_core.models.transformer import cutting_places

@@ -17,7 +17,9 @@ from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place
 from lama_core.errors import UserError
 from lama_core.models.base import (
+    BLANK,
     KINDS,
+    MISSED,
     Attributor,
     BlankFiller,
     Encoded,
@@ -163,11 +165,14 @@ class ModelAttribution:
         if self.baseline is None or self.gap is None:
             return ""
         difference = self.log_prob - self.baseline
+        most = max(abs(difference), 1.0)
         return (
             f"The tokens' values sum to {fixed(self.total, 3, signed=True)}. The log-probability "
             f"is {fixed(self.log_prob, 3)}, and {fixed(self.baseline, 3)} with every token hidden: "
             f"a difference of {fixed(difference, 3, signed=True)}, missed by "
             f"{fixed(abs(self.gap), 3)}."
+            + " More points, or more time, bring it nearer."
+            * (abs(self.gap) > MISSED * most)
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -359,6 +364,11 @@ def attribute(
     else:
         found = model.integrated_gradients(encoded, forms, steps=steps, until=until)
     values = tuple(None if np.isnan(value) else float(value) for value in found.values)
+    of_text = [value for token, value in zip(found.tokens, values, strict=True) if token != BLANK]
+    n_tried = sum(value is not None for value in of_text)
+    if n_tried < len(of_text):
+        over = f"The time for a question was over: {n_tried} of {len(of_text)} tokens were tried."
+        notes = (*notes, over)
     return ModelAttribution(
         model.name, model.kind, method, word, found.tokens, values, found.log_prob,
         found.baseline, tuple(filter(None, (*notes, note))), model.precision, model.device,

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from lama_core.models.base import StatementScores, TokenScores
+from lama_core.models.base import BLANK, StatementScores, TokenScores
 from lama_core.rounding import fixed
 
 # A log-probability of this or less has the full colour: one in 160,000.
@@ -79,16 +79,16 @@ def shares_scale(most: float) -> str:
 def shares_strip(tokens: Sequence[str], values: Sequence[float | None], most: float) -> str:
     """HTML of a sentence's tokens, each with what it adds under it; a blank is underlined.
 
-    values: None of a blank, which has a dot. most: what has the full colour.
+    values: None of a blank, or of what there was no time for: they have a dot. most: what has the full colour.
     """
     cells = []
     for token, value in zip(tokens, values, strict=True):
         share = 0.0 if value is None or not most else STRONGEST * min(1.0, abs(value) / most)
         colour = ADDS if value is None or value > 0 else TAKES
         shown = "·" if value is None else fixed(value, 2, signed=True)
-        hint = "not hidden" if value is None else f"{fixed(value, 4, signed=True)} log-probability"
+        hint = "not tried" if value is None else f"{fixed(value, 4, signed=True)} log-probability"
         cells.append(
-            f'<span class="lx-token{" marked" * (value is None)}" title="{escape(token)}: {hint}" '
+            f'<span class="lx-token{" marked" * (token == BLANK)}" title="{escape(token)}: {hint}" '
             f'style="background:color-mix(in srgb, {colour} {share:.0f}%, transparent)">'
             f"{escape(token)}<small>{shown}</small></span>"
         )

@@ -108,6 +108,10 @@ def test_the_check_of_gradients_says_its_numbers(tiny_model: Models) -> None:
     values = [value for value in found.values if value is not None]
     assert found.gap == pytest.approx(sum(values) - (found.log_prob - found.baseline))
     assert f"missed by {abs(found.gap):.3f}" in found.completeness()
+    rough = attribute(tiny_model("qwen2"), QUERY, WORDS.columns(tiny_model("qwen2").vocabulary),
+                      "gradients", word="Paris", steps=8)  # fmt: skip
+    assert rough.gap and abs(rough.gap) > 0.05 and "bring it nearer" in rough.completeness()
+    assert "bring it nearer" not in found.completeness()
     told = found.to_json()
     assert told["sum"] == pytest.approx(sum(values)) and told["gap"] == found.gap
     assert [one["token"] for one in told["tokens"]] == list(found.tokens)
@@ -124,6 +128,8 @@ def test_limits_hold(tiny_model: Models, monkeypatch: pytest.MonkeyPatch) -> Non
     found = attribute(model, QUERY, columns, "erasure", limits=Limits(seconds=0))
     assert sum(value is not None for value in found.values) == 1
     assert time.monotonic() - started < 60
+    n = sum(token != BLANK for token in found.tokens)
+    assert found.notes == (f"The time for a question was over: 1 of {n} tokens were tried.",)
 
 
 @pytest.mark.parametrize(
