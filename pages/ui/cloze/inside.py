@@ -14,7 +14,6 @@ import streamlit as st
 from lama_core.asking.blanks import parse_query
 from lama_core.asking.settings import ClozeSettings
 from lama_core.errors import UserError
-from lama_core.models.loader import CACHE
 from lama_core.probes.cloze.ask import SEVERAL_GOLDS, ClozeRequest, ModelAnswer
 from lama_core.probes.cloze.inside import (
     METHODS,
@@ -28,7 +27,7 @@ from lama_core.rounding import fixed
 from lama_core.types import Query
 from pages.ui.shared import cache, predictions, state
 from pages.ui.shared.columns import Column, ask_each
-from pages.ui.shared.export import Rows, draw_export
+from pages.ui.shared.export import Rows, draw_export, made_with
 from pages.ui.shared.heat import CSS, shares_scale, shares_strip
 from pages.ui.shared.messages import faults_shown, plain
 
@@ -221,12 +220,8 @@ def _draw_changed(text: str, gold: str, choice: state.ClozeChoice) -> None:
             ClozeRequest(**chosen, **more, text=one) for one in dict.fromkeys((text, changed or ""))
         )
         answers = {name: column.answer for name, column in columns.items()}
-        identities = {
-            name: CACHE.identity(name, after.precision) for name, (_, after) in answers.items()
-        }
-        made = {
-            "before": asdict(requests[0]), "after": asdict(requests[-1]), "identities": identities,
-        }  # fmt: skip
+        asked = {"before": asdict(requests[0]), "after": asdict(requests[-1])}
+        made = made_with(asked, [after for _, after in answers.values()])
         draw_export("what-if", lambda: _changed_rows(answers), made, requests)
 
 
@@ -292,6 +287,5 @@ def _draw_export(name: str, request: InsideRequest, columns: Columns) -> None:
     looked = tuple(column.answer for column in columns.values())
     answer = InsideAnswer(asked, parse_query(request.text).text(), looked)
     parts = [part for one in looked for part in one.parts]
-    identities = {one.name: CACHE.identity(one.name, one.precision) for one in parts}
-    made = {**asdict(asked), "identities": identities}
+    made = made_with(asdict(asked), parts)
     draw_export(name, answer.rows, made, asked, record=answer.to_json)

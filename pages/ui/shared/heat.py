@@ -79,7 +79,8 @@ def shares_scale(most: float) -> str:
 def shares_strip(tokens: Sequence[str], values: Sequence[float | None], most: float) -> str:
     """HTML of a sentence's tokens, each with what it adds under it; a blank is underlined.
 
-    values: None of a blank, or of what there was no time for: they have a dot. most: what has the full colour.
+    values: None of a blank, or of what there was no time for: they have a dot. most: what has the
+    full colour.
     """
     cells = []
     for token, value in zip(tokens, values, strict=True):
