@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,7 +34,12 @@ from lama_core.models.base import (
 )
 from lama_core.models.devices import fitting, host, in_parts
 from lama_core.models.inside import Inspected
-from lama_core.models.transformer import chosen_log_probs, log_normalisers, pack
+from lama_core.models.transformer import (
+    chosen_log_probs,
+    first_place,
+    log_normalisers,
+    pack,
+)
 from lama_core.models.trees import Tree, padded, plan_trees
 from lama_core.types import Query
 
@@ -361,13 +367,18 @@ class CausalModel(Inspected):
                 values |= found
         return [values[number] for number in range(len(rows))]
 
+    @cached_property
+    def first_place(self) -> int:
+        """The number that a text's first place has in the model's table."""
+        return first_place(self.model)
+
     def _of_trees(
         self, rows: Sequence[Sequence[int]], numbers: Sequence[int], trees: Sequence[Tree]
     ) -> dict[int, np.ndarray]:
         """The values of the rows in some trees; numbers: which row the trees' own numbers mean."""
         width = len(trees[0].tokens)
         ids = torch.tensor([padded(tree.tokens, width) for tree in trees])
-        places = torch.tensor([padded(tree.depths, width) for tree in trees])
+        places = torch.tensor([padded(tree.depths, width) for tree in trees]) + self.first_place
         sees = torch.from_numpy(np.stack([tree.sees(width) for tree in trees]))[:, None]
         dtype = self.model.dtype
         mask = torch.zeros(sees.shape, dtype=dtype).masked_fill_(~sees, torch.finfo(dtype).min)

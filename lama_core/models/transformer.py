@@ -356,7 +356,7 @@ def window(model: Any, tokenizer: Any) -> int:
     config = model.config
     if hasattr(config, "get_text_config"):
         config = config.get_text_config(decoder=True)
-    behind = max((table.padding_idx + 1 for table in _padded_positions(model)), default=0)
+    behind = first_place(model)
     limits = [int(tokenizer.model_max_length)]
     for name in ("max_position_embeddings", "n_positions", "max_seq_len", "max_target_positions"):
         value = getattr(config, name, None)
@@ -371,6 +371,11 @@ def window(model: Any, tokenizer: Any) -> int:
             first = first or getattr(config, "original_max_position_embeddings", None)
             limits += [int(first)] if first else []
     return min(limits)
+
+
+def first_place(model: Any) -> int:
+    """The number of a text's first place: 0, or behind the table's row for padding."""
+    return max((table.padding_idx + 1 for table in _padded_positions(model)), default=0)
 
 
 def _padded_positions(model: Any) -> Iterator[Any]:
