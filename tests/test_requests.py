@@ -26,6 +26,8 @@ from lama_core.probes.analogy.score import ScoreRequest
 from lama_core.probes.analogy.solve import SolveRequest
 from lama_core.probes.cloze.ask import ClozeRequest
 from lama_core.probes.cloze.by_relation import RelationRequest
+from lama_core.probes.extraction import probing as extraction_probing
+from lama_core.probes.extraction.probing import ExtractRequest, ReadRequest
 from lama_core.probes.probing import ProbeRequest
 from lama_core.probes.prompts import probing as study_probing
 from lama_core.probes.prompts.analyses import AnalyseRequest
@@ -44,10 +46,15 @@ STUDIED: dict[str, Any] = {
     "drop_overlap": True, "blind": True,
 }  # fmt: skip
 
+FOUND: dict[str, Any] = {
+    "dataset": "a b", "relations": ("P1",), "corpus": "-texts", "candidates": "common",
+    "models": ("m", "n"), "ranking": "raw", "limit": 3,
+}  # fmt: skip
+
 # Every field of each stands at another value than its default.
 REQUESTS: tuple[tuple[Request, Any, str], ...] = (
-    (ClozeRequest(text="--top-k ___ 'n \"x\"", models=("a", "b/c"), **ASKED), settings,
-     "load_models"),
+    (ClozeRequest(text="--top-k ___ 'n \"x\"", models=("a", "b/c"), open_book="a b", **ASKED),
+     settings, "load_models"),
     (RelationRequest(relation="P36", subject="-a 'b", dataset=str(starter_dir()), mined=True,
                      models=("a", "b/c"), **{k: v for k, v in ASKED.items() if k != "top_k"}),
      settings, "load_models"),
@@ -61,7 +68,9 @@ REQUESTS: tuple[tuple[Request, Any, str], ...] = (
     (SentencesRequest(texts=("--hiding it's.", "It is."), hiding="original", models=("a",),
                       precision="bf16"), settings, "load_models"),
     (ProbeRequest("some folder/lama", ("a", "b"), ("P19", "P20"), "paraphrases", "full", "raw",
-                  "both", "bf16", 5), probing, "plan"),
+                  "both", "bf16", 5, "texts"), probing, "plan"),
+    (ExtractRequest(linking=("oracle",), **FOUND), extraction_probing, "plan_extract"),
+    (ReadRequest(readers=("r", "s/t"), **FOUND), extraction_probing, "plan_read"),
     (AnalogyRequest("bats", ("a",), ("v.txt",), ("r",), ("E 1",), ("type", "reverse"), "both",
                     "to-as", "mean", 3, 40, True, "first", "all", "positive", 2, "last", 50, 2,
                     "bf16"),
@@ -107,6 +116,7 @@ def test_a_request_reads_itself_back(
         raise Seen(read)
 
     monkeypatch.setattr(module, name, see)
+    monkeypatch.setattr("lama_core.cli.running.index_corpus", lambda _: None)
     said = CliRunner().invoke(make_app(), shlex.split(command_line(request_, "--json"))[3:])
     assert isinstance(said.exception, Seen), said.output
     assert said.exception.args[0] == request_

@@ -551,6 +551,30 @@ def save_model_folder(name: str, folder: Path, *, seed: int = 0) -> Path:
     return folder
 
 
+def save_reader_folder(folder: Path, family: str) -> Path:
+    """A random question-answering model, BERT or RoBERTa, as a folder of safetensors."""
+    torch.manual_seed(7)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+             "intermediate_size": 32, "max_position_embeddings": WINDOW}  # fmt: skip
+    model: Any
+    if family == "bert":
+        tokenizer = bert_tokenizer(lower=False)
+        config = transformers.BertConfig(vocab_size=len(tokenizer), **sizes)
+        model = transformers.BertForQuestionAnswering(config)
+    else:
+        tokenizer = roberta_tokenizer()
+        padding = tokenizer.pad_token_id
+        config = transformers.RobertaConfig(
+            vocab_size=len(tokenizer), pad_token_id=padding, **sizes
+        )
+        model = transformers.RobertaForQuestionAnswering(config)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
 def open_family(
     name: str, folder: Path, *, precision: str = "fp32"
 ) -> MaskedModel | CausalModel | Seq2SeqModel:

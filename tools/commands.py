@@ -7,13 +7,15 @@ import typer
 
 from lama_core.cli import options, show
 from lama_core.datasets.library import installed
+from lama_core.paths import training_dir
+from lama_core.progress import Progress
 from tools.bench import command as bench
 from tools.stress import command as stress
 from tools.training import command as training
 
 
 def register(app: typer.Typer) -> None:
-    """Add `train-mlm`, `bench`, `stress` and `data build-starter`."""
+    """Add `train-mlm`, `bench`, `stress`, `data build-starter` and `data build-corpus`."""
     training.register(app)
     bench.register(app)
     stress.register(app)
@@ -21,6 +23,8 @@ def register(app: typer.Typer) -> None:
     assert data.typer_instance is not None
     example = "Example: python -m lama_core data build-starter"
     data.typer_instance.command("build-starter", epilog=example)(build_starter)
+    example = "Example: python -m lama_core data build-corpus"
+    data.typer_instance.command("build-corpus", epilog=example)(build_corpus)
 
 
 def build_starter(
@@ -42,3 +46,21 @@ def build_starter(
         return
     print(f"{sum(facts.values()):,} facts in {len(facts)} relations: {facts_dir}")
     print(f"{sum(pairs.values()):,} pairs in {len(pairs)} relations: {pairs_dir}")
+
+
+def build_corpus(as_json: options.Json = False) -> None:
+    """Fetch the sources of the embedded model's training text, and write it to the cache.
+
+    `prompts mine`, `extract`, `read` and `--open-book starter` read it.
+    """
+    from tools.training import corpus
+
+    with show.progress() as on_progress:
+        built = corpus.build_corpus(
+            training_dir() / "corpus", report=lambda stage: on_progress(Progress(stage))
+        )
+    n_passages = sum(source.n_passages for source in built.summary)
+    if as_json:
+        show.print_json({"passages": n_passages, "sources": len(built.summary)})
+        return
+    print(f"{n_passages:,} passages of {len(built.summary)} sources: {training_dir() / 'corpus'}")

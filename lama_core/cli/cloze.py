@@ -3,6 +3,7 @@ user's own answers to a text, ranked by each; or a look at how each comes to its
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,6 +17,7 @@ from lama_core.requests import read
 from lama_core.rounding import fixed
 
 if TYPE_CHECKING:
+    from lama_core.asking.retrieval import Found
     from lama_core.probes.cloze.ask import ClozeRequest
     from lama_core.probes.cloze.by_relation import (
         ModelOnRelation,
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     )
     from lama_core.probes.cloze.inside import InsideRequest, ModelAttribution, ModelLayers
     from lama_core.probes.statements.rank import RankRequest
+    from lama_core.types import Query
 
 EXAMPLE = """
 Examples: python -m lama_core cloze "Dante was born in ___." --model minilm-mlm --model smollm2-135m
@@ -113,6 +116,7 @@ def cloze(
     ] = None,
     rescored: options.Rescored = RESCORED,
     renormalise: options.Renormalise = False,
+    open_book: options.OpenBook = None,
     precision: options.Precision = "auto",
     device: options.Device = None,
     as_json: options.Json = False,
@@ -137,6 +141,11 @@ def cloze(
     of_inside = layers or attribution is not None
     if (explain is not None or steps is not None) and attribution is None:
         raise UserError("--explain and --steps go with --attribution erasure or gradients.")
+    if open_book is not None and (text is None or answers or of_inside):
+        raise UserError(
+            "--open-book goes with a text: leave it out, or give a text with a blank and no "
+            "--answer, --layers or --attribution."
+        )
     if of_inside and (text is None or of_relation or answers or of_answers or not_inside):
         raise UserError(
             "--layers and --attribution go with a text; leave out --relation, --answer, --context, "
@@ -197,13 +206,18 @@ def _rank(chosen: "RankRequest", as_json: bool) -> None:
 
 def _ask_text(chosen: "ClozeRequest", as_json: bool) -> None:
     from lama_core.asking.blanks import parse_query
+    from lama_core.asking.retrieval import with_passage
+    from lama_core.cli.running import index_corpus
     from lama_core.probes.cloze.ask import ask_all
 
     query = parse_query(chosen.text)
+    if chosen.open_book is not None:
+        index_corpus(chosen.open_book)
     opened, words = open_asked(chosen)
+    passage = None if chosen.open_book is None else _look_up(query, chosen.open_book)
     answer = ask_all(
         opened,
-        query,
+        with_passage(query, passage),
         words,
         top_k=chosen.top_k,
         gold=chosen.gold,
@@ -211,6 +225,7 @@ def _ask_text(chosen: "ClozeRequest", as_json: bool) -> None:
         renormalise=chosen.renormalise,
         n_rescored=chosen.n_rescored,
     )
+    answer = replace(answer, text=query.text(), passage=passage)
     if as_json:
         show.print_json(answer.to_json())
         return
@@ -277,6 +292,19 @@ def _print_attribution(model: "ModelAttribution") -> None:
     for note in filter(None, (*model.notes, model.completeness())):
         print(note)
     print()
+
+
+def _look_up(query: "Query", corpus: str) -> "Found | None":
+    """The passage of a corpus that stands before a text; said, and why there is none."""
+    from lama_core.asking.retrieval import OpenBook
+    from lama_core.datasets.corpus import load_corpus
+
+    found = OpenBook(load_corpus(corpus)).look_up(query)
+    if found is None:
+        show.say(f"No passage of {corpus} shares a word with the text: it is asked alone.")
+    else:
+        show.say(f"Behind a passage of {corpus}, score {fixed(found.score, 2)}: {found.passage}")
+    return found
 
 
 def _ask_relation(chosen: "RelationRequest", as_json: bool) -> None:

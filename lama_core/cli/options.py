@@ -77,6 +77,13 @@ AnalogyTemplate = Annotated[
     ),
 ]
 
+CORPUS = "starter (the embedded model's training text), a folder of texts, or a JSONL file"
+OpenBook = Annotated[
+    str | None,
+    typer.Option(help=f"Put the nearest passage of this corpus before each query: {CORPUS}."),
+]
+Corpus = Annotated[str, typer.Option(help=f"The text to read: {CORPUS}.")]
+
 # What is ranked, and how it is shown.
 Candidates = Annotated[
     str, typer.Option(help="The words that are ranked: full, common, lama or file:PATH.")

@@ -35,15 +35,18 @@ def probe(
     precision: options.Precision = "auto",
     device: options.Device = None,
     limit: options.Limit = None,
+    open_book: options.OpenBook = None,
     out: options.Out = None,
     executor: options.Executor = "local",
     as_json: options.Json = False,
 ) -> None:
     """Ask a dataset of one or more models; the same command again takes up where it stopped."""
     from lama_core.cli.results import print_scores
-    from lama_core.cli.running import plan_and_make
+    from lama_core.cli.running import index_corpus, plan_and_make
     from lama_core.probes.probing import ProbeRequest, plan
 
     request = read(ProbeRequest, locals(), models=models or ())
+    if request.open_book is not None:
+        index_corpus(request.open_book)
     runs = plan_and_make(lambda load: plan(request, load=load), out, executor)
     print_scores(runs, by="relation", ranking=request.ranking, as_json=as_json)

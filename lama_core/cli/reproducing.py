@@ -102,13 +102,23 @@ def _print_reproduced(table: "ReproducedTable") -> None:
         print(f"{title}\nNothing of it here.")
     else:
         show.print_table(
-            ("model", "what", "n", "ours", "paper", "difference", "note"),
+            (
+                "model",
+                "what",
+                "n",
+                "ours",
+                *(("95% interval",) * table.has_intervals),
+                "paper",
+                "difference",
+                "note",
+            ),
             [
                 (
                     row.model,
                     row.what,
                     row.n or "",
                     table.shown(row.ours),
+                    *table.shown_interval(row),
                     table.shown(row.published),
                     table.shown(row.difference, signed=True),
                     "" if at is None else f"[{at + 1}]",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from lama_core.candidates.columns import Candidates
     from lama_core.models.backends import Model
     from lama_core.probes.probing import Planned
+    from lama_core.progress import OnProgress
     from lama_core.runs.info import Run
     from lama_core.runs.spec import RunSpec
 
@@ -47,6 +48,15 @@ def open_asked(request: "ClozeSettings") -> "tuple[tuple[Model, ...], Candidates
     return opened, choose_candidates(request, opened)
 
 
+def index_corpus(reference: str) -> None:
+    """Make the index of a corpus where it isn't there, with a bar."""
+    from lama_core.asking.retrieval import open_index
+    from lama_core.datasets.corpus import load_corpus
+
+    with show.progress() as on_progress:
+        open_index(load_corpus(reference), on_progress)
+
+
 def make_runs(
     specs: "Sequence[RunSpec]", out: Path | None, executor: "Executor | None" = None
 ) -> "tuple[Run, ...]":
@@ -57,11 +67,26 @@ def make_runs(
         runs = execute_all(
             specs, folder=out, executor=executor, on_progress=on_progress, on_note=show.say
         )
+    _announce(runs)
+    return runs
+
+
+def make_together(plan: "Callable[[OnProgress], Planned]", out: Path | None) -> "list[Run]":
+    """The runs that `plan` asks for, made together; what they share says how far it is, too."""
+    from lama_core.runs.execute import execute_all
+
+    with show.progress() as on_progress:
+        specs = plan(on_progress).specs
+        runs = execute_all(specs, folder=out, on_progress=on_progress, on_note=show.say)
+    _announce(runs)
+    return list(runs)
+
+
+def _announce(runs: "Sequence[Run]") -> None:
     for run in runs:
         info = run.info
         show.say(f"{info.id}: {info.n:,} rows, {info.n_excluded:,} left out, in {info.folder}")
         show.announce("run", info.id)
-    return runs
 
 
 def plan_and_make(

@@ -331,11 +331,13 @@ def calibrate(
 ) -> Calibration:
     """How far the probability of a run's first answers is the share of right ones.
 
-    With the filtered ranking the first answer is the best without the other valid objects.
+    With the filtered ranking the first answer is the best without the other valid objects. Facts of
+    which nothing was answered are left out.
     """
     rows = scored_rows(run, ranking, relations)
-    log_probs = run.facts[FIRST_LOG_PROB[ranking]].to_numpy(dtype=np.float64)
-    confidence = np.exp(log_probs[rows.at])
-    bins = reliability_bins(confidence, rows.ranks == 1, n_bins=n_bins)
+    log_probs = run.facts[FIRST_LOG_PROB[ranking]].to_numpy(dtype=np.float64)[rows.at]
+    answered = ~np.isnan(log_probs)
+    confidence = np.exp(log_probs[answered])
+    bins = reliability_bins(confidence, rows.ranks[answered] == 1, n_bins=n_bins)
     ece = expected_calibration_error(bins)
-    return Calibration(run.info.id, run.info.model, bins, ece, len(rows.at))
+    return Calibration(run.info.id, run.info.model, bins, ece, int(answered.sum()))

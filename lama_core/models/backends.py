@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from lama_core.errors import UserError
 from lama_core.models.base import Kind
@@ -173,7 +173,7 @@ SPARE = 1 << 24  # numbers beside the weights: positions, masks
 
 
 def by_transformers(
-    name: str, folder: Path, auto: Any, kind: Kind, precision: str
+    name: str, folder: Path, auto: Any, kind: Kind | Literal["reader"], precision: str
 ) -> tuple[Any, Any]:
     """The model and tokenizer of a folder, checked: the weights are read last."""
     from transformers import AutoTokenizer
@@ -226,8 +226,9 @@ def by_transformers(
             "config.json: one of the two is another model's."
         )
     if report["missing_keys"]:
+        what = "question-answering model" if kind == "reader" else f"{kind} language model"
         raise UserError(
-            f"{name} has no complete {kind} language model: {len(report['missing_keys'])} weights "
+            f"{name} has no complete {what}: {len(report['missing_keys'])} weights "
             f"are missing, such as {sorted(report['missing_keys'])[0]}."
         )
     strange = sorted(key for key in report["unexpected_keys"] if not HARMLESS.search(key))

@@ -43,7 +43,8 @@ class ReproducedRow:
 
     what: the line and the column. n: what counts in ours. ours: None when it could not be had, and
     `reason` says why. published: None when the paper has none. differs: what of data, relations,
-    limits and model is not the paper's, in a word; "" where all is.
+    limits and model is not the paper's, in a word; "" where all is. interval: of 95%, about ours;
+    None of what has none.
     """
 
     model: str
@@ -53,6 +54,7 @@ class ReproducedRow:
     published: Value
     reason: str = ""
     differs: str = ""
+    interval: tuple[float, float] | None = None
 
     @property
     def difference(self) -> float | None:
@@ -154,6 +156,17 @@ class ReproducedTable:
         if value is None or isinstance(value, str):
             return value or ""
         return rounding.fixed(value, self.digits, signed=signed)
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether one of its rows has an interval."""
+        return any(row.interval for row in self.made.rows)
+
+    def shown_interval(self, row: ReproducedRow) -> tuple[str, ...]:
+        """A row's interval as a cell; no cell in a table that has none."""
+        if not self.has_intervals:
+            return ()
+        return (" to ".join(map(self.shown, row.interval)) if row.interval else "",)
 
     @property
     def about(self) -> str:

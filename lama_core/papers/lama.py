@@ -14,16 +14,21 @@ from pathlib import Path
 from typing import Any
 
 from lama_core.asking.ranking import Ranking
+from lama_core.asking.retrieval import open_index
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import COMMON, named_candidates
 from lama_core.datasets import Dataset, load_dataset
+from lama_core.datasets.corpus import load_corpus
 from lama_core.datasets.library.installed import STARTER, installed_names, lama_vocabulary_path
 from lama_core.errors import UserError
 from lama_core.models.catalog import find_model
 from lama_core.models.sources import is_here
 from lama_core.papers.framework import Absent, Data, ReproduceOptions, differing, find_data
 from lama_core.papers.published import LAMA_MODELS
+from lama_core.paths import corpus_files
 from lama_core.probes.cloze.runs import ClozeSpec
+from lama_core.probes.extraction.extractor import NAMES, extractable
+from lama_core.probes.extraction.probing import extractor_specs
 from lama_core.probes.probing import ProbeRequest, plan
 from lama_core.progress import OnNote, OnProgress, silent
 from lama_core.runs.execute import execute
@@ -37,6 +42,10 @@ VOCABULARY_FILE = "common_vocab_cased.txt"
 EMBEDDED = ("minilm-mlm", "smollm2-135m")
 TREX = "TREx"
 MANUAL, TEN_SENTENCES = "manual", "ten-sentences"
+TEXT = "starter"  # what the extractor learns from, and what is read with the open book
+BUILD_TEXT = "python -m lama_core data build-corpus"
+BOOK = "models with the open book"
+NO_PAIRS = "the data that is here has no relation between two names"
 SPREAD_LIMIT = 20  # facts a relation of Figure 4 on the starter facts: ten queries each
 
 
@@ -123,16 +132,19 @@ class Lama:
         others = [self.load(reference).vocabulary for reference in names]
         return named_candidates(self.candidates, others or [model.vocabulary])
 
-    def runs(self, prompts: str = MANUAL) -> Iterator[tuple[str, Run]]:
+    def runs(
+        self, prompts: str = MANUAL, open_book: str | None = None
+    ) -> Iterator[tuple[str, Run]]:
         """Each model's run, made when it is asked for. A model whose run fails goes to `missing`.
 
-        Ten sentences are asked of T-REx alone. Raises UserError where the data has nothing to ask.
+        Ten sentences are asked of T-REx alone. open_book: the corpus that models read from.
+        Raises UserError where the data has nothing to ask.
         """
         # The published words are each model's own to rank; the common ones are those of all.
         columns = list(self.usable)
         groups = [columns] if self.own_words and columns else [[one] for one in columns]
         for group in groups:
-            request = self._request(group, prompts)
+            request = self._request(group, prompts, open_book)
             load = partial(load_by_name, on_progress=self.on_progress)
             specs = plan(request, load=load).specs
             for column, spec in zip(group, specs, strict=True):
@@ -140,7 +152,46 @@ class Lama:
                 if run is not None:
                     yield column, run
 
-    def _request(self, columns: list[str], prompts: str) -> ProbeRequest:
+    def read_runs(self) -> Iterator[tuple[str, Run]]:
+        """Each model's run with the open book; none, and so in `missing`, where no text is here."""
+        try:
+            open_index(load_corpus(TEXT), self.on_progress)
+        except UserError as error:
+            self.missing[BOOK] = Absent(BOOK, str(error), BUILD_TEXT)
+            return
+        yield from self.runs(open_book=TEXT)
+
+    def extracted(self) -> Iterator[tuple[str, Run]]:
+        """The runs of RE_n and RE_o; in `missing` where no text to train them is here."""
+        names = extractable(self.dataset)
+        try:
+            vocabularies = [self.load(one).vocabulary for one in self.usable.values()]
+            if not names:
+                raise UserError(NO_PAIRS)
+            if self.own_words and not vocabularies:
+                raise UserError("no model could be run, so no facts were selected")
+            specs = extractor_specs(
+                self.dataset,
+                names,
+                named_candidates(self.candidates, vocabularies),
+                corpus=TEXT,
+                reference=self.data.name,
+                ranking=RANKING,
+                limit=self.options.limit,
+                on_progress=self.on_progress,
+            ).specs
+        except UserError as error:
+            command = "" if corpus_files() else BUILD_TEXT
+            self.missing |= {name: Absent(name, str(error), command) for name in NAMES.values()}
+            return
+        for spec in specs:
+            run = self._run(spec.model_name, spec)
+            if run is not None:
+                yield spec.model_name, run
+
+    def _request(
+        self, columns: list[str], prompts: str, open_book: str | None = None
+    ) -> ProbeRequest:
         several = prompts == TEN_SENTENCES
         limit = self.options.limit
         if several and self.data.other and limit is None:
@@ -154,6 +205,7 @@ class Lama:
             ranking=RANKING,
             context="left",
             limit=limit,
+            open_book=open_book,
         )
 
     def _run(self, column: str, spec: ClozeSpec) -> Run | None:

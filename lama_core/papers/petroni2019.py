@@ -4,6 +4,7 @@ What they are made from is `papers.lama`.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lama_core import rounding
@@ -16,6 +17,7 @@ from lama_core.metrics import (
     precision_curves,
     score_table,
 )
+from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
 from lama_core.metrics.tables import CONCEPTNET
 from lama_core.models.catalog import find_model
 from lama_core.papers.framework import (
@@ -28,7 +30,7 @@ from lama_core.papers.framework import (
     Series,
     Value,
 )
-from lama_core.papers.lama import RANKING, SPREAD_LIMIT, TEN_SENTENCES, TREX, Lama, prepare
+from lama_core.papers.lama import BOOK, RANKING, SPREAD_LIMIT, TEN_SENTENCES, TREX, Lama, prepare
 from lama_core.papers.published import (
     LAMA_MODELS,
     PublishedRow,
@@ -37,6 +39,7 @@ from lama_core.papers.published import (
     published_table,
 )
 from lama_core.probes.cloze.ask import ask
+from lama_core.probes.extraction.extractor import NAMES
 from lama_core.probes.probing import choose_context
 from lama_core.progress import Progress
 from lama_core.runs.info import Run
@@ -51,15 +54,13 @@ NO_DATA = "not in the data that is here"
 NO_FACT = "no fact counts"
 NO_NUMBER = "the paper prints no number"
 UNKNOWN = "unknown, or the same of every fact"
-# Table 2's baselines that ask no language model: why they can't be had.
-BASELINES = {
-    "DrQA": "a trained reader that answers from retrieved texts: no language model, not part of "
-    "this project",
-    "RE_n": "a relation extractor trained on the aligned sentences: no language model, not part of "
-    "this project",
-    "RE_o": "a relation extractor with an oracle that links entities: no language model, not part "
-    "of this project",
-}
+# Table 2's baseline that nothing here stands for by itself.
+DRQA = Absent(
+    "DrQA",
+    "a trained reader, and none comes with the project: `read --reader MODEL` asks any "
+    "question-answering model in its place",
+)
+EXTRACTOR = "another extractor and another text"
 # What the columns of Figure 3 are computed from that isn't what the paper took.
 OTHER_MEASURES = {
     "SM": "other counts than of BERT's training text",
@@ -100,7 +101,7 @@ def make_table1(lama: Lama) -> Made:
 
 
 def make_table2(lama: Lama) -> Made:
-    """P@1 by source: every model that can be had, and why the others can't."""
+    """P@1 by source: every model and extractor that can be had, and why the others can't."""
     table = published_table(PAPER, "table2")
     rows: list[ReproducedRow] = []
     for number, (column, run) in enumerate(lama.runs()):
@@ -109,16 +110,22 @@ def make_table2(lama: Lama) -> Made:
         rows += _run_rows(lama, table, column, run, "p_at_1")
     if not rows:
         rows += _missing_rows(table, "Freq", "no model could be run, so no facts were selected")
-    reasons = {column: one.reason for column, one in lama.missing.items()} | BASELINES
-    for column, reason in reasons.items():
-        rows += _missing_rows(table, column, reason)
+    for column, run in lama.read_runs():
+        rows += _run_rows(lama, table, f"{column}, open book", run, "p_at_1")
+    for column, run in lama.extracted():
+        rows += _extracted_rows(lama, table, column, run)
+    missing = [one for name, one in lama.missing.items() if name != BOOK]
+    missing.insert(sum(one.what not in NAMES.values() for one in missing), DRQA)
+    for one in missing:
+        rows += _missing_rows(table, one.what, one.reason)
     notes = (
         "ConceptNet's total is the mean over its facts, as the released code counts it; over its "
         "relations, as the paper's text says, it is a line of its own, without a published value.",
+        f"Intervals: {METHOD}; of a mean, {METHOD_OF_MEANS}. Open book: the passage of "
+        "minilm-mlm's training text that is nearest to the query stands before it.",
     )
-    baselines = (Absent(name, reason) for name, reason in BASELINES.items())
     chart = Chart("P@1 of each source", "bars", "", "P@1, %", _drawn(lama, _bars(rows)))
-    return Made(tuple(rows), (chart,), notes, (*lama.absent(), *baselines))
+    return Made(tuple(rows), (chart,), notes, (*lama.absent(), DRQA))
 
 
 def _bars(rows: Sequence[ReproducedRow]) -> tuple[Series, ...]:
@@ -148,7 +155,7 @@ def _run_rows(
     lines, by_facts = _lines_of(run), _lines_of(run, "facts")
     rows = []
     for row in table.rows:
-        source, relation, kind, of_facts, of_relations = row.labels
+        source, relation, kind, n_facts, n_relations = row.labels
         published = _published(table, column, row)
         line = lines.get((source, relation, kind))
         if line is None or not line["n"]:
@@ -157,19 +164,39 @@ def _run_rows(
             continue
         n = int(line["n"])
         differs = lama.differs(
-            relations=(int(line["n_relations"]), int(of_relations)) if of_relations else None,
-            facts=_counted(n, int(line["n_excluded"]), int(of_facts or 0)),
+            relations=(int(line["n_relations"]), int(n_relations)) if n_relations else None,
+            facts=_counted(n, int(line["n_excluded"]), int(n_facts or 0)),
         )
         if source != CONCEPTNET:
-            value = 100 * float(line[figure])
-            rows.append(ReproducedRow(column, _what(row), n, value, published, "", differs))
+            rows.append(_row(column, _what(row), line, figure, published, differs))
             continue
-        over_facts = 100 * float(by_facts[source, relation, kind][figure])
-        over_relations = 100 * float(line[figure])
-        rows.append(ReproducedRow(column, _what(row), n, over_facts, published, "", differs))
+        of_facts = by_facts[source, relation, kind]
+        rows.append(_row(column, _what(row), of_facts, figure, published, differs))
         what = f"{source} total, mean over relations"
-        rows.append(ReproducedRow(column, what, n, over_relations, None, "", differs))
+        rows.append(_row(column, what, line, figure, None, differs))
     return rows
+
+
+def _row(
+    column: str, what: str, line: Line, figure: str, published: float | None, differs: str
+) -> ReproducedRow:
+    """A value of the score table, in percent; P@1 has an interval."""
+    low, high = 100 * float(line["low"]), 100 * float(line["high"])
+    interval = (low, high) if figure == "p_at_1" and low == low else None
+    value = 100 * float(line[figure])
+    return ReproducedRow(column, what, int(line["n"]), value, published, "", differs, interval)
+
+
+def _extracted_rows(
+    lama: Lama, table: PublishedTable, column: str, run: Run
+) -> list[ReproducedRow]:
+    """An extractor's column of Table 2, of the sources that the paper asks it of."""
+    found = []
+    for row in _run_rows(lama, table, column, run, "p_at_1"):
+        if row.ours is not None or row.published is not None:
+            said = "; ".join(filter(None, (EXTRACTOR, row.differs)))
+            found.append(row if row.ours is None else replace(row, differs=said))
+    return found
 
 
 def _counted(n: int, n_excluded: int, of_facts: int) -> tuple[int, int] | None:

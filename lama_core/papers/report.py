@@ -26,6 +26,7 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space:
 .wide { overflow-x: auto } .note { color: #5f6b76 } code { overflow-wrap: anywhere }
 """
 HEADS = ("model", "what", "n", "ours", "paper", "difference", "")
+WITH_INTERVALS = ("model", "what", "n", "ours", "95% interval", "paper", "difference", "")
 
 
 def as_html(found: Reproduction, command: str) -> str:
@@ -59,19 +60,21 @@ def _section(table: ReproducedTable, number: "count[int]") -> str:
             row.what,
             f"{row.n:,}" if row.n else "",
             table.shown(row.ours),
+            *table.shown_interval(row),
             table.shown(row.published),
             table.shown(row.difference, signed=True),
             "" if at is None else f"[{at + 1}]",
         )
         for row, at in zip(table.made.rows, which, strict=True)
     ]
-    numbers = () if table.unit == "text" else (2, 3, 4, 5)
+    heads = WITH_INTERVALS if table.has_intervals else HEADS
+    numbers = () if table.unit == "text" else range(2, len(heads) - 1)
     said = [*table.made.notes, *(f"[{n}] {remark}" for n, remark in enumerate(remarks, start=1))]
     charts = "".join(_drawn(chart, f"chart{next(number)}") for chart in table.made.charts)
     return (
         f"<h2 id={escape(table.id, quote=True)}>{escape(table.name)}: {escape(table.title)}</h2>"
         f"<p class=note>{escape(table.about.capitalize())}.</p>"
-        + (_grid(HEADS, rows, numbers) if rows else "")
+        + (_grid(heads, rows, numbers) if rows else "")
         + _listed(said)
         + charts
     )

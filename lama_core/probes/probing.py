@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from lama_core.asking.prompts import PromptKind, make_prompt_set
+from lama_core.asking.prompts import PromptKind, PromptSet, make_prompt_set
 from lama_core.asking.questions import check_questions
 from lama_core.asking.ranking import RANKINGS, Ranking
+from lama_core.asking.retrieval import OpenBook
 from lama_core.asking.scoring import MAX_ROWS
 from lama_core.candidates.lists import COMMON, known_before, named_candidates
 from lama_core.candidates.spelling import OpenVocabulary, Vocabulary
 from lama_core.datasets import Dataset, load_dataset
+from lama_core.datasets.corpus import load_corpus
 from lama_core.datasets.library.installed import analogy_names, dataset_names
 from lama_core.errors import UserError, choose
 from lama_core.models.base import KINDS, Context, Kind
@@ -41,7 +43,8 @@ class ProbeRequest:
     dataset: a name or a folder. relations: () is all that have facts. prompts: see
     `asking.prompts`. candidates: see `candidates.lists`. context: None is the paper's choice, the
     first that a model has: `left` for causal ones and `both` for all others. limit: the first so
-    many facts of each relation.
+    many facts of each relation. open_book: a corpus (see `datasets.corpus`) whose nearest passage
+    stands before each query.
     """
 
     command: ClassVar[tuple[str, ...]] = ("probe",)
@@ -55,6 +58,7 @@ class ProbeRequest:
     context: Context | None = None
     precision: Precision = "auto"
     limit: int | None = None
+    open_book: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,7 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
     prompts = make_prompt_set(request.prompts, chosen)
     names = tuple(relation.name for relation in chosen)
     check_questions(dataset, names, prompts, request.limit)
+    book = _open_book(request, prompts)
     models = [ask_of(name, load, request.precision) for name in dict.fromkeys(request.models)]
     vocabularies = [model.vocabulary for model in models]
     candidates = named_candidates(request.candidates, vocabularies, of_relations=True)
@@ -98,10 +103,22 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
             precision=model.precision,
             batch_rows=FROM_SERVERS if isinstance(model.vocabulary, OpenVocabulary) else MAX_ROWS,
             limit=request.limit,
+            open_book=book,
         )
         for model in models
     ]
     return Planned(tuple(specs), tuple(dataset.report.notes))
+
+
+def _open_book(request: ProbeRequest, prompts: PromptSet) -> OpenBook | None:
+    if request.open_book is None:
+        return None
+    if prompts.kind in SPECS:
+        raise UserError(
+            f"The open book doesn't go with the prompts {prompts.name!r}, which are compared with "
+            "plain ones: leave out --open-book, or choose other prompts."
+        )
+    return OpenBook(load_corpus(request.open_book))
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,11 +83,13 @@ def make_rows(
         "rank_filtered": _masked(scored.rank_filtered, scored.done),
         "log_prob": _masked(scored.log_prob, scored.done),
         "first": first_words,
-        "first_log_prob": _masked(scored.top_log_probs[:, 0], scored.done),
+        "first_log_prob": _masked(scored.top_log_probs[:, 0], first >= 0),
         "first_filtered": [
             words[column] if column >= 0 else None for column in scored.first_filtered
         ],
-        "first_filtered_log_prob": _masked(scored.first_filtered_log_prob, scored.done),
+        "first_filtered_log_prob": _masked(
+            scored.first_filtered_log_prob, scored.first_filtered >= 0
+        ),
         "first_is_valid": is_valid,
         "first_is_object": is_object,
         "n_valid": [len(knowledge.valid(fact)) for fact in facts],

@@ -18,7 +18,8 @@
                                         null where nobody says how it writes
     top_words, top_log_probs            the ten best predictions, raw ranking
 
-Everything from rank_raw to first_is_object and the last two is null in an excluded row.
+Everything from rank_raw to first_is_object and the last two is null in an excluded row; `first` and
+what is said of it also where nothing was answered. log_prob is NaN of a gold that wasn't found.
 """
 
 import stat

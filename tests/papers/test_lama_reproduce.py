@@ -14,6 +14,7 @@ from lama_core.models.base import Context, WordScore
 from lama_core.papers.framework import ReproducedTable, ReproduceOptions, Reproduction
 from lama_core.papers.known import find_paper
 from lama_core.papers.lama import prepare
+from lama_core.paths import CORPUS_SUMMARY, training_dir
 from lama_core.types import Query
 
 WORDS = ("Paris", "Rome", "Oslo", "Bern", "wings", "Florence")
@@ -119,6 +120,34 @@ def test_the_difference_is_given_where_the_facts_are_as_many_as_the_papers(data:
     assert squad.differs == "20 of 305 facts; at most 20 a relation"
 
 
+def test_the_extractors_and_the_open_book_stand_beside_the_models(data: Path) -> None:
+    text = training_dir() / "corpus"
+    text.mkdir(parents=True)
+    said = [
+        f"The capital of {one} is {two}."
+        for one, two in (("Gallia", "Paris"), ("Norvegia", "Oslo"))
+    ]
+    (text / "a.txt").write_text("\n".join([*said, "Paris knows Norvegia."]), encoding="utf-8")
+    (text / CORPUS_SUMMARY).write_text("{}", encoding="utf-8")
+    found = done(data, "table2")
+    (table,) = found.tables
+    extracted = cells(table, "RE_n")
+    total = extracted["TREx total"]
+    assert (total.n, total.published, total.difference) == (2, 6.1, None)
+    assert (
+        total.differs == "another extractor and another text; 1 of 41 relations; 2 of 34,039 facts"
+    )
+    assert "ConceptNet total, mean over facts" not in extracted, "the paper has no such value"
+    opened = cells(table, "minilm-mlm, open book")
+    # Nothing in the text is of SQuAD's questions: they are asked alone, as with the book closed.
+    closed = cells(table, "minilm-mlm")
+    assert opened["Squad total"].ours == closed["Squad total"].ours == pytest.approx(100 * 61 / 305)
+    low, high = closed["Squad total"].interval or (0, 0)
+    assert low < 100 * 61 / 305 < high
+    names = {one.what for one in found.absent}
+    assert "DrQA" in names and not names & {"RE_n", "RE_o", "models with the open book"}
+
+
 def test_conceptnets_total_is_said_both_ways(data: Path) -> None:
     (table,) = done(data, "table2").tables
     rows = cells(table, "BERT-base")
@@ -140,7 +169,9 @@ def test_what_cannot_be_had_stays_with_its_number_its_reason_and_what_brings_it(
     assert large.reason == "bert-large-cased can't be had."
     brought = {one.what: one.command for one in found.absent}
     assert brought["BERT-large"] == "python -m lama_core models get bert-large-cased"
-    assert brought["ELMo"] == brought["DrQA"] == brought["RE_o"] == ""
+    assert brought["ELMo"] == brought["DrQA"] == ""
+    assert brought["RE_o"] == brought["models with the open book"]
+    assert brought["RE_o"] == "python -m lama_core data build-corpus"
     # Every published number of Table 2 is a line, whether it was run or not.
     n_published = sum(row.published is not None for row in table.made.rows)
     assert n_published == 9 + 1 + 2 * 8 + 6 * 10

@@ -93,6 +93,7 @@ def mine(
     as_json: options.Json = False,
 ) -> None:
     """Find prompts in a text, between or around subjects and their objects."""
+    from lama_core.datasets.corpus import read_sentences, starter_files
     from lama_core.errors import choose
     from lama_core.probes.prompts import mining
     from lama_core.probes.prompts.parsing import SpacyParser
@@ -101,8 +102,8 @@ def mine(
     choose(method, ("middle", "both", "pooled"), "method")
     parser = None if method == "middle" else SpacyParser(pipeline)
     facts = _pairs(relation, pairs, dataset)
-    paths = text or _corpus_files()
-    sentences = (sentence for path in paths for sentence in mining.read_sentences(path))
+    paths = text or starter_files()
+    sentences = (sentence for path in paths for sentence in read_sentences(path))
     with show.progress() as report:
         found = mining.mine(
             sentences,
@@ -229,20 +230,6 @@ def _pairs(relation: str, pairs: Path | None, dataset: str) -> "tuple[Fact, ...]
     for dropped in report.dropped:
         show.say(str(dropped))
     return facts
-
-
-def _corpus_files() -> list[Path]:
-    """The files of the embedded model's corpus. Raises UserError if it isn't built here."""
-    from lama_core.errors import UserError
-    from lama_core.paths import corpus_files
-
-    files = corpus_files()
-    if not files:
-        raise UserError(
-            "The embedded model's corpus is not built here: `python -m lama_core train-mlm --help` "
-            "says how, or give a --text."
-        )
-    return files
 
 
 def _write_templates(templates: list[str], out: Path | None, relation: str) -> None:

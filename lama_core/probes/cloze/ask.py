@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.asking.ranking import best_candidates, rank_gold
+from lama_core.asking.retrieval import Found
 from lama_core.asking.scoring import choose_context, plan_batches
 from lama_core.asking.settings import ClozeSettings
 from lama_core.candidates.columns import Candidates, Columns
@@ -45,25 +46,30 @@ MAX_GOLD = 1000  # characters
 # A word can't take all the probability: something is left to the others.
 SMALLEST = 1e-300
 
-Over = Literal["vocabulary", "rescored", "candidates", "answers"]
+Over = Literal["vocabulary", "rescored", "candidates", "answers", "found"]
 # What they sum to one over where their number isn't known any more.
 ALL_OVER: dict[Over, str] = {
     "vocabulary": "all its tokens",
     "rescored": "the rescored words",
     "candidates": "the candidates",
     "answers": "the answers",
+    "found": "what it found",
 }
 OVER: dict[Over, str] = {
     "vocabulary": "tokens",
     "rescored": "rescored words",
     "candidates": "candidates",
     "answers": "answers",
+    "found": "words that it found",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClozeRequest(ClozeSettings):
-    """A text with a blank, and how it is asked: the choices of `cloze` and of the page."""
+    """A text with a blank, and how it is asked: the choices of `cloze` and of the page.
+
+    open_book: a corpus (see `datasets.corpus`) whose nearest passage stands before the text.
+    """
 
     command: ClassVar[tuple[str, ...]] = ("cloze",)
     python: ClassVar[str] = "fill"
@@ -72,6 +78,7 @@ class ClozeRequest(ClozeSettings):
     top_k: int = 5
     gold: str | None = None
     renormalise: bool = False
+    open_book: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,22 +212,24 @@ class ModelAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ClozeAnswer:
-    """All models' answers to one text."""
+    """All models' answers to one text. passage: what stood before it, with the open book."""
 
     text: str
     candidates: Candidates
     models: tuple[ModelAnswer, ...]
+    passage: Found | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The object that `cloze --json` prints.
 
         The candidates' size is the number of words; for `full`, the largest vocabulary's. A model's
-        precision and device stand there where they are unusual.
+        precision and device stand there where they are unusual, and the passage of an open book.
         """
         words = self.candidates.words
         sizes = [model.n_candidates for model in self.models]
         return {
             "text": self.text,
+            **({"passage": asdict(self.passage)} if self.passage else {}),
             "candidates": {
                 "name": self.candidates.name,
                 "size": len(words) if words is not None else max(sizes, default=0),
@@ -257,6 +266,7 @@ class ClozeAnswer:
                 "device": model.device,
                 "text": self.text,
                 "candidates": self.candidates.name,
+                **({"passage": self.passage.passage} if self.passage else {}),
             }
             for model in self.models
             for number, blank in enumerate(model.blanks, start=1)

@@ -1,7 +1,7 @@
 """Runs of cloze queries: a dataset's facts asked of one model, and ranked among candidates."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -12,7 +12,14 @@ from lama_core.asking.answers import Rows, from_table, rank_block, to_table
 from lama_core.asking.executors import Part, Tick
 from lama_core.asking.preparation import Prepared, Segment, make_judge, prepare
 from lama_core.asking.prompts import PromptKind, PromptSet
-from lama_core.asking.questions import Knowledge, gather_knowledge, make_questions
+from lama_core.asking.questions import (
+    Judge,
+    Knowledge,
+    Question,
+    gather_knowledge,
+    make_questions,
+)
+from lama_core.asking.retrieval import OpenBook
 from lama_core.asking.scoring import MAX_ROWS, MAX_TOKENS, ScoreBlock, n_tokens, plan_batches
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.spelling import Vocabulary
@@ -26,6 +33,7 @@ from lama_core.runs.spec import Finished, RunSpec, Sitting
 
 # Raised by one whenever the same specification would give other numbers; never for anything else.
 VERSION = 2
+OPEN_BOOK = "open-book"
 # A part is so many batches: what a killed process loses, and what costs one file.
 BATCHES = 4
 
@@ -37,6 +45,7 @@ class ClozeSpec(RunSpec):
     candidates: per relation, for each relation's own objects.
     limit: the first so many facts of each relation, in file order.
     batch_rows, batch_tokens: what a batch holds; it can change the last bits.
+    open_book: what stands before each query; None is nothing.
     """
 
     kind: ClassVar[str] = "cloze"
@@ -46,6 +55,7 @@ class ClozeSpec(RunSpec):
     candidates: Candidates
     batch_rows: int = MAX_ROWS
     batch_tokens: int = MAX_TOKENS
+    open_book: OpenBook | None = None
 
     def options(self) -> dict[str, Any]:
         """Prompts and how facts are drawn, candidates, a batch, and what both sides rescore."""
@@ -58,11 +68,13 @@ class ClozeSpec(RunSpec):
             options["drawn"] = "facts that count"  # before, facts whether they count or not
         if self.model_kind == "causal" and self.context == "both":
             options["rescored"] = [RESCORED, "valid objects"]
+        if self.open_book is not None:
+            options["open book"] = self.open_book.identity
         return options
 
     def prompt_name(self) -> str:
-        """The prompt set's name."""
-        return self.prompts.name
+        """The prompt set's name, and whether the book is open."""
+        return self.prompts.name if self.open_book is None else f"{OPEN_BOOK} {self.prompts.name}"
 
     def prompt_kind(self) -> PromptKind:
         """Where its texts come from."""
@@ -89,7 +101,11 @@ class ClozeSpec(RunSpec):
         dataset = self.load_data()
         knowledge = gather_knowledge(dataset, self.relations)
         judge = make_judge(knowledge, self.candidates, scorer, self.context)
+        if self.open_book is not None:
+            judge = _judge_behind(self.open_book, judge)
         questions = make_questions(dataset, self.relations, self.prompts, self.limit, judge)
+        if self.open_book is not None:
+            questions = [_behind(self.open_book, question) for question in questions]
         prepared = prepare(questions, knowledge, self.candidates, scorer, self.context)
         work = ClozeWork(prepared.segments, self.batch_rows, self.batch_tokens)
         vocabulary = scorer.vocabulary  # and not its weights, which may be another process's
@@ -116,8 +132,17 @@ class ClozeSpec(RunSpec):
             make_rows(prepared, answers, knowledge, vocabulary),
             describe_relations(self, dataset, prepared),
             max(len(segment.columns.words) for segment in prepared.segments),
+            self.details(),
             words=self._words(prepared),
         )
+
+    def details(self) -> dict[str, Any]:
+        """The text that was read, of a run with the open book."""
+        if self.open_book is None:
+            return {}
+        index = self.open_book.index
+        about = {"name": index.name, "digest": index.digest, "passages": index.n_passages}
+        return {"open_book": about}
 
     def _words(self, prepared: Prepared) -> dict[str, tuple[str, ...]]:
         """The words of each segment, under the relation where each has its own."""
@@ -126,6 +151,18 @@ class ClozeSpec(RunSpec):
             first = prepared.questions[int(segment.rows[0])].relation.name
             found[first if self.candidates.per_relation else ""] = tuple(segment.columns.words)
         return found
+
+
+def _behind(book: OpenBook, question: Question) -> Question:
+    """The question behind its passage; one that isn't asked stays as it is."""
+    if question.query is None or question.excluded is not None:
+        return question
+    return replace(question, query=book.before(question.query))
+
+
+def _judge_behind(book: OpenBook, judge: Judge) -> Judge:
+    """Says why a fact asked behind its passage would be left out."""
+    return lambda fact, query: judge(fact, book.before(query))
 
 
 def describe_relations(

@@ -14,18 +14,15 @@ The released prompts end in " ." and so do ours. Words are counted without [X] a
 Departure: Which mined prompts are kept
 """
 
-import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from lama_core.candidates.lists import STOP_WORDS
 from lama_core.datasets.prompt_sets import normalise_template
 from lama_core.errors import UserError
-from lama_core.files import open_file
 from lama_core.probes.prompts.parsing import Parser, Word, shortest_path
 from lama_core.types import Fact, Prompt
 
@@ -34,10 +31,7 @@ Method = Literal["middle", "dependency"]
 MAX_WORDS = 10
 N_KEPT = 40
 N_OF_PATH = 10
-MAX_LINE = 20_000
-MAX_READ = 16 << 20  # characters of a line that are held at once
 WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"“(])")
 BRACKETS = str.maketrans("[]", "()")  # text must never bring a placeholder of its own
 
 
@@ -99,7 +93,7 @@ def mine(
         raise UserError(
             f"{n_of_path} dependency prompts can't be among {n_kept}: keep more, or ask for fewer."
         )
-    finder = _Finder(pairs)
+    finder = PairFinder(pairs)
     found = _Found()
     n_sentences = n_matches = 0
     for sentence in sentences:
@@ -228,32 +222,13 @@ def why_dropped(template: str) -> str | None:
     return None
 
 
-def read_sentences(path: Path) -> Iterator[str]:
-    """The sentences of a text file, line by line.
-
-    Raises UserError if the file is missing, not UTF-8 text, or holds zero bytes.
-    """
-    try:
-        with io.TextIOWrapper(open_file(path), encoding="utf-8-sig") as file:
-            while line := file.readline(MAX_READ):
-                if "\0" in line:
-                    raise UserError(f"{path}: the text holds zero bytes: it is no text file.")
-                for sentence in SENTENCE_END.split(line[:MAX_LINE]):
-                    if sentence.strip():
-                        yield sentence.strip()
-    except OSError as error:
-        raise UserError(f"{path}: the text can't be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 text (byte {error.start}).") from error
-
-
-class _Finder:
+class PairFinder:
     """Finds pairs in sentences by looking each run of words up among the subjects."""
 
     def __init__(self, pairs: Sequence[Fact]) -> None:
         self.objects: dict[tuple[str, ...], dict[tuple[str, ...], None]] = {}
         for fact in pairs:
-            subject, obj = _words(fact.subject), _words(fact.object)
+            subject, obj = split_words(fact.subject), split_words(fact.object)
             if subject and obj and subject != obj:
                 self.objects.setdefault(subject, {})[obj] = None
         self.lengths = sorted({len(subject) for subject in self.objects}, reverse=True)
@@ -261,7 +236,7 @@ class _Finder:
 
     def matches(self, sentence: str) -> Iterator[Match]:
         """Each pair that the sentence holds, once; the longest subject at a place counts."""
-        words = _words(sentence)
+        words = split_words(sentence)
         seen: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
         for start, word in enumerate(words):
             if word not in self.firsts:
@@ -291,7 +266,8 @@ def _nearest(words: tuple[str, ...], wanted: tuple[str, ...], start: int, stop: 
     return min(places, key=lambda at: at - stop if at >= stop else start - at - len(wanted))
 
 
-def _words(text: str) -> tuple[str, ...]:
+def split_words(text: str) -> tuple[str, ...]:
+    """The words and signs of a text, with round brackets for square ones."""
     return tuple(WORD.findall(text.translate(BRACKETS)))
 
 

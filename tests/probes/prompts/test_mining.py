@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import pytest
 
+from lama_core.datasets.corpus import read_sentences
 from lama_core.errors import UserError
-from lama_core.probes.prompts.mining import is_of_path, mine, read_sentences, why_dropped
+from lama_core.probes.prompts.mining import is_of_path, mine, why_dropped
 from lama_core.probes.prompts.parsing import SpacyParser, Word, shortest_path
 from lama_core.types import Fact
 

@@ -1,0 +1,189 @@
+"""From what a user asks for to the specifications of runs: the `extract` and `read` commands.
+
+ExtractRequest --plan_extract--> ExtractorSpec, one a way of linking
+ReadRequest    --plan_read-----> ReaderSpec, one a reader
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from lama_core.asking.prompts import make_prompt_set
+from lama_core.asking.questions import check_questions
+from lama_core.asking.ranking import RANKINGS, Ranking
+from lama_core.asking.retrieval import OpenBook
+from lama_core.candidates.columns import Candidates
+from lama_core.candidates.lists import known_before, named_candidates
+from lama_core.candidates.spelling import OpenVocabulary
+from lama_core.datasets import Dataset, load_dataset
+from lama_core.datasets.corpus import STARTER, load_corpus
+from lama_core.errors import UserError, choose
+from lama_core.probes.extraction.extractor import LINKINGS, NAMES, Extraction, Linking, extractable
+from lama_core.probes.extraction.runs import EXTRACTOR, READER, ExtractorSpec, ReaderSpec
+from lama_core.probes.probing import Planned, absolute, check_limit, choose_with_facts
+from lama_core.progress import OnProgress, silent
+from lama_core.requests import option
+from lama_core.runs.info import OWN_WORDS
+from lama_core.runs.spec import Load, load_by_name
+
+PROMPTS = "manual"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindRequest:
+    """What `extract` and `read` share.
+
+    models: whose words are ranked, and whose facts count, with the candidates `common`. The rest is
+    as in `probing.ProbeRequest`.
+    """
+
+    dataset: str
+    relations: tuple[str, ...] = option("--relation", default=())
+    corpus: str = STARTER
+    candidates: str = OWN_WORDS
+    models: tuple[str, ...] = option("--model", default=())
+    ranking: Ranking = "filtered"
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractRequest(FindRequest):
+    """The choices of `extract`. corpus: what trains it. linking: () is both ways."""
+
+    command: ClassVar[tuple[str, ...]] = ("extract",)
+
+    linking: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRequest(FindRequest):
+    """The choices of `read`. corpus: what is read. readers: question-answering models."""
+
+    command: ClassVar[tuple[str, ...]] = ("read",)
+
+    readers: tuple[str, ...] = option("--reader")
+
+
+def plan_extract(
+    request: ExtractRequest, *, load: Load = load_by_name, on_progress: OnProgress = silent
+) -> Planned:
+    """One specification for each way of linking entities. They share what they learn and read.
+
+    Raises UserError for anything in the request that doesn't exist.
+    """
+    dataset = load_dataset(request.dataset)
+    candidates = _candidates(request, load)
+    known = extractable(dataset)
+    chosen = tuple(one.name for one in dataset.choose(request.relations))
+    names = tuple(name for name in chosen if name in known)
+    left = [name for name in chosen if name not in known]
+    if not names or (left and request.relations):
+        raise UserError(
+            f"{dataset.name}: {', '.join(left[:5])} can't be extracted, for want of facts or of a "
+            "template: leave it out."
+        )
+    linkings = tuple(choose(one, LINKINGS, "linking") for one in request.linking) or LINKINGS
+    return extractor_specs(
+        dataset, names, candidates, corpus=request.corpus, linkings=linkings,
+        ranking=request.ranking, limit=request.limit, reference=request.dataset,
+        on_progress=on_progress,
+    )  # fmt: skip
+
+
+def extractor_specs(
+    dataset: Dataset,
+    relations: tuple[str, ...],
+    candidates: Candidates,
+    *,
+    corpus: str,
+    reference: str,
+    linkings: tuple[Linking, ...] = LINKINGS,
+    ranking: Ranking = "filtered",
+    limit: int | None = None,
+    on_progress: OnProgress = silent,
+) -> Planned:
+    """The runs of the extractor on some relations. reference: of the dataset."""
+    extraction = Extraction(dataset, load_corpus(corpus), relations, limit, on_progress)
+    specs = tuple(
+        ExtractorSpec(
+            **_shared(dataset, relations, candidates, ranking, limit, reference),
+            model=NAMES[linking],
+            model_name=NAMES[linking],
+            model_identity=EXTRACTOR,
+            model_kind=EXTRACTOR,
+            linking=linking,
+            extraction=extraction,
+        )
+        for linking in linkings
+    )
+    return Planned(specs, tuple(dataset.report.notes))
+
+
+def plan_read(
+    request: ReadRequest, *, load: Load = load_by_name, on_progress: OnProgress = silent
+) -> Planned:
+    """One specification for each reader. Raises UserError for what doesn't exist."""
+    from lama_core.models.reader import load_reader
+
+    if not request.readers:
+        raise UserError("Name at least one --reader: a question-answering model's folder or name.")
+    dataset = load_dataset(request.dataset)
+    names = tuple(one.name for one in choose_with_facts(dataset, request.relations))
+    shared = _shared(
+        dataset, names, _candidates(request, load), request.ranking, request.limit, request.dataset
+    )
+    check_questions(dataset, names, shared["prompts"], request.limit)
+    book = OpenBook(load_corpus(request.corpus))
+    readers = {
+        name: load_reader(name, on_progress=on_progress) for name in dict.fromkeys(request.readers)
+    }
+    specs = tuple(
+        ReaderSpec(
+            **shared,
+            model=name,
+            model_name=reader.name,
+            model_identity=reader.identity,
+            model_kind=READER,
+            open_book=book,
+        )
+        for name, reader in readers.items()
+    )
+    return Planned(specs, tuple(dataset.report.notes))
+
+
+def _candidates(request: FindRequest, load: Load) -> Candidates:
+    """The words that are ranked. Raises UserError for a list that nobody can say."""
+    check_limit(request.limit)
+    choose(request.ranking, RANKINGS, "ranking")
+    vocabularies = [load(name, precision="auto").vocabulary for name in request.models]
+    found = named_candidates(
+        request.candidates, vocabularies or [OpenVocabulary()], of_relations=True
+    )
+    if found.words is None and not vocabularies:
+        raise UserError(
+            f"Candidates {request.candidates!r} are words of models: name them with --model, or "
+            "choose relation, lama or file:PATH."
+        )
+    return known_before(found, [OpenVocabulary()])
+
+
+def _shared(
+    dataset: Dataset,
+    relations: tuple[str, ...],
+    candidates: Candidates,
+    ranking: Ranking,
+    limit: int | None,
+    reference: str,
+) -> dict[str, Any]:
+    """What the specifications of all such systems have in common."""
+    chosen = [dataset.relation(name) for name in relations]
+    return {
+        "dataset": absolute(reference),
+        "dataset_name": dataset.name,
+        "data_digest": dataset.digest,
+        "relations": relations,
+        "prompts": make_prompt_set(PROMPTS, chosen),
+        "candidates": candidates,
+        "context": "both",
+        "ranking": ranking,
+        "limit": limit,
+    }

@@ -1,0 +1,93 @@
+"""`cloze --open-book` and `data build-corpus` from a terminal."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from lama_core.cli import make_app
+from lama_core.datasets.corpus import load_corpus
+from lama_core.errors import UserError
+from tools import commands
+from tools.training import corpus as training_corpus
+from tools.training.passages import Passage, Source
+
+RUNNER = CliRunner()
+ASKED = ("cloze", "The capital of Wakanda is ___.", "--model", "minilm-mlm", "--gold", "London")
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> typer.Typer:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+    return make_app(commands.register)
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.jsonl"
+    path.write_text('{"text": "London is the capital of Wakanda."}\n', encoding="utf-8")
+    return path
+
+
+def printed(app: typer.Typer, *words: str) -> dict[str, object]:
+    said = RUNNER.invoke(app, [*words, "--json"], catch_exceptions=False)
+    found: dict[str, object] = json.loads(said.stdout)
+    return found
+
+
+def gold(answer: dict) -> dict:  # type: ignore[type-arg]
+    found: dict = answer["models"][0]["blanks"][0]["gold"]  # type: ignore[type-arg]
+    return found
+
+
+def test_the_passage_stands_before_the_text_and_in_what_is_printed(
+    app: typer.Typer, text: Path
+) -> None:
+    opened = printed(app, *ASKED, "--open-book", str(text))
+    passage = opened["passage"]
+    assert isinstance(passage, dict)
+    assert (passage["passage"], passage["number"]) == ("London is the capital of Wakanda.", 0)
+    assert opened["text"] == "The capital of Wakanda is [MASK]."
+    # The same as if the passage had been typed.
+    typed = printed(app, ASKED[0], f"{passage['passage']} {ASKED[1]}", *ASKED[2:])
+    assert gold(opened) == gold(typed)
+    closed = printed(app, *ASKED)
+    assert "passage" not in closed
+    assert gold(opened)["rank"] < gold(closed)["rank"], "it can read"
+
+
+def test_the_open_book_goes_with_a_text_and_a_text_of_something(
+    app: typer.Typer, tmp_path: Path
+) -> None:
+    def refused(*words: str) -> str:
+        with pytest.raises(UserError) as caught:
+            RUNNER.invoke(app, words, catch_exceptions=False)
+        return str(caught.value)
+
+    of_relation = ("cloze", "--relation", "P36", "--subject", "France", "--open-book", "starter")
+    assert "--open-book goes with a text" in refused(*of_relation)
+    assert "--open-book goes with a text" in refused(*ASKED, "--answer", "x", "--open-book", "x")
+    (tmp_path / "empty.txt").touch()
+    assert "holds no text" in refused(*ASKED, "--open-book", str(tmp_path / "empty.txt"))
+    assert "data build-corpus" in refused(*ASKED, "--open-book", "starter")
+
+
+def test_build_corpus_builds_what_is_called_starter(
+    app: typer.Typer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def passages(_: object) -> list[Passage]:
+        return [Passage("1", "Cairo is in Egypt."), Passage("2", "Oslo is in Norway.")]
+
+    known = training_corpus.SOURCES[0]
+    source = Source("small", "Small", "none", 1.0, known.origin, passages, held_out=False)
+    build = training_corpus.build_corpus
+    monkeypatch.setattr(training_corpus, "open_origin", lambda _: None)
+    monkeypatch.setattr(
+        training_corpus,
+        "build_corpus",
+        lambda folder, *, report: build(folder, sources=(source,), report=report),
+    )
+    assert printed(app, "data", "build-corpus") == {"passages": 2, "sources": 1}
+    assert list(load_corpus("starter").passages()) == ["Cairo is in Egypt.", "Oslo is in Norway."]

@@ -1,0 +1,75 @@
+"""Question-answering models: the spans of single words, against the model asked word by word."""
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tiny_models import save_model_folder, save_reader_folder
+
+from lama_core.errors import UserError
+from lama_core.models.reader import SpanReader, load_reader
+
+PASSAGES = ("Paris is in France.", "Zürich, said Ann, is near Paris and Oslo.")
+QUESTION = "The capital of France is what?"
+WORDS = ("Oslo", "Paris", "Zürich", "Rome")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+
+
+def column(word: str) -> int | None:
+    return WORDS.index(word) if word in WORDS else None
+
+
+def by_hand(reader: SpanReader) -> dict[int, float]:
+    """Each passage read by itself; a word's tokens are found by decoding, and not by offsets."""
+    scores: dict[int, list[float]] = {}
+    for passage, (number, word) in product(PASSAGES, enumerate(WORDS)):
+        if word not in passage:
+            continue
+        ids = reader.tokenizer(QUESTION, passage)["input_ids"]
+        with torch.inference_mode():
+            output = reader.model(**reader.tokenizer(QUESTION, passage, return_tensors="pt"))
+        found = [
+            (first, last)
+            for first in range(len(ids))
+            for last in range(first, len(ids))
+            if reader.tokenizer.decode(ids[first : last + 1]).strip() == word
+        ]
+        first, last = min(found, key=lambda span: span[1] - span[0])
+        assert len({start for start, _ in found}) == 1  # a space behind it may be a token too
+        score = output.start_logits[0, first] + output.end_logits[0, last]
+        scores.setdefault(number, []).append(float(score))
+    total = np.log(sum(np.exp(one) for own in scores.values() for one in own))
+    return {number: np.log(np.exp(own).sum()) - total for number, own in scores.items()}
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+def test_words_are_scored_by_their_first_and_last_token_over_all_passages(
+    tmp_path: Path, family: str
+) -> None:
+    reader = load_reader(str(save_reader_folder(tmp_path / family, family)))
+    found = reader.find(QUESTION, PASSAGES, column)
+    expected = by_hand(reader)
+    assert set(found) == set(expected) == {0, 1, 2}, "Rome stands in no passage"
+    for number, value in expected.items():
+        assert found[number] == pytest.approx(value, abs=1e-4)
+    assert sum(np.exp(list(found.values()))) == pytest.approx(1)
+
+
+def test_without_a_candidate_nothing_is_found(tmp_path: Path) -> None:
+    reader = load_reader(str(save_reader_folder(tmp_path / "bert", "bert")))
+    assert reader.find(QUESTION, [], column) == {}
+    assert reader.find(QUESTION, ["Nothing of them."], column) == {}
+    long = "Nothing at all. " * 100 + "Oslo."
+    assert reader.find(QUESTION, [long], column) == {}, "the end of a long passage is cut off"
+
+
+def test_a_model_without_a_reading_head_is_refused(tmp_path: Path) -> None:
+    folder = save_model_folder("bert-cased", tmp_path / "masked")
+    with pytest.raises(UserError, match="no complete question-answering model"):
+        load_reader(str(folder))

@@ -1,0 +1,220 @@
+"""`extract`, `read` and `probe --open-book`: runs beside those of models, and what tells them."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from probe_fakes import TableFiller
+from tiny_models import save_reader_folder
+
+from lama_core.asking.retrieval import OpenBook
+from lama_core.cli import main
+from lama_core.datasets.corpus import load_corpus
+from lama_core.errors import UserError
+from lama_core.metrics import score_table
+from lama_core.models.reader import load_reader
+from lama_core.probes.extraction.probing import (
+    ExtractRequest,
+    ReadRequest,
+    plan_extract,
+    plan_read,
+)
+from lama_core.probes.probing import ProbeRequest, plan
+from lama_core.runs.aligned import align
+from lama_core.runs.execute import execute, execute_all
+from lama_core.runs.find import load_run
+from lama_core.types import Query
+
+CITIES = ("Rome", "Oslo", "Bonn", "Bern", "Nice", "Lima", "Cork", "York")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Births of eight people; the sentence of the last says nothing of a birth."""
+    folder = tmp_path / "small"
+    (folder / "TREx").mkdir(parents=True)
+    relation = {"relation": "P19", "template": "[X] was born in [Y] .", "type": "N-1",
+                "label": "place of birth", "description": ""}  # fmt: skip
+    (folder / "relations.jsonl").write_text(json.dumps(relation), encoding="utf-8")
+    lines = []
+    for number, city in enumerate(CITIES):
+        name = f"Person{number}"
+        said = "was born in" if city != "York" else "hated"
+        evidence = {"sub_surface": name, "obj_surface": city,
+                    "masked_sentence": f"{name} {said} [MASK] ."}  # fmt: skip
+        lines.append({"uuid": name, "sub_label": name, "obj_label": city, "predicate_id": "P19",
+                      "evidences": [evidence]})  # fmt: skip
+    text = "\n".join(map(json.dumps, lines))
+    (folder / "TREx" / "P19.jsonl").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    """Who was born where, and who hated what."""
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    lines = [f"Person{number} was born in {city}." for number, city in enumerate(CITIES[:-1])]
+    lines += [f"Person{number} hated Person{number + 1}." for number in range(7)]
+    (folder / "a.txt").write_text("\n".join(lines), encoding="utf-8")
+    return folder
+
+
+def extracted(data: Path, text: Path, **more: object) -> ExtractRequest:
+    return replace(ExtractRequest(dataset=str(data), corpus=str(text)), **more)
+
+
+def test_the_extractors_answers_are_a_run_like_any_other(data: Path, text: Path) -> None:
+    runs = execute_all(plan_extract(extracted(data, text)).specs)
+    for run, name in zip(runs, ("RE_n", "RE_o"), strict=True):
+        again = load_run(run.info.id)
+        assert (again.info.kind, again.info.model, again.info.prompts) == ("cloze", name, "manual")
+        facts = again.facts.set_index("subject")
+        assert facts.loc[[f"Person{n}" for n in range(7)], "rank_filtered"].tolist() == [1] * 7
+        # Nothing is said of the last one's birth: a zero answer, behind all eight cities.
+        last = facts.loc["Person7"]
+        assert (last["rank_filtered"], last["rank_raw"]) == (8, 8)
+        assert last["first"] != last["first"] and last["first_log_prob"] != last["first_log_prob"]
+        (line,) = score_table([again], by="relation").to_dict("records")
+        assert (line["n"], line["p_at_1"]) == (8, pytest.approx(7 / 8))
+        assert again.details["extractor"]["untrained"] == []
+
+
+def test_the_identity_follows_linking_text_and_limit(data: Path, text: Path) -> None:
+    naive, oracle = plan_extract(extracted(data, text)).specs
+    (same,) = plan_extract(extracted(data, text, linking=("naive",))).specs
+    (fewer,) = plan_extract(extracted(data, text, linking=("naive",), limit=3)).specs
+    (text / "b.txt").write_text("More.", encoding="utf-8")
+    (other,) = plan_extract(extracted(data, text, linking=("naive",))).specs
+    assert naive.digest == same.digest
+    assert len({one.digest for one in (naive, oracle, fewer, other)}) == 4
+
+
+def test_the_extractor_stands_beside_a_model_on_the_same_facts(data: Path, text: Path) -> None:
+    model = Reader()
+    (planned,) = plan(ProbeRequest(str(data), ("table",)), load=lambda *_, **__: model).specs
+    cloze = execute(planned, load=lambda *_, **__: model)
+    request = extracted(data, text, candidates="common", models=("table",), linking=("naive",))
+    (spec,) = plan_extract(request, load=lambda *_, **__: model).specs
+    (left, right) = align([cloze, execute(spec)])
+    assert left.info.candidates_digest == right.info.candidates_digest
+    assert left.info.n == right.info.n == 8
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"candidates": "common"}, "name them with --model"),
+        ({"linking": ("naiv",)}, "did you mean 'naive'"),
+        ({"corpus": "nowhere"}, "no corpus 'nowhere'"),
+        ({"relations": ("P9",)}, "P9"),
+        ({"limit": 0}, "limit is 0"),
+    ],
+)
+def test_what_does_not_exist_is_said_in_one_sentence(
+    data: Path, text: Path, change: dict[str, object], said: str
+) -> None:
+    with pytest.raises(UserError, match=said):
+        plan_extract(extracted(data, text, **change))
+
+
+class Reader(TableFiller):
+    """Knows nothing, and reads: the city that stands before the query, else Rome."""
+
+    def __init__(self) -> None:
+        super().__init__({}, CITIES, "table")
+        self.asked: list[str] = []
+
+    def blank_log_probs(self, batch: Sequence, columns: object):  # type: ignore[no-untyped-def, type-arg]
+        for query in batch:
+            asked = self._texts[query.token_ids[0]]
+            self.asked.append(asked)
+            read = next((city for city in CITIES if city in asked), "Rome")
+            self.answers = {**self.answers, asked: {read: -0.1}}
+        return super().blank_log_probs(batch, columns)  # type: ignore[arg-type]
+
+
+def test_with_the_open_book_the_model_sees_the_passage_before_the_query(
+    data: Path, text: Path
+) -> None:
+    model = Reader()
+
+    def load(*_: object, **__: object) -> Reader:
+        return model
+
+    request = ProbeRequest(str(data), ("table",), candidates="relation")
+    (closed,) = plan(request, load=load).specs
+    (opened,) = plan(replace(request, open_book=str(text)), load=load).specs
+    assert closed.open_book is None and "open book" not in closed.options()
+    assert closed.digest != opened.digest
+    assert closed.prompt_name() == "manual" and opened.prompt_name() == "open-book manual"
+    run = execute(opened, load=load)
+    assert "Person3 was born in Bern. Person3 was born in [MASK] ." in model.asked
+    facts = run.facts.set_index("subject")
+    assert facts.loc["Person3", "query"] == "Person3 was born in Bern. Person3 was born in [MASK] ."
+    # Of the last person the nearest passage says no city: seven of eight are read, and Rome is
+    # said of the last.
+    assert facts["rank_filtered"].eq(1).sum() == 7
+    digest = load_corpus(str(text)).digest
+    assert run.details == {"open_book": {"name": "texts", "digest": digest, "passages": 14}}
+    assert execute(closed, load=load).facts["rank_filtered"].eq(1).sum() == 1, "Rome is right once"
+
+
+def test_the_open_book_does_not_go_with_prompts_that_are_compared(data: Path, text: Path) -> None:
+    request = ProbeRequest(str(data), ("table",), prompts="negated", open_book=str(text))
+    with pytest.raises(UserError, match="leave out --open-book"):
+        plan(request, load=lambda *_, **__: Reader())
+
+
+def test_the_commands_make_the_runs_and_say_what_is_wrong(
+    data: Path, text: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def call(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["lama_core", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return int(ended.value.code or 0), said.out, said.err
+
+    asked = ("extract", "--dataset", str(data), "--corpus", str(text), "--json")
+    status, out, _ = call(*asked)
+    lines = {line["model"]: line["p_at_1"] for line in json.loads(out)}
+    assert (status, lines) == (0, {"RE_n": 7 / 8, "RE_o": 7 / 8})
+    (text / "a.txt").write_text("", encoding="utf-8")
+    status, _, err = call(*asked)
+    assert status == 2 and "holds no text" in err and "Traceback" not in err
+    status, _, err = call("extract", "--dataset", str(data))
+    assert status == 2 and "data build-corpus" in err
+    status, _, err = call("read", "--dataset", str(data), "--corpus", str(text))
+    assert status == 2
+
+
+def test_a_reader_answers_from_the_passages_nearest_to_a_question(
+    data: Path, text: Path, tmp_path: Path
+) -> None:
+    reader = load_reader(str(save_reader_folder(tmp_path / "reader", "bert")))
+    request = ReadRequest(dataset=str(data), corpus=str(text), readers=(str(tmp_path / "reader"),))
+    (spec,) = plan_read(request).specs
+    run = execute(spec)
+    assert (run.info.model_kind, run.info.prompts) == ("reader", "open-book manual")
+    facts = run.facts.set_index("subject")
+    # The one passage that names Person3 first is "Person3 was born in Bern."; of York none says
+    # anything, so that its fact is a zero answer whatever the reader thinks.
+    book = OpenBook(load_corpus(str(text)))
+    query = Query(("Person3 was born in ", " ."))
+    passages = [one.passage for one in book.index.search(query, 5)]
+    assert passages[0] == "Person3 was born in Bern."
+    places = {city: number for number, city in enumerate(CITIES)}
+    found = reader.find("Person3 was born in what .", passages, places.get)
+    assert facts.loc["Person3", "log_prob"] == pytest.approx(found[CITIES.index("Bern")], abs=1e-5)
+    assert facts.loc["Person3", "first"] == CITIES[max(found, key=lambda one: found[one])]
+    assert facts.loc["Person7", "rank_filtered"] == 8
+    (other,) = plan_read(replace(request, corpus=str(data / "relations.jsonl"))).specs
+    assert other.digest != spec.digest
