@@ -5,6 +5,7 @@ from dataclasses import asdict, fields, replace
 import streamlit as st
 
 from lama_core.asking.blanks import parse_query
+from lama_core.asking.retrieval import Found, with_passage
 from lama_core.asking.settings import ClozeSettings
 from lama_core.models.base import KINDS
 from lama_core.probes.cloze.ask import (
@@ -16,6 +17,7 @@ from lama_core.probes.cloze.ask import (
 )
 from lama_core.types import Query
 from pages.ui.cloze.answers import draw_ranking
+from pages.ui.cloze.book import choose_book, look_up
 from pages.ui.cloze.inside import draw_inside
 from pages.ui.cloze.paper import draw_paper
 from pages.ui.cloze.relation import draw_relation
@@ -57,17 +59,19 @@ def draw_question() -> tuple[str, str, state.ClozeChoice]:
         with st.popover("Examples", icon=":material/lightbulb:"):
             state.draw_examples()
         with st.popover("Options", icon=":material/tune:"):
-            choice = state.choose_cloze_options(names)
+            choice = replace(state.choose_cloze_options(names), book=choose_book())
     return text or "", gold or "", choice
 
 
-def draw_columns(query: Query, gold: str, choice: state.ClozeChoice) -> tuple[ModelAnswer, ...]:
+def draw_columns(
+    query: Query, gold: str, choice: state.ClozeChoice, passage: Found | None
+) -> tuple[ModelAnswer, ...]:
     """One column a model, filled as each is done; a model that isn't here is offered instead."""
 
     def ask(name: str, here: tuple[str, ...]) -> ModelAnswer:
         settings = replace(choice.settings, models=here)
         return cache.cloze_answer(
-            settings, name, query.text(), gold, choice.top_k, choice.renormalise
+            settings, name, query.text(), gold, choice.top_k, choice.renormalise, passage
         )
 
     summary, columns = ask_each(choice.settings.models, ask, predictions.describe)
@@ -118,6 +122,7 @@ def draw_taken(
         top_k=choice.top_k,
         gold=gold or None,
         renormalise=choice.renormalise,
+        open_book=choice.book,
     )
     made = made_with(asdict(request), answer.models)
     draw_export("cloze", answer.rows, made, request, record=answer.to_json)
@@ -130,14 +135,16 @@ def draw_sentence() -> None:
         query = parse_query(text)
         choice.settings.check()
         golds_of(gold, query.n_blanks)
-        answers = draw_columns(query, gold, choice)
+        passage = look_up(query, choice.book)
+        answers = draw_columns(query, gold, choice, passage)
         if answers:
             asked = replace(choice.settings, models=tuple(answer.name for answer in answers))
             draw_notes(asked, answers)
             candidates, _ = cache.candidates_of(asked)
-            answer = ClozeAnswer(query.text(), candidates, answers)
+            answer = ClozeAnswer(query.text(), candidates, answers, passage)
             draw_taken(answer, text, asked, gold, choice)
-            draw_inside(text, gold, replace(choice, settings=asked))
+            inside = with_passage(query, passage).text() if passage else text
+            draw_inside(inside, gold, replace(choice, settings=asked))
 
 
 def main() -> None:

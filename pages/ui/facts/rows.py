@@ -10,6 +10,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from lama_core.metrics.answers import JoinedAnswers, fallbacks
+from lama_core.models.base import KINDS
 from lama_core.probes.cloze.ask import BlankAnswer, Gold, Over, Prediction
 from lama_core.runs.info import RunInfo
 from lama_core.runs.tags import SEPARATOR
@@ -236,7 +237,8 @@ def draw_fact(joined: JoinedAnswers, row: int, chosen: FactsChoice, choice: RunC
             if fact["query"] and st.button(
                 "Open in Cloze", icon=":material/edit_note:", type="primary"
             ):
-                models = tuple(dict.fromkeys(run.model for run in choice.runs))
+                named = (run.model for run in choice.runs if run.model_kind in KINDS)
+                models = tuple(dict.fromkeys(named))
                 asked = () if models == DEFAULT_MODELS else models
                 link = {"text": str(fact["query"]), "gold": gold, "models": asked}
                 links.go(links.CLOZE, link)
@@ -272,8 +274,17 @@ def _draw_one(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
     if cache.goes_on(choice.runs[number]):
         with st.spinner("Asking how the answers go on", show_time=True):
             given = _continued(given, str(joined.facts["query"].iloc[row]), choice.runs[number])
-    mark = Gold(gold, int(run.rank[row]), float(run.log_prob[row]), (gold,), True)
     info = choice.runs[number]
+    if info.model_kind not in KINDS and np.isnan(run.log_prob[row]):
+        if given:
+            answer = BlankAnswer(given, over=_over(info))
+            predictions.draw_answers(answer, choice.colours[name], {}, 1)
+        st.caption(
+            f"The gold was not found: it stands behind all other words, at rank "
+            f"{int(run.rank[row]):,}."
+        )
+        return
+    mark = Gold(gold, int(run.rank[row]), float(run.log_prob[row]), (gold,), True)
     answer = BlankAnswer(given, mark, over=_over(info))
     predictions.draw_answers(answer, choice.colours[name], {}, 1)
     if info.ranks_statements:
@@ -284,6 +295,8 @@ def _over(info: RunInfo) -> Over:
     """What the probabilities of a run's answers sum to one over."""
     if info.ranks_statements:
         return "answers"
+    if info.model_kind not in KINDS:
+        return "found"
     return "rescored" if info.model_kind == "causal" and info.context == "both" else "vocabulary"
 
 

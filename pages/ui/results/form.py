@@ -8,8 +8,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.asking.prompts import LPAQA_SETS, PROMPT_SETS
 from lama_core.candidates.lists import FILE, explain_lists, impossible_lists, list_names
+from lama_core.datasets.corpus import STARTER
 from lama_core.errors import choose
 from lama_core.models.base import HIDINGS
+from lama_core.paths import corpus_files
 from lama_core.probes.probing import ProbeRequest
 from lama_core.probes.statements.probing import StatementsRequest, most_templates
 from lama_core.probes.statements.scoring import AGGREGATES, PARTS
@@ -188,6 +190,7 @@ def _choose() -> ProbeRequest | None:
             help="**left**: what stands left of the blank, as in the paper. **both**: the whole "
             "sentence; slower.",
         )  # fmt: skip
+        book = _choose_book()
     if not what.models:
         st.info("Choose at least one model.", icon=":material/info:")
         return None
@@ -202,4 +205,17 @@ def _choose() -> ProbeRequest | None:
         candidates=candidates,
         context="both" if context == "both" else None,
         limit=int(limit) if limit else None,
+        open_book=book,
     )
+
+
+def _choose_book() -> str | None:
+    """What models read from, where the embedded model's training text is here."""
+    if not corpus_files():
+        return None
+    opened = st.toggle(
+        "Open book", key="new open book", persist_state=KEPT,
+        help="The passage of minilm-mlm's training text that is nearest to a query stands before "
+        "it: does a model know, or can it read?",
+    )  # fmt: skip
+    return STARTER if opened else None

@@ -9,6 +9,7 @@ from lama_core import metrics
 from lama_core.datasets.library.installed import STARTER
 from lama_core.metrics.correlates import LABELS
 from lama_core.metrics.intervals import METHOD_OF_MEANS
+from lama_core.models.base import KINDS
 from lama_core.papers.published import published_table
 from lama_core.rounding import percent
 from lama_core.runs.find import RunListing
@@ -310,15 +311,17 @@ def draw_correlates(choice: RunChoice) -> None:
     st.markdown("### What goes together with a right first answer")
     which, of, vectors = st.columns([2, 1, 3], vertical_alignment="bottom")
     name = which.selectbox("Model", choice.names, key="of", bind=BOUND)
-    with_vectors = vectors.toggle(
+    number = choice.names.index(name)
+    run = choice.runs[number]
+    is_model = run.model_kind in KINDS
+    with_vectors = is_model & vectors.toggle(
         "Include the vectors (SOCS): this loads the model",
         key="vectors",
         bind=BOUND,
+        disabled=not is_model,
         help="SOCS is the cosine of subject and object. Ours is of the model's own input "
         "embeddings, the mean over a name's pieces; the paper took spaCy's vectors.",
     )
-    number = choice.names.index(name)
-    run = choice.runs[number]
     sources = metrics.correlation_sources(run, choice.relations)
     source = of.selectbox(
         "Facts of", sources, key="figure_source", bind=BOUND,
@@ -332,8 +335,9 @@ def draw_correlates(choice: RunChoice) -> None:
 
             model = load_model(runs[0].info.model)
             take = getattr(model, "word_vectors", None)
+        mentions = metrics.mentions_of(run.model) if is_model else metrics.wordfreq_mentions()
         return metrics.correlate(
-            runs[0], metrics.mentions_of(runs[0].info.model), take, ranking=choice.ranking,
+            runs[0], mentions, take, ranking=choice.ranking,
             relations=choice.relations or None, source=source,
         )  # fmt: skip
 

@@ -11,6 +11,7 @@ from lama_core.asking import questions
 from lama_core.asking.blanks import parse_query
 from lama_core.asking.limits import limits_of_pages
 from lama_core.asking.ranking import Ranking
+from lama_core.asking.retrieval import Found, with_passage
 from lama_core.asking.settings import ClozeSettings, choose_candidates, load_models
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.datasets import AnalogyDataset, Dataset
@@ -65,15 +66,24 @@ def candidates_of(settings: ClozeSettings) -> tuple[Candidates, dict[str, Column
 
 
 def cloze_answer(
-    settings: ClozeSettings, name: str, text: str, gold: str, top_k: int, renormalise: bool
+    settings: ClozeSettings,
+    name: str,
+    text: str,
+    gold: str,
+    top_k: int,
+    renormalise: bool,
+    passage: Found | None = None,
 ) -> ModelAnswer:
-    """One model's answers to a text; `name` is one of the models that are compared."""
+    """One model's answers to a text; `name` is one of the models that are compared.
+
+    passage: what stands before the text.
+    """
 
     def make() -> ModelAnswer:
         candidates, columns = candidates_of(settings)
         return ask(
             load_model(name, precision=settings.precision),
-            parse_query(text),
+            with_passage(parse_query(text), passage),
             candidates,
             top_k=top_k,
             gold=gold or None,
@@ -84,7 +94,7 @@ def cloze_answer(
             limits=limits_of_pages(),
         )
 
-    return answered(("cloze", settings, name, text, gold, top_k, renormalise), make)
+    return answered(("cloze", settings, name, text, gold, top_k, renormalise, passage), make)
 
 
 def relation_answer(

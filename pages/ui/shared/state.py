@@ -16,7 +16,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.asking.settings import MAX_MODELS, ClozeSettings
-from lama_core.candidates.lists import COMMON, FILE, explain_lists, list_names
+from lama_core.candidates.lists import FILE, explain_lists, list_names
 from lama_core.errors import UserError
 from lama_core.models.addresses import is_server
 from lama_core.models.base import RESCORED, Context
@@ -173,13 +173,50 @@ def _note_typed(key: str) -> None:
     st.session_state[TYPED] = st.session_state.get(TYPED, frozenset()) | new
 
 
+def choose_or_type(
+    label: str,
+    options: Sequence[str],
+    *,
+    key: str,
+    types: bool,
+    help: str,
+    refused: str,
+    names: str = "",
+) -> str:
+    """One of the options, or what this visitor typed; an address alone can't name a path.
+
+    types: whether the visitor may type. names: how what names a path begins; other words that are
+    none of the options are left to the caller. Raises UserError, saying `refused`, for a path that
+    wasn't typed here.
+    """
+    chosen = st.selectbox(
+        label,
+        options,
+        key=key,
+        bind=BOUND,
+        accept_new_options=types,
+        on_change=_note_typed,
+        args=(key,),
+        help=help,
+    )
+    st.session_state[f"{SHOWN} {key}"] = (chosen,)
+    if not chosen:
+        return options[0]
+    if chosen not in options and chosen.startswith(names):
+        visitors.check("paths")
+        if chosen not in st.session_state.get(TYPED, ()):
+            raise UserError(refused)
+    return chosen
+
+
 @dataclass(frozen=True, slots=True)
 class ClozeChoice:
-    """What is chosen on the Cloze page besides the text and the gold."""
+    """What is chosen on the Cloze page besides the text and the gold. book: what is read."""
 
     settings: ClozeSettings
     top_k: int
     renormalise: bool
+    book: str | None = None
 
 
 def start_with_example() -> None:
@@ -220,25 +257,18 @@ def choose_precision() -> Precision:
 def choose_cloze_options(models: tuple[str, ...], *, lists: bool = True) -> ClozeChoice:
     """The options of a cloze query. lists: whether more than the first answer is shown."""
     top_k = st.slider("Answers per model", 1, 20, 5, key="k", bind=BOUND) if lists else 1
-    candidates = st.selectbox(
+    typed = visitors.may("paths")
+    candidates = choose_or_type(
         "Candidates",
         list_names(of_relations=False),
         key="candidates",
-        bind=BOUND,
-        accept_new_options=visitors.may("paths"),
-        on_change=_note_typed,
-        args=("candidates",),
+        types=typed,
+        names=FILE,
         help=f"The words that are ranked. {explain_lists(of_relations=False)}"
-        + " Or type `file:PATH`: a list of your own, one word a line." * visitors.may("paths"),
+        + " Or type `file:PATH`: a list of your own, one word a line." * typed,
+        refused="An address can't name a file of this machine: type the candidates yourself under "
+        "Options.",
     )
-    st.session_state[f"{SHOWN} candidates"] = (candidates,)
-    if (candidates or "").startswith(FILE):
-        visitors.check("paths")
-        if candidates not in st.session_state.get(TYPED, ()):
-            raise UserError(
-                "An address can't name a file of this machine: type the candidates yourself under "
-                "Options."
-            )
     context = st.segmented_control(
         "Left-to-right models see",
         CONTEXTS,
@@ -264,7 +294,7 @@ def choose_cloze_options(models: tuple[str, ...], *, lists: bool = True) -> Cloz
     precision = choose_precision()
     settings = ClozeSettings(
         models=models,
-        candidates=candidates or COMMON,
+        candidates=candidates,
         context=None if context == "auto" else cast(Context, context),
         precision=precision,
         n_rescored=rescored,

@@ -1,0 +1,84 @@
+"""Runs of systems that find answers in texts, on Results and Facts beside those of models."""
+
+from pathlib import Path
+
+import pytest
+from opening import open_page
+from streamlit.testing.v1 import AppTest
+
+from lama_core.datasets import load_dataset
+from lama_core.probes.extraction.probing import ExtractRequest, plan_extract
+from lama_core.runs.execute import execute
+from lama_core.runs.info import Run
+
+BUNDLED = "starter-minilm_mlm-manual-982bb2ed6d"
+
+
+def made(text: Path, *said: str) -> Run:
+    """RE_n on eight capitals, trained on what a text says."""
+    text.write_text("\n".join(said), encoding="utf-8")
+    request = ExtractRequest(
+        dataset="starter", relations=("P36",), corpus=str(text), linking=("naive",), limit=8
+    )
+    return execute(plan_extract(request).specs[0])
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """What was learnt from many capitals."""
+    facts = load_dataset("starter").facts_of("P36")
+    said = [f"The capital of {one.subject} is {one.object}." for one in facts[1:60]]
+    return made(tmp_path / "text.txt", *said, "Egypt sees Norway.", "Oslo sees Cairo.")
+
+
+def opened(page: str, *runs: str, **params: str) -> AppTest:
+    return open_page(page, data="starter", runs=list(runs), **params)
+
+
+def without_faults(app: AppTest) -> AppTest:
+    assert [one.value for one in app.error] == []
+    return app
+
+
+@pytest.mark.parametrize("tab", ["P@k", "Ranks", "Calibration", "Correlations", "Compare"])
+def test_results_are_drawn(run: Run, tab: str) -> None:
+    without_faults(opened("results", run.info.id, BUNDLED, tab=tab))
+
+
+def test_correlations_of_what_is_no_model_count_mentions_and_need_no_vectors(run: Run) -> None:
+    app = without_faults(opened("results", run.info.id, tab="Correlations"))
+    assert app.toggle(key="vectors").disabled
+    assert any("wordfreq" in one.value for one in app.caption)
+
+
+def test_a_fact_says_what_was_found(run: Run) -> None:
+    facts = run.facts
+    right = facts[facts["rank_filtered"] == 1].iloc[0]
+    app = without_faults(opened("facts", run.info.id, fact=f"{right['fact_id']}#0"))
+    boxes = "".join(one.proto.body for one in app.get("html"))
+    assert "what it found" in boxes and str(right["object"]) in boxes
+
+
+def test_a_zero_answer_says_that_nothing_was_found(tmp_path: Path) -> None:
+    run = made(tmp_path / "text.txt", "Nothing of them.")
+    assert run.facts["first"].isna().all() and run.facts["rank_raw"].eq(153).all()
+    fact = run.facts.iloc[0]["fact_id"]
+    app = without_faults(opened("facts", run.info.id, fact=f"{fact}#0"))
+    assert any("was not found: it stands behind" in one.value for one in app.caption)
+    for view in ("Confusion", "Wrong answers"):
+        without_faults(opened("facts", run.info.id, view=view))
+
+
+def test_a_fact_is_opened_in_cloze_with_the_models_alone(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone: list[dict[str, object]] = []
+    monkeypatch.setattr("pages.ui.shared.links.go", lambda _, params: gone.append(params))
+    app = opened("facts", run.info.id, BUNDLED, fact=f"{run.facts.iloc[0]['fact_id']}#0")
+    next(one for one in app.button if one.label == "Open in Cloze").click().run()
+    assert [one["models"] for one in gone] == [("minilm-mlm",)]

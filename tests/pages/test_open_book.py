@@ -1,0 +1,138 @@
+"""The open book on the Cloze page: what is offered to whom, and the passage before the question."""
+
+from math import log, sqrt
+from pathlib import Path
+
+import pytest
+from opening import ROOT, TIMEOUT, open_page
+from streamlit.testing.v1 import AppTest
+
+from lama_core.asking.blanks import parse_query
+from lama_core.asking.retrieval import OpenBook, open_index
+from lama_core.datasets.corpus import load_corpus
+from lama_core.models.loader import load_model
+from lama_core.paths import CORPUS_SUMMARY, training_dir
+from lama_core.probes.cloze.ask import ask
+from pages.ui.shared import cache, state
+from pages.ui.shared.messages import plain
+
+MODEL = "minilm-mlm"
+TEXT = "The capital of Wakanda is ___."
+PASSAGE = "The capital of *Wakanda* is <b>London</b> $x$."
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
+
+
+@pytest.fixture
+def corpus() -> None:
+    """A training text of two passages, which is ready to be searched."""
+    folder = training_dir() / "corpus"
+    folder.mkdir(parents=True)
+    (folder / "some.txt").write_text(f"{PASSAGE}\nOslo is far away.\n", encoding="utf-8")
+    (folder / CORPUS_SUMMARY).write_text("{}", encoding="utf-8")
+    open_index(load_corpus("starter"))
+
+
+def opened(**params: str) -> AppTest:
+    return open_page("cloze", **{"text": TEXT, "models": MODEL, **params})
+
+
+def typed(path: Path) -> AppTest:
+    """The page of an owner who typed a path."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
+    app.switch_page("pages/cloze.py")
+    app.session_state[state.TYPED] = frozenset({str(path)})
+    for key, value in {"text": TEXT, "models": MODEL, "book": str(path)}.items():
+        app.query_params[key] = value
+    return app.run()
+
+
+def shown(app: AppTest) -> str:
+    return "".join(one.value for one in app.markdown)
+
+
+def test_the_passage_is_shown_as_text_and_the_model_is_asked_behind_it(corpus: None) -> None:
+    app = opened(book="starter", gold="London")
+    written = "The capital of *Wakanda* is (b)London(/b) $x$."
+    # The passage has eight terms, one of them twice, and the query two of them; all are as rare.
+    score = 2 / (sqrt(2) * sqrt(7 + (1 + log(2)) ** 2))
+    assert f"**Asked behind this passage** (starter, score {score:.2f}): {plain(written)}" in shown(
+        app
+    )
+    query = parse_query(TEXT)
+    settings = state.ClozeSettings(models=(MODEL,))
+    candidates, _ = cache.candidates_of(settings)
+    model = load_model(MODEL)
+    behind = ask(model, OpenBook(load_corpus("starter")).before(query), candidates, gold="London")
+    alone = ask(model, query, candidates, gold="London")
+    boxes = "".join(one.proto.body for one in app.get("html"))
+    here, there = behind.blanks[0].gold, alone.blanks[0].gold
+    assert here and there and here.rank < there.rank, "it can read"
+    assert here.shown_log_prob() in boxes and there.shown_log_prob() not in boxes
+    commands = [one.value for one in app.code]
+    assert any("--open-book starter" in one for one in commands)
+
+
+def test_closed_is_the_default_and_asks_as_ever(corpus: None) -> None:
+    app = opened()
+    assert app.selectbox(key="book").value == "closed"
+    assert app.selectbox(key="book").options == ["closed", "starter"]
+    assert "Asked behind" not in shown(app)
+    assert not any("--open-book" in one.value for one in app.code)
+
+
+def test_a_sentence_that_shares_no_word_is_asked_alone(corpus: None) -> None:
+    app = opened(book="starter", text="Paris is ___.")
+    assert any("which is asked alone" in one.value for one in app.caption)
+
+
+def test_what_is_not_ready_is_not_offered_and_says_how_it_is_made(tmp_path: Path) -> None:
+    app = opened()
+    assert app.selectbox(key="book").options == ["closed"]
+    (tmp_path / "a.txt").write_text("Wakanda.", encoding="utf-8")
+    app = typed(tmp_path / "a.txt")
+    assert any("makes its index" in one.value for one in app.error)
+
+
+def test_what_the_owner_types_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("Wakanda has a king.", encoding="utf-8")
+    open_index(load_corpus(str(path)))
+    app = typed(path)
+    assert "Wakanda has a king" in shown(app)
+
+
+@pytest.mark.parametrize("mode", ["public", "at the machine", "from elsewhere"])
+def test_no_address_makes_the_app_read_a_text_of_the_machine(
+    mode: str, tmp_path: Path, corpus: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("Wakanda keeps a secret.", encoding="utf-8")
+    open_index(load_corpus(str(secret)))
+    if mode == "public":
+        monkeypatch.setenv("LAMA_PUBLIC", "1")
+    elif mode == "from elsewhere":
+        monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: False)
+    read: list[str] = []
+
+    def load(reference: str) -> object:
+        read.append(reference)
+        return load_corpus(reference)
+
+    monkeypatch.setattr("pages.ui.cloze.book.load_corpus", load)
+    app = opened(book=str(secret))
+    assert set(read) <= {"starter"}
+    assert "secret" not in shown(app)
+    read.clear()
+    assert "Asked behind" in shown(opened(book="starter")), "a text by its name is for everybody"
+    assert set(read) == {"starter"}
+
+
+def test_without_a_text_that_is_ready_visitors_see_no_choice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: False)
+    assert "book" not in [one.key for one in opened(book="starter").selectbox]
