@@ -1,12 +1,13 @@
 """`models`: what there is, where it comes from, what is here; add, fetch or look at one."""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from lama_core.cli import options, show
-from lama_core.files import bytes_text
+from lama_core.files import bytes_text, given_path
 from lama_core.models.catalog import Entry, all_models, find_model, forget_model
 from lama_core.models.loader import add_checked
 from lama_core.models.sources import fetch, is_here, locate
@@ -31,6 +32,9 @@ def register(app: typer.Typer) -> None:
     models.command("get", epilog="Example: python -m lama_core models get smollm2-135m")(get)
     models.command("add", epilog="Example: python -m lama_core models add ~/models/mine")(add)
     models.command("forget", epilog="Example: python -m lama_core models forget lab/tiny")(forget)
+    models.command(
+        "convert", epilog="Example: python -m lama_core models convert ~/elmo --out ~/models/elmo"
+    )(convert)
     models.command("info", epilog="Example: python -m lama_core models info bert-base-cased")(info)
     app.add_typer(models, name="models", help="List the models; add, fetch or look at one.")
 
@@ -93,6 +97,24 @@ def get(
         show.print_json({**_record(entry), "folder": str(located.folder)})
     else:
         print(f"{entry.name} is here: {located.folder}")
+
+
+def convert(
+    folder: Annotated[Path, typer.Argument(help="A folder with the release's files.")],
+    out: Annotated[Path, typer.Option(help="The folder to make; it mustn't be there yet.")],
+    as_json: options.Json = False,
+) -> None:
+    """Make a release in an old format (ELMo, Transformer-XL, fconv, ERNIE) a model folder."""
+    from lama_core.models.conversion.convert import convert as convert_release
+
+    source, target = given_path(folder), given_path(out)
+    with show.progress() as on_progress:
+        release = convert_release(source, target, on_progress)
+    show.announce("model", str(target))
+    if as_json:
+        show.print_json({"release": release.title, "folder": str(target)})
+    else:
+        print(f"{target} holds {release.title}: ask it with --model {target}")
 
 
 def add(

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lama_core.errors import UserError
 from lama_core.models.base import Kind
+from lama_core.models.classic.folder import ELMO, FCONV, TRANSFORMER_XL
 from lama_core.models.devices import chosen_device, one_device
-from lama_core.models.folders import FAULTS, stored_tensors
+from lama_core.models.folders import CONFIG, FAULTS, read_json, stored_tensors
 from lama_core.models.sources import Located
 
 if TYPE_CHECKING:
     from lama_core.models.causal import CausalModel
+    from lama_core.models.classic.elmo import ElmoModel
     from lama_core.models.masked import MaskedModel
     from lama_core.models.seq2seq import Seq2SeqModel
 
-    Model = MaskedModel | CausalModel | Seq2SeqModel
+    Model = MaskedModel | CausalModel | Seq2SeqModel | ElmoModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +31,19 @@ class Backend:
     """Code that scores with a model folder.
 
     scorer: its name in a model's identity, since two pieces of code give two last digits.
-    kind: of the models that it reads. architectures: the name of transformers' own list of them.
+    kind: of the models that it reads. architectures: the name of transformers' own list of them;
+    family: the only `model_type` of what it reads by itself, where transformers doesn't know it.
     open: (name, folder, precision, identity) -> the model, None for a folder that it leaves to the
-    next row. Raises UserError for a folder that nobody can read.
+    next row. Raises UserError for a folder that nobody can read. readings: ways to read a text that
+    may be chosen (`catalog.READINGS`), which are given to `open` by name.
     """
 
     scorer: str
     kind: Kind
     architectures: str
-    open: Callable[[str, Path, str, str], "Model | None"]
+    open: Callable[..., "Model | None"]
+    family: str = ""
+    readings: tuple[str, ...] = ()
 
 
 def _open_bert(name: str, folder: Path, precision: str, identity: str) -> "Model | None":
@@ -81,13 +87,42 @@ def _open_seq2seq(name: str, folder: Path, precision: str, identity: str) -> "Mo
     return proved(Seq2SeqModel(name, *read, identity=identity))
 
 
+def _open_elmo(
+    name: str, folder: Path, precision: str, identity: str, *, passes: str = ""
+) -> "Model":
+    from lama_core.models.classic.elmo import open_elmo
+
+    place = one_device()
+    return open_elmo(name, folder, _dtype(precision), place, identity, passes=passes)
+
+
+def _open_transformer_xl(
+    name: str, folder: Path, precision: str, identity: str, *, memory: str = ""
+) -> "Model":
+    from lama_core.models.classic.transformer_xl import open_transformer_xl
+
+    place = one_device()
+    return open_transformer_xl(name, folder, _dtype(precision), place, identity, memory=memory)
+
+
+def _open_fconv(name: str, folder: Path, precision: str, identity: str) -> "Model":
+    from lama_core.models.classic.fconv import open_fconv
+
+    return open_fconv(name, folder, _dtype(precision), one_device(), identity)
+
+
 MASKED, CAUSAL = "MODEL_FOR_MASKED_LM_MAPPING_NAMES", "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"
 SEQ2SEQ = "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES"
 # Families of encoder-decoder models that were trained with sentinels. LongT5 was trained otherwise,
 # and what a Switch transformer answers depends on what else is in the batch.
 SPAN_FILLERS = ("t5", "mt5", "umt5", "t5gemma", "t5gemma2")
+# The model_type of a release that is to be converted first.
+OLD = ("transfo-xl",)
 # Tried in this order; the first of a kind that takes a folder has it.
 BACKENDS = (
+    Backend("elmo", "bidirectional", "", _open_elmo, ELMO, ("passes",)),
+    Backend("transformer-xl", "causal", "", _open_transformer_xl, TRANSFORMER_XL, ("memory",)),
+    Backend("fconv", "causal", "", _open_fconv, FCONV),
     Backend("bert", "masked", MASKED, _open_bert),
     Backend("transformers", "masked", MASKED, _open_masked),
     Backend("transformers", "causal", CAUSAL, _open_causal),
@@ -95,18 +130,30 @@ BACKENDS = (
 )
 
 
-def open_model(name: str, located: Located, kind: Kind, precision: str) -> "Model":
-    """A model folder as a backend.
+def open_model(
+    name: str, located: Located, kind: Kind, precision: str, reading: str = ""
+) -> "Model":
+    """A model folder as a backend. reading: another way to read a text, such as `passes=10`.
 
     Raises UserError if weights are missing (an encoder without a language-model head would
-    otherwise be filled with random numbers), or the tokenizer is not a fast one.
+    otherwise be filled with random numbers), the tokenizer is not a fast one, or texts can't be
+    read in that way.
     """
+    option, _, value = reading.partition("=")
+    family = read_json(located.folder / CONFIG).get("model_type")
     for backend in BACKENDS:
-        if backend.kind == kind:
-            identity = f"{located.identity}/{backend.scorer}/{precision}"
-            model = backend.open(name, located.folder, precision, identity)
-            if model is not None:
-                return model
+        if backend.kind != kind or (backend.family and backend.family != family):
+            continue
+        if option and option not in backend.readings:
+            raise UserError(
+                f"{name}: {reading} is no way to read a text with this model: leave it out."
+            )
+        identity = f"{located.identity}/{backend.scorer}/{precision}"
+        identity += f"/{reading}" if reading else ""
+        options = {option: value} if option else {}
+        model = backend.open(name, located.folder, precision, identity, **options)
+        if model is not None:
+            return model
     raise UserError(f"{name}: no backend reads {kind} models.")
 
 
@@ -115,13 +162,24 @@ def find_kind(folder: Path) -> Kind:
 
     Raises UserError for one that no backend reads.
     """
+    family = read_json(folder / CONFIG).get("model_type")
+    for backend in BACKENDS:
+        if backend.family and backend.family == family:
+            return backend.kind
+    if family in OLD:
+        raise UserError(f"{folder} is a release in its old form: `models convert` it first.")
+
     from transformers import AutoConfig
     from transformers.models.auto import modeling_auto
 
     config = read_folder(
         folder, lambda: AutoConfig.from_pretrained(folder, trust_remote_code=False)
     )
-    known = {backend.kind: getattr(modeling_auto, backend.architectures) for backend in BACKENDS}
+    known = {
+        backend.kind: getattr(modeling_auto, backend.architectures)
+        for backend in BACKENDS
+        if backend.architectures
+    }
     named = config.architectures or ()
     found = [kind for one in named for kind, names in known.items() if one in names.values()]
     found += [kind for kind, names in known.items() if config.model_type in names]

@@ -15,7 +15,7 @@ from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, Vocabulary
 from lama_core.types import Query
 
-Kind = Literal["masked", "causal", "seq2seq"]
+Kind = Literal["masked", "causal", "seq2seq", "bidirectional"]
 Context = Literal["left", "both"]
 Pooling = Literal["mean", "first", "last"]
 # What is hidden from a model that sees both sides with the token that it is asked for: the later
@@ -53,6 +53,7 @@ KINDS: dict[Kind, ModelKind] = {
     "masked": ModelKind("masked", ("both",), True, "pseudo-perplexity"),
     "causal": ModelKind("left to right", ("left", "both"), False, "perplexity"),
     "seq2seq": ModelKind("encoder-decoder", ("both",), False, "pseudo-perplexity"),
+    "bidirectional": ModelKind("both directions", ("both",), True, "pseudo-perplexity"),
 }
 
 

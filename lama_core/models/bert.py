@@ -17,6 +17,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from lama_core.models.layers import Linear, Norm, Table
+
 _FIXED: dict[str, set[object]] = {
     "model_type": {"bert"},
     "hidden_act": {"gelu"},
@@ -75,38 +77,6 @@ class BertMaskedLM(nn.Module):
         return HeadOutput(self.cls.predictions(states))
 
 
-# torch's own modules of these names fill their weights with random numbers first.
-class _Linear(nn.Module):
-    def __init__(self, width_in: int, width: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(width, width_in))
-        self.bias = nn.Parameter(torch.empty(width))
-
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        return functional.linear(states, self.weight, self.bias)
-
-
-class _Norm(nn.Module):
-    def __init__(self, width: int, epsilon: float) -> None:
-        super().__init__()
-        self.weight, self.bias = (nn.Parameter(torch.empty(width)) for _ in range(2))
-        self.epsilon = epsilon
-
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        return functional.layer_norm(
-            states, self.weight.shape, self.weight, self.bias, self.epsilon
-        )
-
-
-class _Table(nn.Module):
-    def __init__(self, n_rows: int, width: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(n_rows, width))
-
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        return functional.embedding(rows, self.weight)
-
-
 class _Body(nn.Module):
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__()
@@ -135,10 +105,10 @@ class _Embeddings(nn.Module):
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__()
         width = config.hidden_size
-        self.word_embeddings = _Table(config.vocab_size, width)
-        self.position_embeddings = _Table(config.max_position_embeddings, width)
-        self.token_type_embeddings = _Table(config.type_vocab_size, width)
-        self.LayerNorm = _Norm(width, config.layer_norm_eps)
+        self.word_embeddings = Table(config.vocab_size, width)
+        self.position_embeddings = Table(config.max_position_embeddings, width)
+        self.token_type_embeddings = Table(config.type_vocab_size, width)
+        self.LayerNorm = Norm(width, config.layer_norm_eps)
 
     def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
         positions = self.position_embeddings.weight[: input_ids.shape[1]]
@@ -165,7 +135,7 @@ class _Attention(nn.Module):
         width = config.hidden_size
         self.heads = config.num_attention_heads
         names = ("query", "key", "value")
-        self.self = nn.ModuleDict({name: _Linear(width, width) for name in names})
+        self.self = nn.ModuleDict({name: Linear(width, width) for name in names})
         self.output = _Added(width, width, config.layer_norm_eps)
 
     def forward(self, states: torch.Tensor, seen: torch.Tensor | None) -> tuple[torch.Tensor]:
@@ -181,7 +151,7 @@ class _Attention(nn.Module):
 class _Widened(nn.Module):
     def __init__(self, width: int, inner: int) -> None:
         super().__init__()
-        self.dense = _Linear(width, inner)
+        self.dense = Linear(width, inner)
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         return functional.gelu(self.dense(states))
@@ -192,8 +162,8 @@ class _Added(nn.Module):
 
     def __init__(self, width_in: int, width: int, epsilon: float) -> None:
         super().__init__()
-        self.dense = _Linear(width_in, width)
-        self.LayerNorm = _Norm(width, epsilon)
+        self.dense = Linear(width_in, width)
+        self.LayerNorm = Norm(width, epsilon)
 
     def forward(self, states: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
         return self.LayerNorm(self.dense(states) + before)
@@ -211,11 +181,11 @@ class _Head(nn.Module):
         width = config.hidden_size
         self.transform = nn.ModuleDict(
             {
-                "dense": _Linear(width, width),
-                "LayerNorm": _Norm(width, config.layer_norm_eps),
+                "dense": Linear(width, width),
+                "LayerNorm": Norm(width, config.layer_norm_eps),
             }
         )
-        self.decoder = _Linear(width, config.vocab_size)
+        self.decoder = Linear(width, config.vocab_size)
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         states = self.transform["LayerNorm"](functional.gelu(self.transform["dense"](states)))

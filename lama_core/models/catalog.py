@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -22,6 +22,12 @@ from lama_core.requests import argument
 
 How = Literal["assets", "folder", "hub", "wheel", "server", "none"]
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@\w[\w.-]*(/\w[\w.-]*)*)?")
+# Another way to read a text than the model's usual one: `+` and one of these behind its name.
+READINGS = {
+    "passes": re.compile(r"[2-9]|1\d|20"),  # of ELMo: how often each text is read
+    "memory": re.compile(r"none"),  # of Transformer-XL: no zero vectors before a text
+}
+USUAL = ("passes=1", "memory=zero")
 MAX_LIST = 1 << 20
 BYTES_EACH = {"fp32": 4, "bf16": 2}
 
@@ -53,7 +59,7 @@ class Entry:
     kind: None where only its own files will tell. paper: `petroni2019` for the models of that
         paper, else where the model is described. corpus, corpus_size: what it was trained on, as
         its card or its paper says. trained_on: the names of those sources, as the `origin` of a
-        fact writes them, where all are known.
+        fact writes them, where all are known. reading: another way to read a text than the usual.
     """
 
     name: str
@@ -69,6 +75,7 @@ class Entry:
     paper: str = ""
     note: str = ""
     added: bool = field(default=False)
+    reading: str = ""
 
     def bytes_held(self, precision: Literal["fp32", "bf16"]) -> int | None:
         """Bytes that its weights take in memory; None where their number isn't known."""
@@ -132,6 +139,10 @@ def _read_added() -> tuple[Entry, ...]:
 
 def _added(name: str) -> Entry:
     """An entry of the user's list, whether it can still be had or not."""
+    base, reading = _split_reading(name)
+    if reading is not None:
+        with suppress(UserError):
+            return _read_so(_added(base), reading)
     if os.path.isabs(name):
         return Entry(name, Path(name).name, None, Source("folder", name), added=True)
     if is_server(name):
@@ -206,15 +217,44 @@ def find_model(reference: str) -> Entry:
     """The model that a user means: a known name, a folder or GGUF file, a hub name, or a server's.
 
     A hub name is `owner/name`, with `@revision` where one is wanted; for servers see `addresses`.
-    A folder that was added is meant by its path even when it is gone.
+    A folder that was added is meant by its path even when it is gone. `+passes=10` behind a name
+    is another way to read a text (`READINGS`).
     Raises UserError, with the nearest known name, if it is none of these.
     """
     if not reference.strip():
         raise UserError("The model's name is empty: `models list` shows what there is.")
+    base, reading = _split_reading(reference)
+    if reading is not None:
+        return _read_so(find_model(base), reading)
     for entry in known_models():
         if reference == entry.name or reference in (entry.source.place, entry.title):
             return entry
     return _served(reference) if is_server(reference) else _outside(reference)
+
+
+def _split_reading(reference: str) -> tuple[str, str | None]:
+    """A model's name, and how it is to read a text; None where that isn't said."""
+    base, plus, reading = reference.rpartition("+")
+    said = plus and not is_server(reference) and reading.partition("=")[0] in READINGS
+    return (base, reading) if said and not os.path.lexists(reference) else (reference, None)
+
+
+def _read_so(entry: Entry, reading: str) -> Entry:
+    """A model that reads texts in another way. Raises UserError for a way that isn't known."""
+    if reading in USUAL:
+        return entry
+    option, _, value = reading.partition("=")
+    if not READINGS[option].fullmatch(value):
+        raise UserError(
+            f"{entry.name}+{reading[:40]}: choose passes=1 to passes=20, or memory=zero or "
+            "memory=none."
+        )
+    return replace(
+        entry,
+        name=f"{entry.name}+{reading}",
+        title=f"{entry.title}, {option} {value}",
+        reading=reading,
+    )
 
 
 def _is_hub_name(reference: str) -> bool:

@@ -13,6 +13,7 @@ from lama_core.errors import UserError
 from lama_core.models.base import Pooling
 from lama_core.models.devices import host, in_parts
 from lama_core.models.transformer import Transformer
+from lama_core.models.words import WordVocabulary
 
 Span = tuple[int, int]
 
@@ -29,8 +30,14 @@ def hidden_states(
 
     spans: for each text the characters of each word, [start, end), as many in every text. layer: 0
     is the input embeddings, -1 the last layer. pooling: over the pieces that touch the word.
-    Raises UserError for a layer that the model doesn't have, or a text that doesn't fit.
+    Raises UserError for a layer that the model doesn't have, a text that doesn't fit, and a model
+    of whole words.
     """
+    if isinstance(model.vocabulary, WordVocabulary):
+        raise UserError(
+            f"{model.name} is read by whole words, and its layers are not given: choose another "
+            "model for what takes hidden states."
+        )
     rows, pieces = _encode(model, texts, spans)
     n_words = len(spans[0]) if spans else 0
     result: NDArray[np.float32] | None = None

@@ -217,4 +217,4 @@ def _open(entry: Entry, located: Located, precision: str) -> "Model":
     from lama_core.models.backends import find_kind, open_model
 
     kind = entry.kind or find_kind(located.folder)
-    return open_model(entry.name, located, kind, precision)
+    return open_model(entry.name, located, kind, precision, entry.reading)

@@ -24,6 +24,7 @@ from lama_core.models.base import Encoded, Scored, Scores, StatementScores
 from lama_core.models.devices import device_of, host, in_parts, tokens_per_pass
 from lama_core.models.turns import TURNS
 from lama_core.models.vocabulary import TextTokens, TokenVocabulary
+from lama_core.models.words import WordVocabulary
 
 # Of the cores, as many as torch takes where nobody says otherwise.
 N_THREADS = torch.get_num_threads()
@@ -38,11 +39,11 @@ TOLERANCES = {"fp32": 1e-3, "bf16": 0.3}
 class Transformer:
     """A loaded model. Pages share it between sessions, whose forward passes take turns (`turns`).
 
-    model: in evaluation mode. tokenizer: a fast tokenizer. identity: what makes two loads the
-    same model. max_tokens: the window, special tokens included. precision: `fp32` or `bf16`, by its
-    weights. device: where its weights are and its inputs go. pads: whether rows of several lengths
-    go through it together; else only those of one length do. notes: what a user should know of how
-    it runs, a sentence each.
+    model: in evaluation mode. tokenizer: a fast tokenizer, or a vocabulary of words. identity: what
+    makes two loads the same model. max_tokens: the window, special tokens included. precision:
+    `fp32` or `bf16`, by its weights. device: where its weights are and its inputs go. pads: whether
+    rows of several lengths go through it together; else only those of one length do. notes: what a
+    user should know of how it runs, a sentence each.
     """
 
     def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
@@ -63,7 +64,11 @@ class Transformer:
         output = model.get_output_embeddings()
         width = getattr(output, "weight", None)
         rows = model.config.vocab_size if width is None else width.shape[0]
-        self.vocabulary = TokenVocabulary(tokenizer, int(rows))
+        self.vocabulary: TokenVocabulary | WordVocabulary = (
+            tokenizer
+            if isinstance(tokenizer, WordVocabulary)
+            else TokenVocabulary(tokenizer, int(rows))
+        )
 
     @property
     def device(self) -> str:

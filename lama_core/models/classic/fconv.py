@@ -1,0 +1,151 @@
+"""fairseq's gated convolutional language model (fconv_lm), from a converted release.
+
+    x_l+1 = (GLU(conv_l(x_l)) + x_l-r) * sqrt(1/2)
+
+where r is how many layers back the residual comes from, 0 for none. A convolution sees a word and
+those left of it. Source: Dauphin et al. 2017, Language Modeling with Gated Convolutional Networks;
+the released code's FConvDecoder.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from lama_core.errors import UserError
+from lama_core.models.classic.folder import WEIGHTS, read_description
+from lama_core.models.classic.left_to_right import Output, WordsLeftToRight, joined
+from lama_core.models.folders import CONFIG
+from lama_core.models.layers import Linear, Table, read_weights
+
+FACTOR = 4  # each cluster's projection is so many times narrower than the one before
+
+
+def residual_width(convolutions: Sequence[Sequence[int]], layer: int, first: int) -> int:
+    """How wide what is added to a layer's output is; first: the width of the first input."""
+    widths = [first, *(width for width, _, _ in convolutions)]
+    return widths[layer + 1 - convolutions[layer][2]]
+
+
+class FConv(nn.Module):
+    """convolutions: (width, kernel, residual) of each layer. cutoffs: where clusters end."""
+
+    def __init__(self, config: SimpleNamespace) -> None:
+        super().__init__()
+        self.config = config
+        self.body = _Body(config)
+        width = config.convolutions[-1][0]
+        first, *ends = config.cutoffs
+        self.head = Linear(width, first + len(ends), bias=False)
+        sizes = [end - start for start, end in zip(config.cutoffs, ends, strict=False)]
+        self.tails = nn.ModuleList(
+            nn.Sequential(Linear(width, inner, bias=False), Linear(inner, size, bias=False))
+            for size, inner in ((n, width // FACTOR ** (i + 1)) for i, n in enumerate(sizes))
+        )
+
+    @property
+    def base_model(self) -> nn.Module:
+        """The convolutions without the softmax."""
+        return self.body
+
+    def get_output_embeddings(self) -> None:
+        """None: the output is in clusters."""
+
+    def embed(self, ids: torch.Tensor) -> torch.Tensor:
+        """Input embeddings [..., dim] of ids [...]."""
+        return self.body.embedding(ids)
+
+    def forward(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None
+    ) -> Output:
+        """Log-probabilities behind each token; padding stands on the right, where nothing sees."""
+        states = self.body(input_ids)
+        return Output(joined(self.head(states), [tail(states) for tail in self.tails]))
+
+
+class _Body(nn.Module):
+    def __init__(self, config: SimpleNamespace) -> None:
+        super().__init__()
+        layers = config.convolutions
+        first = layers[0][0]
+        self.embedding = Table(config.vocab_size, config.embed_dim)
+        self.widened = Linear(config.embed_dim, first)
+        widths = [first, *(width for width, _, _ in layers)]
+        self.convolutions = nn.ModuleList(
+            _Convolution(width_in, width, kernel)
+            for width_in, (width, kernel, _) in zip(widths, layers, strict=False)
+        )
+        self.residuals = [residual for _, _, residual in layers]
+        projections = {}
+        for number, (width, _, residual) in enumerate(layers):
+            added = residual_width(layers, number, first)
+            if residual and added != width:
+                projections[str(number)] = Linear(added, width)
+        self.projections = nn.ModuleDict(projections)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        """States [row, position, dim] of ids int64 [row, position]."""
+        states = self.widened(self.embedding(ids))
+        before = [states]
+        for number, (layer, residual) in enumerate(
+            zip(self.convolutions, self.residuals, strict=True)
+        ):
+            states = functional.glu(layer(states), dim=-1)
+            if residual:
+                added = before[-residual]
+                name = str(number)
+                if name in self.projections:
+                    added = self.projections[name](added)
+                states = (states + added) * 0.5**0.5
+            before.append(states)
+        return states
+
+
+class _Convolution(nn.Module):
+    """Over a word and the `kernel` - 1 words left of it; twice as wide as what the gate leaves."""
+
+    def __init__(self, width_in: int, width: int, kernel: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(2 * width, width_in, kernel))
+        self.bias = nn.Parameter(torch.empty(2 * width))
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        padded = functional.pad(states.transpose(1, 2), (self.weight.shape[2] - 1, 0))
+        return functional.conv1d(padded, self.weight, self.bias).transpose(1, 2)
+
+
+def check_shape(folder: Path, config: SimpleNamespace) -> None:
+    """Raise UserError for layers and cutoffs that no release has."""
+    layers, cutoffs = config.convolutions, config.cutoffs
+    whole = all(_are_sizes(layer, 3, least=0) and layer[0] and layer[1] for layer in layers)
+    fits = _are_sizes(cutoffs, len(cutoffs), least=1) and cutoffs == sorted(set(cutoffs))
+    reaches = all(residual <= number + 1 for number, (_, _, residual) in enumerate(layers))
+    if not (layers and whole and fits and cutoffs[-1] == config.vocab_size and reaches):
+        raise UserError(
+            f"{folder / CONFIG}: its convolutions or cutoffs are no model's: convert the release "
+            "again."
+        )
+
+
+def _are_sizes(values: Any, n: int, *, least: int) -> bool:
+    return (
+        isinstance(values, list)
+        and len(values) == n > 0
+        and all(type(value) is int and least <= value < 1 << 24 for value in values)
+    )
+
+
+def open_fconv(
+    name: str, folder: Path, dtype: torch.dtype, device: str, identity: str
+) -> WordsLeftToRight:
+    """The model of a converted release."""
+    config, vocabulary = read_description(folder, "embed_dim", "convolutions", "cutoffs")
+    check_shape(folder, config)
+    with torch.device("meta"):
+        made = FConv(config)
+    model = read_weights(made, folder / WEIGHTS, dtype).to(device)
+    return WordsLeftToRight(name, model, vocabulary, identity=identity)

@@ -1,0 +1,61 @@
+"""A converted release: `config.json`, `model.safetensors`, and `vocab.txt`, one word a line.
+
+The configuration names the family (`model_type`), its sizes, and how its vocabulary writes what is
+no word (`signs`, see `words.Signs`).
+"""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from lama_core.errors import UserError
+from lama_core.files import read_file
+from lama_core.models.folders import CONFIG, read_json
+from lama_core.models.words import Signs, WordVocabulary
+
+VOCABULARY, WEIGHTS = "vocab.txt", "model.safetensors"
+ELMO, TRANSFORMER_XL, FCONV = "elmo", "transformer-xl", "fconv"
+# None of them has a table of positions: the bound is of time and memory.
+MAX_TOKENS = 1024
+# Numbers of logits that are held at once: 64 MB.
+LOGITS = 1 << 24
+
+
+def write_description(folder: Path, config: dict[str, Any], words: list[str]) -> None:
+    """Write the configuration and the vocabulary of a converted release."""
+    text = json.dumps(config, indent=1, ensure_ascii=False)
+    (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
+    with (folder / VOCABULARY).open("w", encoding="utf-8", newline="\n") as out:
+        out.writelines(f"{word}\n" for word in words)
+
+
+def read_description(folder: Path, *names: str) -> tuple[SimpleNamespace, WordVocabulary]:
+    """A release's sizes and its vocabulary.
+
+    names: of the sizes that it must have. Raises UserError for one that is missing or strange, and
+    for a vocabulary of another length.
+    """
+    config = read_json(folder / CONFIG)
+    for name in ("n_words", "signs", *names):
+        if name not in config:
+            raise UserError(f"{folder / CONFIG} names no {name}: convert the release again.")
+    words = read_file(folder / VOCABULARY).decode("utf-8", errors="replace").split("\n")[:-1]
+    if len(words) != config["n_words"]:
+        raise UserError(
+            f"{folder / VOCABULARY} has {len(words):,} words, and its config.json says "
+            f"{config['n_words']}: convert the release again."
+        )
+    try:
+        given: dict[str, Any] = {
+            name: tuple(said) if isinstance(said, list) else said
+            for name, said in config["signs"].items()
+        }
+        vocabulary = WordVocabulary(words, Signs(**given), max_tokens=MAX_TOKENS)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"{folder / CONFIG}: its signs are not those of its vocabulary ({error}): convert the "
+            "release again."
+        ) from error
+    sizes = {**config, "vocab_size": len(words), "is_encoder_decoder": False}
+    return SimpleNamespace(**sizes), vocabulary

@@ -1,0 +1,69 @@
+"""What Transformer-XL and fconv share: a left-to-right model of whole words, asked as any other.
+
+Their output is an adaptive softmax: the likeliest words and one entry for each cluster of rarer
+ones together, and within each cluster a softmax of its own, so that
+
+    log P(word) = log P(cluster) + log P(word | cluster).
+
+Source: Grave et al. 2017, Efficient softmax approximation for GPUs.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from lama_core.candidates.columns import Columns
+from lama_core.models.causal import CausalModel
+from lama_core.models.classic.folder import LOGITS
+from lama_core.models.devices import host
+from lama_core.models.words import WordVocabulary
+
+
+class Output(NamedTuple):
+    """logits: log-probabilities [row, position, word]."""
+
+    logits: torch.Tensor
+
+
+def joined(head: torch.Tensor, tails: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Log-probabilities of all words, float32 [..., word], from logits.
+
+    head: of the first words, and of the clusters behind them. tails: of the words of each cluster.
+    """
+    first = torch.log_softmax(head.float(), dim=-1)
+    n_words = head.shape[-1] - len(tails)
+    parts = [
+        torch.log_softmax(tail.float(), dim=-1) + first[..., place : place + 1]
+        for place, tail in enumerate(tails, start=n_words)
+    ]
+    return torch.cat([first[..., :n_words], *parts], dim=-1)
+
+
+class WordsLeftToRight(CausalModel):
+    """A left-to-right model of whole words. It keeps nothing of a beginning."""
+
+    caches = False
+
+    def __init__(self, name: str, model: Any, vocabulary: WordVocabulary, *, identity: str) -> None:
+        super().__init__(name, model, vocabulary, identity=identity)
+
+    @property
+    def tokens_per_pass(self) -> int:
+        """How many tokens go through it together: the logits of all may be wanted."""
+        return max(1, min(super().tokens_per_pass, LOGITS // self.vocabulary.size))
+
+    def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Input embeddings, float32 [word, dim]; the mean over the words of a name."""
+        rows = [self._vectors(self.vocabulary.pieces(word)).mean(0) for word in words]
+        return host(torch.stack(rows)).numpy() if rows else np.zeros((0, 0), np.float32)
+
+    def word_matrix(self, columns: Columns) -> NDArray[np.float32]:
+        """Input embeddings of the candidates, float32 [candidate, dim]."""
+        return host(self._vectors(columns.token_ids["after space"][:, 0].tolist())).numpy()
+
+    def _vectors(self, ids: Sequence[int]) -> torch.Tensor:
+        with torch.inference_mode():
+            return self.model.embed(torch.tensor(list(ids), device=self.device)).float()

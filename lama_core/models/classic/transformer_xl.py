@@ -1,0 +1,231 @@
+"""Transformer-XL (transfo-xl-wt103), from a converted release.
+
+A word sees itself and the words left of it, at most `mem_len` in all, by how far away they are:
+
+    score(i, d) = ((q_i + u) k_i-d + (q_i + v) r_d) / sqrt(d_head)
+
+The released code, given no memory, puts `mem_len` zero vectors before a text: their keys and values
+are zero, but they have a distance, so that they take a share of the attention. Source: Dai et al.
+2019, section 3; pytorch-pretrained-bert 0.6.2, which LAMA used. Departure: Memory of Transformer-XL
+"""
+
+import math
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from lama_core.errors import UserError
+from lama_core.models.classic.folder import WEIGHTS, read_description
+from lama_core.models.classic.left_to_right import Output, WordsLeftToRight, joined
+from lama_core.models.folders import CONFIG
+from lama_core.models.layers import Linear, Norm, Table, read_weights
+
+EPSILON = 1e-5
+SIZES = ("n_layer", "n_head", "d_model", "d_head", "d_inner", "mem_len", "clamp_len", "cutoffs",
+         "div_val", "same_length")  # fmt: skip
+NO_MEMORY = "none"
+
+
+class TransformerXL(nn.Module):
+    """cutoffs: where clusters of words end, the last at the vocabulary's end.
+
+    zero_memory: whether the zero vectors stand before a text.
+    """
+
+    def __init__(self, config: SimpleNamespace, *, zero_memory: bool) -> None:
+        super().__init__()
+        self.config = config
+        ends = config.cutoffs
+        sizes = [end - start for start, end in zip([0, *ends], ends, strict=False)]
+        widths = [config.d_model // config.div_val**cluster for cluster in range(len(sizes))]
+        self.body = _Body(config, sizes, widths, zero_memory=zero_memory)
+        n_clusters = len(sizes) - 1
+        self.clusters = Linear(config.d_model, n_clusters)
+        self.outputs = nn.ModuleList(
+            _Narrowed(config.d_model, width, size)
+            for size, width in zip(sizes, widths, strict=True)
+        )
+
+    @property
+    def base_model(self) -> nn.Module:
+        """The layers without the softmax."""
+        return self.body
+
+    def get_output_embeddings(self) -> None:
+        """None: the output is in clusters."""
+
+    def embed(self, ids: torch.Tensor) -> torch.Tensor:
+        """Input embeddings [..., d_model] of ids [...]."""
+        return self.body.embedding(ids)
+
+    def forward(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None
+    ) -> Output:
+        """Log-probabilities behind each token; padding stands on the right, where nothing sees."""
+        states = self.body(input_ids)
+        first, rest = cast(_Narrowed, self.outputs[0]), list(self.outputs)[1:]
+        narrowed = first.narrow(states)
+        head = torch.cat([first.output(narrowed), self.clusters(narrowed)], dim=-1)
+        return Output(joined(head, [output(states) for output in rest]))
+
+
+class _Narrowed(nn.Module):
+    """The output of a cluster: states are narrowed to the width of its words' vectors first."""
+
+    def __init__(self, d_model: int, width: int, n_words: int) -> None:
+        super().__init__()
+        self.projection = nn.Parameter(torch.empty(d_model, width))
+        self.output = Linear(width, n_words)
+
+    def narrow(self, states: torch.Tensor) -> torch.Tensor:
+        """[..., width] of states [..., d_model]."""
+        return functional.linear(states, self.projection.t())
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        return self.output(self.narrow(states))
+
+
+class _Embedding(nn.Module):
+    """Vectors of each cluster's words, widened to d_model and scaled by its root."""
+
+    def __init__(self, sizes: list[int], widths: list[int], d_model: int) -> None:
+        super().__init__()
+        self.sizes, self.d_model = sizes, d_model
+        self.tables = nn.ModuleList(
+            Table(size, width) for size, width in zip(sizes, widths, strict=True)
+        )
+        self.projections = nn.ParameterList(torch.empty(d_model, width) for width in widths)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        flat = ids.reshape(-1)
+        states = self.projections[0].new_zeros(len(flat), self.d_model)
+        start = 0
+        for size, table, projection in zip(self.sizes, self.tables, self.projections, strict=True):
+            at = ((flat >= start) & (flat < start + size)).nonzero()[:, 0]
+            states[at] = functional.linear(table(flat[at] - start), projection)
+            start += size
+        return states.view(*ids.shape, -1) * math.sqrt(self.d_model)
+
+
+class _Body(nn.Module):
+    def __init__(
+        self, config: SimpleNamespace, sizes: list[int], widths: list[int], *, zero_memory: bool
+    ) -> None:
+        super().__init__()
+        self.config = config
+        self.zero_memory = zero_memory
+        self.embedding = _Embedding(sizes, widths, config.d_model)
+        self.layers = nn.ModuleList(_Layer(config) for _ in range(config.n_layer))
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        """States [row, position, d_model] of ids int64 [row, position]."""
+        states = self.embedding(ids)
+        n_tokens, n_memory = ids.shape[1], self.config.mem_len if self.zero_memory else 0
+        # How far each word sees: a word of the text itself, or a zero vector, at each distance.
+        n_seen = self.config.mem_len if self.config.same_length else n_memory + n_tokens
+        n_distances = n_seen if n_memory else min(n_seen, n_tokens)
+        position = torch.arange(n_tokens, device=ids.device)[:, None]
+        distance = torch.arange(n_distances, device=ids.device)
+        memory = (distance > position) & (distance <= n_memory + position)
+        own = position - position.t()  # from a word to one on its left
+        seen = (own >= 0) & (own < n_seen)
+        for layer in self.layers:
+            states = layer(states, own.clamp(0, n_distances - 1), seen, memory)
+        return states
+
+
+class _Layer(nn.Module):
+    def __init__(self, config: SimpleNamespace) -> None:
+        super().__init__()
+        self.heads, self.width, d_model = config.n_head, config.d_head, config.d_model
+        self.clamp = config.clamp_len
+        inner = self.heads * self.width
+        self.queries_keys_values = Linear(d_model, 3 * inner, bias=False)
+        self.distances = Linear(d_model, inner, bias=False)
+        self.attended = Linear(inner, d_model, bias=False)
+        self.word_bias, self.distance_bias = (
+            nn.Parameter(torch.empty(self.heads, self.width)) for _ in range(2)
+        )
+        self.attention_norm = Norm(d_model, EPSILON)
+        self.inner, self.outer = Linear(d_model, config.d_inner), Linear(config.d_inner, d_model)
+        self.norm = Norm(d_model, EPSILON)
+        self._known: torch.Tensor | None = None
+
+    def forward(
+        self, states: torch.Tensor, own: torch.Tensor, seen: torch.Tensor, memory: torch.Tensor
+    ) -> torch.Tensor:
+        """States of the next layer.
+
+        own: int64 [word, word], the distance from one to the other. seen: bool of the same shape.
+        memory: bool [word, distance], where a zero vector stands.
+        """
+        n_rows, n_tokens, _ = states.shape
+        split = self.queries_keys_values(states).view(n_rows, n_tokens, 3, self.heads, self.width)
+        query, key, value = (split[:, :, part].transpose(1, 2) for part in range(3))
+        by_word = (query + self.word_bias[:, None]) @ key.transpose(2, 3)
+        distances = self._distances(memory.shape[1]).transpose(0, 1)
+        far = (query + self.distance_bias[:, None]) @ distances.transpose(1, 2)
+        scores = by_word + far.gather(3, own.expand(n_rows, self.heads, -1, -1))
+        scores = scores.masked_fill(~seen, -torch.inf)
+        if memory.any():
+            scores = torch.cat([scores, far.masked_fill(~memory, -torch.inf)], dim=3)
+        shares = torch.softmax(scores / math.sqrt(self.width), dim=3)[..., :n_tokens]
+        mixed = (shares @ value).transpose(1, 2).reshape(n_rows, n_tokens, -1)
+        states = self.attention_norm(states + self.attended(mixed))
+        return self.norm(states + self.outer(functional.relu(self.inner(states))))
+
+    def _distances(self, n: int) -> torch.Tensor:
+        """The key of each distance, [n, head, width]; the most that were asked for are kept."""
+        known = self._known
+        weight = self.distances.weight
+        if known is None or len(known) < n or known.device != weight.device:
+            d_model = weight.shape[1]
+            far = torch.arange(n, device=weight.device, dtype=torch.float32)
+            if self.clamp > 0:
+                far = far.clamp(max=self.clamp)
+            steps = torch.arange(0, d_model, 2, device=weight.device, dtype=torch.float32)
+            angles = far[:, None] / 10000 ** (steps / d_model)
+            waves = torch.cat([angles.sin(), angles.cos()], dim=1).to(weight.dtype)
+            known = self._known = self.distances(waves).view(n, self.heads, self.width)
+        return known[:n]
+
+
+def check_shape(folder: Path, config: SimpleNamespace) -> None:
+    """Raise UserError for sizes that no release has."""
+    numbers = [getattr(config, name) for name in SIZES[:6]] + [config.div_val]
+    whole = all(type(one) is int and 0 < one < 1 << 24 for one in numbers)
+    cutoffs = config.cutoffs
+    fits = isinstance(cutoffs, list) and all(type(one) is int and one > 0 for one in cutoffs)
+    if not (whole and fits and type(config.clamp_len) is int and cutoffs == sorted({*cutoffs})):
+        raise UserError(
+            f"{folder / CONFIG}: its sizes or cutoffs are no model's: convert the release again."
+        )
+    if len(cutoffs) < 2 or cutoffs[-1] != config.vocab_size:
+        raise UserError(
+            f"{folder / CONFIG}: its cutoffs don't end at the {config.vocab_size} words of its "
+            "vocabulary: convert the release again."
+        )
+
+
+def open_transformer_xl(
+    name: str, folder: Path, dtype: torch.dtype, device: str, identity: str, *, memory: str = ""
+) -> WordsLeftToRight:
+    """The model of a converted release. memory: `none` leaves the zero vectors out."""
+    config, vocabulary = read_description(folder, *SIZES)
+    check_shape(folder, config)
+    zero = memory != NO_MEMORY
+    with torch.device("meta"):
+        made = TransformerXL(config, zero_memory=zero)
+    model = read_weights(made, folder / WEIGHTS, dtype).to(device)
+    opened = WordsLeftToRight(name, model, vocabulary, identity=identity)
+    opened.notes.append(
+        f"{config.mem_len:,} zero vectors stand before every text, as in the released code that "
+        f"LAMA ran ({name}+memory=none leaves them out)."
+        if zero
+        else f"Nothing stands before a text; LAMA had {config.mem_len:,} zero vectors there."
+    )
+    return opened

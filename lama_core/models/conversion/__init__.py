@@ -1,0 +1,1 @@
+"""Releases in old formats, made into folders of safetensors: `models convert`."""

@@ -1,0 +1,141 @@
+"""ELMo's release: options, weights and the softmax's weights in HDF5, and a vocabulary.
+
+Words of the vocabulary stand for the rows of the softmax. Source: AllenNLP's bilm-tf, whose names
+of variables the files have.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from lama_core.errors import UserError
+from lama_core.files import read_file
+from lama_core.models.classic.folder import ELMO, write_description
+from lama_core.models.conversion.tensors import Array, Hdf5, open_hdf5, size_of, write_tensors
+from lama_core.models.folders import read_json
+
+BEGIN, END, UNKNOWN = "<S>", "</S>", "<UNK>"
+APART = ("(", ")", ",")
+N_CHARACTERS = 261  # in the file; the options count one more, which AllenNLP pads with
+CELL = "RNN_{}/RNN/MultiRNNCell/Cell{}/LSTMCell/{}"
+FILES = "*options.json, *weights.hdf5, *softmax_weights.hdf5 and vocab*.txt"
+
+
+def is_elmo(folder: Path) -> bool:
+    """Whether a folder holds ELMo's options or weights."""
+    return any(folder.glob("*options.json")) and any(folder.glob("*.hdf5"))
+
+
+def convert_elmo(folder: Path, out: Path) -> None:
+    """Write a release as a model folder. Raises UserError, naming what is wrong with it."""
+    softmaxes = sorted(folder.glob("*softmax*.hdf5"))
+    if not softmaxes:
+        raise UserError(
+            f"{folder} holds no *softmax_weights.hdf5: without it nothing turns ELMo's states into "
+            "words; it lies beside the weights at the release's address."
+        )
+    weights = [one for one in sorted(folder.glob("*weights.hdf5")) if one not in softmaxes]
+    options_file = _only(folder, sorted(folder.glob("*options.json")))
+    config = read_options(options_file)
+    vocabulary_file = _only(folder, sorted(folder.glob("vocab*.txt")))
+    words = read_words(vocabulary_file)
+    for sign in (BEGIN, END, UNKNOWN):
+        if sign not in words:
+            raise UserError(f"{vocabulary_file} has no {sign}: it is no vocabulary of ELMo's.")
+    softmax_file = _only(folder, softmaxes)
+    with open_hdf5(_only(folder, weights)) as stored, open_hdf5(softmax_file) as softmax:
+        if "softmax/W" not in softmax:
+            raise UserError(f"{softmax_file} holds no softmax/W: it is no softmax of ELMo's.")
+        tensors = body_tensors(config, stored)
+        shape = (len(words), config["projection_dim"])
+        tensors["softmax.weight"] = softmax.array("softmax/W", shape)
+        tensors["softmax.bias"] = softmax.array("softmax/b", shape[:1])
+        write_tensors(out / "model.safetensors", tensors)
+    signs = {"unknown": UNKNOWN, "begin": BEGIN, "end": END, "apart": APART}
+    write_description(
+        out, {"model_type": ELMO, "n_words": len(words), "signs": signs, **config}, words
+    )
+
+
+def _only(folder: Path, files: list[Path]) -> Path:
+    if len(files) != 1:
+        raise UserError(
+            f"{folder} holds {len(files) or 'not all'} of the files of a release of ELMo: put one "
+            f"release in a folder of its own ({FILES})."
+        )
+    return files[0]
+
+
+def read_words(path: Path) -> list[str]:
+    """The words of a vocabulary, one a line. Raises UserError for one that isn't text."""
+    try:
+        text = read_file(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8 text (byte {error.start}).") from error
+    words = [line.strip() for line in text.split("\n")]
+    return words[:-1] if words and not words[-1] else words
+
+
+def read_options(path: Path) -> dict[str, Any]:
+    """ELMo's sizes, by our names. Raises UserError for options that no release has."""
+    options = read_json(path)
+    lstm, characters = options.get("lstm"), options.get("char_cnn")
+    if not isinstance(lstm, dict) or not isinstance(characters, dict):
+        raise UserError(f"{path} has no lstm or no char_cnn: they are no options of ELMo's.")
+    if characters.get("activation") != "relu" or characters.get("n_characters") != N_CHARACTERS + 1:
+        raise UserError(
+            f"{path}: ELMo's published models have relu and {N_CHARACTERS + 1} characters; no "
+            "others are read."
+        )
+    embedding, filters = characters.get("embedding"), characters.get("filters")
+    pairs = filters if isinstance(filters, list) else []
+    if not pairs or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        raise UserError(f"{path}: its filters are not pairs of numbers.")
+    sizes = [{"kernel": kernel, "n": n} for kernel, n in pairs]
+    letters = embedding if isinstance(embedding, dict) else {}
+    clips = (lstm.get("cell_clip"), lstm.get("proj_clip"))
+    if not all(isinstance(clip, int | float) and clip > 0 for clip in clips):
+        raise UserError(f"{path}: cell_clip and proj_clip must be numbers.")
+    return {
+        "char_dim": size_of(letters, "dim", path),
+        "max_characters": size_of(characters, "max_characters_per_token", path, 1000),
+        "filters": [[size_of(one, "kernel", path), size_of(one, "n", path)] for one in sizes],
+        "n_highway": size_of(characters, "n_highway", path, 100),
+        "dim": size_of(lstm, "dim", path),
+        "projection_dim": size_of(lstm, "projection_dim", path),
+        "n_layers": size_of(lstm, "n_layers", path, 100),
+        "cell_clip": clips[0],
+        "proj_clip": clips[1],
+        "skips": bool(lstm.get("use_skip_connections")),
+    }
+
+
+def body_tensors(config: dict[str, Any], stored: Hdf5) -> dict[str, Array]:
+    """The weights of the network without its softmax, by the names that they have here."""
+    width, dim, n = config["projection_dim"], config["dim"], config["char_dim"]
+    found: dict[str, Array] = {
+        "characters.embedding.weight": stored.read("char_embed", N_CHARACTERS, n)
+    }
+    for number, (kernel, n_filters) in enumerate(config["filters"]):
+        weight = stored.read(f"CNN/W_cnn_{number}", 1, kernel, n, n_filters)
+        place = f"characters.convolutions.{number}"
+        found[f"{place}.weight"] = weight[0].transpose(2, 1, 0)
+        found[f"{place}.bias"] = stored.read(f"CNN/b_cnn_{number}", n_filters)
+    total = sum(n_filters for _, n_filters in config["filters"])
+    for number in range(config["n_highway"]):
+        for part in ("carry", "transform"):
+            place = f"characters.highways.{number}.{part}"
+            where = f"CNN_high_{number}"
+            found[f"{place}.weight"] = stored.read(f"{where}/W_{part}", total, total).T
+            found[f"{place}.bias"] = stored.read(f"{where}/b_{part}", total)
+    found["characters.projection.weight"] = stored.read("CNN_proj/W_proj", total, width).T
+    found["characters.projection.bias"] = stored.read("CNN_proj/b_proj", width)
+    for direction in range(2):
+        for layer in range(config["n_layers"]):
+            place = f"directions.{direction}.{layer}"
+            gates, bias, narrow = (
+                CELL.format(direction, layer, name) for name in ("W_0", "B", "W_P_0")
+            )
+            found[f"{place}.gates.weight"] = stored.read(gates, 2 * width, 4 * dim).T
+            found[f"{place}.gates.bias"] = stored.read(bias, 4 * dim)
+            found[f"{place}.projection.weight"] = stored.read(narrow, dim, width).T
+    return found

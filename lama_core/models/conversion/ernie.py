@@ -1,0 +1,108 @@
+"""Tsinghua's ERNIE asked without entities: a BERT.
+
+Where words and entities meet, a layer adds what the entities bring before it is gated; without any
+that is the bias of their projection, which is added to the words' own. The entities' weights are
+dropped. Source: Zhang et al. 2019, section 3.3; thunlp/ERNIE's modeling code.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lama_core.errors import UserError
+from lama_core.models.conversion.elmo import read_words
+from lama_core.models.conversion.tensors import (
+    read_pickle,
+    read_state,
+    size_of,
+    take,
+    write_tensors,
+)
+from lama_core.models.folders import CONFIG, read_json
+
+OPTIONS, WEIGHTS, WORDS = "ernie_config.json", "pytorch_model.bin", "vocab.txt"
+SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
+         "max_position_embeddings", "type_vocab_size")  # fmt: skip
+SIGNS = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+OF_ENTITIES = re.compile(r"_ent(\.|$|_)|(^|\.)ent_|^bert\.ent")
+BIAS = "bert.encoder.layer.{}.intermediate.{}.bias"
+
+
+def is_ernie(folder: Path) -> bool:
+    """Whether a folder holds Tsinghua ERNIE's configuration."""
+    return (folder / OPTIONS).is_file()
+
+
+def convert_ernie(folder: Path, out: Path) -> None:
+    """Write a release as a BERT's folder. Raises UserError, naming what is wrong with it."""
+    path = folder / OPTIONS
+    given = read_json(path)
+    config: dict[str, Any] = {name: size_of(given, name, path) for name in SIZES}
+    if given.get("hidden_act") != "gelu":
+        raise UserError(f"{path}: hidden_act is {str(given.get('hidden_act'))[:40]}, not gelu.")
+    for name in (WEIGHTS, WORDS):
+        if not (folder / name).is_file():
+            raise UserError(f"{folder} has no {name}: it isn't whole.")
+    words = read_words(folder / WORDS)
+    missing = [sign for sign in SIGNS.values() if sign not in words]
+    if missing or len(set(words)) != len(words):
+        what = f"has no {missing[0]}" if missing else "has a word twice"
+        raise UserError(f"{folder / WORDS} {what}: it is no vocabulary of a BERT's.")
+    file = folder / WEIGHTS
+    state = read_state(read_pickle(file), file)
+    table = "bert.embeddings.word_embeddings.weight"
+    take(state, table, (len(words), config["hidden_size"]), file)
+    write_tensors(out / "model.safetensors", _without_entities(config, state, file))
+    described = {
+        "model_type": "bert", "architectures": ["BertForMaskedLM"], "vocab_size": len(words),
+        "hidden_act": "gelu", "layer_norm_eps": 1e-12, "pad_token_id": words.index("[PAD]"),
+        **config,
+    }  # fmt: skip
+    (out / CONFIG).write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
+    _write_tokenizer(out, words, config["max_position_embeddings"])
+
+
+def _without_entities(
+    config: dict[str, Any], state: dict[str, np.ndarray], file: Path
+) -> dict[str, np.ndarray]:
+    """A BERT's weights."""
+    kept = {
+        name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
+            "LayerNorm.beta", "LayerNorm.bias"
+        ): value
+        for name, value in state.items()
+        if not OF_ENTITIES.search(name)
+    }
+    width = (config["intermediate_size"],)
+    for layer in range(config["num_hidden_layers"]):
+        entities = BIAS.format(layer, "dense_ent")
+        if entities in state:
+            own = BIAS.format(layer, "dense")
+            kept[own] = take(kept, own, width, file) + take(state, entities, width, file)
+    return kept
+
+
+def _write_tokenizer(out: Path, words: list[str], max_tokens: int) -> None:
+    """Write BERT's tokenizer: lower-cased where no word of the vocabulary has a capital letter."""
+    from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers, processors
+    from tokenizers.models import WordPiece
+
+    lowered = not any(word != word.lower() for word in words if word not in SIGNS.values())
+    numbers = {word: number for number, word in enumerate(words)}
+    tokenizer = Tokenizer(WordPiece(numbers, unk_token=SIGNS["unk"]))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowered)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    ends = tuple((sign, numbers[sign]) for sign in (SIGNS["sep"], SIGNS["cls"]))
+    tokenizer.post_processor = processors.BertProcessing(*ends)
+    tokenizer.add_special_tokens(list(SIGNS.values()))
+    tokenizer.save(str(out / "tokenizer.json"))
+    described = {
+        "tokenizer_class": "BertTokenizer", "do_lower_case": lowered, "strip_accents": None,
+        "tokenize_chinese_chars": True, "model_max_length": max_tokens,
+        **{f"{name}_token": sign for name, sign in SIGNS.items()},
+    }  # fmt: skip
+    (out / "tokenizer_config.json").write_text(json.dumps(described, indent=1) + "\n", "utf-8")

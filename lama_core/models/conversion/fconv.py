@@ -1,0 +1,210 @@
+"""fairseq's release of fconv_lm: a checkpoint (pickle) and `dict.txt`, a word and its count a line.
+
+Four signs stand before the dictionary's words. Convolutions and projections are weight-normalised
+(`_g`, `_v`): the product is written. Source: fairseq 0.12, FConvDecoder and AdaptiveSoftmax.
+"""
+
+import argparse
+import ast
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lama_core.errors import UserError
+from lama_core.files import read_file
+from lama_core.models.classic.folder import FCONV, write_description
+from lama_core.models.conversion.tensors import read_pickle, read_state, take, write_tensors
+
+DICTIONARY = "dict.txt"
+FIRST, PADDING, BEGIN, UNKNOWN = "<Lua heritage>", "<pad>", "</s>", "<unk>"
+APART = ("(", ")", ",", "--")
+FACTOR = 4
+MAX_LAYERS = 1000
+MAX_EXPRESSION = 10_000
+Layer = tuple[int, int, int]
+State = dict[str, np.ndarray]
+
+
+def is_fconv(folder: Path) -> bool:
+    """Whether a folder holds a dictionary of fairseq's and a checkpoint."""
+    return (folder / DICTIONARY).is_file() and any(folder.glob("*.pt"))
+
+
+def convert_fconv(folder: Path, out: Path) -> None:
+    """Write a release as a model folder. Raises UserError, naming what is wrong with it."""
+    files = sorted(folder.glob("*.pt"))
+    if len(files) != 1:
+        raise UserError(f"{folder} holds {len(files)} checkpoints (*.pt): leave one there.")
+    file = files[0]
+    content = read_pickle(file, [argparse.Namespace])
+    args = content.get("args") if isinstance(content, dict) else None
+    if not isinstance(args, argparse.Namespace) or "decoder_layers" not in args:
+        raise UserError(f"{file} is no checkpoint of fairseq's fconv_lm: it names no layers.")
+    if str(getattr(args, "decoder_attention", "False")) != "False":
+        raise UserError(f"{file}: its decoder has attention, which the released model has not.")
+    state = read_state(content.get("model"), file)
+    words = [FIRST, PADDING, BEGIN, UNKNOWN, *read_dictionary(folder / DICTIONARY)]
+    layers = parse_layers(str(args.decoder_layers), file)
+    ends = _cutoffs(getattr(args, "adaptive_softmax_cutoff", None), len(words), file)
+    table = state.get("decoder.embed_tokens.weight", np.zeros((0, 0)))
+    if len(table) != len(words):
+        raise UserError(
+            f"{folder / DICTIONARY} has {len(words) - 4:,} words and four signs more, and {file} "
+            f"has vectors of {len(table):,}: one of them is another release's."
+        )
+    config = {"embed_dim": int(table.shape[1]), "convolutions": layers, "cutoffs": ends}
+    write_tensors(out / "model.safetensors", _tensors(config, state, file))
+    signs = {"unknown": UNKNOWN, "begin": BEGIN, "others": (FIRST, PADDING), "apart": APART}
+    write_description(
+        out, {"model_type": FCONV, "n_words": len(words), "signs": signs, **config}, words
+    )
+
+
+def read_dictionary(path: Path) -> list[str]:
+    """The words of a fairseq dictionary. Raises UserError for a line that isn't a word's."""
+    try:
+        lines = read_file(path).decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8 text (byte {error.start}).") from error
+    words = []
+    for number, line in enumerate(lines[:-1] if not lines[-1] else lines, start=1):
+        word, _, count = line.rstrip("\r").rpartition(" ")
+        if not word or not count.isdigit():
+            raise UserError(f"{path}: line {number:,} is no word with its count.")
+        words.append(word)
+    return words
+
+
+def parse_layers(text: str, file: Path) -> list[list[int]]:
+    """The width, kernel and residual of each layer, of an expression as fairseq's users write it.
+
+    Such as `[(850, 6)] * 3 + [(1024, 4, 2)]`. It is read, not run: lists, pairs, numbers, + and *.
+    Raises UserError for anything else.
+    """
+    fault = UserError(
+        f"{file}: its decoder_layers are {text[:60]!r}: only lists of (width, kernel) and "
+        "(width, kernel, residual), added or repeated, are read."
+    )
+    try:
+        if len(text) > MAX_EXPRESSION:
+            raise fault
+        found = _value(ast.parse(text.strip(), mode="eval").body)
+        if not isinstance(found, list) or not found:
+            raise fault
+        layers = [(*one, 1) if len(one) == 2 else one for one in found]
+        widest = all(
+            len(one) == 3
+            and all(type(n) is int for n in one)
+            and 0 < one[0] < 1 << 20
+            and 0 < one[1] < 1 << 10
+            and 0 <= one[2] <= number + 1
+            for number, one in enumerate(layers)
+        )
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
+        raise fault from error
+    if not widest:
+        raise fault
+    return [list(one) for one in layers]
+
+
+def _value(node: ast.expr) -> Any:
+    """What a part of the expression stands for: a number, a tuple or a list.
+
+    Raises ValueError or TypeError for any other part, and for more layers than a model has.
+    """
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    if isinstance(node, ast.List):
+        return [_value(part) for part in node.elts]
+    if isinstance(node, ast.Tuple):
+        return tuple(_value(part) for part in node.elts)
+    if not isinstance(node, ast.BinOp):
+        raise ValueError("no list, pair or number")
+    left, right = _value(node.left), _value(node.right)
+    if isinstance(node.op, ast.Add) and isinstance(left, list) and isinstance(right, list):
+        return _short(len(left) + len(right)) and left + right
+    if isinstance(node.op, ast.Mult):
+        items, times = (left, right) if isinstance(left, list) else (right, left)
+        if isinstance(items, list) and type(times) is int:
+            return _short(len(items) * times) and items * times
+    raise ValueError("no list added or repeated")
+
+
+def _short(n: int) -> bool:
+    if not 0 < n <= MAX_LAYERS:
+        raise ValueError("so many layers")
+    return True
+
+
+def _cutoffs(text: object, n_words: int, file: Path) -> list[int]:
+    """Where the clusters end, the last at the end of the dictionary."""
+    parts = str(text).split(",")
+    if not all(part.strip().isdigit() for part in parts):
+        raise UserError(
+            f"{file} has no adaptive softmax (adaptive_softmax_cutoff is {text!s:.40})."
+        )
+    ends = [int(part) for part in parts]
+    if ends[0] < 1 or ends != sorted(set(ends)) or ends[-1] > n_words:
+        raise UserError(
+            f"{file}: its cutoffs {str(text)[:60]} don't fit the dictionary of {n_words:,}: one of "
+            "them is another release's."
+        )
+    return ends if ends[-1] == n_words else [*ends, n_words]
+
+
+def _tensors(config: dict[str, Any], state: State, file: Path) -> State:
+    """The weights by the names that they have here."""
+    layers, ends, narrow = config["convolutions"], config["cutoffs"], config["embed_dim"]
+    widths = [layers[0][0], *(width for width, _, _ in layers)]
+    found = {
+        "body.embedding.weight": take(
+            state, "decoder.embed_tokens.weight", (ends[-1], narrow), file
+        ),
+        **_linear(state, "decoder.fc1", "body.widened", (widths[0], narrow), file),
+    }
+    for number, (width, kernel, residual) in enumerate(layers):
+        theirs, ours = f"decoder.convolutions.{number}", f"body.convolutions.{number}"
+        shape = (kernel, widths[number], 2 * width)
+        whole = _normalised(state, theirs, shape, (1, 1, 2 * width), (0, 1), file)
+        found[f"{ours}.weight"] = whole.transpose(2, 1, 0)
+        found[f"{ours}.bias"] = take(state, f"{theirs}.bias", (2 * width,), file)
+        added = widths[number + 1 - residual]
+        if residual and added != width:
+            place = f"projections.{number}"
+            found |= _linear(state, f"decoder.{place}", f"body.{place}", (width, added), file)
+    last, n_tails = widths[-1], len(ends) - 1
+    head = "decoder.adaptive_softmax.head.weight"
+    found["head.weight"] = take(state, head, (ends[0] + n_tails, last), file)
+    for number, (start, end) in enumerate(pairwise(ends)):
+        inner = last // FACTOR ** (number + 1)
+        tail = f"decoder.adaptive_softmax.tail.{number}"
+        found[f"tails.{number}.0.weight"] = take(state, f"{tail}.0.weight", (inner, last), file)
+        found[f"tails.{number}.1.weight"] = take(
+            state, f"{tail}.2.weight", (end - start, inner), file
+        )
+    return found
+
+
+def _linear(state: State, theirs: str, ours: str, shape: tuple[int, int], file: Path) -> State:
+    """A weight-normalised projection and its bias."""
+    weight = _normalised(state, theirs, shape, (shape[0], 1), (1,), file)
+    return {
+        f"{ours}.weight": weight,
+        f"{ours}.bias": take(state, f"{theirs}.bias", shape[:1], file),
+    }
+
+
+def _normalised(
+    state: State,
+    name: str,
+    shape: tuple[int, ...],
+    lengths: tuple[int, ...],
+    axes: tuple[int, ...],
+    file: Path,
+) -> np.ndarray:
+    """g v / |v|, the norm over some of the axes."""
+    g = take(state, f"{name}.weight_g", lengths, file)
+    v = take(state, f"{name}.weight_v", shape, file).astype(np.float64)
+    return (g * v / np.sqrt((v**2).sum(axes, keepdims=True))).astype(np.float32)

@@ -1,0 +1,188 @@
+"""Transformer-XL's release: `config.json`, weights as a pickle or safetensors, and its words.
+
+The words are `vocab.json` (word to number) or the older `vocab.bin` (a pickle whose `sym2idx` is
+that). Output weights that are the input's, tied, are stored once or not at all.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lama_core.errors import UserError
+from lama_core.files import read_file
+from lama_core.models.classic.folder import TRANSFORMER_XL, write_description
+from lama_core.models.conversion.tensors import (
+    read_pickle,
+    read_state,
+    size_of,
+    take,
+    write_tensors,
+)
+from lama_core.models.folders import CONFIG, check_memory, read_header, read_json
+
+UNKNOWN, BEGIN = "<unk>", "<eos>"
+SIZES = ("n_layer", "n_head", "d_model", "d_head", "d_inner", "mem_len", "div_val")
+# What is read; the released models have these.
+FIXED = {"attn_type": 0, "pre_lnorm": False, "adaptive": True, "untie_r": True}
+WORDS = ("vocab.json", "vocab.bin")
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+LAYER = {
+    "queries_keys_values.weight": "dec_attn.qkv_net.weight",
+    "distances.weight": "dec_attn.r_net.weight",
+    "attended.weight": "dec_attn.o_net.weight",
+    "word_bias": "dec_attn.r_w_bias",
+    "distance_bias": "dec_attn.r_r_bias",
+    "attention_norm.weight": "dec_attn.layer_norm.weight",
+    "attention_norm.bias": "dec_attn.layer_norm.bias",
+    "inner.weight": "pos_ff.CoreNet.0.weight",
+    "inner.bias": "pos_ff.CoreNet.0.bias",
+    "outer.weight": "pos_ff.CoreNet.3.weight",
+    "outer.bias": "pos_ff.CoreNet.3.bias",
+    "norm.weight": "pos_ff.layer_norm.weight",
+    "norm.bias": "pos_ff.layer_norm.bias",
+}
+
+
+def is_transformer_xl(folder: Path) -> bool:
+    """Whether a folder's configuration is Transformer-XL's."""
+    if not (folder / CONFIG).is_file():
+        return False
+    config = read_json(folder / CONFIG)
+    its_own = {"cutoffs", "mem_len", "d_model"} <= {*config}
+    return its_own and config.get("model_type", "transfo-xl") == "transfo-xl"
+
+
+def convert_transformer_xl(folder: Path, out: Path) -> None:
+    """Write a release as a model folder. Raises UserError, naming what is wrong with it."""
+    path = folder / CONFIG
+    given = read_json(path)
+    for name, wanted in FIXED.items():
+        if given.get(name, wanted) != wanted:
+            raise UserError(
+                f"{path}: {name} is {str(given[name])[:40]}; only {wanted}, as in the released "
+                "model, is read."
+            )
+    config: dict[str, Any] = {name: size_of(given, name, path) for name in SIZES}
+    if config["div_val"] < 2:
+        raise UserError(f"{path}: div_val is 1; clusters of narrower vectors are read alone.")
+    clamp = given.get("clamp_len", -1)
+    config["clamp_len"] = clamp if type(clamp) is int else -1
+    config["same_length"] = bool(given.get("same_length"))
+    words = _read_words(folder)
+    config["cutoffs"] = _cutoffs(given, len(words), path)
+    file, state = _read_state(folder)
+    tensors = _tensors(config, state, file)
+    write_tensors(out / "model.safetensors", tensors)
+    signs = {"unknown": UNKNOWN, "begin": BEGIN}
+    write_description(
+        out,
+        {"model_type": TRANSFORMER_XL, "n_words": len(words), "signs": signs, **config},
+        words,
+    )
+
+
+def _cutoffs(given: dict[str, Any], n_words: int, path: Path) -> list[int]:
+    """Where the clusters end, the last at the end of the vocabulary."""
+    cutoffs = given.get("cutoffs")
+    whole = isinstance(cutoffs, list) and all(type(one) is int and one > 0 for one in cutoffs)
+    if not whole or not cutoffs or cutoffs != sorted(set(cutoffs)):
+        raise UserError(f"{path}: its cutoffs are no rising numbers.")
+    ends = [one for one in cutoffs if one != n_words]
+    if ends and ends[-1] < n_words:
+        return [*ends, n_words]
+    raise UserError(
+        f"{path}: its last cutoff is {cutoffs[-1]:,}, and the dictionary has {n_words:,} words: "
+        "one of them is another release's."
+    )
+
+
+def _read_words(folder: Path) -> list[str]:
+    """The words by their numbers. Raises UserError for a dictionary that isn't one."""
+    path = next((folder / name for name in WORDS if (folder / name).is_file()), None)
+    if path is None:
+        raise UserError(f"{folder} has no dictionary: it needs {' or '.join(WORDS)}.")
+    if path.suffix == ".json":
+        try:
+            numbers = json.loads(read_file(path))
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{path} can't be read: {error}.") from error
+    else:
+        content = read_pickle(path)
+        numbers = content.get("sym2idx") if isinstance(content, dict) else None
+    if not isinstance(numbers, dict) or set(numbers.values()) != set(range(len(numbers))):
+        raise UserError(f"{path} gives its words no numbers from 0 on: it is no dictionary.")
+    words = sorted(numbers, key=numbers.__getitem__)
+    strange = [word for word in words if not isinstance(word, str) or "\n" in word]
+    missing = [sign for sign in (UNKNOWN, BEGIN) if sign not in numbers]
+    if strange or missing:
+        what = f"has no {missing[0]}" if missing else "has words that are none"
+        raise UserError(f"{path} {what}: it is no dictionary of Transformer-XL's.")
+    return words
+
+
+def _read_state(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
+    """The weights by their names, and their file."""
+    path = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
+    if path is None:
+        raise UserError(f"{folder} has no weights: it needs {' or '.join(WEIGHTS)}.")
+    if path.suffix == ".bin":
+        return path, read_state(read_pickle(path), path)
+
+    from safetensors.torch import load_file
+
+    check_memory(str(path), path.stat().st_size)
+    read_header(path)
+    return path, read_state(load_file(path), path)
+
+
+def _tensors(
+    config: dict[str, Any], state: dict[str, np.ndarray], file: Path
+) -> dict[str, np.ndarray]:
+    """The weights by the names that they have here."""
+    # A model without its output layer bears other names: nothing stands before them.
+    if "word_emb.emb_projs.0" in state:
+        raise UserError(f"{file} holds Transformer-XL without its output layer: it can't answer.")
+    ends, d_model = config["cutoffs"], config["d_model"]
+    inner = config["n_head"] * config["d_head"]
+    found: dict[str, np.ndarray] = {}
+    for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
+        width = d_model // config["div_val"] ** number
+        table, widen = (
+            take(state, f"transformer.word_emb.{name}", shape, file)
+            for name, shape in (
+                (f"emb_layers.{number}.weight", (end - start, width)),
+                (f"emb_projs.{number}", (d_model, width)),
+            )
+        )
+        found[f"body.embedding.tables.{number}.weight"] = table
+        found[f"body.embedding.projections.{number}"] = widen
+        tied = {f"crit.out_layers.{number}.weight": table, f"crit.out_projs.{number}": widen}
+        outputs = {**tied, **state}
+        place = f"outputs.{number}"
+        found[f"{place}.projection"] = take(
+            outputs, f"crit.out_projs.{number}", (d_model, width), file
+        )
+        output, bias = f"crit.out_layers.{number}.weight", f"crit.out_layers.{number}.bias"
+        found[f"{place}.output.weight"] = take(outputs, output, (end - start, width), file)
+        found[f"{place}.output.bias"] = take(state, bias, (end - start,), file)
+    n_clusters = len(ends) - 1
+    found["clusters.weight"] = take(state, "crit.cluster_weight", (n_clusters, d_model), file)
+    found["clusters.bias"] = take(state, "crit.cluster_bias", (n_clusters,), file)
+    shapes = {
+        "queries_keys_values.weight": (3 * inner, d_model),
+        "distances.weight": (inner, d_model),
+        "attended.weight": (d_model, inner),
+        "word_bias": (config["n_head"], config["d_head"]),
+        "distance_bias": (config["n_head"], config["d_head"]),
+        "inner.weight": (config["d_inner"], d_model),
+        "inner.bias": (config["d_inner"],),
+        "outer.weight": (d_model, config["d_inner"]),
+    }
+    for layer in range(config["n_layer"]):
+        for ours, theirs in LAYER.items():
+            found[f"body.layers.{layer}.{ours}"] = take(
+                state, f"transformer.layers.{layer}.{theirs}", shapes.get(ours, (d_model,)), file
+            )
+    return found
