@@ -67,7 +67,9 @@ def read_pickle(path: Path, allowed: Sequence[type] = ()) -> Any:
 
 
 def _damaged(path: Path) -> UserError:
-    return UserError(f"{path} is no whole file of weights: copy or fetch it again.")
+    return UserError(
+        f"{path} is no whole file of weights that torch wrote: copy or fetch it again."
+    )
 
 
 def read_state(content: Any, path: Path) -> dict[str, NDArray[np.float32]]:

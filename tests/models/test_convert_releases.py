@@ -1,0 +1,301 @@
+"""`models convert`: what is no whole release is refused in one sentence, and nothing is left."""
+
+import json
+import os
+import pickle  # noqa: TID251 - to write what must not be read
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from old_releases import (
+    WORDS,
+    make_elmo,
+    make_fconv,
+    make_transformer_xl,
+    write_hdf5,
+)
+from typer.testing import CliRunner
+
+from lama_core.cli import make_app
+from lama_core.errors import UserError
+from lama_core.models.backends import find_kind
+from lama_core.models.conversion.convert import convert
+from lama_core.models.conversion.fconv import parse_layers
+from lama_core.models.loader import add_checked, load_model
+from lama_core.models.sources import check_folder
+
+pytest.importorskip("h5py")
+FILE = Path("wiki103.pt")
+
+
+class Code:
+    """What makes a folder when a pickle of it is read as Python reads it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.folder),)
+
+
+def refused(folder: Path) -> str:
+    """What is said of a release that can't be converted; nothing of it is made."""
+    before = sorted(folder.parent.iterdir())
+    with pytest.raises(UserError) as caught:
+        convert(folder, folder.parent / "out")
+    assert sorted(folder.parent.iterdir()) == before
+    said = str(caught.value)
+    assert "\n" not in said and str(folder) in said
+    return said
+
+
+@pytest.mark.parametrize("form", ("zip", "old"))
+def test_a_pickle_with_code_in_it_is_refused_by_name_and_nothing_runs(
+    form: str, tmp_path: Path
+) -> None:
+    made = tmp_path / "made"
+    state = make_fconv(tmp_path / "fconv", layers="[(8, 3)]")
+    content = {"args": Code(made), "model": state}
+    torch.save(
+        content, tmp_path / "fconv" / "wiki103.pt", _use_new_zipfile_serialization=form == "zip"
+    )
+    make_transformer_xl(tmp_path / "xl")
+    torch.save({"a": Code(made)}, tmp_path / "xl" / "pytorch_model.bin")
+    for name in ("fconv", "xl"):
+        assert "posix.mkdir, which is no weight and could run code" in refused(tmp_path / name)
+    assert not made.exists()
+
+
+def test_a_plain_pickle_is_refused_too(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    make_transformer_xl(tmp_path / "xl")
+    file = tmp_path / "xl" / "pytorch_model.bin"
+    for protocol, said in ((2, "could run code"), (5, "no whole file of weights")):
+        file.write_bytes(pickle.dumps({"a": Code(made)}, protocol))
+        assert said in refused(tmp_path / "xl")
+    assert not made.exists()
+
+
+def test_only_a_namespace_is_allowed_beside_tensors_and_only_of_fairseq(tmp_path: Path) -> None:
+    make_fconv(tmp_path / "fconv", extra_state={"meter": Path("x")})
+    assert "pathlib" in refused(tmp_path / "fconv")
+    make_fconv(tmp_path / "other")
+    make_transformer_xl(tmp_path / "xl")
+    (tmp_path / "other" / FILE).rename(tmp_path / "xl" / "pytorch_model.bin")
+    assert "argparse.Namespace" in refused(tmp_path / "xl")
+
+
+def cut(path: Path) -> None:
+    """Leave two thirds of a file."""
+    data = path.read_bytes()
+    path.write_bytes(data[: 2 * len(data) // 3])
+
+
+def one_word_more(path: Path) -> None:
+    """Another dictionary."""
+    if path.suffix == ".json":
+        numbers = json.loads(path.read_text())
+        path.write_text(json.dumps({**numbers, "more": len(numbers)}))
+    else:
+        path.write_text(path.read_text() + ("more 1\n" if path.name == "dict.txt" else "more\n"))
+
+
+MAKERS: dict[str, Callable[[Path], Any]] = {
+    "elmo": make_elmo, "xl": make_transformer_xl, "fconv": make_fconv,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    (("elmo", "elmo_weights.hdf5"), ("elmo", "elmo_softmax_weights.hdf5"),
+     ("xl", "pytorch_model.bin"), ("fconv", "wiki103.pt")),
+)  # fmt: skip
+def test_a_truncated_file_is_said_to_be_one(name: str, file: str, tmp_path: Path) -> None:
+    MAKERS[name](tmp_path / name)
+    cut(tmp_path / name / file)
+    said = refused(tmp_path / name)
+    assert file in said and "no whole" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "file"), (("elmo", "vocab.txt"), ("xl", "vocab.json"), ("fconv", "dict.txt"))
+)
+def test_a_dictionary_of_another_length_is_another_releases(
+    name: str, file: str, tmp_path: Path
+) -> None:
+    MAKERS[name](tmp_path / name)
+    one_word_more(tmp_path / name / file)
+    assert "of them is another release's" in refused(tmp_path / name)
+
+
+def test_elmo_without_a_softmax_is_said_to_lack_it(tmp_path: Path) -> None:
+    arrays = make_elmo(tmp_path / "elmo")
+    softmax = tmp_path / "elmo" / "elmo_softmax_weights.hdf5"
+    own = {name: array for name, array in arrays.items() if not name.startswith("softmax")}
+    write_hdf5(softmax, own)
+    assert "holds no softmax/W" in refused(tmp_path / "elmo")
+    softmax.unlink()
+    assert "holds no *softmax_weights.hdf5" in refused(tmp_path / "elmo")
+
+
+def test_a_weight_that_is_missing_or_of_another_shape_is_named(tmp_path: Path) -> None:
+    arrays = make_elmo(tmp_path / "elmo")
+    weights = tmp_path / "elmo" / "elmo_weights.hdf5"
+    own = {name: array for name, array in arrays.items() if not name.startswith("softmax")}
+    weights.unlink()
+    write_hdf5(weights, {**own, "CNN_proj/b_proj": np.zeros(7, np.float32)})
+    assert "CNN_proj/b_proj has the shape (7,), and (6,)" in refused(tmp_path / "elmo")
+    del own["char_embed"]
+    weights.unlink()
+    write_hdf5(weights, own)
+    assert "holds no char_embed" in refused(tmp_path / "elmo")
+    state = make_transformer_xl(tmp_path / "xl")
+    del state["crit.cluster_bias"]
+    torch.save(state, tmp_path / "xl" / "pytorch_model.bin")
+    assert "holds no weight crit.cluster_bias" in refused(tmp_path / "xl")
+
+
+def test_hdf5_that_leads_to_another_file_or_claims_more_than_it_has_is_refused(
+    tmp_path: Path,
+) -> None:
+    import h5py
+
+    arrays = make_elmo(tmp_path / "elmo")
+    softmax = tmp_path / "elmo" / "elmo_softmax_weights.hdf5"
+    softmax.rename(tmp_path / "aside.hdf5")
+    with h5py.File(softmax, "w") as out:
+        out["softmax"] = h5py.ExternalLink(str(tmp_path / "aside.hdf5"), "softmax")
+    assert "holds no softmax/W" in refused(tmp_path / "elmo")
+    with h5py.File(softmax, "w") as out:  # nothing is stored of it
+        out.create_dataset("softmax/W", shape=arrays["softmax/W"].shape, dtype="f4", chunks=(1, 1))
+        out.create_dataset("softmax/b", data=arrays["softmax/b"])
+    assert "not stored in full" in refused(tmp_path / "elmo")
+
+
+def test_without_h5py_one_sentence_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_elmo(tmp_path / "elmo")
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    assert "h5py is not installed: `pip install h5py`" in refused(tmp_path / "elmo")
+
+
+def test_layers_are_lists_added_and_repeated() -> None:
+    assert parse_layers("[(850, 6)] * 2 + [(850, 1)] + [(9, 4, 2)] * 1", FILE) == [
+        [850, 6, 1], [850, 6, 1], [850, 1, 1], [9, 4, 2],
+    ]  # fmt: skip
+    assert parse_layers("2 * [(3, 1)]", FILE) == [[3, 1, 1]] * 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    (
+        "__import__('os').system('touch x')", "[(8, 3)] * 10**9", "[(8, 3)] * 1000000",
+        "[(8, 3)] * 0", "[]", "[(8,)]", "[(8, 3, 9)]", "[(True, 3)]", "[(8, -3)]", "(8, 3)",
+        "[x for x in [(8, 3)]]", "[(8, 3)][0]", "'[(8, 3)]'", "[" * 300, "[(8, 3)]" + " " * 10_000,
+        "[(8, 3)] + 1", "lambda: 1", "",
+    ),
+)  # fmt: skip
+def test_anything_else_is_no_layers(text: str) -> None:
+    with pytest.raises(UserError, match="only lists of"):
+        parse_layers(text, FILE)
+
+
+def test_what_is_no_release_is_said_with_what_one_is(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    said = refused(tmp_path / "empty")
+    assert all(name in said for name in ("ELMo", "ERNIE", "fconv_lm", "Transformer-XL"))
+
+
+def test_a_folder_that_is_there_is_not_written_to(tmp_path: Path) -> None:
+    make_fconv(tmp_path / "fconv")
+    out = tmp_path / "out"
+    out.mkdir()
+    with pytest.raises(UserError, match="is there already"):
+        convert(tmp_path / "fconv", out)
+    assert list(out.iterdir()) == []
+
+
+def test_the_command_says_what_it_made_and_what_it_refuses(tmp_path: Path) -> None:
+    make_fconv(tmp_path / "fconv")
+    words = ["models", "convert", str(tmp_path / "fconv"), "--out", str(tmp_path / "out"), "--json"]
+    made = CliRunner().invoke(make_app(), words)
+    assert made.exit_code == 0
+    assert json.loads(made.stdout) == {
+        "release": "fairseq's fconv_lm", "folder": str(tmp_path / "out"),
+    }  # fmt: skip
+    names = sorted(file.name for file in (tmp_path / "out").iterdir())
+    assert names == ["config.json", "model.safetensors", "vocab.txt"]
+    check_folder(tmp_path / "out")
+    assert find_kind(tmp_path / "out") == "causal"
+    with pytest.raises(UserError, match="is there already"):
+        CliRunner().invoke(make_app(), words, catch_exceptions=False)
+
+
+def test_safetensors_and_tied_weights_make_the_same_transformer_xl(tmp_path: Path) -> None:
+    from safetensors.torch import save_file
+
+    state = make_transformer_xl(tmp_path / "xl")
+    convert(tmp_path / "xl", tmp_path / "whole")
+    tied = [name for name in state if name.startswith("crit.out_layers") and "weight" in name]
+    kept = {name: value.clone() for name, value in state.items() if name not in tied}
+    (tmp_path / "xl" / "pytorch_model.bin").unlink()
+    save_file(kept, tmp_path / "xl" / "model.safetensors")
+    convert(tmp_path / "xl", tmp_path / "tied")
+    for name in ("model.safetensors", "config.json", "vocab.txt"):
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "tied" / name).read_bytes()
+
+
+def test_the_older_dictionary_of_transformer_xl_is_read(tmp_path: Path) -> None:
+    make_transformer_xl(tmp_path / "xl")
+    convert(tmp_path / "xl", tmp_path / "one")
+    numbers = json.loads((tmp_path / "xl" / "vocab.json").read_text())
+    (tmp_path / "xl" / "vocab.json").unlink()
+    torch.save({"sym2idx": numbers, "lower_case": False}, tmp_path / "xl" / "vocab.bin")
+    convert(tmp_path / "xl", tmp_path / "other")
+    assert (tmp_path / "one" / "vocab.txt").read_bytes() == (
+        tmp_path / "other" / "vocab.txt"
+    ).read_bytes()
+
+
+def test_a_release_in_its_old_form_is_sent_to_convert(tmp_path: Path) -> None:
+    from safetensors.torch import save_file
+
+    state = make_transformer_xl(tmp_path / "xl", vocab_size=5)
+    save_file({n: v.clone() for n, v in state.items()}, tmp_path / "xl" / "model.safetensors")
+    with pytest.raises(UserError, match="`models convert` it first"):
+        add_checked(str(tmp_path / "xl"))
+
+
+def test_ernie_is_a_bert_with_the_entities_biases_added(tmp_path: Path) -> None:
+    folder, words = tmp_path / "ernie", ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    folder.mkdir()
+    words += [word for word in dict.fromkeys(word.lower() for word in WORDS) if word != "--"]
+    sizes = {
+        "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "intermediate_size": 32, "max_position_embeddings": 20, "type_vocab_size": 2,
+    }  # fmt: skip
+    config = transformers.BertConfig(vocab_size=len(words), initializer_range=0.3, **sizes)
+    torch.manual_seed(0)
+    bert = transformers.BertForMaskedLM(config).eval()
+    state = {name: value.clone() for name, value in bert.state_dict().items()}
+    intermediate = "bert.encoder.layer.1.intermediate"
+    share = torch.randn(32)
+    state[f"{intermediate}.dense.bias"] -= share
+    state[f"{intermediate}.dense_ent.bias"] = share
+    state[f"{intermediate}.dense_ent.weight"] = torch.randn(32, 10)
+    state["bert.encoder.layer.1.output.LayerNorm_ent.weight"] = torch.randn(10)
+    torch.save(state, folder / "pytorch_model.bin")
+    described = {**sizes, "vocab_size": len(words), "hidden_act": "gelu"}
+    (folder / "ernie_config.json").write_text(json.dumps(described))
+    (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
+    convert(folder, tmp_path / "out")
+    model = load_model(str(tmp_path / "out"))
+    assert model.identity.endswith("/bert/fp32") and not model.vocabulary.cased
+    ids = model.framed("The capital of France is Paris .")
+    with torch.inference_mode():
+        wanted = bert(torch.tensor([ids])).logits[0]
+    assert (model.plain_logits(ids) - wanted).abs().max() <= 1e-4

@@ -1,0 +1,488 @@
+"""ELMo, Transformer-XL, fconv and ERNIE: what the original code answers, and what it computes."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from old_releases import WORDS, XL_CONFIG, make_elmo, make_fconv, make_transformer_xl
+from typer.testing import CliRunner
+
+from lama_core.asking.blanks import parse_query
+from lama_core.candidates.columns import Candidates
+from lama_core.cli import make_app
+from lama_core.errors import UserError
+from lama_core.models.base import KINDS, BlankFiller, SentenceScorer, Statement, StatementScorer
+from lama_core.models.catalog import find_model
+from lama_core.models.classic.elmo import Elmo
+from lama_core.models.conversion.convert import convert
+from lama_core.models.conversion.elmo import body_tensors, read_options
+from lama_core.models.conversion.tensors import open_hdf5, write_tensors
+from lama_core.models.layers import read_weights
+from lama_core.models.loader import load_model
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "classic"
+needs_shared = pytest.mark.skipif(
+    not SHARED.is_dir(), reason=f"the reference releases are not at {SHARED}"
+)
+h5py = pytest.importorskip("h5py")
+NAMES = ("elmo", "transformer-xl", "fconv")
+TEXTS = ("The capital of France is [MASK] .", "[MASK] was born in unheard-of Rome , Italy .")
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A random release of each, converted."""
+    place = tmp_path_factory.mktemp("releases")
+    makers: dict[str, Callable[[Path], Any]] = {
+        "elmo": make_elmo, "transformer-xl": make_transformer_xl, "fconv": make_fconv,
+    }  # fmt: skip
+    found = {}
+    for name, make in makers.items():
+        make(place / name)
+        found[name] = place / f"{name}-converted"
+        convert(place / name, found[name])
+    return found
+
+
+def full_log_probs(model: Any, text: str) -> np.ndarray:
+    """Log-probability of each token of the vocabulary at the blank; NaN of what stands for none."""
+    columns = Candidates("full", None).columns(model.vocabulary)
+    encoded = model.encode(parse_query(text), KINDS[model.kind].contexts[0])
+    found = np.full(model.vocabulary.size, np.nan)
+    scores = model.blank_log_probs([encoded], columns)
+    found[columns.token_ids["after space"][:, 0]] = scores.log_probs[0]
+    return found
+
+
+# What the original code answers
+
+
+@needs_shared
+@pytest.mark.parametrize("name", [*NAMES, "ernie"])
+def test_the_command_line_answers_as_the_original_code(name: str, tmp_path: Path) -> None:
+    out = tmp_path / name
+    converted = CliRunner().invoke(
+        make_app(), ["models", "convert", str(SHARED / name), "--out", str(out)]
+    )
+    assert converted.exit_code == 0, converted.output
+    rows = json.loads((SHARED / name / "expected.json").read_text())["rows"]
+    vocabulary = load_model(str(out)).vocabulary
+    for row in rows:
+        passes = row.get("passes", 1)
+        model = str(out) if passes == 1 else f"{out}+passes={passes}"
+        words = ["cloze", row["text"], "--model", model, "--candidates", "full", "--json"]
+        kind = KINDS[load_model(model).kind]
+        words += ["--top-k", "50", "--context", kind.contexts[0]]
+        asked = CliRunner().invoke(make_app(), words)
+        assert asked.exit_code == 0, asked.output
+        found = json.loads(asked.stdout)["models"][0]["blanks"][0]["predictions"]
+        wanted = {word: row["log_probs"][n] for n, word in vocabulary.tokens().items()}
+        assert len(found) == min(50, len(wanted))
+        for one in found:
+            assert one["log_prob"] == pytest.approx(wanted[one["token"]], abs=1e-4)
+
+
+@needs_shared
+@pytest.mark.parametrize("name", [*NAMES, "ernie"])
+def test_ranks_over_the_vocabulary_are_those_of_the_original_code(
+    name: str, tmp_path: Path
+) -> None:
+    out = tmp_path / name
+    convert(SHARED / name, out)
+    for row in json.loads((SHARED / name / "expected.json").read_text())["rows"]:
+        passes = row.get("passes", 1)
+        found = full_log_probs(
+            load_model(str(out) + f"+passes={passes}" * (passes > 1)), row["text"]
+        )
+        there = ~np.isnan(found)
+        wanted = np.array(row["log_probs"])
+        assert np.abs(found - wanted)[there].max() <= 1e-4
+        # Where the original's differ by more than the digits that it gives, so do ours.
+        order = np.argsort(-wanted[there], kind="stable")
+        steps = -np.diff(wanted[there][order])
+        assert (np.diff(found[there][order])[steps > 1e-4] < 0).all()
+
+
+@needs_shared
+def test_states_of_elmo_are_those_of_tensorflow_on_ten_batches(tmp_path: Path) -> None:
+    """Each batch begins with the states that the one before it ended with."""
+    place = SHARED / "elmo-tensorflow"
+    config = read_options(place / "options.json")
+    with open_hdf5(place / "lm_weights.hdf5") as stored:
+        write_tensors(tmp_path / "body.safetensors", body_tensors(config, stored))
+    with torch.device("meta"):
+        made = Elmo(SimpleNamespace(**config), n_words=0)
+    model = read_weights(made, tmp_path / "body.safetensors", torch.float32)
+    sentences = json.loads((place / "sentences.json").read_text())
+    files = [h5py.File(place / f"lm_embeddings_{n}.hdf5") for n in range(3)]
+    states = model.start(3)
+    with torch.inference_mode():
+        for batch in range(10):
+            words = [sentences[number][batch].split() for number in range(3)]
+            lengths = torch.tensor([len(row) + 2 for row in words])
+            inputs = torch.zeros(3, int(lengths.max()), config["projection_dim"])
+            for number, row in enumerate(words):
+                edges = model.edges
+                inputs[number, : len(row) + 2] = torch.cat([edges[:1], model.spell(row), edges[1:]])
+            *directions, states = model.read(inputs, lengths, states)
+            for number, row in enumerate(words):
+                for direction, found in enumerate(directions):
+                    wanted = files[number][str(batch)][direction]
+                    ours = found[number, 1 : len(row) + 1].numpy()
+                    assert np.abs(ours - wanted).max() <= 1e-5
+
+
+# What is computed, step by step
+
+
+def sigmoid(values: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-values))
+
+
+def log_softmax(values: np.ndarray) -> np.ndarray:
+    return values - np.logaddexp.reduce(values)
+
+
+def lstm(arrays: dict[str, np.ndarray], direction: int, inputs: np.ndarray, passes: int) -> Any:
+    """The last layer's outputs, in reading order, after a text was read several times."""
+    layers = [f"RNN_{direction}/RNN/MultiRNNCell/Cell{n}/LSTMCell" for n in range(2)]
+    states = [[np.zeros(10), np.zeros(6)] for _ in layers]
+    for _ in range(passes):
+        outputs = []
+        for word in inputs:
+            seen = word
+            for depth, name in enumerate(layers):
+                cell, said = states[depth]
+                both = np.concatenate([seen, said])
+                put, new, keep, give = np.split(
+                    both @ arrays[f"{name}/W_0"] + arrays[f"{name}/B"], 4
+                )
+                cell = np.clip(sigmoid(keep + 1) * cell + sigmoid(put) * np.tanh(new), -3, 3)
+                said = np.clip((sigmoid(give) * np.tanh(cell)) @ arrays[f"{name}/W_P_0"], -3, 3)
+                states[depth] = [cell, said]
+                seen = said + seen if depth else said
+            outputs.append(seen)
+    return np.array(outputs)
+
+
+def spelled(arrays: dict[str, np.ndarray], letters: list[int]) -> np.ndarray:
+    """A word's vector: its letters between their signs, padded to 12."""
+    ids = [258, *letters[:10], 259]
+    embedded = arrays["char_embed"][ids + [260] * (12 - len(ids))]
+    parts = []
+    for number, kernel in enumerate((1, 2)):
+        weight = arrays[f"CNN/W_cnn_{number}"][0].reshape(kernel * 3, -1)
+        windows = [embedded[at : at + kernel].ravel() for at in range(13 - kernel)]
+        parts.append((np.array(windows) @ weight + arrays[f"CNN/b_cnn_{number}"]).max(0))
+    state = np.maximum(np.concatenate(parts), 0)
+    gate = sigmoid(state @ arrays["CNN_high_0/W_carry"] + arrays["CNN_high_0/b_carry"])
+    moved = state @ arrays["CNN_high_0/W_transform"] + arrays["CNN_high_0/b_transform"]
+    state = gate * np.maximum(moved, 0) + (1 - gate) * state
+    return state @ arrays["CNN_proj/W_proj"] + arrays["CNN_proj/b_proj"]
+
+
+@pytest.mark.parametrize("passes", (1, 3))
+@pytest.mark.parametrize("text", TEXTS)
+def test_elmo_is_the_mean_of_both_log_softmaxes_renormalised(
+    text: str, passes: int, tmp_path: Path
+) -> None:
+    arrays = {n: a.astype(np.float64) for n, a in make_elmo(tmp_path / "elmo").items()}
+    convert(tmp_path / "elmo", tmp_path / "out")
+    words = text.replace("[MASK]", "<UNK>").split()
+    blank = words.index("<UNK>")
+    inputs = np.array(
+        [
+            spelled(arrays, [256]),
+            *(spelled(arrays, list(word.encode())) for word in words),
+            spelled(arrays, [257]),
+        ]
+    )
+    forward = lstm(arrays, 0, inputs, passes)[blank]  # one place left: `<S>` stands before
+    backward = lstm(arrays, 1, inputs[::-1], passes)[::-1][blank + 2]
+    both = [
+        log_softmax(arrays["softmax/W"] @ state + arrays["softmax/b"])
+        for state in (forward, backward)
+    ]
+    wanted = log_softmax((both[0] + both[1]) / 2)
+    model = load_model(str(tmp_path / "out") + f"+passes={passes}")
+    found = full_log_probs(model, text)
+    assert np.isnan(found[:3]).all(), "<S>, </S> and <UNK> are no answers"
+    assert found[3:] == pytest.approx(wanted[3:], abs=1e-5)
+
+
+def clusters(hidden: np.ndarray, heads: Any, tails: list[Any]) -> np.ndarray:
+    """Log-probabilities of an adaptive softmax; heads, tails: logits of a hidden state."""
+    head = log_softmax(heads(hidden))
+    n_words = len(head) - len(tails)
+    parts = [log_softmax(tail(hidden)) + head[n_words + n] for n, tail in enumerate(tails)]
+    return np.concatenate([head[:n_words], *parts])
+
+
+@pytest.mark.parametrize("same_length", (True, False))
+@pytest.mark.parametrize("memory", ("zero", "none"))
+@pytest.mark.parametrize("text", (*TEXTS, "The " * 9 + "capital of [MASK] ."))
+def test_transformer_xl_attends_to_zero_vectors_by_their_distance(
+    text: str, memory: str, same_length: bool, tmp_path: Path
+) -> None:
+    """The zero vectors are really there, and every word sees the last `mem_len` of all."""
+    state = make_transformer_xl(tmp_path / "xl", same_length=same_length)
+    weights = {name: value.numpy().astype(np.float64) for name, value in state.items()}
+    convert(tmp_path / "xl", tmp_path / "out")
+    words = ["<unk>", "<eos>", *WORDS]
+    left = ["<eos>", *text.split("[MASK]")[0].split()]
+    ids = [words.index(word) if word in words else 0 for word in left]
+    ends = [0, *XL_CONFIG["cutoffs"], len(words)]
+    vectors = []
+    for number in ids:
+        cluster = next(n for n in range(3) if number < ends[n + 1])
+        place = "transformer.word_emb"
+        vector = weights[f"{place}.emb_layers.{cluster}.weight"][number - ends[cluster]]
+        vectors.append(weights[f"{place}.emb_projs.{cluster}"] @ vector * math.sqrt(12))
+    states = np.array(vectors)
+    n_memory = 7 if memory == "zero" else 0
+    for layer in range(2):
+        states = xl_layer(weights, f"transformer.layers.{layer}", states, n_memory, same_length)
+
+    def narrowed(hidden: np.ndarray, cluster: int) -> np.ndarray:
+        return hidden @ weights[f"crit.out_projs.{cluster}"]
+
+    def output(cluster: int) -> Callable[[np.ndarray], np.ndarray]:
+        place = f"crit.out_layers.{cluster}"
+        weight, bias = weights[f"{place}.weight"], weights[f"{place}.bias"]
+        return lambda hidden: weight @ narrowed(hidden, cluster) + bias
+
+    def head(hidden: np.ndarray) -> np.ndarray:
+        some = weights["crit.cluster_weight"] @ narrowed(hidden, 0) + weights["crit.cluster_bias"]
+        return np.concatenate([output(0)(hidden), some])
+
+    wanted = clusters(states[-1], head, [output(1), output(2)])
+    found = full_log_probs(load_model(str(tmp_path / "out") + f"+memory={memory}"), text)
+    assert found[2:] == pytest.approx(wanted[2:], abs=1e-4)
+
+
+def xl_layer(
+    weights: dict[str, np.ndarray], place: str, states: np.ndarray, n_memory: int, bounded: bool
+) -> np.ndarray:
+    """A layer of Transformer-XL, a word and a head at a time, with the zero vectors before it."""
+    whole = np.concatenate([np.zeros((n_memory, 12)), states])
+    split = (whole @ weights[f"{place}.dec_attn.qkv_net.weight"].T).reshape(len(whole), 3, 3, 4)
+    mixed = np.zeros((len(states), 12))
+    for at in range(len(states)):
+        here = n_memory + at
+        first = max(0, here - 6) if bounded else 0
+        for head in range(3):
+            query = split[here, 0, head]
+            scores = []
+            for other in range(first, here + 1):
+                far = min(here - other, 5)  # clamp_len
+                angles = far / 10000 ** (np.arange(0, 12, 2) / 12)
+                wave = np.concatenate([np.sin(angles), np.cos(angles)])
+                key = (weights[f"{place}.dec_attn.r_net.weight"] @ wave).reshape(3, 4)[head]
+                score = (query + weights[f"{place}.dec_attn.r_w_bias"][head]) @ split[
+                    other, 1, head
+                ]
+                score += (query + weights[f"{place}.dec_attn.r_r_bias"][head]) @ key
+                scores.append(score / 2)
+            shares = np.exp(log_softmax(np.array(scores)))
+            mixed[at, head * 4 : head * 4 + 4] = shares @ split[first : here + 1, 2, head]
+    after = normed(
+        weights, f"{place}.dec_attn", states + mixed @ weights[f"{place}.dec_attn.o_net.weight"].T
+    )
+    net = f"{place}.pos_ff.CoreNet"
+    inner = np.maximum(after @ weights[f"{net}.0.weight"].T + weights[f"{net}.0.bias"], 0)
+    outer = inner @ weights[f"{net}.3.weight"].T + weights[f"{net}.3.bias"]
+    return normed(weights, f"{place}.pos_ff", after + outer)
+
+
+def normed(weights: dict[str, np.ndarray], place: str, states: np.ndarray) -> np.ndarray:
+    centred = states - states.mean(1, keepdims=True)
+    scaled = centred / np.sqrt(states.var(1, keepdims=True) + 1e-5)
+    return scaled * weights[f"{place}.layer_norm.weight"] + weights[f"{place}.layer_norm.bias"]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_fconv_sees_the_words_on_the_left_through_normalised_weights(
+    text: str, tmp_path: Path
+) -> None:
+    state = make_fconv(tmp_path / "fconv")
+    weights = {name: value.numpy().astype(np.float64) for name, value in state.items()}
+    convert(tmp_path / "fconv", tmp_path / "out")
+    words = ["<Lua heritage>", "<pad>", "</s>", "<unk>", *WORDS]
+    left = ["</s>", *text.split("[MASK]")[0].split()]
+    ids = [words.index(word) if word in words else 3 for word in left]
+
+    def linear(name: str, states: np.ndarray) -> np.ndarray:
+        v, g = weights[f"decoder.{name}.weight_v"], weights[f"decoder.{name}.weight_g"]
+        weight = g * v / np.linalg.norm(v, axis=1, keepdims=True)
+        return states @ weight.T + weights[f"decoder.{name}.bias"]
+
+    before = [linear("fc1", weights["decoder.embed_tokens.weight"][ids])]
+    for number, residual in enumerate((1, 1, 2, 1)):
+        place = f"decoder.convolutions.{number}"
+        v, g = weights[f"{place}.weight_v"], weights[f"{place}.weight_g"]
+        weight = g * v / np.sqrt((v**2).sum((0, 1)))
+        kernel, states = len(v), before[-1]
+        padded = np.concatenate([np.zeros((kernel - 1, states.shape[1])), states])
+        summed = (
+            np.array(
+                [
+                    sum(padded[at + step] @ weight[step] for step in range(kernel))
+                    for at in range(len(states))
+                ]
+            )
+            + weights[f"{place}.bias"]
+        )
+        width = summed.shape[1] // 2
+        gated = summed[:, :width] * sigmoid(summed[:, width:])
+        added = before[-residual]
+        added = linear("projections.3", added) if number == 3 else added
+        before.append((gated + added) * math.sqrt(0.5))
+    softmax = "decoder.adaptive_softmax"
+
+    def tail(hidden: np.ndarray) -> np.ndarray:
+        inner = weights[f"{softmax}.tail.0.0.weight"] @ hidden
+        return weights[f"{softmax}.tail.0.2.weight"] @ inner
+
+    wanted = clusters(before[-1][-1], lambda h: weights[f"{softmax}.head.weight"] @ h, [tail])
+    found = full_log_probs(load_model(str(tmp_path / "out")), text)
+    assert found[4:] == pytest.approx(wanted[4:], abs=1e-5)
+
+
+# What every one of them can do
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_they_implement_what_is_asked_of_a_model(name: str, folders: dict[str, Path]) -> None:
+    model = load_model(str(folders[name]))
+    assert isinstance(model, BlankFiller) and isinstance(model, SentenceScorer)
+    assert isinstance(model, StatementScorer)
+    assert model.vocabulary.cased and "Paris" in model.vocabulary.forms("after space")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_batches_and_padding_change_no_score(name: str, folders: dict[str, Path]) -> None:
+    model = load_model(str(folders[name]))
+    columns = Candidates("full", None).columns(model.vocabulary)
+    context = KINDS[model.kind].contexts[0]
+    encoded = model.encode_all([parse_query(text) for text in TEXTS], context)
+    together = model.blank_log_probs(encoded, columns).log_probs
+    alone = [model.blank_log_probs([one], columns).log_probs[0] for one in encoded]
+    assert together == pytest.approx(np.array(alone), abs=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_words_score_is_that_of_its_place_in_the_vocabulary(
+    name: str, folders: dict[str, Path]
+) -> None:
+    model = load_model(str(folders[name]))
+    context = KINDS[model.kind].contexts[0]
+    found = full_log_probs(model, TEXTS[0])
+    score = model.word_log_prob(parse_query(TEXTS[0]), 0, "Paris", context)
+    assert score.pieces == ("Paris",)
+    assert score.log_prob == pytest.approx(found[model.vocabulary.index["Paris"]], abs=1e-5)
+    unknown = model.word_log_prob(parse_query(TEXTS[0]), 0, "Atlantis", context)
+    assert unknown.log_prob == -np.inf
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_statements_tokens_are_scored_as_blanks_are(name: str, folders: dict[str, Path]) -> None:
+    """Of a left-to-right model behind what stands left; ELMo has not read it anywhere."""
+    model = load_model(str(folders[name]))
+    text = "Rome is the capital of Italy ."
+    (found,) = model.statement_log_probs([Statement(text, text.index("Italy"), len(text) - 2)])
+    words = text.split()
+    assert found.tokens == tuple(words) and found.in_answer.tolist() == [False] * 5 + [True, False]
+    for number, word in enumerate(words):
+        left, right = " ".join(words[:number]), " ".join(words[number + 1 :])
+        if name != "elmo" or word != "<UNK>":
+            at = full_log_probs(model, f"{left} [MASK] {right}")[model.vocabulary.index[word]]
+            assert found.log_probs[number] == pytest.approx(at, abs=1e-5)
+    (plain,) = model.token_log_probs([text])
+    assert plain.log_probs == pytest.approx(found.log_probs, abs=1e-6)
+
+
+def test_two_blanks_of_elmo_are_unknown_words_to_each_other(folders: dict[str, Path]) -> None:
+    model = load_model(str(folders["elmo"]))
+    columns = Candidates("full", None).columns(model.vocabulary)
+    both = model.encode(parse_query("[MASK] was born in [MASK] ."), "both")
+    scores = model.blank_log_probs([both], columns).log_probs
+    one = full_log_probs(model, "<UNK> was born in [MASK] .")
+    ids = columns.token_ids["after space"][:, 0]
+    assert scores.shape == (2, len(WORDS))
+    assert scores[1] == pytest.approx(one[ids], abs=1e-5)
+
+
+def test_context_both_rescores_by_what_stands_on_the_right(folders: dict[str, Path]) -> None:
+    """log P(word) + log P(rest | word), normalised over the words."""
+    text = "The river [MASK] is in Italy ."
+    for name in ("transformer-xl", "fconv"):
+        model = load_model(str(folders[name]))
+        columns = Candidates("full", None).columns(model.vocabulary)
+        query = parse_query(text)
+        found = model.blank_log_probs([model.encode(query, "both")], columns).log_probs[0]
+        whole = [text.replace("[MASK]", word) for word in columns.words]
+        joint = np.array([one.log_probs[2:].sum() for one in model.token_log_probs(whole)])
+        assert found == pytest.approx(joint - np.logaddexp.reduce(joint), abs=1e-4)
+
+
+def test_brackets_and_commas_are_set_apart_where_lama_did_so(folders: dict[str, Path]) -> None:
+    text = "Dante (born in Italy, London)--Rome."
+    split = {
+        name: [one.text for one in load_model(str(folders[name])).vocabulary.split(text)]
+        for name in NAMES
+    }
+    assert split["fconv"] == [
+        "Dante",
+        "(",
+        "born",
+        "in",
+        "Italy",
+        ",",
+        "London",
+        ")",
+        "--",
+        "Rome",
+        ".",
+    ]
+    assert split["elmo"] == ["Dante", "(", "born", "in", "Italy", ",", "London", ")", "--Rome."]
+    assert split["transformer-xl"] == ["Dante", "(born", "in", "Italy", ",", "London)--Rome."]
+
+
+def test_signs_that_a_user_types_are_unknown_words(folders: dict[str, Path]) -> None:
+    for name, sign in (("transformer-xl", "<eos>"), ("fconv", "</s>"), ("fconv", "<pad>")):
+        vocabulary = load_model(str(folders[name])).vocabulary
+        assert vocabulary.encode(f"The {sign}")[1] == vocabulary.unk_token_id
+        assert sign not in vocabulary.forms("after space")
+
+
+def test_another_reading_is_another_model(folders: dict[str, Path]) -> None:
+    elmo, xl = str(folders["elmo"]), str(folders["transformer-xl"])
+    plain, ten = load_model(elmo), load_model(f"{elmo}+passes=10")
+    assert load_model(f"{elmo}+passes=1") is plain
+    assert ten.identity == f"{plain.identity}/passes=10" and ten.name == f"{elmo}+passes=10"
+    assert "LAMA read each batch ten times" in plain.notes[0]
+    assert np.nanmax(np.abs(full_log_probs(ten, TEXTS[0]) - full_log_probs(plain, TEXTS[0]))) > 1e-3
+    none = load_model(f"{xl}+memory=none")
+    assert none.identity == f"{load_model(xl).identity}/memory=none"
+    gap = np.abs(full_log_probs(none, TEXTS[0]) - full_log_probs(load_model(xl), TEXTS[0]))
+    assert np.nanmax(gap) > 1e-3
+
+
+@pytest.mark.parametrize("reading", ("passes=0", "passes=21", "passes=x", "memory=some", "passes="))
+def test_a_reading_that_isnt_known_is_refused(reading: str, folders: dict[str, Path]) -> None:
+    with pytest.raises(UserError, match="choose passes=1 to passes=20, or memory=zero"):
+        find_model(f"{folders['elmo']}+{reading}")
+
+
+def test_a_reading_of_another_model_is_refused(folders: dict[str, Path]) -> None:
+    for name, reading in (("fconv", "passes=2"), ("elmo", "memory=none")):
+        with pytest.raises(UserError, match="no way to read a text with this model"):
+            load_model(f"{folders[name]}+{reading}")
+    with pytest.raises(UserError, match="no way to read a text with this model"):
+        load_model("minilm-mlm+passes=2")
