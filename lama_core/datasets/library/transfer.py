@@ -94,7 +94,7 @@ def _given_up(file: SourceFile, reason: str, n_bytes: int) -> str:
     said = f"{file.url} could not be fetched: {reason}"
     if n_bytes:
         return f"{said}; {n_bytes:,} bytes are kept, the same command continues from there"
-    return f"{said}; check the network, or get the file another way and use `data import`"
+    return f"{said}; check the network, or get the file another way and {file.by_hand}"
 
 
 def forget(file: SourceFile, folder: Path) -> None:
@@ -147,7 +147,7 @@ def _check_answer(file: SourceFile, response: requests.Response) -> None:
         raise _TryAgain(f"the server answered {status} {response.reason}")
     raise UserError(
         f"{file.url} could not be fetched: the server answered {status} {response.reason}; if the "
-        "file has moved, download it yourself and use `data import`"
+        f"file has moved, download it yourself and {file.by_hand}"
     )
 
 

@@ -51,27 +51,36 @@ def convert(folder: Path, out: Path, on_progress: OnProgress = silent) -> Releas
     Raises UserError if it is in no known format, isn't whole, or `out` can't be written: nothing
     is there then.
     """
-    if not folder.is_dir():
-        raise UserError(f"There is no folder {str(folder)!r}.")
     if out.exists():
         raise UserError(f"{out} is there already: give another folder with --out.")
+    try:
+        with work_folder(out.absolute().parent) as work:
+            release = convert_into(folder, work / "model", on_progress)
+            (work / "model").rename(out)
+    except OSError as error:
+        raise UserError(f"{out} can't be written: {error.strerror or error}.") from error
+    return release
+
+
+def convert_into(folder: Path, made: Path, on_progress: OnProgress = silent) -> Release:
+    """Write a release as a model folder to the new folder `made`; which it is.
+
+    Raises UserError if it is in no known format or isn't whole, OSError if `made` can't be written:
+    what is there then is half-made.
+    """
+    if not folder.is_dir():
+        raise UserError(f"There is no folder {str(folder)!r}.")
     check_files(folder)
     release = next((one for one in RELEASES if one.is_one(folder)), None)
     if release is None:
         known = "; ".join(f"{one.title} ({one.files})" for one in RELEASES)
         raise UserError(f"{folder} holds no release that can be converted: {known}.")
     on_progress(Progress(f"Converting {release.title}"))
+    made.mkdir()
+    release.convert(folder, made)
     try:
-        with work_folder(out.absolute().parent) as work:
-            made = work / "model"
-            made.mkdir()
-            release.convert(folder, made)
-            try:
-                check_contents(made)
-            except UserError as error:
-                said = str(error).replace(str(made), str(folder))
-                raise UserError(f"{folder} makes no whole model: {said}") from error
-            made.rename(out)
-    except OSError as error:
-        raise UserError(f"{out} can't be written: {error.strerror or error}.") from error
+        check_contents(made)
+    except UserError as error:
+        said = str(error).replace(str(made), str(folder))
+        raise UserError(f"{folder} makes no whole model: {said}") from error
     return release

@@ -14,7 +14,7 @@ from lama_core.models.conversion.tensors import Array, Hdf5, open_hdf5, size_of,
 from lama_core.models.folders import read_json
 
 BEGIN, END, UNKNOWN = "<S>", "</S>", "<UNK>"
-APART = ("(", ")", ",")
+APART = ("(", ")", ",", "--")
 N_CHARACTERS = 261  # in the file; the options count one more, which AllenNLP pads with
 CELL = "RNN_{}/RNN/MultiRNNCell/Cell{}/LSTMCell/{}"
 FILES = "*options.json, *weights.hdf5, *softmax_weights.hdf5 and vocab*.txt"

@@ -136,18 +136,25 @@ class Hdf5:
         return np.asarray(self.array(name, shape)[...], dtype=np.float32)
 
 
+def check_h5py(name: str) -> None:
+    """Raise UserError if HDF5 can't be read here. name: of the file that is to be."""
+    try:
+        import h5py  # noqa: F401 - whether it is there
+    except ImportError as error:
+        raise UserError(
+            f"{name} is HDF5, and h5py is not installed: `pip install h5py`, then try again."
+        ) from error
+
+
 @contextmanager
 def open_hdf5(path: Path) -> Iterator[Hdf5]:
     """An HDF5 file, open in the block.
 
     Raises UserError where it is none, is cut off, or h5py isn't installed.
     """
-    try:
-        import h5py
-    except ImportError as error:
-        raise UserError(
-            f"{path} is HDF5, and h5py is not installed: `pip install h5py`, then convert again."
-        ) from error
+    check_h5py(path.name)
+    import h5py
+
     try:
         with h5py.File(path, "r") as opened:
             yield Hdf5(path, opened)
