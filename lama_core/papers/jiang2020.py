@@ -24,7 +24,7 @@ from lama_core.papers.framework import (
     differing,
 )
 from lama_core.papers.jiang2020_ablations import ablated, asked_back, refined
-from lama_core.papers.jiang2020_data import ENTITIES, N_RELATIONS, Studies
+from lama_core.papers.jiang2020_data import N_RELATIONS, WITH_ENTITIES, Studies
 from lama_core.papers.jiang2020_scores import (
     BERTS,
     COLUMNS,
@@ -564,7 +564,7 @@ def _theirs_of(test: str, weights: str, other: str, title: str) -> float | None:
 
 def _with_ernie(studies: Studies) -> Made:
     """Table 13: nothing of it can be had without ERNIE."""
-    return Made((), absent=(Absent("Table 13", f"ERNIE: {ENTITIES}"),))
+    return Made((), absent=(Absent("Table 13", f"ERNIE: {WITH_ENTITIES['ERNIE']}"),))
 
 
 def _table(

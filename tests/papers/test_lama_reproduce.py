@@ -169,7 +169,8 @@ def test_what_cannot_be_had_stays_with_its_number_its_reason_and_what_brings_it(
     assert large.reason == "bert-large-cased can't be had."
     brought = {one.what: one.command for one in found.absent}
     assert brought["BERT-large"] == "python -m lama_core models get bert-large-cased"
-    assert brought["ELMo"] == brought["DrQA"] == ""
+    assert brought["ELMo"] == "python -m lama_core models get elmo"
+    assert brought["DrQA"] == ""
     assert brought["RE_o"] == brought["models with the open book"]
     assert brought["RE_o"] == "python -m lama_core data build-corpus"
     # Every published number of Table 2 is a line, whether it was run or not.
@@ -225,7 +226,7 @@ def test_the_starter_facts_are_never_taken_for_lama(data: Path) -> None:
     assert "starter facts" in lama.notes[0] and "not LAMA's facts" in lama.notes[1]
     assert list(lama.usable) == ["minilm-mlm"]
     assert lama.missing["BERT-large"].reason == "bert-large-cased is not on this machine."
-    assert lama.missing["ELMo"].command == ""
+    assert lama.missing["ELMo"].reason == "elmo is not on this machine."
     assert lama.differs(relations=(2, 2)) == "starter facts"
 
 

@@ -6,7 +6,7 @@ A word sees itself and the words left of it, at most `mem_len` in all, by how fa
 
 The released code, given no memory, puts `mem_len` zero vectors before a text: their keys and values
 are zero, but they have a distance, so that they take a share of the attention. Source: Dai et al.
-2019, section 3; pytorch-pretrained-bert 0.6.2, which LAMA used. Departure: Memory of Transformer-XL
+2019, section 3; pytorch-pretrained-bert 0.6.2, which LAMA used.
 """
 
 import math
