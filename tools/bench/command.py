@@ -64,6 +64,12 @@ def _prompts(**given: int) -> list[BenchRow]:
     return prompts.run(**given)
 
 
+def _releases(**given: int) -> list[BenchRow]:
+    from tools.bench import releases
+
+    return releases.run(**given)
+
+
 def _rows(**given: int) -> list[BenchRow]:
     from tools.bench import rows
 
@@ -92,6 +98,7 @@ BENCHMARKS = {
     "pages": Benchmark(_pages),
     "probe": Benchmark(_probe, ("repetitions", "n_queries")),
     "prompts": Benchmark(_prompts, ()),
+    "releases": Benchmark(_releases, ("repetitions", "n_queries")),
     "rows": Benchmark(_rows, ("repetitions", "n_queries")),
     "statements": Benchmark(_statements, ("repetitions", "n_queries")),
 }
