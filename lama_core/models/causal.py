@@ -60,11 +60,13 @@ class CausalModel(Inspected):
 
     caches: whether what it keeps of a beginning can be gone on from; else all is computed anew.
     tree_reach: tokens of a tree of texts that it may be given at once; 0 if it can't read trees.
+    logits_of_texts: how many are held of whole texts.
     """
 
     kind: Kind = "causal"
     caches = True
     tree_reach = 0
+    logits_of_texts = LOGITS_OF_TEXTS
 
     def framed(self, text: str) -> list[int]:
         """Token ids of a text as the model is given it: nothing stands behind it."""
@@ -352,7 +354,7 @@ class CausalModel(Inspected):
         """
         for row in rows:
             self.check_window(len(row))
-        most = min(self.tokens_per_pass, LOGITS_OF_TEXTS // self.vocabulary.size)
+        most = min(self.tokens_per_pass, max(1, self.logits_of_texts // self.vocabulary.size))
         reach = self.tree_reach
         values: dict[int, np.ndarray] = {}
         in_trees = [number for number, row in enumerate(rows) if 1 < len(row) <= reach]

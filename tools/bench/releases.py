@@ -154,12 +154,7 @@ def in_its_own_process(
     return n_queries / found["seconds"], found["mebibytes"]
 
 
-def run(
-    *,
-    n_queries: int = N_QUERIES,
-    repetitions: int = REPETITIONS,
-    sizes: Sequence[Size] = SIZES,
-) -> list[BenchRow]:
+def run(*, n_queries: int = N_QUERIES, repetitions: int = REPETITIONS) -> list[BenchRow]:
     """All rows: speed and memory of each size."""
     rows = []
     with tempfile.TemporaryDirectory() as name:
@@ -167,7 +162,7 @@ def run(
         for part in plain_base_sized_model():
             part.save_pretrained(place)
         fast, small = in_its_own_process(place, "masked", n_queries, repetitions)
-    for size in sizes:
+    for size in SIZES:
         with tempfile.TemporaryDirectory() as name:
             n = make_release(size, Path(name), trex_like_queries(n_queries))
             speed, memory = in_its_own_process(Path(name), size.kind, n_queries, repetitions)

@@ -52,6 +52,11 @@ class FConv(nn.Module):
         """The convolutions without the softmax."""
         return self.body
 
+    @property
+    def numbers_a_token(self) -> int:
+        """About how many numbers its widest layer holds of a token."""
+        return max(2 * width * kernel for width, kernel, _ in self.config.convolutions)
+
     def get_output_embeddings(self) -> None:
         """None: the output is in clusters."""
 

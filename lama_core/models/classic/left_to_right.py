@@ -46,14 +46,15 @@ class WordsLeftToRight(CausalModel):
     """A left-to-right model of whole words. It keeps nothing of a beginning."""
 
     caches = False
+    logits_of_texts = LOGITS
 
     def __init__(self, name: str, model: Any, vocabulary: WordVocabulary, *, identity: str) -> None:
         super().__init__(name, model, vocabulary, identity=identity)
 
     @property
     def tokens_per_pass(self) -> int:
-        """How many tokens go through it together: the logits of all may be wanted."""
-        return max(1, min(super().tokens_per_pass, LOGITS // self.vocabulary.size))
+        """How many tokens go through it together: no more than its layers have room for."""
+        return max(1, min(super().tokens_per_pass, LOGITS // self.model.numbers_a_token))
 
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Input embeddings, float32 [word, dim]; the mean over the words of a name."""

@@ -55,6 +55,11 @@ class TransformerXL(nn.Module):
         """The layers without the softmax."""
         return self.body
 
+    @property
+    def numbers_a_token(self) -> int:
+        """How many numbers a layer holds of a token: one for each head and each that it sees."""
+        return self.config.n_head * self.config.mem_len
+
     def get_output_embeddings(self) -> None:
         """None: the output is in clusters."""
 
@@ -168,7 +173,10 @@ class _Layer(nn.Module):
         query, key, value = (split[:, :, part].transpose(1, 2) for part in range(3))
         by_word = (query + self.word_bias[:, None]) @ key.transpose(2, 3)
         distances = self._distances(memory.shape[1]).transpose(0, 1)
-        far = (query + self.distance_bias[:, None]) @ distances.transpose(1, 2)
+        # A head at a time for all rows: else the distances' keys would be copied for each row.
+        asked = (query + self.distance_bias[:, None]).transpose(0, 1)
+        far = asked.reshape(self.heads, -1, self.width) @ distances.transpose(1, 2)
+        far = far.view(self.heads, n_rows, n_tokens, -1).transpose(0, 1)
         scores = by_word + far.gather(3, own.expand(n_rows, self.heads, -1, -1))
         scores = scores.masked_fill(~seen, -torch.inf)
         if memory.any():

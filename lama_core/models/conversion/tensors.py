@@ -45,7 +45,7 @@ def read_pickle(path: Path, allowed: Sequence[type] = ()) -> Any:
     Raises UserError for one that holds anything else, naming it, and for a damaged file; nothing
     that is in it runs.
     """
-    import pickle  # noqa: TID251 - for the name of its error alone
+    from pickle import UnpicklingError  # noqa: TID251 - what torch's reader of weights raises
 
     import torch
 
@@ -53,7 +53,7 @@ def read_pickle(path: Path, allowed: Sequence[type] = ()) -> Any:
     try:
         with torch.serialization.safe_globals(list(allowed)):
             return torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
+    except UnpicklingError as error:
         found = FORBIDDEN.search(str(error))
         if not found:
             raise _damaged(path) from error
