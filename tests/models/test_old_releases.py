@@ -23,6 +23,7 @@ from lama_core.models.classic.elmo import Elmo
 from lama_core.models.conversion.convert import convert
 from lama_core.models.conversion.elmo import body_tensors, read_options
 from lama_core.models.conversion.tensors import open_hdf5, write_tensors
+from lama_core.models.hidden import hidden_states
 from lama_core.models.layers import read_weights
 from lama_core.models.loader import load_model
 
@@ -486,3 +487,73 @@ def test_a_reading_of_another_model_is_refused(folders: dict[str, Path]) -> None
             load_model(f"{folders[name]}+{reading}")
     with pytest.raises(UserError, match="no way to read a text with this model"):
         load_model("minilm-mlm+passes=2")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_probing_run_ranks_what_a_blank_gives(
+    name: str, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    (data / "TREx").mkdir(parents=True)
+    relation = {"relation": "P36", "template": "The capital of [X] is [Y] .", "type": "1-1"}
+    (data / "relations.jsonl").write_text(json.dumps(relation) + "\n")
+    facts = (("France", "Paris"), ("Italy", "Rome"), ("Peru", "Lima"))
+    lines = [json.dumps({"sub_label": one, "obj_label": other}) for one, other in facts]
+    (data / "TREx" / "P36.jsonl").write_text("\n".join(lines) + "\n")
+    model = load_model(str(folders[name]))
+    words = ["probe", "--dataset", str(data), "--model", str(folders[name]), "--candidates", "full"]
+    done = CliRunner().invoke(make_app(), [*words, "--out", str(tmp_path / "runs"), "--json"])
+    assert done.exit_code == 0, done.output
+    (found,) = json.loads(done.stdout)
+    assert (found["n"], found["n_excluded"]) == (2, 1), "Lima is no word of theirs"
+    ranks = []
+    for subject, answer in facts[:2]:
+        values = full_log_probs(model, f"The capital of {subject} is [MASK] .")
+        gold = values[model.vocabulary.index[answer]]
+        ranks.append(1 + int(np.nansum(values > gold)))
+    assert found["mean_rank"] == pytest.approx(sum(ranks) / 2)
+    kept = next((tmp_path / "runs").rglob("run.json")).read_text()
+    assert model.identity in kept
+
+
+def test_the_softmax_takes_as_many_blanks_as_there_is_room_for(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = load_model(str(folders["elmo"]))
+    columns = Candidates("full", None).columns(model.vocabulary)
+    encoded = [model.encode(parse_query(text)) for text in (*TEXTS, "[MASK] is in [MASK] .")]
+    together = model.blank_log_probs(encoded, columns)
+    statement = Statement("Dante was born in Italy .", 18, 23)
+    whole = model.statement_log_probs([statement])[0].log_probs
+    monkeypatch.setattr("lama_core.models.classic.elmo.LOGITS", 2 * model.vocabulary.size)
+    widths = []
+    plain = model._softmax
+    monkeypatch.setattr(
+        model, "_softmax", lambda states: widths.append(len(states)) or plain(states)
+    )
+    parted = model.blank_log_probs(encoded, columns)
+    assert widths == [2, 2]
+    assert parted.log_probs == pytest.approx(together.log_probs, abs=1e-6)
+    assert parted.first is not None and together.first is not None
+    assert parted.first.tolist() == together.first.tolist()
+    assert model.statement_log_probs([statement])[0].log_probs == pytest.approx(whole, abs=1e-6)
+
+
+def test_hidden_states_of_whole_words_are_refused_in_one_sentence(
+    folders: dict[str, Path],
+) -> None:
+    for name in NAMES:
+        with pytest.raises(UserError, match="its layers are not given: choose another model"):
+            hidden_states(load_model(str(folders[name])), ["The river"], [[(4, 9)]])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_input_embeddings_of_a_name_are_the_mean_over_its_words(
+    name: str, folders: dict[str, Path]
+) -> None:
+    model = load_model(str(folders[name]))
+    one, other, both = model.word_vectors(["Paris", "Rome", "Paris Rome"])
+    assert both == pytest.approx((one + other) / 2, abs=1e-6)
+    columns = Candidates("some", ("Rome", "Paris")).columns(model.vocabulary)
+    assert model.word_matrix(columns) == pytest.approx(np.array([other, one]), abs=1e-6)
+    assert np.abs(one - other).max() > 1e-3
