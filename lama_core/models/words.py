@@ -68,7 +68,7 @@ class WordVocabulary:
         control = (signs.unknown, signs.begin, signs.end, *signs.others)
         self.special_texts = tuple(sorted({word for word in control if word}))
         self.frame = ([self.bos_token_id], [self.index[signs.end]] if signs.end else [])
-        apart = sorted(map(re.escape, signs.apart), key=len, reverse=True)
+        apart = sorted(map(re.escape, filter(None, signs.apart)), key=len, reverse=True)
         self._apart = re.compile("|".join(apart)) if apart else None
 
     @cached_property

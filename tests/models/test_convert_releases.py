@@ -301,3 +301,47 @@ def test_ernie_is_a_bert_with_the_entities_biases_added(tmp_path: Path) -> None:
     with torch.inference_mode():
         wanted = bert(torch.tensor([ids])).logits[0]
     assert (model.plain_logits(ids) - wanted).abs().max() <= 1e-4
+
+
+SPOILT: dict[str, tuple[dict[str, Any], ...]] = {
+    "elmo": (
+        {"n_words": 3}, {"dim": 11}, {"dim": "x"}, {"n_layers": 3}, {"n_layers": 10**9},
+        {"filters": []}, {"filters": [[1]]}, {"filters": [[99, 4], [2, 5]]}, {"cell_clip": "x"},
+        {"signs": {}}, {"signs": []}, {"signs": {"unknown": "no such", "begin": "<S>"}},
+        {"signs": {"unknown": "<UNK>", "begin": "<S>", "apart": [1]}}, {"n_highway": -1},
+    ),
+    "xl": (
+        {"cutoffs": []}, {"cutoffs": [5, 12]}, {"cutoffs": "x"}, {"cutoffs": [12, 5, 23]},
+        {"n_head": 0}, {"n_head": 2}, {"div_val": 0}, {"div_val": 3}, {"mem_len": 0},
+        {"clamp_len": None}, {"n_layer": 10**9},
+    ),
+    "fconv": (
+        {"cutoffs": [6]}, {"cutoffs": None}, {"cutoffs": [25, 6]}, {"convolutions": []},
+        {"convolutions": [[8, 3, 2]]}, {"convolutions": 5}, {"convolutions": [[8, 0, 1]]},
+        {"convolutions": [[8, 3, 1]] * 2000}, {"embed_dim": 6},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_a_converted_folder_that_was_changed_is_refused_in_one_sentence(
+    name: str, tmp_path: Path
+) -> None:
+    MAKERS[name](tmp_path / "release")
+    out = tmp_path / "out"
+    convert(tmp_path / "release", out)
+    whole = (out / "config.json").read_text()
+    for changes in SPOILT[name]:
+        (out / "config.json").write_text(json.dumps({**json.loads(whole), **changes}))
+        with pytest.raises(UserError) as caught:
+            load_model(str(out))
+        assert "\n" not in str(caught.value), changes
+    for gone in ("n_words", "signs"):
+        kept = {key: value for key, value in json.loads(whole).items() if key != gone}
+        (out / "config.json").write_text(json.dumps(kept))
+        with pytest.raises(UserError, match=f"names no {gone}: convert the release again"):
+            load_model(str(out))
+    (out / "config.json").write_text(whole)
+    cut(out / "model.safetensors")
+    with pytest.raises(UserError, match="no whole safetensors file"):
+        load_model(str(out))

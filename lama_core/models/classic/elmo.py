@@ -459,8 +459,8 @@ def check_shape(folder: Path, config: SimpleNamespace) -> None:
     )
     clips = all(isinstance(one, int | float) for one in (config.cell_clip, config.proj_clip))
     kernels = [kernel for kernel, _ in filters] if whole and filters else [0]
-    highway = type(config.n_highway) is int and 0 <= config.n_highway < 100
-    if not (whole and clips and highway and 0 < max(kernels) <= config.max_characters):
+    few = type(config.n_highway) is int and 0 <= config.n_highway < 100 and len(kernels) < 100
+    if not (whole and clips and few and 0 < max(kernels) <= config.max_characters):
         raise UserError(f"{folder / CONFIG}: its sizes are no model's: convert the release again.")
 
 

@@ -22,6 +22,7 @@ from lama_core.models.classic.left_to_right import Output, WordsLeftToRight, joi
 from lama_core.models.folders import CONFIG
 from lama_core.models.layers import Linear, Table, read_weights
 
+MAX_LAYERS = 1000
 FACTOR = 4  # each cluster's projection is so many times narrower than the one before
 
 
@@ -126,10 +127,13 @@ class _Convolution(nn.Module):
 def check_shape(folder: Path, config: SimpleNamespace) -> None:
     """Raise UserError for layers and cutoffs that no release has."""
     layers, cutoffs = config.convolutions, config.cutoffs
-    whole = all(_are_sizes(layer, 3, least=0) and layer[0] and layer[1] for layer in layers)
-    fits = _are_sizes(cutoffs, len(cutoffs), least=1) and cutoffs == sorted(set(cutoffs))
-    reaches = all(residual <= number + 1 for number, (_, _, residual) in enumerate(layers))
-    if not (layers and whole and fits and cutoffs[-1] == config.vocab_size and reaches):
+    several = isinstance(layers, list) and 0 < len(layers) <= MAX_LAYERS
+    whole = several and all(
+        _are_sizes(layer, 3, least=0) and layer[0] and layer[1] for layer in layers
+    )
+    fits = isinstance(cutoffs, list) and _are_sizes(cutoffs, len(cutoffs), least=1)
+    rising = fits and [*sorted({*cutoffs}), config.vocab_size] == [*cutoffs, cutoffs[-1]]
+    if not whole or not rising or any(one[2] > at + 1 for at, one in enumerate(layers)):
         raise UserError(
             f"{folder / CONFIG}: its convolutions or cutoffs are no model's: convert the release "
             "again."
