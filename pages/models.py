@@ -210,7 +210,7 @@ def main() -> None:
     st.header("Models", anchor=False)
     st.caption(
         "Models that are here answer at once; the others are fetched when you say so, from the "
-        "hub or as a package."
+        "hub, from their authors, or as a package."
         if visitors.may("fetch")
         else "The models that this app asks."
     )
