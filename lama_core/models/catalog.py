@@ -249,7 +249,7 @@ def _read_so(entry: Entry, reading: str) -> Entry:
     if reading in USUAL:
         return entry
     option, _, value = reading.partition("=")
-    if not READINGS[option].fullmatch(value):
+    if entry.reading or not READINGS[option].fullmatch(value):
         raise UserError(
             f"{entry.name}+{reading[:40]}: choose passes=1 to passes=20, or memory=zero or "
             "memory=none."

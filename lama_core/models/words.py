@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from lama_core.candidates.spelling import Place
+from lama_core.models.base import Statement
 from lama_core.models.vocabulary import TextTokens
 
 ENDS = frozenset(".,;:!?)]'\"")
@@ -162,12 +161,15 @@ class WordVocabulary:
         """The ids of a text that follows a word."""
         return self.encode(text)
 
-    def read(self, text: str, start: int, end: int) -> TextTokens:
-        """A text as `encode` gives it, and which words the characters start..end are in."""
-        words = self.split(text)
-        marked = np.array([one.start < end and one.end > start for one in words], dtype=np.bool_)
-        ids = tuple(self.number(one.text) for one in words)
-        return TextTokens(ids, np.arange(len(words), dtype=np.int64), marked)
+    def read(self, statements: Sequence[Statement]) -> list[TextTokens]:
+        """Texts as `encode` gives them, and which words hold the answer's characters."""
+        found = []
+        for one in statements:
+            words = self.split(one.text)
+            ids = [self.number(word.text) for word in words]
+            spans = [(word.start, word.end) for word in words]
+            found.append(TextTokens.of(ids, list(range(len(ids))), spans, one.start, one.end))
+        return found
 
 
 class _Forms(Mapping[str, tuple[int, ...]]):

@@ -479,6 +479,8 @@ def test_another_reading_is_another_model(folders: dict[str, Path]) -> None:
 def test_a_reading_that_isnt_known_is_refused(reading: str, folders: dict[str, Path]) -> None:
     with pytest.raises(UserError, match="choose passes=1 to passes=20, or memory=zero"):
         find_model(f"{folders['elmo']}+{reading}")
+    with pytest.raises(UserError, match="choose passes=1 to passes=20, or memory=zero"):
+        find_model(f"{folders['elmo']}+passes=2+passes=3")
 
 
 def test_a_reading_of_another_model_is_refused(folders: dict[str, Path]) -> None:

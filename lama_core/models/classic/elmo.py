@@ -426,10 +426,8 @@ class ElmoModel(Transformer):
         different = list(dict.fromkeys(one.text for one in statements))
         values = dict(zip(different, self._all_words(different), strict=True))
         return [
-            self.scored_statement(
-                self.vocabulary.read(one.text, one.start, one.end), values[one.text], scored
-            )
-            for one in statements
+            self.scored_statement(read, values[one.text], scored)
+            for one, read in zip(statements, self.vocabulary.read(statements), strict=True)
         ]
 
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
