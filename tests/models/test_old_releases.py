@@ -559,3 +559,40 @@ def test_input_embeddings_of_a_name_are_the_mean_over_its_words(
     columns = Candidates("some", ("Rome", "Paris")).columns(model.vocabulary)
     assert model.word_matrix(columns) == pytest.approx(np.array([other, one]), abs=1e-6)
     assert np.abs(one - other).max() > 1e-3
+
+
+def test_transformer_xl_is_looked_into_layer_by_layer_and_token_by_token(
+    folders: dict[str, Path],
+) -> None:
+    model = load_model(str(folders["transformer-xl"]))
+    columns = Candidates("full", None).columns(model.vocabulary)
+    encoded = model.encode(parse_query(TEXTS[0]), "left")
+    word = [model.vocabulary.index["Paris"]]
+    layers = model.layer_log_probs(encoded, columns, [word])
+    assert layers.log_probs.shape == (XL_CONFIG["n_layer"] + 1, len(WORDS))
+    own = full_log_probs(model, TEXTS[0])
+    assert layers.log_probs[-1] == pytest.approx(own[2:], abs=1e-4)
+    found = model.integrated_gradients(encoded, word, steps=256)
+    assert found.log_prob == pytest.approx(own[word[0]], abs=1e-4)
+    assert np.isnan(found.values).tolist() == [False] * 5 + [True], "the blank's"
+    difference = found.log_prob - (found.baseline or 0.0)
+    assert np.nansum(found.values) == pytest.approx(difference, abs=0.05)
+
+
+def test_fconv_is_attributed_and_its_layers_are_refused(folders: dict[str, Path]) -> None:
+    model = load_model(str(folders["fconv"]))
+    columns = Candidates("full", None).columns(model.vocabulary)
+    encoded = model.encode(parse_query(TEXTS[0]), "left")
+    word = [model.vocabulary.index["Paris"]]
+    with pytest.raises(UserError, match=r"layers of .* can't be read: a fconv model doesn't pass"):
+        model.layer_log_probs(encoded, columns, [word])
+    found = model.erased(encoded, word)
+    shorter = full_log_probs(model, "capital of France is [MASK] .")[word[0]]
+    assert found.values[0] == pytest.approx(found.log_prob - shorter, abs=1e-4)
+
+
+def test_elmo_is_not_looked_into(folders: dict[str, Path]) -> None:
+    words = ["cloze", TEXTS[0], "--model", str(folders["elmo"]), "--layers"]
+    asked = CliRunner().invoke(make_app(), words)
+    assert asked.exit_code != 0
+    assert "can't be looked into: it gives its answers alone" in str(asked.exception)

@@ -58,6 +58,10 @@ class FConv(nn.Module):
         """About how many numbers its widest layer holds of a token."""
         return max(2 * width * kernel for width, kernel, _ in self.config.convolutions)
 
+    def get_input_embeddings(self) -> nn.Module:
+        """The embeddings of the words."""
+        return self.body.embedding
+
     def get_output_embeddings(self) -> None:
         """None: the output is in clusters."""
 
@@ -154,6 +158,7 @@ def open_fconv(
     """The model of a converted release."""
     config, vocabulary = read_description(folder, "embed_dim", "convolutions", "cutoffs")
     check_shape(folder, config)
+    config.num_hidden_layers = 0  # none that hands on one state: widths differ, and residuals skip
     with torch.device("meta"):
         made = FConv(config)
     model = read_weights(made, folder / WEIGHTS, dtype).to(device)

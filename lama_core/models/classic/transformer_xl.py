@@ -45,9 +45,11 @@ class TransformerXL(nn.Module):
         self.body = _Body(config, sizes, widths, zero_memory=zero_memory)
         n_clusters = len(sizes) - 1
         self.clusters = Linear(config.d_model, n_clusters)
-        self.outputs = nn.ModuleList(
-            _Narrowed(config.d_model, width, size)
-            for size, width in zip(sizes, widths, strict=True)
+        self.outputs = nn.ModuleDict(
+            {
+                str(number): _Narrowed(config.d_model, width, size)
+                for number, (size, width) in enumerate(zip(sizes, widths, strict=True))
+            }
         )
 
     @property
@@ -59,6 +61,10 @@ class TransformerXL(nn.Module):
     def numbers_a_token(self) -> int:
         """How many numbers a layer holds of a token: one for each head and each that it sees."""
         return self.config.n_head * self.config.mem_len
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The embeddings of the words."""
+        return self.body.embedding
 
     def get_output_embeddings(self) -> None:
         """None: the output is in clusters."""
@@ -72,7 +78,7 @@ class TransformerXL(nn.Module):
     ) -> Output:
         """Log-probabilities behind each token; padding stands on the right, where nothing sees."""
         states = self.body(input_ids)
-        first, rest = cast(_Narrowed, self.outputs[0]), list(self.outputs)[1:]
+        first, rest = cast(_Narrowed, self.outputs["0"]), list(self.outputs.values())[1:]
         narrowed = first.narrow(states)
         head = torch.cat([first.output(narrowed), self.clusters(narrowed)], dim=-1)
         return Output(joined(head, [output(states) for output in rest]))
@@ -100,8 +106,11 @@ class _Embedding(nn.Module):
     def __init__(self, sizes: list[int], widths: list[int], d_model: int) -> None:
         super().__init__()
         self.sizes, self.d_model = sizes, d_model
-        self.tables = nn.ModuleList(
-            Table(size, width) for size, width in zip(sizes, widths, strict=True)
+        self.tables = nn.ModuleDict(
+            {
+                str(number): Table(size, width)
+                for number, (size, width) in enumerate(zip(sizes, widths, strict=True))
+            }
         )
         self.projections = nn.ParameterList(torch.empty(d_model, width) for width in widths)
 
@@ -109,7 +118,9 @@ class _Embedding(nn.Module):
         flat = ids.reshape(-1)
         states = self.projections[0].new_zeros(len(flat), self.d_model)
         start = 0
-        for size, table, projection in zip(self.sizes, self.tables, self.projections, strict=True):
+        for size, table, projection in zip(
+            self.sizes, self.tables.values(), self.projections, strict=True
+        ):
             at = ((flat >= start) & (flat < start + size)).nonzero()[:, 0]
             states[at] = functional.linear(table(flat[at] - start), projection)
             start += size
@@ -191,15 +202,20 @@ class _Layer(nn.Module):
         known = self._known
         weight = self.distances.weight
         if known is None or len(known) < n or known.device != weight.device:
-            d_model = weight.shape[1]
-            far = torch.arange(n, device=weight.device, dtype=torch.float32)
-            if self.clamp > 0:
-                far = far.clamp(max=self.clamp)
-            steps = torch.arange(0, d_model, 2, device=weight.device, dtype=torch.float32)
-            angles = far[:, None] / 10000 ** (steps / d_model)
-            waves = torch.cat([angles.sin(), angles.cos()], dim=1).to(weight.dtype)
-            known = self._known = self.distances(waves).view(n, self.heads, self.width)
+            # Kept for passes with gradients, too, whatever this one is.
+            with torch.inference_mode(False), torch.no_grad():
+                known = self._known = self._keys(n, weight)
         return known[:n]
+
+    def _keys(self, n: int, weight: torch.Tensor) -> torch.Tensor:
+        far = torch.arange(n, device=weight.device, dtype=torch.float32)
+        if self.clamp > 0:
+            far = far.clamp(max=self.clamp)
+        d_model = weight.shape[1]
+        steps = torch.arange(0, d_model, 2, device=weight.device, dtype=torch.float32)
+        angles = far[:, None] / 10000 ** (steps / d_model)
+        waves = torch.cat([angles.sin(), angles.cos()], dim=1).to(weight.dtype)
+        return self.distances(waves).view(n, self.heads, self.width)
 
 
 def check_shape(folder: Path, config: SimpleNamespace) -> None:
@@ -225,6 +241,7 @@ def open_transformer_xl(
     """The model of a converted release. memory: `none` leaves the zero vectors out."""
     config, vocabulary = read_description(folder, *SIZES)
     check_shape(folder, config)
+    config.num_hidden_layers = config.n_layer
     zero = memory != NO_MEMORY
     with torch.device("meta"):
         made = TransformerXL(config, zero_memory=zero)

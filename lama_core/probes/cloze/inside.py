@@ -296,7 +296,7 @@ def read_layers(
     Raises UserError for a model whose layers can't be read, and a text that doesn't fit.
     """
     if not isinstance(model, LayerReader):
-        raise UserError(f"{model.name} can't be looked into: a server gives answers alone.")
+        raise UserError(f"{model.name} can't be looked into: it gives its answers alone.")
     encoded, notes = _first_blank(model, query, limits)
     place = encoded.places[0]
     word = golds_of(gold, query.n_blanks)[0]
@@ -348,7 +348,7 @@ def attribute(
     Raises UserError for a model that can't be asked so, and a text without a token to hide.
     """
     if not isinstance(model, Attributor):
-        raise UserError(f"{model.name} can't be looked into: a server gives answers alone.")
+        raise UserError(f"{model.name} can't be looked into: it gives its answers alone.")
     encoded, notes = _first_blank(model, query, limits)
     place = encoded.places[0]
     word = " ".join(word.split()) if word else None
