@@ -15,6 +15,7 @@ PAGES = {
         st.Page("pages/cloze.py", title="Cloze", icon=":material/edit_note:", default=True),
         st.Page("pages/analogy.py", title="Analogy", icon=":material/balance:"),
     ],
+    "Learn": [st.Page("pages/lessons.py", title="Lessons", icon=":material/school:")],
     "Browse": [
         st.Page("pages/results.py", title="Results", icon=":material/bar_chart:"),
         st.Page("pages/facts.py", title="Facts", icon=":material/fact_check:"),

@@ -42,12 +42,17 @@ def as_html(found: Reproduction, command: str) -> str:
     ]
     if found.absent:
         rows = [(one.what, one.reason, one.command) for one in found.absent]
-        parts += ["<h2>What can't be had here</h2>", _grid(("what", "why", "brought by"), rows)]
+        parts += ["<h2>What can't be had here</h2>", grid(("what", "why", "brought by"), rows)]
+    return whole_page(f"{found.paper}, done again", "".join(parts), head=script)
+
+
+def whole_page(title: str, body: str, *, head: str = "") -> str:
+    """An HTML file of its own. body, head: as HTML; the title is escaped here."""
     return (
         "<!doctype html><html lang=en><head><meta charset=utf-8>"
         '<meta name=viewport content="width=device-width, initial-scale=1">'
-        f"<title>{escape(found.paper)}, done again</title><style>{STYLE}</style>{script}</head>"
-        f"<body>{''.join(parts)}</body></html>\n"
+        f"<title>{escape(title)}</title><style>{STYLE}</style>{head}</head>"
+        f"<body>{body}</body></html>\n"
     )
 
 
@@ -74,14 +79,14 @@ def _section(table: ReproducedTable, number: "count[int]") -> str:
     return (
         f"<h2 id={escape(table.id, quote=True)}>{escape(table.name)}: {escape(table.title)}</h2>"
         f"<p class=note>{escape(table.about.capitalize())}.</p>"
-        + (_grid(heads, rows, numbers) if rows else "")
+        + (grid(heads, rows, numbers) if rows else "")
         + _listed(said)
         + charts
     )
 
 
-def _grid(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
-    """Rows of text as a table; numbers: the columns that stand right."""
+def grid(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
+    """Rows of text as a table, escaped. numbers: the columns that stand right."""
 
     def cell(kind: str, at: int, text: str) -> str:
         return f"<{kind}{' class=n' * (at in numbers)}>{escape(text)}</{kind}>"

@@ -28,6 +28,7 @@ PROMPTS = "pages/prompts.py"
 ANALOGY = "pages/analogy.py"
 MODELS = "pages/models.py"
 METHOD = "pages/method.py"
+LESSONS = "pages/lessons.py"
 
 Params = Mapping[str, str | Sequence[str]]
 AMONG = "among"
@@ -188,7 +189,7 @@ def _is_drawn(params: QueryParams, name: str) -> bool:
 def path_of(page: str) -> str:
     """The path of a page's address."""
     place = PurePosixPath(urlsplit(st.context.url or "").path or "/")
-    others = (RESULTS, FACTS, DATA, PROMPTS, ANALOGY, MODELS, METHOD)
+    others = (RESULTS, FACTS, DATA, PROMPTS, ANALOGY, MODELS, METHOD, LESSONS)
     names = {PurePosixPath(one).stem for one in others}
     root = place.parent if place.name in names else place
     return str(root) if page == CLOZE else str(root / PurePosixPath(page).stem)

@@ -1,0 +1,201 @@
+"""What a lesson's charts show: shares with intervals, from finished runs.
+
+A new figure is a row in `FIGURES`. Each makes one table of its runs, a line a run and row:
+
+    run     the run's id
+    row     what the share is of, such as a relation
+    value   a share, between 0 and 1
+    low, high   its 95 % interval; NaN where there is none
+    n       facts that it counts
+    freq    P@1 of always answering the relation's most frequent object; NaN where it isn't shown
+    note    what else the line depends on, for people; empty where it doesn't
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from lama_core import metrics
+from lama_core.asking.ranking import RANKINGS
+from lama_core.lessons.lesson import Figure, ShowRun
+from lama_core.metrics.answers import join_answers
+from lama_core.metrics.correlates import Mentions, mentions_of
+from lama_core.metrics.intervals import share_intervals
+from lama_core.metrics.slices import slice_table
+from lama_core.probes.analogy.runs import ProbeRun
+from lama_core.probes.analogy.tables import ALL, accuracies
+from lama_core.runs.info import Run
+
+COLUMNS = ("run", "row", "value", "low", "high", "n", "freq", "note")
+KS = (1, 2, 5, 10, 20, 50, 100)
+# Times that a name stands in the text, from the least to the most of a row.
+MENTIONS = ((0, 0), (1, 9), (10, 99), (100, 999), (1000, None))
+
+
+@dataclass(frozen=True, slots=True)
+class FigureKind:
+    """A figure. title: with a step's {k}, {by}, {of} and {prompts}. rows: what a row is of.
+
+    counts: what n is of. make: its table.
+    """
+
+    title: str
+    rows: str
+    make: Callable[[Sequence[Run], ShowRun], pd.DataFrame]
+    counts: str = "facts"
+
+    def title_of(self, step: ShowRun) -> str:
+        """The chart's title."""
+        title = self.title.format(k=step.k, by=step.by, of=step.of, prompts=step.prompts)
+        return title[0].upper() + title[1:]
+
+
+def _by_relation(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    table = metrics.score_table(runs, k=step.k, relations=step.relations)
+    if step.k > 1:
+        table = table.assign(freq=np.nan)
+    return table.assign(row=_labels(table), value=table["p_at_k"])
+
+
+def _labels(table: pd.DataFrame) -> pd.Series:
+    return (table["relation"] + " " + table["label"].fillna("")).str.strip()
+
+
+def _curve(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    table = metrics.precision_curves(runs, relations=step.relations or None)
+    table = table[table["k"].isin(KS)]
+    return table.assign(row="P@" + table["k"].astype(str), value=table["p_at_k"])
+
+
+def _ranks(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    table = metrics.rank_histogram(runs, relations=step.relations or None)
+    rows = [
+        f"rank {low:,}" if low == high else f"rank {low:,} to {high:,}"
+        for low, high in zip(table["low"], table["high"], strict=True)
+    ]
+    return table.assign(row=rows, value=table["share"], low=np.nan, high=np.nan)
+
+
+def _slices(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    table = slice_table(join_answers(runs), k=step.k, relations=step.relations)
+    table = table[table["by"] == step.by]
+    return table.assign(row=table["slice"], value=table["p_at_k"])
+
+
+def _mentions(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    tables = [precision_by_mentions(run, mentions_of(run.info.model), step) for run in runs]
+    return pd.concat(tables, ignore_index=True)
+
+
+def precision_by_mentions(run: Run, mentions: Mentions, step: ShowRun) -> pd.DataFrame:
+    """P@k by how often the fact's object (or subject) stands in a text; only rows with facts."""
+    facts = run.facts
+    facts = facts[facts["excluded"].isna()]
+    if step.relations:
+        facts = facts[facts["relation"].isin(step.relations)]
+    codes, names = pd.factorize(facts[step.of].astype(str))
+    counts = np.asarray(mentions.count(list(names)))[codes]
+    right = facts["rank_filtered"].to_numpy() <= step.k
+    lines = []
+    for low, high in MENTIONS:
+        inside = (counts >= low) & (counts < np.inf if high is None else counts < high + 1)
+        n, n_right = int(inside.sum()), int(right[inside].sum())
+        if n:
+            ends = share_intervals(np.array(n_right), np.array(n))
+            end = f" to {high:,}" if high else " or more" if high is None else ""
+            lines.append(
+                {"run": run.info.id, "row": f"{low:,}{end} times", "value": n_right / n,
+                 "low": float(ends.low), "high": float(ends.high), "n": n,
+                 "note": f"{run.info.model}: {mentions.source}."}
+            )  # fmt: skip
+    return pd.DataFrame(lines)
+
+
+def _rankings(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    tables = []
+    for ranking in RANKINGS:
+        table = metrics.score_table(runs, ranking=ranking, k=step.k, relations=step.relations)
+        row = _labels(table) + f", {ranking}"
+        tables.append(table.assign(row=row, value=table["p_at_k"], freq=np.nan))
+    both = pd.concat(tables, ignore_index=True)
+    return both.sort_values("relation", kind="stable", key=lambda names: pd.factorize(names)[0])
+
+
+def _altered(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    """Means over relations of what `metrics.contrast` says."""
+    rows = {
+        "overlap": "the same first answer",
+        "plain": "P@1, asked plainly",
+        "altered": f"P@1, {step.prompts}",
+    }
+    return _means(runs, step, metrics.contrast, rows)
+
+
+def _wordings(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    """Means over relations of what `metrics.paraphrase_consistency` says."""
+    rows = {
+        "consistency": "pairs of wordings that agree",
+        "accuracy": "P@1 over all wordings",
+        "consistent_accuracy": "facts that every wording gets right",
+    }
+
+    def table(run: Run) -> pd.DataFrame:
+        found = pd.DataFrame(metrics.paraphrase_consistency(run.facts))
+        return found.rename(columns={"n_facts": "n"})
+
+    return _means(runs, step, table, rows)
+
+
+def _means(
+    runs: Sequence[Run],
+    step: ShowRun,
+    make: Callable[[Run], pd.DataFrame],
+    rows: dict[str, str],
+) -> pd.DataFrame:
+    """Unweighted means over relations of some columns of a run's table, a row a column."""
+    lines = []
+    for run in runs:
+        table = make(run)
+        if step.relations:
+            table = table[table["relation"].isin(step.relations)]
+        lines += [
+            {"run": run.info.id, "row": row, "value": float(table[column].mean()),
+             "n": int(table["n"].sum())}
+            for column, row in rows.items()
+        ]  # fmt: skip
+    return pd.DataFrame(lines)
+
+
+def _analogies(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    """Accuracy of each probe without training: the mean over the relations of all kinds."""
+    return pd.DataFrame(
+        [
+            {"run": line.run, "row": line.probe, "value": line.accuracy, "n": line.n}
+            for line in accuracies(map(ProbeRun, runs), by="kind")
+            if line.name == ALL and line.setting == "unsupervised"
+        ]
+    )
+
+
+FIGURES: dict[Figure, FigureKind] = {
+    "by relation": FigureKind("P@{k} by relation", "relation", _by_relation),
+    "curve": FigureKind("Mean P@k as k grows", "k best answers", _curve),
+    "ranks": FigureKind("Facts by rank of the gold", "rank of the gold", _ranks),
+    "slices": FigureKind("P@{k} by {by}", "facts", _slices),
+    "mentions": FigureKind("P@{k} by mentions of the {of} in a text", "mentions", _mentions),
+    "rankings": FigureKind("P@{k}, filtered and raw", "relation, ranking", _rankings),
+    "altered": FigureKind("{prompts} queries beside plain ones", "figure", _altered),
+    "wordings": FigureKind("The same facts in several wordings", "figure", _wordings),
+    "analogies": FigureKind("Accuracy of the analogy probes", "probe", _analogies, "decisions"),
+}
+
+
+def figure_table(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    """The table of a step's figure, with `COLUMNS`; empty where no fact is counted."""
+    table = FIGURES[step.figure].make(runs, step)
+    if table.empty:
+        return pd.DataFrame(columns=list(COLUMNS))
+    table = table.reindex(columns=list(COLUMNS)).reset_index(drop=True)
+    return table.assign(note=table["note"].fillna(""))

@@ -1,0 +1,93 @@
+"""A lesson on paper: one HTML file with what was shown, which needs nothing else to be read.
+
+All text is escaped; of a lesson's own texts see `words`.
+"""
+
+from collections.abc import Mapping
+from html import escape
+
+from lama_core import __version__
+from lama_core.lessons.lesson import SHOWING, Explain, Lesson, Predict, Step
+from lama_core.lessons.shown import Judged, Shown, judge, judged
+from lama_core.lessons.words import as_html
+from lama_core.papers.report import grid, whole_page
+
+STYLE = """
+<style>
+.step { break-inside: avoid; border-top: 1px solid #e3e6ea; margin-top: 1.2rem }
+.bar { background: #e8ecf0; width: 14rem; height: .8rem }
+.bar div { background: #1f6aa5; height: .8rem; print-color-adjust: exact;
+           -webkit-print-color-adjust: exact }
+.asked { border-left: 3px solid #1f6aa5; padding-left: .8rem }
+@media print { body { margin: 0; max-width: none; font-size: 11pt } }
+</style>
+"""
+HEADS = ("question", "you predicted", "answer", "")
+
+
+def handout(lesson: Lesson, predicted: Mapping[int, str], shown: Mapping[int, Shown]) -> str:
+    """The whole file. predicted, shown: of the steps that were seen, by their number from 1."""
+    found = list(judged(lesson, predicted, shown))
+    parts = [
+        f"<h1>{escape(lesson.title)}</h1>",
+        f"<p><b>{escape(lesson.question)}</b></p>",
+        *(
+            _step(number, step, predicted, shown)
+            for number, step in enumerate(lesson.steps, start=1)
+        ),
+    ]
+    if found:
+        parts.append("<h2>Your predictions</h2>" + grid(HEADS, map(summary_row, found)))
+    if lesson.sources:
+        parts.append("<h2>Sources</h2>")
+        parts += [f"<p>{escape(source)}</p>" for source in lesson.sources]
+    parts.append(f"<p class=note>Made with LAMA Explorer {escape(__version__)}.</p>")
+    return whole_page(lesson.title, "".join(parts), head=STYLE)
+
+
+def summary_row(one: Judged) -> tuple[str, str, str, str]:
+    """A prediction beside its answer, with `HEADS`."""
+    if not one.answer:
+        return (one.question, one.predicted, "not shown", "")
+    return (one.question, one.predicted, one.answer, "✓" if one.right else "✗")
+
+
+def _step(number: int, step: Step, predicted: Mapping[int, str], shown: Mapping[int, Shown]) -> str:
+    title = f"{number}. {step.title}" if step.title else f"{number}."
+    parts = [f"<h2>{escape(title)}</h2>", as_html(step.text)]
+    if isinstance(step, Predict):
+        parts.append(_question(step, predicted.get(number), shown.get(number + 1)))
+    elif number in shown:
+        parts.append(_table(shown[number]))
+    elif isinstance(step, SHOWING):
+        parts.append("<p class=note>Not shown when this was printed.</p>")
+    if isinstance(step, Explain):
+        parts.append(f"<p class=note>{escape(step.source)}</p>")
+    return f"<section class=step>{''.join(parts)}</section>"
+
+
+def _question(step: Predict, predicted: str | None, shown: Shown | None) -> str:
+    options = "".join(f"<li>{escape(option)}</li>" for option in step.options)
+    said = ""
+    if predicted is not None:
+        found = judge(step, predicted, shown)
+        said = f"<p>Predicted: <b>{escape(predicted)}</b>"
+        said += f". Answer: <b>{escape(found.answer)}</b>.</p>" if found.answer else ".</p>"
+    listed = f"<ul>{options}</ul>" if options else ""
+    return f"<div class=asked><p>{escape(step.question)}</p>{listed}{said}</div>"
+
+
+def _table(shown: Shown) -> str:
+    notes = "".join(f"<p class=note>{escape(note)}</p>" for note in shown.notes)
+    if not shown.rows:
+        return notes
+    if not shown.shares:
+        return grid(shown.heads, shown.rows) + notes
+    head = "".join(f"<th>{escape(text)}</th>" for text in shown.heads)
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}"
+        f'<td><div class=bar><div style="width:{100 * min(1.0, max(0.0, share)):.1f}%"></div></div>'
+        "</td></tr>"
+        for row, share in zip(shown.rows, shown.shares, strict=True)
+    )
+    return f"<div class=wide><table><tr>{head}<th></th></tr>{rows}</table></div>{notes}"

@@ -1,0 +1,28 @@
+"""Lessons: a class led by the hand, from a question by a prediction to what models say."""
+
+import streamlit as st
+
+from lama_core.lessons.lesson import list_lessons
+from pages.ui.lessons import overview, reading
+from pages.ui.shared.messages import faults_shown, plain, show_fault
+from pages.ui.shared.router import draw_page
+
+
+def main() -> None:
+    """The list of lessons, or the lesson and step that the address names."""
+    listing = list_lessons()
+    asked = st.query_params.get(reading.LESSON, "")
+    lesson = listing.find(asked)
+    with faults_shown():
+        if lesson is not None:
+            reading.draw_lesson(lesson, listing)
+            return
+        st.header("Lessons", anchor=False)
+        if asked:
+            st.info(plain(f"The lesson {asked[:60]!r} is not here."), icon=":material/info:")
+        overview.draw_overview(listing)
+    for problem in listing.problems:
+        show_fault(problem)
+
+
+draw_page(main)

@@ -1,0 +1,70 @@
+"""The models that a lesson names: which can be asked here, and why the others can't."""
+
+from collections.abc import Iterator, Sequence
+
+import streamlit as st
+
+from lama_core.asking.settings import ClozeSettings
+from lama_core.errors import UserError
+from lama_core.lessons.lesson import Live
+from lama_core.lessons.stored import Stored, find_stored
+from lama_core.models.base import Context
+from lama_core.models.catalog import find_model
+from lama_core.models.sources import is_here
+from lama_core.runs.find import list_runs
+from pages.ui.shared import cache, visitors
+from pages.ui.shared.messages import plain
+from pages.ui.shared.state import title_of
+
+CONTEXTS: dict[str, Context | None] = {"auto": None, "left": "left", "both": "both"}
+
+
+def askable(names: Sequence[str]) -> tuple[str, ...]:
+    """Those that the visitor may ask, here or to be fetched; of the others it is said why not."""
+    offered = visitors.offered_models()
+    kept, unknown, barred = [], [], []
+    for name in names:
+        try:
+            find_model(name)
+        except UserError:
+            unknown.append(name)
+            continue
+        (kept if offered is None or name in offered else barred).append(name)
+    if unknown:
+        st.info(
+            plain(f"{', '.join(unknown)}: this version has no model of that name; the Models page ")
+            + plain("lists those that it has."),
+            icon=":material/info:",
+        )
+    if barred:
+        titles = ", ".join(map(title_of, barred))
+        st.caption(plain(f"{titles}: not among the models that this app asks."))
+    return tuple(kept)
+
+
+def settings_of(step: Live, here: tuple[str, ...]) -> ClozeSettings:
+    """What a step's queries are asked with, as on the Cloze page. here: the models asked."""
+    return ClozeSettings(models=here, context=CONTEXTS[step.context])
+
+
+def absent(names: Sequence[str]) -> Iterator[str]:
+    """Those of the names whose model isn't on this machine."""
+    for name in names:
+        try:
+            if not is_here(find_model(name)):
+                yield name
+        except UserError:
+            yield name
+
+
+def stored_answers(names: Sequence[str], query: str) -> dict[str, Stored]:
+    """Model -> what a finished run has of the query, of the models that aren't here."""
+    found = {}
+    infos = list_runs(kinds=("cloze",)).runs
+    for name in absent(names):
+        stored = find_stored(
+            query, (cache.finished_run(info) for info in infos if info.model == name)
+        )
+        if stored is not None:
+            found[name] = stored
+    return found

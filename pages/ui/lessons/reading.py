@@ -1,0 +1,182 @@
+"""A lesson: one step at a time, the way to the next, and what was predicted at the end."""
+
+import streamlit as st
+
+from lama_core.lessons.handout import HEADS, handout, summary_row
+from lama_core.lessons.lesson import Explain, Lesson, LessonListing, Predict, Step
+from lama_core.lessons.shown import first_to_predict, judge, judged
+from lama_core.lessons.words import as_markdown
+from pages.ui.lessons.progress import Progress, forget, progress_in
+from pages.ui.lessons.showing import DRAWN, draw_try
+from pages.ui.shared import links
+from pages.ui.shared.messages import faults_shown, plain
+from pages.ui.shared.state import BOUND
+
+LESSON, STEP, LARGE = "lesson", "step", "large"
+# Everything on a page of Streamlit is measured in the root's letters.
+LARGE_CSS = """
+<style>
+html { font-size: 23px !important; }
+.stMainBlockContainer { max-width: 100rem; }
+</style>
+"""
+
+
+def address_of(lesson: Lesson | None, number: int = 1) -> dict[str, str]:
+    """The parameters of a step's address, from 1; of the list of lessons for None."""
+    large = {LARGE: "true"} if st.session_state.get(LARGE) else {}
+    return ({LESSON: lesson.id, STEP: str(number)} if lesson else {}) | large
+
+
+def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
+    """The step that the address names; the first for a number that is none."""
+    asked = st.query_params.get(STEP, "")
+    last = len(lesson.steps) + 1  # the summary
+    number = int(asked) if asked.isdecimal() and 1 <= int(asked[:4]) <= last else 1
+    links.put(LESSON, [lesson.id])
+    links.put(STEP, [str(number)])
+    head, box = st.columns([5, 1.6], vertical_alignment="bottom")
+    large = box.toggle(
+        "Large type", key=LARGE, bind=BOUND, help="For a screen that a whole class looks at."
+    )
+    if large:
+        st.html(LARGE_CSS)
+    head.header(plain(lesson.title), anchor=False)
+    st.caption(plain(lesson.question))
+    said = f"Step {number} of {len(lesson.steps)}" if number < last else "Summary"
+    st.progress(number / last, text=said)
+    progress = progress_in(lesson)
+    missing = first_to_predict(lesson, progress.predicted, number)
+    if missing is not None:
+        st.info(
+            "What follows shows the answer to a question of this lesson: predict first.",
+            icon=":material/psychology_alt:",
+        )
+        if st.button("To the question", type="primary"):
+            links.go(links.LESSONS, address_of(lesson, missing))
+        return
+    progress.seen.add(number)
+    if number == last:
+        _draw_summary(lesson, listing, progress)
+    else:
+        with faults_shown():
+            _draw_step(lesson, number, progress)
+    _draw_ways(lesson, number, progress)
+
+
+def _draw_step(lesson: Lesson, number: int, progress: Progress) -> None:
+    step = lesson.steps[number - 1]
+    if step.title:
+        st.subheader(plain(step.title), anchor=False)
+    draw_text(step.text)
+    if isinstance(step, Predict):
+        _draw_question(lesson, number, step, progress)
+    if isinstance(step, Explain):
+        st.caption(plain(step.source, links=False))
+    if type(step) in DRAWN:
+        progress.shown[number] = DRAWN[type(step)](step, f"{lesson.id} {number}")
+        before = lesson.steps[number - 2] if number > 1 else None
+        if isinstance(before, Predict) and not before.answer:
+            _draw_judged(before, number - 1, progress)
+    elif step.kind == "try":
+        draw_try(step)
+
+
+def draw_text(text: str) -> None:
+    """A text of a lesson."""
+    if text:
+        st.markdown(as_markdown(text, plain))
+
+
+def _draw_question(lesson: Lesson, number: int, step: Predict, progress: Progress) -> None:
+    """The question; once it is answered, what was predicted, and the answer if it is written."""
+    st.markdown(f"**{plain(step.question)}**")
+    if number in progress.predicted:
+        if step.answer:
+            _draw_judged(step, number, progress)
+        else:
+            st.markdown(f"You predicted **{plain(progress.predicted[number])}**.")
+        return
+    with st.form(f"predict {lesson.id} {number}", border=False):
+        if step.options:
+            given = st.radio(
+                "Your prediction", step.options, index=None, format_func=plain,
+                key=f"prediction {lesson.id} {number}",
+            )  # fmt: skip
+        else:
+            given = st.text_input(
+                "Your prediction: one word", key=f"prediction {lesson.id} {number}", max_chars=60
+            )
+        sent = st.form_submit_button("Predict", type="primary", icon=":material/psychology:")
+    if not sent:
+        return
+    if not (given or "").strip():
+        st.warning("Answer first: a guess is enough.", icon=":material/psychology_alt:")
+        return
+    progress.predicted[number] = str(given).strip()
+    if step.answer:
+        st.rerun()
+    links.go(links.LESSONS, address_of(lesson, number + 1))
+
+
+def _draw_judged(step: Predict, number: int, progress: Progress) -> None:
+    """A prediction beside its answer."""
+    found = judge(step, progress.predicted[number], progress.shown.get(number + 1))
+    said = f"You predicted **{plain(found.predicted)}**."
+    if not found.answer:
+        st.info(f"{said} The answer can't be shown here.", icon=":material/info:")
+    elif found.right:
+        st.success(f"{said} So it is: **{plain(found.answer)}**.", icon=":material/check:")
+    else:
+        st.info(
+            f"{said} The answer is **{plain(found.answer)}**.", icon=":material/compare:"
+        )
+
+
+def _draw_ways(lesson: Lesson, number: int, progress: Progress) -> None:
+    """Back, next, and to the list."""
+    last = len(lesson.steps) + 1
+    step: Step | None = lesson.steps[number - 1] if number < last else None
+    waits = isinstance(step, Predict) and number not in progress.predicted
+    with st.container(horizontal=True, vertical_alignment="center", key="lesson-ways"):
+        if st.button("Back", icon=":material/arrow_back:", disabled=number == 1):
+            links.go(links.LESSONS, address_of(lesson, number - 1))
+        if step is not None and st.button(
+            "Next" if number < last - 1 else "Summary",
+            type="secondary" if waits else "primary",
+            icon=":material/arrow_forward:",
+            disabled=waits,
+        ):
+            links.go(links.LESSONS, address_of(lesson, number + 1))
+        if st.button("All lessons", icon=":material/apps:", type="tertiary"):
+            links.go(links.LESSONS, address_of(None))
+
+
+def _draw_summary(lesson: Lesson, listing: LessonListing, progress: Progress) -> None:
+    """The predictions beside their answers, the handout, and the next lesson."""
+    found = list(judged(lesson, progress.predicted, progress.shown))
+    st.subheader("Your predictions", anchor=False)
+    if found:
+        rows = [dict(zip((*HEADS[:3], "right"), summary_row(one), strict=True)) for one in found]
+        st.dataframe(rows, hide_index=True, height="content")
+        known = [one for one in found if one.answer]
+        st.caption(f"{sum(one.right for one in known)} of {len(known)} as you predicted.")
+    else:
+        st.caption("This lesson asks for no prediction.")
+    if lesson.sources:
+        st.subheader("Sources", anchor=False)
+        st.markdown("\n".join(f"- {plain(source)}" for source in lesson.sources))
+    with st.container(horizontal=True):
+        st.download_button(
+            "Handout", lambda: handout(lesson, progress.predicted, progress.shown),
+            f"{lesson.id}.html", "text/html", icon=":material/print:", on_click="ignore",
+            help="One HTML file to print, with the answers and numbers that you were shown.",
+        )  # fmt: skip
+        if st.button("Begin anew", icon=":material/replay:"):
+            forget(lesson)
+            links.go(links.LESSONS, address_of(lesson, 1))
+        at = listing.lessons.index(lesson) + 1
+        if at < len(listing.lessons) and st.button(
+            f"Next lesson: {plain(listing.lessons[at].title)}", icon=":material/school:"
+        ):
+            links.go(links.LESSONS, address_of(listing.lessons[at], 1))

@@ -1,0 +1,369 @@
+"""What a step shows: models asked now, and finished runs as charts. Each returns what it showed."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from lama_core.asking.blanks import parse_query
+from lama_core.lessons.figures import FIGURES, figure_table
+from lama_core.lessons.lesson import Analogy, Ask, Compare, Live, ShowRun, Step, Try
+from lama_core.lessons.shown import Shown
+from lama_core.lessons.stored import Stored
+from lama_core.metrics import METRICS
+from lama_core.probes.analogy.probing import AnalogyRequest
+from lama_core.probes.analogy.templates import ask_for
+from lama_core.probes.cloze.ask import ModelAnswer, Prediction, agreement
+from lama_core.probes.kinds import FACT_KINDS
+from lama_core.probes.probing import ProbeRequest
+from lama_core.requests import command_line
+from lama_core.rounding import percent
+from lama_core.runs.find import list_runs
+from lama_core.runs.info import RunInfo
+from pages.ui.lessons.models import absent, askable, settings_of, stored_answers
+from pages.ui.shared import cache, charts, links, predictions
+from pages.ui.shared.choice import pick_runs
+from pages.ui.shared.colours import model_colours
+from pages.ui.shared.columns import Column, ask_each
+from pages.ui.shared.messages import plain
+from pages.ui.shared.state import BOUND, title_of
+
+N_BEST = 5
+RANKS = ("first", "second", "third", "fourth", "fifth")
+PAGES = {
+    "cloze": ("Cloze", links.CLOZE),
+    "analogy": ("Analogy", links.ANALOGY),
+    "results": ("Results", links.RESULTS),
+    "facts": ("Facts", links.FACTS),
+    "prompts": ("Prompts", links.PROMPTS),
+}
+
+
+def draw_ask(step: Ask, key: str) -> Shown:
+    """A query, each model's five best words side by side."""
+    return _draw_query(step, step.query, step.gold)
+
+
+def _draw_query(step: Live, text: str, gold: str) -> Shown:
+    query = parse_query(text)
+    _draw_sentence(query.parts)
+
+    def ask(name: str, here: tuple[str, ...]) -> ModelAnswer:
+        settings = settings_of(step, here)
+        return cache.cloze_answer(settings, name, query.text(), gold, N_BEST, False)
+
+    names = askable(step.models)
+    above, columns = ask_each(names, ask, predictions.describe)
+    given = tuple(column.answer for column in columns.values())
+    shared = {word: len(who) for word, who in agreement(given, 0)}
+    if len(given) > 1:
+        with above:
+            predictions.draw_agreement(given, shared, 0)
+    for column in columns.values():
+        with column.place.container():
+            predictions.draw_answers(column.answer.blanks[0], column.colour, shared, len(given))
+    best: dict[str, list[tuple[str, float]]] = {
+        name: [(item.token, item.prob) for item in column.answer.blanks[0].predictions]
+        for name, column in columns.items()
+    }
+    stored = stored_answers(step.models, text)
+    for name, one in stored.items():
+        _draw_stored(name, one)
+    best |= {name: _pairs(one) for name, one in stored.items()}
+    notes = [_ranked(step, columns)] if columns else []
+    notes += [f"{title_of(name)}: from the stored run {one.run}." for name, one in stored.items()]
+    st.caption(plain(" ".join(notes[:1])) if columns else "")
+    _draw_link("Open in Cloze", links.CLOZE, {"text": text, "gold": gold, "models": names})
+    return Shown(
+        heads=("model", *RANKS),
+        rows=tuple(
+            (title_of(name), *(_word(*pair) for pair in pairs), *[""] * (N_BEST - len(pairs)))
+            for name, pairs in best.items()
+        ),
+        notes=(text, *notes),
+        firsts={("", name): pairs[0][0] for name, pairs in best.items() if pairs},
+    )
+
+
+def _draw_sentence(parts: Sequence[str]) -> None:
+    blank = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
+    st.html(f'<div class="lx-sentence">{blank.join(map(escape, parts))}</div>')
+
+
+def _ranked(step: Live, columns: Mapping[str, Column[Any]]) -> str:
+    """Which words were ranked, in a sentence."""
+    candidates, _ = cache.candidates_of(settings_of(step, tuple(columns)))
+    if candidates.words is None:
+        return "Ranked: each model's whole vocabulary."
+    return f"Ranked: the {len(candidates.words):,} words that are one token in every model asked."
+
+
+def _word(word: str, prob: float) -> str:
+    return f"{word} ({predictions.probability(prob)})"
+
+
+def _pairs(stored: Stored) -> list[tuple[str, float]]:
+    return [
+        (word, math.exp(value)) for word, value in zip(stored.words, stored.log_probs, strict=True)
+    ]
+
+
+def _draw_stored(name: str, stored: Stored) -> None:
+    """A stored run's answers, of a model that isn't here."""
+    words = ", ".join(_word(*pair) for pair in _pairs(stored))
+    st.info(
+        f"**{plain(title_of(name))}** isn't on this machine. Its stored run on "
+        f"{stored.n_candidates:,} words answers: {plain(words)}.",
+        icon=":material/inventory_2:",
+    )
+
+
+def draw_compare(step: Compare, key: str) -> Shown:
+    """Several queries, each model's first words."""
+    golds = step.gold_of
+
+    def ask(name: str, here: tuple[str, ...]) -> tuple[Prediction, ...]:
+        settings = settings_of(step, here)
+        return tuple(
+            cache.cloze_answer(settings, name, parse_query(text).text(), golds[text], 1, False)
+            .blanks[0]
+            .predictions[0]
+            for text in step.queries
+        )
+
+    sentences = {text: parse_query(text).parts for text in step.queries}
+    return _draw_firsts(step, sentences, golds, ask)
+
+
+def draw_analogy(step: Analogy, key: str) -> Shown:
+    """Analogies, each model's first answers."""
+    rows = {f"{a} : {b} :: {c} : ?": (a, b, c, d) for a, b, c, d in step.analogies}
+    questions = {row: ask_for([*words[:3], None], step.template) for row, words in rows.items()}
+    golds = {row: words[3] for row, words in rows.items()}
+
+    def ask(name: str, here: tuple[str, ...]) -> tuple[Prediction, ...]:
+        settings = settings_of(step, here)
+        return tuple(
+            cache.solution(settings, name, questions[row], golds[row], False, 1, False)
+            .cloze.models[0]
+            .blanks[0]
+            .predictions[0]
+            for row in rows
+        )
+
+    sentences = {row: question.query.parts for row, question in questions.items()}
+    return _draw_firsts(step, sentences, golds, ask)
+
+
+def _draw_firsts(
+    step: Live,
+    sentences: Mapping[str, Sequence[str]],
+    golds: Mapping[str, str],
+    ask: Callable[[str, tuple[str, ...]], tuple[Prediction, ...]],
+) -> Shown:
+    """Each model's first words in some sentences. sentences: row -> its parts around the blank."""
+
+    def describe(_: tuple[Prediction, ...]) -> str:
+        return f"its first answers to {len(sentences)} queries"
+
+    names = askable(step.models)
+    _, columns = ask_each(names, ask, describe)
+    firsts: dict[tuple[str, str], tuple[str, float]] = {}
+    for name, column in columns.items():
+        firsts |= {
+            (row, name): (item.token, item.prob)
+            for row, item in zip(sentences, column.answer, strict=True)
+        }
+        with column.place.container():
+            _draw_column(name, sentences, golds, firsts)
+    notes = [_ranked(step, columns)] if columns else []
+    for name in [] if isinstance(step, Analogy) else absent(step.models):
+        found = {row: stored_answers([name], row).get(name) for row in sentences}
+        known = {(row, name): _pairs(one)[0] for row, one in found.items() if one is not None}
+        if known:
+            firsts |= known
+            said = f"{title_of(name)} isn't on this machine: from its stored run."
+            with st.container(border=True):
+                st.caption(plain(said))
+                _draw_column(name, sentences, golds, firsts)
+            notes.append(said)
+    st.caption(plain(notes[0]) if columns else "")
+    shown = [name for name in step.models if any(of == name for _, of in firsts)]
+    return Shown(
+        heads=("query", *map(title_of, shown), "gold"),
+        rows=tuple(
+            (
+                row,
+                *(_word(*firsts[row, name]) if (row, name) in firsts else "" for name in shown),
+                golds[row],
+            )
+            for row in sentences
+        ),
+        notes=tuple(notes),
+        firsts={place: word for place, (word, _) in firsts.items()},
+    )
+
+
+def _draw_column(
+    name: str,
+    sentences: Mapping[str, Sequence[str]],
+    golds: Mapping[str, str],
+    firsts: Mapping[tuple[str, str], tuple[str, float]],
+) -> None:
+    """A model's first words, each in its sentence."""
+    lines = []
+    for row, parts in sentences.items():
+        if (row, name) not in firsts:
+            continue
+        word, prob = firsts[row, name]
+        right = word.casefold() == golds[row].casefold()
+        filled = f'<b class="word">{escape(word)}</b>'.join(map(escape, parts))
+        lines.append(
+            f'<tr class="{"gold" if right else ""}"><td>{filled}</td>'
+            f'<td class="num">{predictions.probability(prob)}</td></tr>'
+        )
+    st.html(
+        '<table class="lx"><thead><tr><th>first answer</th><th class="num">prob.</th></tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table>"
+    )
+
+
+def draw_run(step: ShowRun, key: str) -> Shown:
+    """A figure of finished runs, as a chart."""
+    kind = FIGURES[step.figure]
+    infos = _runs_of(step)
+    _draw_without(step, [name for name in step.models if name not in {i.model for i in infos}])
+    if not infos:
+        return Shown(notes=("No finished run was here.",))
+    table: pd.DataFrame = cache.of_runs(
+        f"lesson {step!r}", infos, "filtered", step.relations,
+        lambda runs: figure_table(runs, step), step.k,
+    )  # fmt: skip
+    if table.empty:
+        st.info("These runs count no such fact.", icon=":material/info:")
+        return Shown(notes=("The runs count no such fact.",))
+    models = {info.id: info.model for info in infos}
+    titles = {name: title_of(name) for name in step.models if name in models.values()}
+    drawn = table.assign(
+        name=table["run"].map(models).map(titles), relation=table["row"], label=table["row"],
+        chance=float("nan"),
+    )  # fmt: skip
+    colours = model_colours(step.models)
+    title = kind.title_of(step)
+    figure = charts.precision_by_relation(
+        drawn,
+        {title: colours[name] for name, title in titles.items()},
+        what="share" if kind.counts != "facts" else f"share of the {kind.counts}",
+        metric=METRICS["p_at_1"],
+    )
+    figure.update_yaxes(title=kind.rows)
+    charts.show(
+        figure, f"lesson chart {key}", title=f"{title}, {step.data}", counts=kind.counts,
+        footnote=", ".join(dict.fromkeys(info.id for info in infos)),
+    )  # fmt: skip
+    counted = drawn.groupby("name", sort=False)["n"].sum()
+    notes = [f"Finished runs: {', '.join(dict.fromkeys(info.id for info in infos))}."]
+    notes += [str(note) for note in dict.fromkeys(table["note"]) if note]
+    notes.append("Lines: 95 % intervals." if table["low"].notna().any() else "")
+    said = " ".join(filter(None, notes))
+    st.caption(plain(said))
+    assert len(counted)
+    if step.figure != "analogies":
+        _draw_link(
+            "Open in Results", links.RESULTS,
+            {"data": step.data, "models": tuple(titles), "tab": TABS.get(step.figure, "P@k")},
+        )  # fmt: skip
+    else:
+        _draw_link("Open in Analogy", links.ANALOGY, {"view": "Probes"})
+    lines = list(drawn.itertuples())
+    return Shown(
+        heads=(kind.rows, "model", "%", "95 % interval", kind.counts),
+        rows=tuple(
+            (
+                str(line.row),
+                str(line.name),
+                percent(line.value),
+                f"{percent(line.low)} to {percent(line.high)}" if line.low == line.low else "",
+                f"{int(line.n):,}",
+            )
+            for line in lines
+        ),
+        shares=tuple(float(line.value) for line in lines),
+        notes=tuple(filter(None, (title, *notes))),
+        values={(str(line.row), models[str(line.run)]): float(line.value) for line in lines},
+    )
+
+
+TABS = {
+    "by relation": "P@k", "curve": "Curves", "ranks": "Ranks", "slices": "Slices",
+    "mentions": "Correlations", "rankings": "P@k", "altered": "Wording", "wordings": "Wording",
+}  # fmt: skip
+
+
+def _runs_of(step: ShowRun) -> tuple[RunInfo, ...]:
+    """A step's runs, the project's own before a user's; of several models on the same facts."""
+    if step.figure == "analogies":
+        listing = list_runs(kinds=("analogy",))
+        return tuple(
+            info
+            for name in step.models
+            for info in listing
+            if (info.model, info.dataset) == (name, step.data)
+            and info.prompts.endswith("unsupervised")
+        )
+    infos = [info for info in list_runs(kinds=FACT_KINDS)]
+    picked = pick_runs(infos, step.data, step.prompts)
+    picked |= pick_runs([info for info in infos if info.bundled], step.data, step.prompts)
+    found = tuple(picked[name] for name in step.models if name in picked)
+    return tuple(run.info for run in cache.aligned(found)) if len(found) > 1 else found
+
+
+def _draw_without(step: ShowRun, names: Sequence[str]) -> None:
+    """Say which models have no run, and what makes it."""
+    for name in names:
+        request = (
+            AnalogyRequest(step.data, models=(name,))
+            if step.figure == "analogies"
+            else ProbeRequest(step.data, models=(name,), prompts=step.prompts)
+        )
+        st.info(
+            plain(f"{title_of(name)}: no finished run of it on {step.data} is here. ")
+            + "Once the model is on this machine, this makes one: "
+            + f"`{command_line(request)}`.",
+            icon=":material/info:",
+        )
+
+
+def draw_try(step: Try) -> None:
+    """The reader's own query, and the way to the page that does more."""
+    if step.query:
+        own = st.text_input(
+            "Your own sentence with a blank", step.query, key="own", bind=BOUND, max_chars=2000,
+            help="Write ___ where a word is missing.",
+        )  # fmt: skip
+        if (own or "").strip():
+            _draw_query(step, own or "", "")
+    name, page = PAGES[step.page]
+    if not step.query or step.page != "cloze" or step.params:
+        _draw_link(f"Go on in {name}", page, step.params)
+
+
+def _draw_link(label: str, page: str, params: Mapping[str, str | Sequence[str]]) -> None:
+    given = {name: value for name, value in params.items() if value}
+    pairs = [
+        (name, one)
+        for name, value in given.items()
+        for one in ([value] if isinstance(value, str) else value)
+    ]
+    st.page_link(page, label=label, icon=":material/open_in_new:", query_params=pairs)
+
+
+DRAWN: dict[type[Step], Callable[[Any, str], Shown]] = {
+    Ask: draw_ask,
+    Compare: draw_compare,
+    Analogy: draw_analogy,
+    ShowRun: draw_run,
+}
