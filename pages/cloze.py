@@ -22,7 +22,7 @@ from pages.ui.cloze.inside import draw_inside
 from pages.ui.cloze.paper import draw_paper
 from pages.ui.cloze.relation import draw_relation
 from pages.ui.cloze.sentences import draw_sentences
-from pages.ui.shared import cache, predictions, state
+from pages.ui.shared import cache, links, predictions, state
 from pages.ui.shared.columns import ask_each
 from pages.ui.shared.export import draw_export, made_with
 from pages.ui.shared.messages import faults_shown, plain
@@ -149,7 +149,9 @@ def draw_sentence() -> None:
 
 def main() -> None:
     """Draw the tab that is open."""
-    st.header("Cloze", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.header("Cloze", anchor=False, width="content")
+        st.page_link(links.LESSONS, label="New to this? Lessons", icon=":material/school:")
     tabs = {
         "Sentence": draw_sentence,
         "Subject and relation": draw_relation,

@@ -24,6 +24,7 @@ from lama_core.metrics.answers import join_answers
 from lama_core.metrics.correlates import Mentions, mentions_of
 from lama_core.metrics.intervals import share_intervals
 from lama_core.metrics.slices import slice_table
+from lama_core.probes.analogy.probes import PROBES
 from lama_core.probes.analogy.runs import ProbeRun
 from lama_core.probes.analogy.tables import ALL, accuracies
 from lama_core.runs.info import Run
@@ -174,7 +175,7 @@ def _analogies(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
         [
             {"run": line.run, "row": line.probe, "value": line.accuracy, "n": line.n}
             for line in accuracies(map(ProbeRun, runs), by="kind")
-            if line.name == ALL and line.setting == "unsupervised"
+            if line.name == ALL and line.setting == "unsupervised" and line.probe in PROBES
         ]
     )
 
@@ -193,9 +194,9 @@ FIGURES: dict[Figure, FigureKind] = {
 
 
 def figure_table(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
-    """The table of a step's figure, with `COLUMNS`; empty where no fact is counted."""
-    table = FIGURES[step.figure].make(runs, step)
+    """The table of a step's figure, with `COLUMNS`: only rows that count a fact."""
+    table = FIGURES[step.figure].make(runs, step) if runs else pd.DataFrame()
     if table.empty:
         return pd.DataFrame(columns=list(COLUMNS))
-    table = table.reindex(columns=list(COLUMNS)).reset_index(drop=True)
-    return table.assign(note=table["note"].fillna(""))
+    table = table[table["value"].notna()].reindex(columns=list(COLUMNS)).reset_index(drop=True)
+    return table.assign(note=["" if note != note else str(note) for note in table["note"]])

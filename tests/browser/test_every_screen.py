@@ -33,6 +33,7 @@ TABS = {
     "Data": ("Sources", "Runs"),
     "Models": (),
     "Method": (),
+    "Lessons": (),
 }  # fmt: skip
 # The run has ended (its last act is the address), and for a while nothing has been drawn.
 SETTLED = """([main, seen]) => {

@@ -28,6 +28,7 @@ SCREENS: list[tuple[str, dict[str, str]]] = [
     ("data", {"tab": "Runs"}),
     ("models", {}),
     ("method", {}),
+    ("lessons", {}),
 ]
 
 

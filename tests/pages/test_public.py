@@ -56,6 +56,8 @@ SCREENS: list[tuple[str, dict[str, str]]] = [
     ("data", {"tab": "Runs"}),
     ("models", {"model": "bert-base-cased"}),
     ("method", {}),
+    ("lessons", {}),
+    ("lessons", {"lesson": "1-cloze-queries", "step": "10"}),
 ]
 
 

@@ -21,7 +21,7 @@ def draw_overview(listing: LessonListing) -> None:
         row = listing.lessons[first : first + PER_ROW]
         for lesson, column in zip(row, st.columns(PER_ROW), strict=False):
             with column.container(border=True, height="stretch"):
-                _draw_card(lesson)
+                _draw_card(listing.lessons.index(lesson) + 1, lesson)
     if visitors.may("paths"):
         st.caption(
             f"Your own lessons: files in `{own_lessons()}`, one each; docs/lessons.md says how one "
@@ -29,9 +29,9 @@ def draw_overview(listing: LessonListing) -> None:
         )
 
 
-def _draw_card(lesson: Lesson) -> None:
+def _draw_card(number: int, lesson: Lesson) -> None:
     progress = progress_in(lesson)
-    st.markdown(f"#### {plain(lesson.title)}")
+    st.markdown(f"#### {number}\\. {plain(lesson.title)}")
     st.markdown(plain(lesson.question))
     whole = len(progress.seen) > len(lesson.steps)
     minutes = "1 minute" if lesson.minutes == 1 else f"{lesson.minutes} minutes"

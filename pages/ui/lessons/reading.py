@@ -6,6 +6,7 @@ from lama_core.lessons.handout import HEADS, handout, summary_row
 from lama_core.lessons.lesson import Explain, Lesson, LessonListing, Predict, Step
 from lama_core.lessons.shown import first_to_predict, judge, judged
 from lama_core.lessons.words import as_markdown
+from lama_core.papers.report import grid
 from pages.ui.lessons.progress import Progress, forget, progress_in
 from pages.ui.lessons.showing import DRAWN, draw_try
 from pages.ui.shared import links
@@ -13,6 +14,14 @@ from pages.ui.shared.messages import faults_shown, plain
 from pages.ui.shared.state import BOUND
 
 LESSON, STEP, LARGE = "lesson", "step", "large"
+CSS = """
+<style>
+.lx-lesson { overflow-x: auto; }
+.lx-lesson table { border-collapse: collapse; }
+.lx-lesson th, .lx-lesson td { text-align: left; padding: .3rem 1rem .3rem 0; vertical-align: top;
+    border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent); }
+</style>
+"""
 # Everything on a page of Streamlit is measured in the root's letters.
 LARGE_CSS = """
 <style>
@@ -39,8 +48,7 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
     large = box.toggle(
         "Large type", key=LARGE, bind=BOUND, help="For a screen that a whole class looks at."
     )
-    if large:
-        st.html(LARGE_CSS)
+    st.html(CSS + LARGE_CSS * large)
     head.header(plain(lesson.title), anchor=False)
     st.caption(plain(lesson.question))
     said = f"Step {number} of {len(lesson.steps)}" if number < last else "Summary"
@@ -74,10 +82,12 @@ def _draw_step(lesson: Lesson, number: int, progress: Progress) -> None:
     if isinstance(step, Explain):
         st.caption(plain(step.source, links=False))
     if type(step) in DRAWN:
+        verdict = st.container()  # above what is shown, where it is seen
         progress.shown[number] = DRAWN[type(step)](step, f"{lesson.id} {number}")
         before = lesson.steps[number - 2] if number > 1 else None
         if isinstance(before, Predict) and not before.answer:
-            _draw_judged(before, number - 1, progress)
+            with verdict:
+                _draw_judged(before, number - 1, progress)
     elif step.kind == "try":
         draw_try(step)
 
@@ -128,9 +138,7 @@ def _draw_judged(step: Predict, number: int, progress: Progress) -> None:
     elif found.right:
         st.success(f"{said} So it is: **{plain(found.answer)}**.", icon=":material/check:")
     else:
-        st.info(
-            f"{said} The answer is **{plain(found.answer)}**.", icon=":material/compare:"
-        )
+        st.info(f"{said} The answer is **{plain(found.answer)}**.", icon=":material/compare:")
 
 
 def _draw_ways(lesson: Lesson, number: int, progress: Progress) -> None:
@@ -157,8 +165,7 @@ def _draw_summary(lesson: Lesson, listing: LessonListing, progress: Progress) ->
     found = list(judged(lesson, progress.predicted, progress.shown))
     st.subheader("Your predictions", anchor=False)
     if found:
-        rows = [dict(zip((*HEADS[:3], "right"), summary_row(one), strict=True)) for one in found]
-        st.dataframe(rows, hide_index=True, height="content")
+        st.html(f'<div class="lx-lesson">{grid(HEADS, map(summary_row, found))}</div>')
         known = [one for one in found if one.answer]
         st.caption(f"{sum(one.right for one in known)} of {len(known)} as you predicted.")
     else:

@@ -238,10 +238,11 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     _draw_without(step, [name for name in step.models if name not in {i.model for i in infos}])
     if not infos:
         return Shown(notes=("No finished run was here.",))
-    table: pd.DataFrame = cache.of_runs(
-        f"lesson {step!r}", infos, "filtered", step.relations,
-        lambda runs: figure_table(runs, step), step.k,
-    )  # fmt: skip
+    with st.spinner("Counting", show_time=True):
+        table: pd.DataFrame = cache.of_runs(
+            f"lesson {step!r}", infos, "filtered", step.relations,
+            lambda runs: figure_table(runs, step), step.k,
+        )  # fmt: skip
     if table.empty:
         st.info("These runs count no such fact.", icon=":material/info:")
         return Shown(notes=("The runs count no such fact.",))
@@ -256,21 +257,20 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     figure = charts.precision_by_relation(
         drawn,
         {title: colours[name] for name, title in titles.items()},
-        what="share" if kind.counts != "facts" else f"share of the {kind.counts}",
+        what="share",
         metric=METRICS["p_at_1"],
     )
     figure.update_yaxes(title=kind.rows)
+    figure.update_xaxes(title="share, %")
     charts.show(
         figure, f"lesson chart {key}", title=f"{title}, {step.data}", counts=kind.counts,
         footnote=", ".join(dict.fromkeys(info.id for info in infos)),
     )  # fmt: skip
-    counted = drawn.groupby("name", sort=False)["n"].sum()
     notes = [f"Finished runs: {', '.join(dict.fromkeys(info.id for info in infos))}."]
     notes += [str(note) for note in dict.fromkeys(table["note"]) if note]
     notes.append("Lines: 95 % intervals." if table["low"].notna().any() else "")
     said = " ".join(filter(None, notes))
     st.caption(plain(said))
-    assert len(counted)
     if step.figure != "analogies":
         _draw_link(
             "Open in Results", links.RESULTS,

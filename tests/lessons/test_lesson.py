@@ -1,0 +1,171 @@
+"""Lessons as files: what is read, and the one sentence that says what is wrong."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lama_core.errors import UserError
+from lama_core.lessons.figures import FIGURES
+from lama_core.lessons.lesson import (
+    STEPS,
+    Compare,
+    Figure,
+    Lesson,
+    Predict,
+    bundled_lessons,
+    list_lessons,
+    read_lesson,
+)
+from lama_core.lessons.words import as_html, as_markdown
+from lama_core.paths import DOCS
+
+HEAD = 'title = "T"\nminutes = 5\nquestion = "Q?"\nsources = []\n'
+TEXT = '[[steps]]\nkind = "text"\ntext = "t"\n'
+ASK = '[[steps]]\nkind = "ask"\nquery = "The capital of France is ___."\n'
+RUN = '[[steps]]\nkind = "run"\nfigure = "curve"\n'
+PREDICT = '[[steps]]\nkind = "predict"\nquestion = "Q?"\n'
+
+
+def lesson_of(folder: Path, text: str, name: str = "mine") -> Lesson:
+    path = folder / f"{name}.toml"
+    path.write_text(text, encoding="utf-8")
+    return read_lesson(path)
+
+
+@pytest.mark.parametrize("path", sorted(bundled_lessons().iterdir()), ids=lambda path: path.stem)
+def test_every_lesson_of_the_project_is_whole(path: Path) -> None:
+    lesson = read_lesson(path, own=False)
+    assert 5 <= lesson.minutes <= 10 and lesson.sources
+    kinds = [step.kind for step in lesson.steps]
+    assert {"predict", "explain", "run", "try"} <= set(kinds)
+    assert set(kinds) & {"ask", "compare", "analogy"}
+
+
+def test_eight_lessons_come_with_the_project() -> None:
+    listing = list_lessons()
+    assert len([one for one in listing.lessons if not one.own]) == 8
+    assert not listing.problems
+
+
+def test_the_documentations_example_is_a_lesson_and_every_kind_and_figure_is_in_it(
+    tmp_path: Path,
+) -> None:
+    text = (DOCS / "lessons.md").read_text(encoding="utf-8")
+    whole, *parts = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    lesson = lesson_of(tmp_path, whole)
+    assert [step.kind for step in lesson.steps] == ["text", "predict", "ask", "try"]
+    for part in parts:
+        lesson_of(tmp_path, HEAD + part)
+    for kind in STEPS:
+        assert f"### {kind}\n" in text
+    for figure in FIGURES:
+        assert f"| `{figure}` |" in text
+    assert list(FIGURES) == list(Figure.__args__)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("title = ", "is no TOML"),
+        ("x = " + "[" * 5000, "no TOML"),
+        (HEAD, "has no steps: begin each with"),
+        (HEAD + "steps = [1]", "has no steps"),
+        (HEAD + "[[steps]]\ntext = 't'", "step 1: it has no kind: choose text, predict"),
+        (HEAD + "[[steps]]\nkind = 'predikt'", "(did you mean 'predict'?)"),
+        (HEAD.replace("minutes", "minuts") + TEXT, "'minuts' means nothing here (did you mean"),
+        ("minutes = 5\n" + TEXT, "title is missing"),
+        (HEAD.replace("5", "'5'") + TEXT, "minutes must be a whole number"),
+        (HEAD.replace("5", "true") + TEXT, "minutes must be a whole number"),
+        (HEAD.replace("5", "500") + TEXT, "minutes is 500: write 1 to 120"),
+        (HEAD.replace("[]", "'x'") + TEXT, "sources must be a list of texts"),
+        (HEAD + TEXT + "[[steps]]\nkind = 'text'", "step 2 (text): text is empty"),
+        (HEAD + TEXT * 61, "61 steps: write 1 to 60"),
+        (HEAD + ASK.replace("___", "so"), "step 1 (ask): 'The capital of France is so.': The text"),
+        (HEAD + ASK.replace("___", "___ and ___"), "has 2 blanks: write one"),
+        (HEAD + ASK + "modles = ['a']", "'modles' means nothing here (did you mean 'models'?)"),
+        (HEAD + ASK + "models = ['/etc']", "'/etc' can't be a model here"),
+        (HEAD + ASK + "models = ['~']", "can't be a model here"),
+        (HEAD + ASK + "models = ['..']", "can't be a model here"),
+        (HEAD + ASK + "models = ['a/b/c']", "can't be a model here"),
+        (HEAD + ASK + "models = ['server:http://x#y']", "can't be a model here"),
+        (HEAD + ASK + "models = []", "0 models are there: give 1 to 4"),
+        (HEAD + ASK + "context = 'right'", "unknown context 'right': choose auto, left, both"),
+        (HEAD + RUN.replace("curve", "curves"), "unknown figure 'curves' (did you mean 'curve'?)"),
+        (HEAD + RUN + "k = 0", "k is 0: choose 1 to 100"),
+        (HEAD + RUN + "by = 'origins'", "unknown by 'origins' (did you mean 'origin'?)"),
+        (HEAD + PREDICT + TEXT, "write its answer, or let the next step show it"),
+        (HEAD + PREDICT, "write its answer, or let the next step show it"),
+        (HEAD + PREDICT + "choices = ['a']\n" + ASK, "choices needs at least two"),
+        (HEAD + PREDICT + "choices = ['a', 'b']\nanswer = 'c'", "'c' is none of the choices"),
+        (HEAD + PREDICT + "between = [40, 20]\n" + RUN, "between must rise"),
+        (HEAD + PREDICT + "between = [0, 20]\n" + RUN, "between needs numbers between 0 and 100"),
+        (HEAD + PREDICT + "between = [nan]\n" + RUN, "between needs numbers between 0 and 100"),
+        (HEAD + PREDICT + "between = [20]\n" + ASK, "between is for a run"),
+        (HEAD + PREDICT + RUN, "the next step is a run: give between, or choices"),
+        (HEAD + PREDICT + "model = 'x'\n" + ASK, "doesn't show the model 'x'"),
+        (HEAD + "[[steps]]\nkind = 'analogy'\nanalogies = [['a', 'b', 'c']]", "four words"),
+        (HEAD + "[[steps]]\nkind = 'compare'\nqueries = []", "0 queries are there"),
+        (HEAD + "[[steps]]\nkind = 'compare'\nqueries = ['a ___', 'a ___']", "stands there twice"),
+        (HEAD + "[[steps]]\nkind = 'compare'\nqueries = ['a ___']\ngolds = ['a', 'b']", "2 golds"),
+        (HEAD + "[[steps]]\nkind = 'try'\npage = 'models'", "unknown page 'models'"),
+        (HEAD + "[[steps]]\nkind = 'try'\nparams = {k = 5}", "params must be a table of texts"),
+    ],
+)
+def test_a_fault_is_one_sentence_with_the_file_and_the_step(
+    text: str, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError) as raised:
+        lesson_of(tmp_path, text)
+    message = str(raised.value)
+    assert said in message
+    assert message.startswith(str(tmp_path / "mine.toml"))
+    assert message.endswith(".") and "\n" not in message
+
+
+def test_what_is_no_text_and_what_has_no_name_is_said(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_bytes(b"title = '\xff'")
+    with pytest.raises(UserError, match="is no text in UTF-8: save it as that"):
+        read_lesson(tmp_path / "mine.toml")
+    with pytest.raises(UserError, match="small letters, digits and hyphens: rename"):
+        lesson_of(tmp_path, HEAD + TEXT, "My lesson")
+    with pytest.raises(UserError, match="can't be read"):
+        read_lesson(tmp_path / "none.toml")
+
+
+def test_a_users_lessons_stand_behind_the_projects_and_a_bad_one_stops_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
+    folder = tmp_path / "data" / "lessons"
+    folder.mkdir(parents=True)
+    lesson_of(folder, HEAD + TEXT, "a-first")
+    lesson_of(folder, HEAD + TEXT, "1-cloze-queries")
+    (folder / "bad.toml").write_text("title")
+    (folder / "notes.txt").write_text("no lesson")
+    listing = list_lessons()
+    assert [one.id for one in listing.lessons if one.own] == ["a-first"]
+    assert listing.lessons[-1].id == "a-first"
+    taken, bad = listing.problems
+    assert "1-cloze-queries.toml: a lesson has this name already: rename the file" in taken
+    assert "bad.toml is no TOML" in bad
+
+
+def test_ranges_are_named_by_their_bounds() -> None:
+    step = Predict(question="?", between=(5, 12.5))
+    assert step.options == ("less than 5 %", "5 to 12.5 %", "12.5 % or more")
+
+
+def test_one_gold_is_that_of_all_queries() -> None:
+    step = Compare(queries=("a ___", "b ___"), golds=("x",))
+    assert step.gold_of == {"a ___": "x", "b ___": "x"}
+
+
+def test_texts_have_paragraphs_lists_and_three_marks_and_nothing_else() -> None:
+    text = "One **two** *three*\nfour `a*b`.\n\n- <b>x</b>\n- y\n  z"
+    assert as_html(text) == (
+        "<p>One <b>two</b> <i>three</i> four <code>a*b</code>.</p>"
+        "<ul><li>&lt;b&gt;x&lt;/b&gt;</li><li>y z</li></ul>"
+    )
+    shown = as_markdown("**a** [x](http://y) ![i](z) 2 * 3", lambda piece: f"({piece})")
+    assert shown == "**(a)**( [x](http://y) ![i](z) 2 * 3)"

@@ -1,0 +1,174 @@
+"""Predictions beside their answers, what charts are drawn from, stored answers, the handout."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lama_core import metrics
+from lama_core.lessons.figures import FIGURES, figure_table, precision_by_mentions
+from lama_core.lessons.handout import handout
+from lama_core.lessons.lesson import Ask, Explain, Lesson, Predict, ShowRun, Text
+from lama_core.lessons.shown import Shown, first_to_predict, judge, judged
+from lama_core.lessons.stored import find_stored
+from lama_core.metrics.correlates import Mentions
+from lama_core.runs.find import list_runs
+from lama_core.runs.info import Run
+
+RANGES = Predict(question="?", between=(20, 40), row="a")
+NASTY = "<script>alert(1)</script>"
+
+
+def bundled(model: str, prompts: str) -> Run:
+    (info,) = (
+        one
+        for one in list_runs(kinds=("cloze", "contrast"))
+        if one.bundled and (one.model, one.prompts) == (model, prompts)
+    )
+    return Run(info)
+
+
+@pytest.fixture(scope="module")
+def plain() -> Run:
+    return bundled("minilm-mlm", "manual")
+
+
+@pytest.mark.parametrize(
+    ("share", "answer"),
+    [
+        (0.1999, "less than 20 % (20.0 %)"),
+        (0.2, "20 to 40 % (20.0 %)"),
+        (0.4, "40 % or more (40.0 %)"),
+    ],
+)
+def test_a_number_lies_in_the_range_whose_lower_end_it_reaches(share: float, answer: str) -> None:
+    shown = Shown(values={("b", "m"): 0.9, ("a", "m"): share})
+    found = judge(RANGES, answer.split(" (")[0], shown)
+    assert found.answer == answer and found.right
+
+
+def test_a_row_is_right_if_no_other_of_the_choices_has_more() -> None:
+    step = Predict(question="?", choices=("a", "b"), model="m")
+    shown = Shown(values={("a", "n"): 1.0, ("a", "m"): 0.25, ("b", "m"): 0.5, ("c", "m"): 0.75})
+    assert judge(step, "b", shown).answer == "b (50.0 %)"
+    assert judge(step, "b", shown).right and not judge(step, "a", shown).right
+    assert judge(step, "b", Shown(values={("b", "m"): 0.5})).answer == ""
+
+
+def test_a_word_is_right_whatever_its_case_and_of_the_row_and_model_that_are_meant() -> None:
+    shown = Shown(firsts={("x ___", "m"): "paris", ("y ___", "m"): "rome", ("y ___", "n"): "oslo"})
+    assert judge(Predict(question="?"), " Paris ", shown).right
+    assert judge(Predict(question="?", row="y ___"), "Rome", shown).right
+    assert judge(Predict(question="?", row="y ___", model="n"), "Oslo", shown).right
+    assert judge(Predict(question="?", model="absent"), "Oslo", shown).answer == ""
+
+
+def test_nothing_is_right_before_its_answer_was_shown_unless_it_is_written() -> None:
+    assert judge(Predict(question="?"), "", None).right is False
+    assert judge(Predict(question="?", choices=("a", "b"), answer="b"), "b", None).right
+
+
+def lesson_of(*steps: Text | Predict | Ask | Explain | ShowRun) -> Lesson:
+    return Lesson(
+        id="l", own=True, title=NASTY, minutes=5, question=NASTY, sources=(NASTY,), steps=steps
+    )
+
+
+LESSON = lesson_of(
+    Text(title=NASTY, text=NASTY),
+    Predict(question=NASTY, choices=(NASTY, "b"), text="t"),
+    Ask(query="A ___."),
+    Explain(text="e", source=NASTY),
+    Predict(question="second?", answer="x"),
+)
+
+
+def test_a_question_without_a_prediction_stands_before_what_follows() -> None:
+    assert first_to_predict(LESSON, {}, 2) is None
+    assert first_to_predict(LESSON, {}, 3) == 2
+    assert first_to_predict(LESSON, {2: "b"}, 5) is None
+    assert first_to_predict(LESSON, {2: "b"}, 6) == 5
+    assert [one.question for one in judged(LESSON, {2: "b"}, {})] == [NASTY]
+
+
+def test_the_handout_shows_what_was_shown_and_escapes_it_all() -> None:
+    shown = Shown(
+        heads=(NASTY, "model"), rows=((NASTY, "minilm"),), notes=(NASTY,), shares=(0.25,),
+        firsts={("", "m"): NASTY},
+    )  # fmt: skip
+    made = handout(LESSON, {2: NASTY, 5: f"y{NASTY}"}, {3: shown})
+    assert "<script" not in made and made.count("&lt;script&gt;") >= 12
+    assert 'style="width:25.0%"' in made
+    assert "✓" in made and "✗" in made  # the first as predicted, the second not
+    assert "http" not in made and "src=" not in made  # nothing is fetched to read it
+    assert "Not shown when this was printed" in handout(LESSON, {}, {})
+
+
+def test_a_stored_answer_is_that_of_the_fact_asked_in_these_words(plain: Run) -> None:
+    rows = np.flatnonzero((plain.facts["query"] == "The capital of Egypt is [MASK].").to_numpy())
+    stored = find_stored("The  capital of Egypt is ___.", [plain])
+    assert stored is not None and stored.run == plain.info.id
+    assert stored.words == tuple(plain.top.words[rows[0]][:5]) and stored.words[0] == "cairo"
+    assert stored.log_probs[0] == pytest.approx(float(plain.facts["first_log_prob"].iloc[rows[0]]))
+    assert find_stored("Nobody asked ___ so.", [plain]) is None
+
+
+def test_mentions_are_counted_in_rows_that_leave_nothing_out(plain: Run) -> None:
+    step = ShowRun(figure="mentions", relations=("P36",))
+    facts = plain.facts[(plain.facts["relation"] == "P36") & plain.facts["excluded"].isna()]
+    right = facts.set_index("object")["rank_filtered"] == 1
+    none, few, ten, many, most, *_ = map(str, right.index)
+    counts = {none: 0, few: 9, ten: 10, many: 999, most: 1000}
+
+    def count(names: object) -> np.ndarray:
+        return np.array([counts.get(str(name), 50) for name in names], dtype=float)  # type: ignore[attr-defined]
+
+    table = precision_by_mentions(plain, Mentions("made up", count), step).set_index("row")
+    assert table["n"].to_dict() == {
+        "0 times": 1, "1 to 9 times": 1, "10 to 99 times": len(facts) - 4, "100 to 999 times": 1,
+        "1,000 or more times": 1,
+    }  # fmt: skip
+    assert table.loc["0 times", "value"] == right[none]
+    rest = right.drop([none, few, many, most])
+    assert table.loc["10 to 99 times", "value"] == rest.mean()
+    assert (table["low"] <= table["value"]).all() and (table["value"] <= table["high"]).all()
+
+
+def test_a_chart_says_the_same_as_the_score_table(plain: Run) -> None:
+    step = ShowRun(figure="by relation", relations=("P36", "P140"), k=10)
+    table = figure_table([plain], step)
+    score = metrics.score_table([plain], k=10, relations=("P36", "P140"))
+    assert table["value"].tolist() == score["p_at_k"].tolist()
+    assert table["row"].tolist() == ["P36 capital", "P140 religion"]
+    assert table["freq"].isna().all()  # the baseline is P@1's
+    one = figure_table([plain], replace(step, k=1))
+    assert (
+        one["freq"].tolist()
+        == metrics.score_table([plain], relations=("P36", "P140"))["freq"].tolist()
+    )
+
+
+def test_altered_queries_are_means_over_relations() -> None:
+    run = bundled("minilm-mlm", "negated")
+    table = figure_table(
+        [run], ShowRun(figure="altered", prompts="negated", relations=("P36", "P30"))
+    )
+    found = metrics.contrast(run)
+    found = found[found["relation"].isin(["P36", "P30"])]
+    assert table["row"].tolist() == ["the same first answer", "P@1, asked plainly", "P@1, negated"]
+    assert table["value"].tolist() == pytest.approx(
+        [found["overlap"].sum() / 2, found["plain"].sum() / 2, found["altered"].sum() / 2]
+    )
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_every_figure_has_shares_of_runs_that_come_with_the_project(figure: str) -> None:
+    prompts = {"altered": "misprimed", "wordings": "paraphrases"}.get(figure, "manual")
+    if figure == "analogies":
+        runs = [Run(info) for info in list_runs(kinds=("analogy",)) if info.model == "minilm-mlm"]
+    else:
+        runs = [bundled("minilm-mlm", prompts)]
+    table = figure_table(runs, ShowRun(figure=figure, prompts=prompts))  # type: ignore[arg-type]
+    assert len(table) and table["value"].between(0, 1).all() and (table["n"] >= 0).all()
+    assert not table.duplicated(["run", "row"]).any()
+    assert figure_table([], ShowRun(figure="by relation")).empty

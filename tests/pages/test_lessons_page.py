@@ -1,0 +1,197 @@
+"""Lessons: every step draws, a prediction comes before its answer, the address says the step."""
+
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from opening import open_page
+from streamlit.testing.v1 import AppTest
+
+from lama_core.lessons.lesson import (
+    Lesson,
+    Predict,
+    ShowRun,
+    bundled_lessons,
+    list_lessons,
+    read_lesson,
+)
+from lama_core.lessons.shown import judged
+from pages.ui.lessons import progress
+
+ROOT = Path(__file__).resolve().parents[2]
+LESSONS = sorted(bundled_lessons().iterdir())
+FIRST = "1-cloze-queries"
+HOSTILE = """
+title = "<img src=x> [a](http://evil.example) $x$"
+minutes = 5
+question = ":material/delete: **q**"
+sources = ["http://evil.example"]
+
+[[steps]]
+kind = "text"
+text = "<script>alert(1)</script> ![i](http://evil.example/i.png) **bold**"
+
+[[steps]]
+kind = "predict"
+question = "<b>one</b> or two?"
+choices = ["<b>one</b>", "two"]
+answer = "two"
+
+[[steps]]
+kind = "explain"
+text = "why"
+source = "<i>me</i>"
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
+    monkeypatch.chdir(ROOT)
+    return tmp_path
+
+
+def to_step(app: AppTest, number: int) -> AppTest:
+    """The same reader, at another step's address."""
+    app.query_params["step"] = str(number)
+    app.run()
+    assert not app.exception and not app.error
+    return app
+
+
+def predict(app: AppTest, step: Predict) -> None:
+    """Answer the question that is on the screen, with its first choice."""
+    if step.options:
+        app.radio[0].set_value(step.options[0])
+    else:
+        app.text_input[0].set_value("guess")
+    button = next(one for one in app.button if one.label == "Predict")
+    button.click().run()
+    assert not app.exception and not app.error
+
+
+def said(app: AppTest) -> str:
+    shown = (*app.header, *app.subheader, *app.markdown, *app.caption, *app.info, *app.success)
+    return " ".join(str(one.value) for one in shown).replace("\\", "")
+
+
+def known_to(app: AppTest, lesson: Lesson) -> progress.Progress:
+    return app.session_state[progress.KEY][lesson.id][1]
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_every_step_of_every_lesson_draws_and_every_prediction_has_an_answer(path: Path) -> None:
+    lesson = read_lesson(path, own=False)
+    app = open_page("lessons", lesson=lesson.id, step="1")
+    for number, step in enumerate(lesson.steps, start=1):
+        to_step(app, number)
+        if isinstance(step, Predict):
+            predict(app, step)
+        if isinstance(step, ShowRun):
+            shown = known_to(app, lesson).shown[number]
+            assert shown.values or "No finished run was here." in shown.notes
+    to_step(app, len(lesson.steps) + 1)
+    kept = known_to(app, lesson)
+    found = list(judged(lesson, kept.predicted, kept.shown))
+    assert len(found) == sum(isinstance(step, Predict) for step in lesson.steps)
+    assert all(one.answer for one in found)
+    for (number, step), one in zip(
+        ((n, s) for n, s in enumerate(lesson.steps, 1) if isinstance(s, Predict)),
+        found,
+        strict=True,
+    ):
+        if step.choices:  # the models and runs that come with the project choose one of them
+            answers = [choice.casefold() for choice in step.choices]
+            assert one.answer.casefold().split(" (")[0] in answers, (number, one)
+
+
+def test_what_shows_an_answer_waits_for_the_prediction() -> None:
+    app = open_page("lessons", lesson=FIRST, step="3")
+    assert "predict first" in app.info[0].value
+    assert "Next" not in {one.label for one in app.button}
+    assert not app.session_state[progress.KEY][FIRST][1].shown
+    to_step(app, 2)
+    assert next(one for one in app.button if one.label == "Next").disabled
+    lesson = read_lesson(bundled_lessons() / f"{FIRST}.toml")
+    step = lesson.steps[1]
+    assert isinstance(step, Predict)
+    next(one for one in app.button if one.label == "Predict").click().run()
+    assert "Answer first" in app.warning[0].value
+    predict(app, step)
+    to_step(app, 3)
+    assert "You predicted **Australia**. The answer is **canberra**." in said(app)
+
+
+def test_the_stored_answers_stand_in_for_a_model_that_is_not_here() -> None:
+    app = open_page("lessons", lesson=FIRST, step="2")
+    step = read_lesson(bundled_lessons() / f"{FIRST}.toml").steps[1]
+    assert isinstance(step, Predict)
+    predict(app, step)
+    to_step(app, 3)
+    assert any(one.label.startswith("Get it") for one in app.button)
+    assert "isn't on this machine. Its stored run on 15,809 words answers: sydney" in said(app)
+
+
+def test_a_model_without_a_run_is_named_with_the_command_that_makes_it(home: Path) -> None:
+    folder = home / "data" / "lessons"
+    folder.mkdir(parents=True)
+    text = HOSTILE.split("[[steps]]")[0]
+    text += '[[steps]]\nkind = "run"\nfigure = "curve"\nmodels = ["bert-base-cased", "nobody"]\n'
+    text += '[[steps]]\nkind = "ask"\nquery = "A ___."\nmodels = ["nobody", "minilm-mlm"]\n'
+    (folder / "mine.toml").write_text(text)
+    app = open_page("lessons", lesson="mine", step="1")
+    assert not app.error
+    assert "`python -m lama_core probe --dataset starter --model bert-base-cased`" in said(app)
+    to_step(app, 2)
+    assert "nobody: this version has no model of that name" in said(app)
+
+
+@pytest.mark.parametrize(
+    ("step", "shown"), [("4", "4"), ("0", "1"), ("99", "1"), ("x", "1"), ("²", "1"), ("", "1")]
+)
+def test_the_address_holds_lesson_step_and_large_type(step: str, shown: str) -> None:
+    app = open_page("lessons", lesson="3-negation", step=step, large="true")
+    kept = {**{n: "x" for n in range(1, 9)}}
+    app.session_state[progress.KEY]["3-negation"][1].predicted.update(kept)
+    app.query_params["step"] = step
+    app.run()
+    address = parse_qs(urlsplit(app.code[0].value).query)
+    assert address == {"lesson": ["3-negation"], "step": [shown], "large": ["true"]}
+    assert app.toggle(key="large").value is True
+
+
+def test_a_lesson_that_is_not_here_is_said_beside_those_that_are() -> None:
+    app = open_page("lessons", lesson="<b>../../etc</b>")
+    assert "is not here" in app.info[0].value and "<b>" not in app.info[0].value
+    assert len([one for one in app.button if one.label == "Begin"]) == len(list_lessons().lessons)
+
+
+def test_a_users_lesson_is_shown_as_text(home: Path) -> None:
+    folder = home / "data" / "lessons"
+    folder.mkdir(parents=True)
+    (folder / "own.toml").write_text(HOSTILE)
+    app = open_page("lessons", lesson="own", step="1")
+    for number in (1, 2, 3):
+        to_step(app, number)
+        raw = " ".join(str(one.value) for one in (*app.markdown, *app.header, *app.caption))
+        assert "<script>" not in raw and "<b>" not in raw and "<i>" not in raw
+        assert "](http" not in raw
+        assert number > 1 or "**bold**" in raw
+        if number == 2:
+            app.radio[0].set_value("two")
+            next(one for one in app.button if one.label == "Predict").click().run()
+            assert "So it is: **two**" in said(app)
+    to_step(app, 4)
+    assert "1 of 1 as you predicted" in said(app)
+
+
+def test_a_lesson_that_cant_be_read_is_said_to_its_owner_alone(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = home / "data" / "lessons"
+    folder.mkdir(parents=True)
+    (folder / "bad.toml").write_text("title")
+    assert "bad" in open_page("lessons").error[0].value
+    monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: False)
+    app = open_page("lessons")
+    assert not app.error and str(home) not in said(app)
