@@ -32,7 +32,7 @@ from lama_core.runs.info import Run
 COLUMNS = ("run", "row", "value", "low", "high", "n", "freq", "note")
 KS = (1, 2, 5, 10, 20, 50, 100)
 # Times that a name stands in the text, from the least to the most of a row.
-MENTIONS = ((0, 0), (1, 9), (10, 99), (100, 999), (1000, None))
+MENTIONS = ((0, 9), (10, 99), (100, 999), (1000, None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def _wordings(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     rows = {
         "consistency": "pairs of wordings that agree",
         "accuracy": "P@1 over all wordings",
-        "consistent_accuracy": "facts that every wording gets right",
+        "consistent_accuracy": "every wording gets it right",
     }
 
     def table(run: Run) -> pd.DataFrame:

@@ -22,7 +22,7 @@ STYLE = """
 @media print { body { margin: 0; max-width: none; font-size: 11pt } }
 </style>
 """
-HEADS = ("question", "you predicted", "answer", "")
+HEADS = ("question", "you predicted", "answer", "as predicted")
 
 
 def handout(lesson: Lesson, predicted: Mapping[int, str], shown: Mapping[int, Shown]) -> str:
@@ -49,7 +49,7 @@ def summary_row(one: Judged) -> tuple[str, str, str, str]:
     """A prediction beside its answer, with `HEADS`."""
     if not one.answer:
         return (one.question, one.predicted, "not shown", "")
-    return (one.question, one.predicted, one.answer, "✓" if one.right else "✗")
+    return (one.question, one.predicted, one.answer, "yes" if one.right else "no")
 
 
 def _step(number: int, step: Step, predicted: Mapping[int, str], shown: Mapping[int, Shown]) -> str:

@@ -16,6 +16,7 @@ from pages.ui.shared.state import BOUND
 LESSON, STEP, LARGE = "lesson", "step", "large"
 CSS = """
 <style>
+@media (max-width: 640px) { .st-key-lesson-head h2 { padding-right: 5.5rem; } }
 .lx-lesson { overflow-x: auto; }
 .lx-lesson table { border-collapse: collapse; }
 .lx-lesson th, .lx-lesson td { text-align: left; padding: .3rem 1rem .3rem 0; vertical-align: top;
@@ -44,7 +45,8 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
     number = int(asked) if asked.isdecimal() and 1 <= int(asked[:4]) <= last else 1
     links.put(LESSON, [lesson.id])
     links.put(STEP, [str(number)])
-    head, box = st.columns([5, 1.6], vertical_alignment="bottom")
+    with st.container(key="lesson-head"):
+        head, box = st.columns([5, 1.6], vertical_alignment="bottom")
     large = box.toggle(
         "Large type", key=LARGE, bind=BOUND, help="For a screen that a whole class looks at."
     )

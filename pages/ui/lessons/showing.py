@@ -14,6 +14,7 @@ from lama_core.lessons.lesson import Analogy, Ask, Compare, Live, ShowRun, Step,
 from lama_core.lessons.shown import Shown
 from lama_core.lessons.stored import Stored
 from lama_core.metrics import METRICS
+from lama_core.papers.report import grid
 from lama_core.probes.analogy.probing import AnalogyRequest
 from lama_core.probes.analogy.templates import ask_for
 from lama_core.probes.cloze.ask import ModelAnswer, Prediction, agreement
@@ -253,7 +254,9 @@ def draw_run(step: ShowRun, key: str) -> Shown:
         chance=float("nan"),
     )  # fmt: skip
     colours = model_colours(step.models)
-    title = kind.title_of(step)
+    title = f"{kind.title_of(step)}, {step.data}"
+    if len(titles) == 1:  # without a legend nothing else says whose it is
+        title += f", {next(iter(titles.values()))}"
     figure = charts.precision_by_relation(
         drawn,
         {title: colours[name] for name, title in titles.items()},
@@ -261,9 +264,11 @@ def draw_run(step: ShowRun, key: str) -> Shown:
         metric=METRICS["p_at_1"],
     )
     figure.update_yaxes(title=kind.rows)
+    if len(titles) == 1 and drawn["freq"].isna().all():
+        figure.update_layout(showlegend=False)
     figure.update_xaxes(title="share, %")
     charts.show(
-        figure, f"lesson chart {key}", title=f"{title}, {step.data}", counts=kind.counts,
+        figure, f"lesson chart {key}", title=title, counts=kind.counts,
         footnote=", ".join(dict.fromkeys(info.id for info in infos)),
     )  # fmt: skip
     notes = [f"Finished runs: {', '.join(dict.fromkeys(info.id for info in infos))}."]
@@ -271,6 +276,7 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     notes.append("Lines: 95 % intervals." if table["low"].notna().any() else "")
     said = " ".join(filter(None, notes))
     st.caption(plain(said))
+    numbers = st.container()
     if step.figure != "analogies":
         _draw_link(
             "Open in Results", links.RESULTS,
@@ -279,7 +285,7 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     else:
         _draw_link("Open in Analogy", links.ANALOGY, {"view": "Probes"})
     lines = list(drawn.itertuples())
-    return Shown(
+    shown = Shown(
         heads=(kind.rows, "model", "%", "95 % interval", kind.counts),
         rows=tuple(
             (
@@ -295,6 +301,9 @@ def draw_run(step: ShowRun, key: str) -> Shown:
         notes=tuple(filter(None, (title, *notes))),
         values={(str(line.row), models[str(line.run)]): float(line.value) for line in lines},
     )
+    with numbers.expander("The numbers", icon=":material/table:"):
+        st.html(f'<div class="lx-lesson">{grid(shown.heads, shown.rows, (2, 3, 4))}</div>')
+    return shown
 
 
 TABS = {

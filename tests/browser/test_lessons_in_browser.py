@@ -1,0 +1,58 @@
+"""A lesson in a browser: predict, see the answer, go back, print; in large type by its address."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_reader_goes_through_a_lesson_and_takes_it_along(page: Page, app_url: str) -> None:
+    page.goto(app_url)
+    page.get_by_role("link", name="New to this? Lessons").click()
+    page.get_by_role("button", name="Begin").nth(2).click()
+    page.get_by_role("button", name="Next", exact=True).click()
+    expect(page.get_by_role("button", name="Next", exact=True)).to_be_disabled()
+    expect(page).to_have_url(re.compile("lesson=3-negation&step=2"))
+    page.get_by_text("Europe", exact=True).click()
+    page.get_by_role("button", name="Predict", exact=True).click()
+    expect(page.get_by_text("You predicted Europe. So it is: europe.")).to_be_visible()
+    expect(page).to_have_url(re.compile("step=3"))
+    page.go_back()
+    expect(page.get_by_text("You predicted Europe.")).to_be_visible()
+    page.go_forward()
+    expect(page.get_by_text("So it is: europe.")).to_be_visible()
+    for _ in range(2):
+        step = int(re.findall(r"step=(\d+)", page.url)[0])
+        page.get_by_role("button", name="Next", exact=True).click()
+        expect(page).to_have_url(re.compile(f"step={step + 1}"))
+        expect(page.get_by_text(f"Step {step + 1} of 8")).to_be_visible()
+    page.get_by_text("40 to 60 %", exact=True).click()
+    page.get_by_role("button", name="Predict", exact=True).click()
+    expect(page.locator(".js-plotly-plot")).to_be_visible()
+    for step in (7, 8):
+        page.get_by_role("button", name="Next", exact=True).click()
+        expect(page.get_by_text(f"Step {step} of 8")).to_be_visible()
+    page.get_by_role("button", name="Summary", exact=True).click()
+    expect(page.get_by_text("2 of 2 as you predicted.")).to_be_visible()
+    with page.expect_download() as taken:
+        page.get_by_role("button", name="Handout").click()
+    text = Path(taken.value.path()).read_text(encoding="utf-8")
+    assert taken.value.suggested_filename == "3-negation.html"
+    assert "Helsinki does not lie" in text and "Not shown when this was printed" not in text
+
+
+def test_large_type_stands_in_the_address_and_makes_all_letters_larger(
+    page: Page, app_url: str
+) -> None:
+    page.goto(f"{app_url}/lessons?lesson=1-cloze-queries&step=4")
+    expect(page.get_by_text("predict first")).to_be_visible()
+    size = "parseFloat(getComputedStyle(document.querySelector('h1, h2, h3')).fontSize)"
+    before = page.evaluate(size)
+    page.get_by_text("Large type").click()
+    expect(page).to_have_url(re.compile("large=true"))
+    page.wait_for_function(f"{size} > 1.3 * {before}")
+    page.reload()
+    page.wait_for_function(f"{size} > 1.3 * {before}")
