@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
-from typing import Literal
+from typing import Literal, cast
 
 Style = Literal["plain", "bold", "italic", "code"]
 _SPAN = re.compile(r"\*\*(?P<bold>[^*\n]+)\*\*|\*(?P<italic>[^*\s][^*\n]*)\*|`(?P<code>[^`\n]+)`")
@@ -46,8 +46,7 @@ def spans(text: str) -> Iterator[tuple[Style, str]]:
     for found in _SPAN.finditer(text):
         if found.start() > at:
             yield "plain", text[at : found.start()]
-        style = found.lastgroup
-        assert style == "bold" or style == "italic" or style == "code"
+        style = cast(Style, found.lastgroup)
         yield style, found[style]
         at = found.end()
     if at < len(text):

@@ -46,7 +46,7 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
     links.put(LESSON, [lesson.id])
     links.put(STEP, [str(number)])
     with st.container(key="lesson-head"):
-        head, box = st.columns([5, 1.6], vertical_alignment="bottom")
+        head, box = st.columns([5, 2.3], vertical_alignment="bottom")
     large = box.toggle(
         "Large type", key=LARGE, bind=BOUND, help="For a screen that a whole class looks at."
     )
