@@ -53,8 +53,8 @@ def summary_row(one: Judged) -> tuple[str, str, str, str]:
 
 
 def _step(number: int, step: Step, predicted: Mapping[int, str], shown: Mapping[int, Shown]) -> str:
-    title = f"{number}. {step.title}" if step.title else f"{number}."
-    parts = [f"<h2>{escape(title)}</h2>", as_html(step.text)]
+    title = step.title or ("Predict" if isinstance(step, Predict) else "")
+    parts = [f"<h2>{escape(f'{number}. {title}'.strip())}</h2>", as_html(step.text)]
     if isinstance(step, Predict):
         parts.append(_question(step, predicted.get(number), shown.get(number + 1)))
     elif number in shown:

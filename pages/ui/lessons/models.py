@@ -22,7 +22,9 @@ CONTEXTS: dict[str, Context | None] = {"auto": None, "left": "left", "both": "bo
 def askable(names: Sequence[str]) -> tuple[str, ...]:
     """Those that the visitor may ask, here or to be fetched; of the others it is said why not."""
     offered = visitors.offered_models()
-    kept, unknown, barred = [], [], []
+    kept: list[str] = []
+    unknown: list[str] = []
+    barred: list[str] = []
     for name in names:
         try:
             find_model(name)

@@ -31,7 +31,7 @@ def draw_overview(listing: LessonListing) -> None:
 
 def _draw_card(number: int, lesson: Lesson) -> None:
     progress = progress_in(lesson)
-    st.markdown(f"#### {number}\\. {plain(lesson.title)}")
+    st.markdown(f"### {number}\\. {plain(lesson.title)}")
     st.markdown(plain(lesson.question))
     whole = len(progress.seen) > len(lesson.steps)
     minutes = "1 minute" if lesson.minutes == 1 else f"{lesson.minutes} minutes"

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from lama_core.lessons.handout import HEADS, handout, summary_row
-from lama_core.lessons.lesson import Explain, Lesson, LessonListing, Predict, Step
+from lama_core.lessons.lesson import Explain, Lesson, LessonListing, Predict, Step, Try
 from lama_core.lessons.shown import first_to_predict, judge, judged
 from lama_core.lessons.words import as_markdown
 from lama_core.papers.report import grid
@@ -90,7 +90,7 @@ def _draw_step(lesson: Lesson, number: int, progress: Progress) -> None:
         if isinstance(before, Predict) and not before.answer:
             with verdict:
                 _draw_judged(before, number - 1, progress)
-    elif step.kind == "try":
+    elif isinstance(step, Try):
         draw_try(step)
 
 

@@ -284,7 +284,7 @@ def draw_run(step: ShowRun, key: str) -> Shown:
         )  # fmt: skip
     else:
         _draw_link("Open in Analogy", links.ANALOGY, {"view": "Probes"})
-    lines = list(drawn.itertuples())
+    lines: list[Any] = list(drawn.itertuples())
     shown = Shown(
         heads=(kind.rows, "model", "%", "95 % interval", kind.counts),
         rows=tuple(

@@ -57,7 +57,7 @@ CSS = """
 """
 # Streamlit writes white on the primary colour, which in the dark is a light one (2.5 to 1).
 DARK = """
-[data-testid="stBaseButton-primary"]:enabled, [data-testid="stBaseButton-primary"]:enabled *,
+[data-testid^="stBaseButton-primary"]:enabled, [data-testid^="stBaseButton-primary"]:enabled *,
 [data-tag], [data-tag] * { color: %s !important; }
 """
 
