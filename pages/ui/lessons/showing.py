@@ -18,7 +18,6 @@ from lama_core.papers.report import grid
 from lama_core.probes.analogy.probing import AnalogyRequest
 from lama_core.probes.analogy.templates import ask_for
 from lama_core.probes.cloze.ask import ModelAnswer, Prediction, agreement
-from lama_core.probes.kinds import FACT_KINDS
 from lama_core.probes.probing import ProbeRequest
 from lama_core.requests import command_line
 from lama_core.rounding import percent
@@ -33,6 +32,7 @@ from pages.ui.shared.messages import plain
 from pages.ui.shared.state import BOUND, title_of
 
 N_BEST = 5
+ASKED = ("cloze", "contrast")  # kinds of probe that ask a blank of each fact
 RANKS = ("first", "second", "third", "fourth", "fifth")
 PAGES = {
     "cloze": ("Cloze", links.CLOZE),
@@ -323,7 +323,7 @@ def _runs_of(step: ShowRun) -> tuple[RunInfo, ...]:
             if (info.model, info.dataset) == (name, step.data)
             and info.prompts.endswith("unsupervised")
         )
-    infos = [info for info in list_runs(kinds=FACT_KINDS)]
+    infos = list_runs(kinds=ASKED).runs
     picked = pick_runs(infos, step.data, step.prompts)
     picked |= pick_runs([info for info in infos if info.bundled], step.data, step.prompts)
     found = tuple(picked[name] for name in step.models if name in picked)
