@@ -8,34 +8,41 @@ from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.browser
 
+DRAWN = "document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'"
+
+
+def to_step(page: Page, name: str, step: int, of: int = 8) -> None:
+    """Click the button and wait until the step is drawn whole."""
+    page.get_by_role("button", name=name, exact=True).click()
+    expect(page).to_have_url(re.compile(f"lesson=3-negation&step={step}"))
+    expect(page.get_by_text(f"Step {step} of {of}" if step <= of else "Summary")).to_be_visible()
+    page.wait_for_function(DRAWN)
+
 
 def test_a_reader_goes_through_a_lesson_and_takes_it_along(page: Page, app_url: str) -> None:
     page.goto(app_url)
     page.get_by_role("link", name="New to this? Lessons").click()
     page.get_by_role("button", name="Begin").nth(2).click()
-    page.get_by_role("button", name="Next", exact=True).click()
+    expect(page.get_by_text("Step 1 of 8")).to_be_visible()
+    page.wait_for_function(DRAWN)
+    to_step(page, "Next", 2)
     expect(page.get_by_role("button", name="Next", exact=True)).to_be_disabled()
-    expect(page).to_have_url(re.compile("lesson=3-negation&step=2"))
     page.get_by_text("Europe", exact=True).click()
-    page.get_by_role("button", name="Predict", exact=True).click()
+    to_step(page, "Predict", 3)
     expect(page.get_by_text("You predicted Europe. So it is: europe.")).to_be_visible()
-    expect(page).to_have_url(re.compile("step=3"))
     page.go_back()
     expect(page.get_by_text("You predicted Europe.")).to_be_visible()
     page.go_forward()
     expect(page.get_by_text("So it is: europe.")).to_be_visible()
-    for _ in range(2):
-        step = int(re.findall(r"step=(\d+)", page.url)[0])
-        page.get_by_role("button", name="Next", exact=True).click()
-        expect(page).to_have_url(re.compile(f"step={step + 1}"))
-        expect(page.get_by_text(f"Step {step + 1} of 8")).to_be_visible()
+    page.wait_for_function(DRAWN)
+    to_step(page, "Next", 4)
+    to_step(page, "Next", 5)
     page.get_by_text("40 to 60 %", exact=True).click()
-    page.get_by_role("button", name="Predict", exact=True).click()
+    to_step(page, "Predict", 6)
     expect(page.locator(".js-plotly-plot")).to_be_visible()
-    for step in (7, 8):
-        page.get_by_role("button", name="Next", exact=True).click()
-        expect(page.get_by_text(f"Step {step} of 8")).to_be_visible()
-    page.get_by_role("button", name="Summary", exact=True).click()
+    to_step(page, "Next", 7)
+    to_step(page, "Next", 8)
+    to_step(page, "Summary", 9)
     expect(page.get_by_text("2 of 2 as you predicted.")).to_be_visible()
     with page.expect_download() as taken:
         page.get_by_role("button", name="Handout").click()
