@@ -1,10 +1,12 @@
-"""How this is measured: where numbers follow another rule than the papers', and what undoes it."""
+"""How this is measured: where numbers follow another rule than the papers', and what words mean."""
 
 import streamlit as st
 
 from lama_core.files import read_file
+from lama_core.glossary import glossary_text
+from lama_core.metrics.figures import figures_text
 from lama_core.paths import DOCS
-from pages.ui.shared.router import draw_page
+from pages.ui.shared.router import draw_page, draw_tabs
 from pages.ui.shared.state import BOUND
 
 PAGE = "departures.md"
@@ -18,10 +20,8 @@ def read_papers(text: str) -> tuple[str, dict[str, str]]:
     return introduction.partition("\n")[2], papers
 
 
-def main() -> None:
+def draw_departures() -> None:
     """The departures from one paper, or from all with the table of them."""
-    st.header("Method", anchor=False)
-    st.caption("How this is measured: where numbers follow another rule than the papers'.")
     introduction, papers = read_papers(read_file(DOCS / PAGE).decode())
     names = {paper.partition(":")[0]: paper for paper in papers}
     chosen = st.segmented_control(
@@ -32,6 +32,23 @@ def main() -> None:
     for name, paper in names.items():
         if chosen in (EVERY, name):
             st.markdown(f"### {paper}\n" + papers[paper].replace("\n### ", "\n#### "))
+
+
+def draw_glossary() -> None:
+    """What the words of the app mean, and its figures."""
+    text = glossary_text().partition("\n")[2] + f"\n{figures_text()}"
+    st.markdown(text.replace("\n### ", "\n#### ").replace("\n## ", "\n### "))
+
+
+def main() -> None:
+    """The departures, or the glossary."""
+    st.header("Method", anchor=False)
+    st.caption(
+        "How this is measured: where numbers follow another rule than the papers', and what words "
+        "mean."
+    )
+    views = {"Departures": draw_departures, "Glossary": draw_glossary}
+    draw_tabs(list(views), lambda name: views[name](), key="view")
 
 
 draw_page(main)

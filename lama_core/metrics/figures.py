@@ -236,3 +236,11 @@ METRICS: dict[str, Metric] = {
         ),
     )
 }
+
+
+def figures_text() -> str:
+    """What the figures mean, a section of the glossary in Markdown."""
+    parts = ["## Figures of runs"]
+    for one in METRICS.values():
+        parts += [f"### {one.label}", one.meaning, f"`{one.label} = {one.formula}`"]
+    return "\n\n".join(parts) + "\n"

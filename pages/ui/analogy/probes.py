@@ -6,6 +6,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
+from lama_core.glossary import explain
 from lama_core.papers.rezaee2022 import (
     differs_from_paper,
     published_by_kind,
@@ -38,12 +39,6 @@ from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain, show_fault
 from pages.ui.shared.state import BOUND
 
-SETTING_HELP = (
-    "**unsupervised**: of a right and a wrong pair, the one whose sentence has the lower "
-    "(pseudo-)perplexity (vectors: the higher cosine) is chosen. **supervised**: a multi-layer "
-    "perceptron reads the embeddings of the four words and says whether the analogy is true; "
-    "± is the standard deviation over its seeds. Chance is 50."
-)
 PROBE_HELP = (
     "Rezaee and Camacho-Collados, section 2.2; **random** is the mean of the first two.\n\n"
     + "\n\n".join(f"**{name}**: {probe.meaning}." for name, probe in PROBES.items())
@@ -98,7 +93,7 @@ def _choose(
     settings = [name for name in SETTINGS if any(run.details.setting == name for run in of_data)]
     setting = setting_box.segmented_control(
         "Setting", settings, default=settings[0], required=True, key="setting", bind=BOUND,
-        help=SETTING_HELP,
+        help=explain("Unsupervised and supervised probes"),
     )  # fmt: skip
     known = list(dict.fromkeys(line.model for line in published_by_kind()))
     published = published_box.multiselect(

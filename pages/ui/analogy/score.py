@@ -8,6 +8,7 @@ import streamlit as st
 
 from lama_core.asking.settings import ModelSettings
 from lama_core.errors import UserError
+from lama_core.glossary import explain
 from lama_core.models.base import KINDS
 from lama_core.models.catalog import find_model
 from lama_core.models.loader import Precision
@@ -33,13 +34,6 @@ from pages.ui.shared.messages import faults_shown
 
 FIRST_QUERY = "Paris:France"
 FIRST_PAIRS = "Rome:Italy, Italy:Rome, Rome:Germany, Rome:Berlin"
-MEASURE_HELP = (
-    "What the pairs are ranked by. **sum**: the total log-probability, the sum over the tokens, as "
-    "equation 1 of Rezaee and Camacho-Collados; longer sentences have a lower one. **mean**: the "
-    "sum divided by the number of tokens, as the perplexity is. Masked models: each token masked "
-    "in turn. Encoder-decoder models: each token left out in turn, and said by the decoder. "
-    "Left-to-right models: each token given those before it."
-)
 
 
 def draw_score() -> None:
@@ -108,7 +102,7 @@ def _ask() -> tuple[Pair, tuple[Pair, ...], tuple[str, ...], str, Normalise, Pre
     with how:
         normalise = st.segmented_control(
             "Log-probabilities", ("sum", "mean"), default="sum", required=True, key="normalise",
-            bind=state.BOUND, help=MEASURE_HELP,
+            bind=state.BOUND, help=explain("Score of a pair"),
         )  # fmt: skip
     with precise:
         precision = state.choose_precision()

@@ -5,6 +5,7 @@ from html import escape
 
 import streamlit as st
 
+from lama_core.glossary import explain
 from lama_core.models.base import HIDINGS, KINDS, Hiding, Kind
 from lama_core.models.loader import Precision
 from lama_core.probes.statements.rank import (
@@ -49,10 +50,6 @@ EXAMPLES = (
     ),
 )
 MOST_SHOWN = 20
-HIDING_HELP = (
-    "Of models that see both sides. **within-word**: the later pieces of a token's word are hidden "
-    "with it (Kauf and Ivanova 2023). **original**: the token alone (Salazar et al. 2020)."
-)
 
 
 def draw_ranking() -> None:
@@ -144,14 +141,12 @@ def _draw_examples() -> None:
 def _choose_options() -> tuple[Part, Aggregate, Hiding, Precision]:
     part = st.segmented_control(
         "Tokens that count", PARTS, default=PARTS[0], required=True, key="part", bind=state.BOUND,
-        help="**statement**: those of the whole sentence (Wiland et al. 2024). **answer**: those "
-        "of the answer. **conditional**: those of the answer, with nothing behind it.",
+        help=explain("Tokens that count"),
     )  # fmt: skip
     aggregate = st.segmented_control(
         "Log-probabilities", AGGREGATES, default=AGGREGATES[0], required=True, key="aggregate",
         bind=state.BOUND,
-        help="**sum**: longer answers mostly have a lower one. **mean**: divided by the number of "
-        "tokens that count.",
+        help=explain("Sum and mean"),
     )  # fmt: skip
     hiding, precision = choose_hiding()
     return part, aggregate, hiding, precision
@@ -161,7 +156,7 @@ def choose_hiding() -> tuple[Hiding, Precision]:
     """What is hidden with a token, and the precision."""
     hiding = st.segmented_control(
         "Hidden with a token", HIDINGS, default=HIDINGS[0], required=True, key="hiding",
-        bind=state.BOUND, help=HIDING_HELP,
+        bind=state.BOUND, help=explain("Hidden with a token"),
     )  # fmt: skip
     return hiding, state.choose_precision()
 

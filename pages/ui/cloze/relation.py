@@ -12,6 +12,7 @@ import streamlit as st
 from lama_core.asking.settings import ClozeSettings
 from lama_core.datasets import Dataset
 from lama_core.datasets.library.installed import STARTER, dataset_names
+from lama_core.glossary import explain
 from lama_core.models.base import KINDS
 from lama_core.probes.cloze.by_relation import (
     MAX_SUBJECT,
@@ -35,12 +36,6 @@ SUGGESTED = "suggested subject"
 MAX_CHIPS = 6
 # What stands in the address for this form alone, and means nothing to a sentence.
 OWN = ("view", "data", "relation", "subject", "object", "mined")
-KIND_HELP = (
-    "**manual**: the relation's own template. **paraphrase**: the same in other words. **mined**: "
-    "found in texts between a subject and its object. **negated**: says that it is *not* so; the "
-    "gold in its answer is no knowledge. In brackets the data that the wording comes from; "
-    "**rule**: negated by a rule."
-)
 PROB_HELP = (
     "Probability of that answer, over the whole vocabulary, or over the candidates if the options "
     "say so; of a left-to-right model that is shown both sides, over the words that it rescored."
@@ -285,7 +280,7 @@ def _draw_table(answer: RelationAnswer) -> None:
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
     config: dict[str, Any] = {
         "sentence": text("sentence"),
-        "wording": text("wording", help=KIND_HELP),
+        "wording": text("wording", help=explain("Kinds of wordings")),
     }
     for model in answer.models:
         config |= {

@@ -6,6 +6,7 @@ from typing import Any, NoReturn, cast
 
 import streamlit as st
 
+from lama_core.glossary import explain
 from lama_core.metrics.answers import (
     COUNTINGS,
     WRONG_KINDS,
@@ -30,28 +31,9 @@ SORTS = (
     "least confident first",
     "most frequent gold first",
 )
-CONTAINED_HELP = (
-    "Whether the lower-cased gold is part of the lower-cased subject, as in *Apple Watch* is "
-    "produced by *Apple*: the first rule by which LAMA-UHN drops facts that can be guessed "
-    "(Poerner et al. 2020)."
-)
-KIND_HELP = (
-    "**right type**: the wrong answer is an object of the relation in the data (right type, wrong "
-    "fact). **another valid**: it is another right answer for this very subject, which the "
-    "filtered ranking takes out. **neither**: the rest."
-)
 TAGS_HELP = (
     "Facts with one of these tags, which the owner of this app has put on them in the run of the "
     "model in focus: in the opened fact, or for several rows at once."
-)
-CONFIDENCE_HELP = (
-    "Probability of the first answer over the model's whole vocabulary (of statements: over all "
-    "answers); above the lower end and at most the upper one, as the bins of the reliability "
-    "diagram."
-)
-MARGIN_HELP = (
-    "Of statements: score of the gold less that of the best answer that isn't right, in nats. "
-    "Above the lower end and at most the upper one."
 )
 
 
@@ -115,25 +97,30 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
     origins = st.multiselect(
         "Origin", list(by_origin.slices) if by_origin else [], key="origins", bind=BOUND,
         placeholder="Any" if by_origin else "The data says none",
-        help="Where the fact itself is from, as the data says.",
+        help=explain("Origin"),
     )  # fmt: skip
     by_domain = slicings(joined).get(DOMAIN)
     domains = st.multiselect(
         "Domain", list(by_domain.slices) if by_domain else [], key="domains", bind=BOUND,
         placeholder="Any" if by_domain else "The data says none",
-        help="What the relation is about, as the data says.",
+        help=explain("Domain"),
     )  # fmt: skip
     ranks = _choose_range("Rank", "rank")
     margins = _choose_margins() if focus.ranks_statements else {}
     confidence = st.slider(
         "Probability of the first answer", 0.0, 1.0, (0.0, 1.0), 0.01, key="conf", bind=BOUND,
-        help=CONFIDENCE_HELP,
+        help=f"{explain('Probability of the first answer')} Above the lower end and at most the "
+        "upper one, as the bins of the reliability diagram.",
     )  # fmt: skip
     left, right = st.columns(2)
     gold = left.text_input("Gold", key="gold", bind=BOUND, help="Exactly this word.")
     answer = right.text_input("First answer", key="answer", bind=BOUND, help="Exactly this word.")
     kind = left.selectbox(
-        "The wrong answer is", (ANY, *WRONG_KINDS), key="kind", bind=BOUND, help=KIND_HELP
+        "The wrong answer is",
+        (ANY, *WRONG_KINDS),
+        key="kind",
+        bind=BOUND,
+        help=explain("Kinds of wrong answers"),
     )
     rows = right.selectbox(
         "Facts", COUNTINGS, key="rows", bind=BOUND,
@@ -146,7 +133,11 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
     answers = _choose_range("Number of answers", "answers", ANSWERS_HELP) if of_own else {}
     left, right = st.columns(2)
     contained = left.selectbox(
-        "Gold in the subject", (ANY, "yes", "no"), key="contained", bind=BOUND, help=CONTAINED_HELP
+        "Gold in the subject",
+        (ANY, "yes", "no"),
+        key="contained",
+        bind=BOUND,
+        help=explain("Gold in the subject"),
     )
     known = known_tags(read_tags(focus))
     gone = [tag for tag in st.session_state.get("tag", ()) if tag not in known]
@@ -200,7 +191,12 @@ def _choose_margins() -> dict[str, float | None]:
     ):
         links.leave_endless(name)
         value = box.number_input(
-            f"Margin {way}", value=None, format="%g", key=name, bind=BOUND, help=MARGIN_HELP
+            f"Margin {way}",
+            value=None,
+            format="%g",
+            key=name,
+            bind=BOUND,
+            help=f"{explain('Margin')} Above the lower end and at most the upper one.",
         )
         found[name] = None if value is None else float(value)
     return found

@@ -9,12 +9,13 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
+from lama_core.glossary import explain
 from lama_core.metrics.answers import JoinedAnswers, fallbacks
 from lama_core.models.base import KINDS
 from lama_core.probes.cloze.ask import BlankAnswer, Gold, Over, Prediction
 from lama_core.runs.info import RunInfo
 from lama_core.runs.tags import SEPARATOR
-from pages.ui.facts.filters import MARGIN_HELP, SORTS, FactsChoice, narrow
+from pages.ui.facts.filters import SORTS, FactsChoice, narrow
 from pages.ui.facts.scores import draw_scores_of_answers
 from pages.ui.facts.tags import draw_fact_tags, draw_picked_tags
 from pages.ui.shared import cache, charts, links, predictions, visitors
@@ -184,7 +185,7 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
         config |= {
             f"{name} answer": st.column_config.TextColumn(name, help="The model's first answer."),
             f"{name} prob": number("prob.", format="%.3f", help="Probability of that answer."),
-            f"{name} margin": number("margin", format="%.2f", help=MARGIN_HELP),
+            f"{name} margin": number("margin", format="%.2f", help=explain("Margin")),
             f"{name} rank": number("gold's rank", format="localized"),
             f"{name} log-prob": number("gold's log-prob.", format="%.2f"),
         }

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from lama_core.errors import UserError
+from lama_core.glossary import explain
 from lama_core.probes.prompts.analyses import (
     DISTANCES,
     AnalyseRequest,
@@ -33,9 +34,7 @@ def draw_analyses(choice: PromptsChoice) -> None:
         required=True,
         key="distance",
         bind=BOUND,
-        help="Word edits between two prompts, brought into [0, 1]. **min-max**, our reading of the "
-        "paper: 0 is a relation's nearest pair of prompts, 1 its furthest. **longer**: edits / "
-        "words of the longer prompt.",
+        help=explain("Edit distance"),
     )
     pairs = [pair for one in studies for pair in prompt_pairs(one, choice.combination, distance)]
     found = measure_divergence(pairs)
@@ -43,8 +42,7 @@ def draw_analyses(choice: PromptsChoice) -> None:
     st.markdown(
         f"**Do prompts that differ more in words differ more in what they get right?** "
         f"Pearson's correlation {correlation} (the paper's: 0.25)",
-        help="Divergence of two prompts: share of facts on which one is right and the other wrong. "
-        "Distance: word edits between them, brought into [0, 1] (Jiang et al. 2020, figure 3).",
+        help=explain("Divergence"),
     )
     figure = go.Figure()
     for number, one in enumerate(found.bins):

@@ -9,6 +9,7 @@ import streamlit as st
 from lama_core.asking.blanks import shows_subject
 from lama_core.datasets.prompt_sets import TITLES
 from lama_core.errors import UserError
+from lama_core.glossary import explain
 from lama_core.metrics.origins import n_from_training
 from lama_core.probes.prompts.gains import Gain
 from lama_core.probes.prompts.probing import StudyRequest, request_of
@@ -21,11 +22,6 @@ from pages.ui.shared.messages import plain, show_fault
 from pages.ui.shared.state import BOUND, choose, drop_stale, title_of
 
 MADE = "study made"  # in the session: the study that its user made and asked to see
-SETS_HELP = (
-    "**Mine**: found in sentences that hold a subject and its object. **Mine+Para**: paraphrases "
-    "of the best mined prompt. **Man+Para**: the manual prompt and its paraphrases. "
-    "**Mine+Man**: the mined ones and the manual one (Jiang et al. 2020, section 5.1)."
-)
 
 
 @dataclass(frozen=True)
@@ -143,7 +139,7 @@ def choose_study() -> PromptsChoice | None:
     with right:
         combination = st.segmented_control(
             "Prompts", sets, default=first_set, required=True, key="set", bind=BOUND,
-            format_func=lambda one: TITLES[one], help=SETS_HELP,
+            format_func=lambda one: TITLES[one], help=explain("Sets of prompts"),
         )  # fmt: skip
     choice = PromptsChoice(whole, study, combination or first_set)
     st.caption(_described(choice))

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from lama_core.datasets.prompt_sets import TITLES
+from lama_core.glossary import explain
 from lama_core.papers.jiang2020_scores import LINES, Averaging, paper_model, published
 from lama_core.probes.prompts.ensemble import PAPER
 from lama_core.probes.prompts.probing import request_of
@@ -29,11 +30,6 @@ METHOD_TITLES = {
 }
 AVERAGES: tuple[Averaging, ...] = ("micro", "macro")
 SCOPES = ("this relation", "all relations")
-AVERAGE_HELP = (
-    "**micro**: correct facts / facts of the relation. **macro**: the same for each unique object, "
-    "then the mean over objects: a model that always says the most frequent of n objects gets 1/n. "
-    "Over relations, both are unweighted means (Jiang et al. 2020, section 5.1)."
-)
 
 
 def score_rows(scores: Sequence[Score], model: str, averaging: Averaging) -> pd.DataFrame:
@@ -62,7 +58,7 @@ def draw_ensembles(choice: PromptsChoice) -> None:
     left, right = st.columns(2)
     averaging = left.segmented_control(
         "Average", AVERAGES, default="micro", required=True, key="average", bind=BOUND,
-        help=AVERAGE_HELP,
+        help=explain("Micro and macro average"),
     )  # fmt: skip
     scope = right.segmented_control(
         "Facts", SCOPES, default=SCOPES[0], required=True, key="scope", bind=BOUND
@@ -144,8 +140,7 @@ def _draw_curve(choice: PromptsChoice) -> None:
         return
     st.markdown(
         "**How many prompts?** P@1 of the mean of the K best prompts",
-        help="log-linear: mean of log-probabilities, which rules out what any prompt finds very "
-        "unlikely. linear: mean of probabilities (Jiang et al. 2020, figures 2 and 5).",
+        help=explain("Log-linear and linear"),
     )
     figure = go.Figure()
     for kind, dash in (("log-linear", "solid"), ("linear", "dot")):

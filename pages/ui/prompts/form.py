@@ -12,11 +12,11 @@ from lama_core.datasets.library.installed import (
 )
 from lama_core.datasets.prompt_sets import relations_in
 from lama_core.errors import UserError
+from lama_core.glossary import explain
 from lama_core.probes.prompts.probing import COMBINATIONS, StudyRequest, check_study
 from lama_core.runs.find import list_runs
 from pages.ui.prompts.choice import MADE
 from pages.ui.shared import cache, links, visitors
-from pages.ui.shared.choice import RANKINGS_HELP
 from pages.ui.shared.run_form import (
     KEPT,
     RunForm,
@@ -84,8 +84,8 @@ def _choose() -> StudyRequest | None:
         ranking = st.segmented_control(
             "Ranking", ("raw", "filtered"), default="raw", required=True, key="study ranking",
             persist_state=KEPT,
-            help=f"{RANKINGS_HELP} Prompts are chosen by it, and all of the study is shown in it. "
-            "The published values of prompts are raw.",
+            help=f"{explain('Filtered and raw ranking')} Prompts are chosen by it, and all of the "
+            "study is shown in it. The published values of prompts are raw.",
         )  # fmt: skip
         own = st.text_area(
             "Your own prompts (optional, one a line)", key="study own", persist_state=KEPT,

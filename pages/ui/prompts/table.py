@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.asking.blanks import fill
+from lama_core.glossary import explain
 from lama_core.metrics.precision import precision_at
 from lama_core.probes.prompts.probing import as_select
 from lama_core.rounding import percent, percentage
@@ -105,8 +106,7 @@ def draw_prompts(choice: PromptsChoice) -> None:
             ),
             "weight": st.column_config.NumberColumn(
                 "Weight", format="%.3f",
-                help="Of the optimised ensemble: softmax(theta), fitted so that the training "
-                "facts' objects become as likely as they can.",
+                help="Of the optimised ensemble. " + explain("Optimised ensemble"),
             ),
             "only it": st.column_config.NumberColumn(
                 "Only it is right", help="Test facts that no other prompt of this relation gets.",

@@ -5,6 +5,7 @@ import streamlit as st
 
 from lama_core import metrics
 from lama_core.errors import UserError
+from lama_core.glossary import explain
 from lama_core.metrics.comparison import CompareRequest, Comparison, what_differs
 from lama_core.metrics.intervals import METHOD_OF_DIFFERENCES, Interval
 from lama_core.rounding import fixed, percent
@@ -26,10 +27,6 @@ RELATIONS_HELP = (
     "Every relation counts the same, as in LAMA's tables: the mean of the relations' differences. "
     "Interval and test are Student's t over the relations, taken as a sample: would others show it "
     "too? With few relations the interval is wide."
-)
-KAPPA_HELP = (
-    "Cohen's kappa = (observed - expected agreement) / (1 - expected), of being right: 0 is what "
-    "chance gives, 1 is perfect."
 )
 
 
@@ -186,7 +183,7 @@ def _draw_summary(
     cells[2].metric("Same first answer", f"{percent(agreed.same_first)} %")
     cells[2].caption(f"both right {percent(agreed.both_right)} %, "
                      f"both wrong {percent(agreed.both_wrong)} %")  # fmt: skip
-    cells[3].metric("Kappa of being right", fixed(agreed.kappa, 2), help=KAPPA_HELP)
+    cells[3].metric("Kappa of being right", fixed(agreed.kappa, 2), help=explain("Kappa"))
     cells[3].caption(f"{found.n_unpaired:,} rows that only one run counts are left out")
     with st.container(horizontal=True):
         if st.button(f"{test.only_a:,} facts that only A gets right", icon=":material/list:"):

@@ -10,6 +10,7 @@ from lama_core.asking.prompts import LPAQA_SETS, PROMPT_SETS
 from lama_core.candidates.lists import FILE, explain_lists, impossible_lists, list_names
 from lama_core.datasets.corpus import STARTER
 from lama_core.errors import choose
+from lama_core.glossary import explain
 from lama_core.models.base import HIDINGS
 from lama_core.paths import corpus_files
 from lama_core.probes.probing import ProbeRequest
@@ -30,26 +31,9 @@ from pages.ui.shared.run_form import (
 )
 
 WORDS, ANSWERS = ASKED = ("words at a blank", "whole answers")
-ASKED_HELP = (
-    "**words at a blank**: one token each, of the candidates, as in LAMA (Petroni et al. 2019). "
-    "**whole answers**: of any number of pieces; each of a relation's answers is filled into the "
-    "sentence, and ranked by how likely the model finds it (Wiland et al. 2024, BEAR)."
-)
 TEMPLATE_HELP = (
     "Which of each relation's templates, counted from 0; relations without any are asked by their "
     "facts' own sentences, with 0 alone."
-)
-PART_HELP = (
-    "Which tokens count. **statement**: all of the sentence. **answer**: those of the answer in "
-    "it. **conditional**: those of the answer, with nothing behind it."
-)
-AGGREGATE_HELP = (
-    "**sum** of the tokens' log-probabilities, the likelihood itself; or their **mean**, which "
-    "doesn't favour short answers."
-)
-HIDING_HELP = (
-    "Of models that see both sides. **within-word**: with a token the later pieces of its word are "
-    "hidden (Kauf and Ivanova 2023). **original**: the token alone (Salazar et al. 2020)."
 )
 
 
@@ -57,7 +41,7 @@ def draw_form() -> None:
     """Choose what to run, start it, watch it."""
     asked = st.segmented_control(
         "Rank", ASKED, default=WORDS, required=True, key="new kind", persist_state=KEPT,
-        help=ASKED_HELP,
+        help=explain("Words or whole answers"),
     )  # fmt: skip
     if asked == ANSWERS:
         draw_run_form(RunForm("a run of statements", _choose_statements, _show))
@@ -116,15 +100,15 @@ def _choose_statements() -> StatementsRequest | None:
         answers = _choose_answers()
         part = st.segmented_control(
             "Score", PARTS, default=PARTS[0], required=True, key="new part", persist_state=KEPT,
-            help=PART_HELP,
+            help=explain("Tokens that count"),
         )  # fmt: skip
         aggregate = st.segmented_control(
             "Taken together by", AGGREGATES, default=AGGREGATES[0], required=True,
-            key="new aggregate", persist_state=KEPT, help=AGGREGATE_HELP,
+            key="new aggregate", persist_state=KEPT, help=explain("Sum and mean"),
         )  # fmt: skip
         hiding = st.segmented_control(
             "Hidden with a token", HIDINGS, default=HIDINGS[0], required=True, key="new hiding",
-            persist_state=KEPT, help=HIDING_HELP,
+            persist_state=KEPT, help=explain("Hidden with a token"),
         )  # fmt: skip
     if not what.models:
         st.info("Choose at least one model.", icon=":material/info:")

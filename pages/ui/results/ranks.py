@@ -7,6 +7,7 @@ import streamlit as st
 
 from lama_core import metrics
 from lama_core.datasets.library.installed import STARTER
+from lama_core.glossary import explain
 from lama_core.metrics.correlates import LABELS
 from lama_core.metrics.intervals import METHOD_OF_MEANS
 from lama_core.models.base import KINDS
@@ -223,9 +224,7 @@ def draw_calibration(choice: RunChoice) -> None:
             st.metric(
                 f"ECE · {name}",
                 f"{percent(ece)} %",
-                help="Expected calibration error = sum over bins of (facts in the bin / facts) x "
-                "|share of right answers - mean probability|, ten bins of equal width "
-                "(Naeini et al. 2015).",
+                help=explain("Expected calibration error"),
             )
     st.caption(
         f"Facts are put into ten bins by the probability of the first answer ({_over(choice)}). "

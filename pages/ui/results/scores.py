@@ -8,6 +8,7 @@ from typing import Any, cast
 import pandas as pd
 import streamlit as st
 
+from lama_core.glossary import explain
 from lama_core.metrics import METRICS, Metric
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
 from lama_core.metrics.tables import CONCEPTNET, Average, By, ResultsRequest
@@ -16,7 +17,7 @@ from lama_core.rounding import percent, percentage, rounded
 from pages.ui.results.leaderboard import draw_leaderboard
 from pages.ui.results.origins import draw_origins
 from pages.ui.shared import cache, charts, links
-from pages.ui.shared.choice import OWN, PRECISION_HELP, RunChoice
+from pages.ui.shared.choice import OWN, RunChoice
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
 from pages.ui.shared.partial import draw_partial
@@ -34,16 +35,6 @@ MOST_OPEN = 12  # relations that are shown at once, without being asked for
 MOST_INTERVALS = 3  # for more runs their columns are hidden, and can be shown by the table's menu
 INTERVALS = {"relation": METHOD, "source": METHOD_OF_MEANS, "type": METHOD_OF_MEANS}
 DEFAULT_PUBLISHED = ("BERT-base", "BERT-large")
-LEFT_OUT_HELP = (
-    "Facts that don't count, each with its reason: the object isn't one token of the model (of "
-    "statements: isn't one of the answers, or the model can't write it) or not among the "
-    "candidates, judges said no, or an earlier fact is the same. Click to see them."
-)
-CHANCE_HELP = (
-    "P@k of a random order = k / answers of the relation; a mean over them in a source's row. "
-    "Other right answers, which the filtered ranking takes out, aren't counted."
-)
-ANSWERS_HELP = "Answers, or words, that are ranked for the relation; several where runs differ."
 
 
 def score_rows(choice: RunChoice, by: By, conceptnet: Average = "relations") -> pd.DataFrame:
@@ -457,7 +448,7 @@ def _table(
     number = st.column_config.NumberColumn
     form = "%.3f" if label == "MRR" else "%.1f"
     config: dict[str, Any] = {
-        "left out": number(help=LEFT_OUT_HELP, width="small"),
+        "left out": number(help=f"{explain('Left out')} Click to see them.", width="small"),
         "facts": number(
             choice.counts,
             help=f"{choice.counts.capitalize()} that count, for every model",
@@ -469,8 +460,8 @@ def _table(
             "several numbers where models count other relations.",
             width="small",
         ),
-        "answers": st.column_config.TextColumn(help=ANSWERS_HELP, width="small"),
-        "chance": st.column_config.TextColumn(help=CHANCE_HELP, width="small"),
+        "answers": st.column_config.TextColumn(help=explain("Answers ranked"), width="small"),
+        "chance": st.column_config.TextColumn(help=explain("Chance"), width="small"),
         "Freq": number(
             format="%.1f",
             width="small",
@@ -478,7 +469,7 @@ def _table(
         ),
     }
     for name in choice.names:
-        config[name] = number(f"{name} · {label}", format=form, help=PRECISION_HELP)
+        config[name] = number(f"{name} · {label}", format=form, help=explain("P@k"))
         config[f"{name} n"] = number(
             choice.counts, help=f"{choice.counts.capitalize()} that {name} counts", width="small"
         )

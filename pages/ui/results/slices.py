@@ -7,10 +7,11 @@ from typing import Any, cast
 import pandas as pd
 import streamlit as st
 
+from lama_core.glossary import explain
 from lama_core.metrics.answers import WRONG_KINDS
 from lama_core.metrics.slices import Slicing, slice_table, slicings
 from lama_core.rounding import percent, percentage
-from pages.ui.facts.filters import KIND_HELP, params_of
+from pages.ui.facts.filters import params_of
 from pages.ui.results.scores import MOST_INTERVALS, draw_way, request_of, to_facts
 from pages.ui.shared import cache
 from pages.ui.shared.choice import RunChoice
@@ -49,7 +50,8 @@ def draw_slices(choice: RunChoice) -> None:
     follow = draw_way(said, "slices way")
     st.caption(
         f"**P@{choice.k}**: in percent of a slice's facts, whatever their relation, and no mean "
-        f"over relations. In percent of the facts whose first answer is wrong: {KIND_HELP}"
+        f"over relations. In percent of the facts whose first answer is wrong: "
+        + explain("Kinds of wrong answers")
     )
     # In the order of the command line, which takes one run after the other.
     by_run = table.sort_values("number", kind="stable").drop(columns="number")
@@ -125,7 +127,8 @@ def _draw_table(
         for kind in WRONG_KINDS:
             config[f"{run} {kind}"] = number_column(
                 kind, format="%.1f",
-                help=f"Of {run}'s wrong first answers, in percent. {KIND_HELP}",
+                help=f"Of {run}'s wrong first answers, in percent. "
+                + explain("Kinds of wrong answers"),
             )  # fmt: skip
         hidden |= {f"{run} {one}" for one in MORE} if n_runs > MOST_INTERVALS else set()
         hidden |= {f"{run} {kind}" for kind in WRONG_KINDS[1:]} if n_runs > MOST_KINDS else set()

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from lama_core import metrics
+from lama_core.glossary import explain
 from lama_core.metrics.tables import ResultsRequest
 from lama_core.rounding import percentage, rounded
 from lama_core.runs.find import RunListing
@@ -18,17 +19,6 @@ from pages.ui.shared.choice import RunChoice, run_names
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
 
-CONTRAST_HELP = (
-    "**same first**: facts with the same first answer to the plain and to the altered query; a "
-    "model that hears a *not* has few. **Spearman**: correlation of the two rankings of all "
-    "candidates, 1 where nothing changed (Kassner and Schütze 2020, Table 2). P@1 of both is over "
-    "the same facts."
-)
-CONSISTENCY_HELP = (
-    "**consistency**: of all pairs of wordings of a fact, those that give the same first answer. "
-    "**consistent P@1**: facts that every wording gets right (Elazar et al. 2021)."
-)
-
 
 def draw_wording(choice: RunChoice, listing: RunListing) -> None:
     """Both, for the models on the screen."""
@@ -36,12 +26,15 @@ def draw_wording(choice: RunChoice, listing: RunListing) -> None:
     here = [run for run in listing if run.dataset == choice.data and run.model in models]
     altered = [run for run in here if run.kind == "contrast"]
     several = [run for run in here if _is_asked_in_several_ways(run)]
-    st.markdown("### Negated and misprimed queries beside plain ones", help=CONTRAST_HELP)
+    st.markdown(
+        "### Negated and misprimed queries beside plain ones",
+        help=explain("Agreement with altered queries"),
+    )
     if altered:
         _draw(choice, altered, "contrast", _contrast_rows, _CONTRAST_COLUMNS)
     else:
         _draw_none(choice, ("negated", "misprimed"))
-    st.markdown("### The same fact in several wordings", help=CONSISTENCY_HELP)
+    st.markdown("### The same fact in several wordings", help=explain("Consistency"))
     if several:
         _draw(choice, several, "consistency", _consistency_rows, _CONSISTENCY_COLUMNS)
     else:

@@ -12,6 +12,7 @@ import streamlit as st
 
 from lama_core.asking.prompts import PROMPT_SETS
 from lama_core.asking.ranking import Ranking
+from lama_core.glossary import explain
 from lama_core.probes.kinds import FACT_KINDS
 from lama_core.runs.aligned import differing_candidates
 from lama_core.runs.find import RunListing, list_runs
@@ -23,16 +24,6 @@ from pages.ui.shared.state import BOUND, choose
 
 MAX_RUNS = 8
 SAME, OWN = SCORED_ON = ("the same facts", "each its own")
-RANKINGS_HELP = (
-    "**filtered**: the other valid objects of the same subject and relation are taken out of the "
-    "candidates before the gold is ranked (Petroni et al. 2019, section 4.4). **raw**: all "
-    "candidates count, as in the paper's released code."
-)
-PRECISION_HELP = (
-    "P@k = facts whose gold is among the k best candidates (of statements: answers) / facts. A "
-    "relation's value is the mean over its facts; a source's the unweighted mean over its "
-    "relations."
-)
 
 
 @dataclass(frozen=True)
@@ -254,7 +245,7 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
         )
         ranking = st.segmented_control(
             "Ranking", ("filtered", "raw"), default="filtered", required=True, key="ranking",
-            bind=BOUND, help=RANKINGS_HELP,
+            bind=BOUND, help=explain("Filtered and raw ranking"),
         )  # fmt: skip
         exact = st.multiselect(
             "Exact runs",
@@ -311,7 +302,7 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
         help="None chosen is all.",
     )
     links.leave_endless("p_at")
-    k = k_box.number_input("k", 1, 100, 1, key="p_at", bind=BOUND, help=PRECISION_HELP)
+    k = k_box.number_input("k", 1, 100, 1, key="p_at", bind=BOUND, help=explain("P@k"))
     choice = RunChoice(
         runs=tuple(runs),
         names=run_names(runs),

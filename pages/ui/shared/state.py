@@ -18,6 +18,7 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core.asking.settings import MAX_MODELS, ClozeSettings
 from lama_core.candidates.lists import FILE, explain_lists, list_names
 from lama_core.errors import UserError
+from lama_core.glossary import explain
 from lama_core.models.addresses import is_server
 from lama_core.models.base import RESCORED, Context
 from lama_core.models.catalog import added_models, find_model, known_models
@@ -30,10 +31,6 @@ from pages.ui.shared.messages import plain
 DEFAULT_MODELS = ("minilm-mlm", "smollm2-135m")
 CONTEXTS = ("auto", "left", "both")
 PRECISIONS = ("auto", "fp32", "bf16")
-PRECISION_HELP = (
-    "**auto**: fp32 on a processor; on a graphics card bf16 where the weights are stored in it. "
-    "**bf16** is faster where the device has it, and can change close ranks."
-)
 TYPED = "typed by this visitor"
 SHOWN = "shown in"
 BOUND: Literal["query-params"] = "query-params"
@@ -249,7 +246,7 @@ def choose_precision() -> Precision:
     """The precision that models compute in."""
     chosen = st.segmented_control(
         "Precision", PRECISIONS, default="auto", required=True, key="precision", bind=BOUND,
-        help=PRECISION_HELP,
+        help=explain("Precision"),
     )  # fmt: skip
     return cast(Precision, chosen)
 
@@ -276,10 +273,7 @@ def choose_cloze_options(models: tuple[str, ...], *, lists: bool = True) -> Cloz
         required=True,
         key="context",
         bind=BOUND,
-        help="**left**: what stands left of the blank, as in the LAMA paper. **both**: the best "
-        "words by the left side are rescored by the log-probability of the whole sentence, "
-        "the gold with them, and normalised over them. **auto**: left where nothing but "
-        "punctuation follows the blank, else both. Other models always see both sides.",
+        help=explain("Context"),
     )
     rescored = st.slider(
         "Words rescored with both sides", 10, 1000, RESCORED, 10, key="rescored", bind=BOUND

@@ -1,0 +1,130 @@
+"""What the documentation site has besides docs/, made while mkdocs builds it.
+
+- README, CONTRIBUTING and the embedded model's card, as they are: links between files of the
+  project become links between pages;
+- the glossary's figures, from the table that computes them (`METRICS`);
+- the command line, from its own `--help`;
+- the library, a page a room, from its docstrings;
+- files of docs/ that the navigation in mkdocs.yml doesn't name, under More.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from posixpath import dirname, join, normpath, relpath
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+from typer.main import get_command
+
+from lama_core.__main__ import add_tools
+from lama_core.cli import make_app
+from lama_core.metrics.figures import figures_text
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARY = ROOT / "lama_core"
+# Page -> the file of the project that it is.
+PAGES = {
+    "index.md": "README.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "minilm-mlm.md": "assets/models/minilm-mlm/README.md",
+}
+COMMANDS = "commands.md"
+GLOSSARY = "glossary.md"
+NOT_SHOWN = ("cli", "__main__")  # its page is the command line's own
+WIDTH = 100
+# The target of a link or an image that is no address and no place on its own page.
+_LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)[^)\s#]+")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """The navigation, with the library's pages and whatever else lies in docs/."""
+    assert config.nav is not None
+    named = {page for entry in config.nav for page in entry.values()}
+    config.nav.append({"Library": [{name: uri} for name, uri, _ in _library()]})
+    others = sorted({path.name for path in Path(config.docs_dir).glob("*.md")} - named)
+    if others:
+        config.nav.append({"More": list(others)})
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """The pages that are made, and the pictures that they show."""
+    made = {page: (ROOT / path).read_text(encoding="utf-8") for page, path in PAGES.items()}
+    for page, text in made.items():
+        for path in _linked(PAGES[page], text):
+            if not path.startswith("docs/") and path not in PAGES.values():
+                name = join("files", path)
+                files.append(File.generated(config, name, abs_src_path=str(ROOT / path)))
+    made[COMMANDS] = commands_text()
+    made |= {uri: text for _, uri, text in _library()}
+    for page, text in made.items():
+        files.append(File.generated(config, page, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """A page's text, with links to files of the project as links to pages of the site."""
+    uri = page.file.src_uri
+    if uri == GLOSSARY:
+        markdown += f"\n{figures_text()}"
+    if page.file.src_dir is None and uri not in PAGES:
+        return markdown
+    source = PAGES.get(uri, f"docs/{uri}")
+    return _LINK.sub(lambda found: _place_of(_path_of(source, found[0]), uri), markdown)
+
+
+def commands_text() -> str:
+    """The command line, a section a command, each with its own help."""
+    app = make_app(add_tools)
+    parts = ["# The command line", "Each command's `--help`, as it prints it."]
+    for path, command in commands_of(get_command(app)):
+        name = " ".join(("python -m lama_core", *path))
+        context = command.context_class(
+            command, info_name=name, terminal_width=WIDTH, max_content_width=WIDTH
+        )
+        level = "#" * min(2 + max(0, len(path) - 1), 4)
+        parts.append(f"{level} {' '.join(path) or 'lama_core'}")
+        parts.append(f"```text\n{command.get_help(context).rstrip()}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def commands_of(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """A command of Typer's and all below it: the words that call it, and itself."""
+    yield path, command
+    for name, below in getattr(command, "commands", {}).items():
+        yield from commands_of(below, (*path, name))
+
+
+def _library() -> Iterator[tuple[str, str, str]]:
+    """The library's pages: name, address, text; first the modules that are in no room."""
+    rooms = sorted(path.parent for path in LIBRARY.glob("*/__init__.py"))
+    for folder in (LIBRARY, *(room for room in rooms if room.name not in NOT_SHOWN)):
+        found = folder.glob("*.py") if folder == LIBRARY else folder.rglob("*.py")
+        names = sorted(map(_module_of, found))
+        shown = [name for name in names if name.rpartition(".")[2] not in NOT_SHOWN]
+        text = "\n\n".join((f"# {names[0]}", *(f"::: {name}" for name in shown)))
+        yield folder.name, f"library/{folder.name}.md", text + "\n"
+
+
+def _module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def _linked(source: str, text: str) -> Iterator[str]:
+    """The files of the project that a text links to."""
+    return (_path_of(source, found) for found in _LINK.findall(text))
+
+
+def _path_of(source: str, link: str) -> str:
+    return normpath(join(dirname(source), link))
+
+
+def _place_of(path: str, page: str) -> str:
+    """How a page of the site links to a file of the project."""
+    pages = {source: uri for uri, source in PAGES.items()}
+    inside = path.removeprefix("docs/") if path.startswith("docs/") else f"files/{path}"
+    return relpath(pages.get(path, inside), dirname(page) or ".")
