@@ -11,6 +11,8 @@ from opening import ROOT, open_page
 from typer.testing import CliRunner
 
 from lama_core.cli import make_app
+from lama_core.glossary import glossary_text, read_terms
+from lama_core.metrics import METRICS
 from lama_core.metrics.origins import Part, sentence, trained_on
 from lama_core.paths import DOCS
 from lama_core.runs.find import load_run, runs_dir
@@ -47,6 +49,14 @@ def test_the_page_shows_every_departure_and_an_address_those_of_one_paper() -> N
     assert [len(markdown) for markdown in per_paper] == [1] * len(papers)
     parted = [line for (text,) in per_paper for line in text.value.splitlines()]
     assert [line[5:] for line in parted if line.startswith("#### ")] == sections()
+
+
+def test_the_glossary_is_shown_whole_with_the_figures() -> None:
+    (text,) = (one.value for one in open_page("method", view="Glossary").markdown)
+    shown = [line[5:] for line in text.splitlines() if line.startswith("#### ")]
+    assert shown == [*read_terms(glossary_text()), *(one.label for one in METRICS.values())]
+    for metric in METRICS.values():
+        assert metric.meaning in text and metric.formula in text
 
 
 def test_the_pages_with_numbers_lead_to_a_paper_that_the_page_has() -> None:

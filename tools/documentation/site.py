@@ -105,8 +105,9 @@ def _library() -> Iterator[tuple[str, str, str]]:
         found = folder.glob("*.py") if folder == LIBRARY else folder.rglob("*.py")
         names = sorted(map(_module_of, found))
         shown = [name for name in names if name.rpartition(".")[2] not in NOT_SHOWN]
-        text = "\n\n".join((f"# {names[0]}", *(f"::: {name}" for name in shown)))
-        yield folder.name, f"library/{folder.name}.md", text + "\n"
+        first, *others = (f"::: {name}\n" for name in shown)
+        title = f"{first}    options:\n      heading_level: 1\n"
+        yield folder.name, f"library/{folder.name}.md", "\n".join((title, *others))
 
 
 def _module_of(path: Path) -> str:

@@ -1,0 +1,228 @@
+"""The documentation site: it builds, leads nowhere that isn't there, and says all that it must."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from typer.main import get_command
+
+from lama_core.__main__ import add_tools
+from lama_core.cli import make_app
+from lama_core.glossary import explain, glossary_text, read_terms
+from lama_core.metrics.figures import METRICS
+from tools.documentation.docstrings import as_markdown
+from tools.documentation.site import commands_of
+
+ROOT = Path(__file__).resolve().parents[2]
+# Attributes that make a browser load what they name.
+LOADS = {"src", "srcset", "poster", "data"}
+TABS = {"TABS", "tabs", "views", "drawn"}
+
+
+class Reader(HTMLParser):
+    """What a page links to, loads and can be linked to, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.anchors: set[str] = set()
+        self.tags: set[str] = set()
+        self.texts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        for name, value in attrs:
+            if not value:
+                continue
+            if name == "id":
+                self.anchors.add(value)
+            elif name in LOADS or (tag, name) == ("link", "href"):
+                self.loads.append(value)
+            elif name == "href":
+                self.links.append(value)
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.texts).split())
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built as .ci/run builds it: a warning fails it."""
+    folder = tmp_path_factory.mktemp("site")
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
+        cwd=ROOT, capture_output=True, text=True,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )  # fmt: skip
+    assert built.returncode == 0, built.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Reader]:
+    """Every page of it."""
+    return {
+        path.relative_to(site): Reader(path.read_text(encoding="utf-8"))
+        for path in site.rglob("*.html")
+        if path.name != "404.html"  # its links are from the site's root
+    }
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Path, pages: dict[Path, Reader]) -> None:
+    elsewhere = {
+        f"{name}: {what}"
+        for name, page in pages.items()
+        for what in page.loads
+        if urlsplit(what).netloc
+    }
+    for path in site.rglob("*.css"):
+        text = path.read_text(encoding="utf-8")
+        elsewhere |= set(re.findall(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//[^)\"']+", text))
+    assert not elsewhere
+    # The theme's own script fetches a library when a page has a diagram of this class.
+    assert not [path for path in site.rglob("*.html") if 'class="mermaid"' in path.read_text()]
+
+
+def test_every_link_leads_to_a_page_and_a_place_on_it(
+    site: Path, pages: dict[Path, Reader]
+) -> None:
+    broken = []
+    for name, page in pages.items():
+        for link in (*page.links, *page.loads):
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (site / name.parent / unquote(parts.path)) if parts.path else site / name
+            anchors = pages.get(target.resolve().relative_to(site.resolve()))
+            place = unquote(parts.fragment)
+            if not target.is_file() or (anchors and place and place not in anchors.anchors):
+                broken.append(f"{name}: {link}")
+    assert not broken
+
+
+def test_the_start_is_the_readme_with_its_links_inside_the_site(pages: dict[Path, Reader]) -> None:
+    start = pages[Path("index.html")]
+    assert "What do language models know?" in start.text
+    assert {"departures.html", "contributing.html", "scale.html"} <= set(start.links)
+    assert "files/assets/screenshots/cloze.png" in start.loads
+
+
+def sections(text: str) -> dict[str, str]:
+    """Heading of the second level -> what stands under it."""
+    parts = re.split(r"^## ", text, flags=re.M)[1:]
+    return {heading: body for heading, _, body in (part.partition("\n") for part in parts)}
+
+
+def tabs_of(path: Path) -> list[str]:
+    """The names of a page's tabs, as its source writes them."""
+    found: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if not (isinstance(target, ast.Name) and target.id in TABS):
+            continue
+        value = node.value  # type: ignore[attr-defined]
+        items = value.keys if isinstance(value, ast.Dict) else getattr(value, "elts", ())
+        found += [one.value for one in items if isinstance(one, ast.Constant)]
+    return found
+
+
+def test_every_page_of_the_app_has_its_guide_with_all_of_its_tabs() -> None:
+    guide = sections((ROOT / "docs" / "guide.md").read_text(encoding="utf-8"))
+    files = {path.stem.capitalize(): path for path in (ROOT / "pages").glob("*.py")}
+    assert set(guide) == set(files)
+    tabs = {title: tabs_of(path) for title, path in files.items()}
+    assert len(tabs["Cloze"]) >= 5 and len(tabs["Results"]) >= 12  # they are found at all
+    lacking = {
+        f"{title}: {tab}"
+        for title, names in tabs.items()
+        for tab in names
+        if f"**{tab}**" not in guide[title]
+    }
+    assert not lacking
+
+
+def test_every_command_stands_there_with_its_help(site: Path, pages: dict[Path, Reader]) -> None:
+    text = pages[Path("commands.html")].text
+    commands = dict(commands_of(get_command(make_app(add_tools))))
+    assert {("cloze",), ("data", "import"), ("prompts", "fit"), ("bench",)} <= set(commands)
+    for path, command in commands.items():
+        called = " ".join(("python -m lama_core", *path))
+        assert f"Usage: {called} " in text, called
+        for option in (name for one in command.params for name in one.opts if name[:2] == "--"):
+            assert option in text, f"{called} {option}"
+
+
+def test_every_module_of_the_library_is_there(pages: dict[Path, Reader]) -> None:
+    anchors = defaultdict(set)
+    for name, page in pages.items():
+        if name.parts[0] == "library":
+            anchors[name.stem] = page.anchors
+    found = set().union(*anchors.values())
+    for path in (ROOT / "lama_core").rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        if path.name.startswith("__") or "cli" in parts:
+            continue
+        assert ".".join(parts) in found
+    assert "lama_core.asking.ranking.rank_gold" in anchors["asking"]
+
+
+def test_signs_of_docstrings_are_text(pages: dict[Path, Reader]) -> None:
+    ranking = pages[Path("library/asking.html")]
+    assert "log_probs: float32 [query, candidate], natural log." in ranking.text
+    assert not {"mask", "extra_id_0", "id"} & set().union(*(page.tags for page in pages.values()))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("A <b> of x_y_z * 2.", r"A &lt;b> of x\_y\_z \* 2."),
+        ("Of `<b>` and `*`.", "Of `<b>` and `*`."),
+        ("It.\n\n    P_k = a * b <= c\n\n<i> so.", "It.\n\n    P_k = a * b <= c\n\n&lt;i> so."),
+    ],
+)  # fmt: skip
+def test_prose_is_escaped_and_code_is_not(given: str, expected: str) -> None:
+    assert as_markdown(given) == expected
+
+
+def asked_terms() -> Iterator[tuple[str, str]]:
+    """File and term of every `explain("...")` in the pages."""
+    for path in sorted((ROOT / "pages").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "explain":
+                (argument,) = node.args
+                assert isinstance(argument, ast.Constant), f"{path}:{node.lineno}: not a literal"
+                yield str(path.relative_to(ROOT)), argument.value
+
+
+def test_every_term_that_the_app_explains_is_in_the_glossary(pages: dict[Path, Reader]) -> None:
+    terms = read_terms(glossary_text())
+    asked = list(asked_terms())
+    assert len(asked) > 25
+    assert not [(path, term) for path, term in asked if not terms.get(term)]
+    shown = pages[Path("glossary.html")].text
+    for term in (*terms, *(one.label for one in METRICS.values())):
+        assert f"{term} ¶" in shown or f"{term}¶" in shown
+
+
+def test_a_term_is_its_paragraphs_a_line_each() -> None:
+    text = "# G\n\nAll.\n\n## I\n\n### A b\n\nIt\nis.\n\nAnd *more*.\n\n### C\n\nOther.\n\n## II\n"
+    assert read_terms(text) == {"A b": "It is.\n\nAnd *more*.", "C": "Other."}
+
+
+def test_a_term_that_is_nowhere_is_named_with_the_nearest() -> None:
+    with pytest.raises(KeyError, match=r"no term 'Kapa'.*did you mean 'Kappa'"):
+        explain("Kapa")
