@@ -199,10 +199,10 @@ def test_prose_is_escaped_and_code_is_not(given: str, expected: str) -> None:
 
 
 def asked_terms() -> Iterator[tuple[str, str]]:
-    """File and term of every `explain("...")` in the pages."""
+    """File and term of every `explain("...")` and `glossary.explain("...")` in the pages."""
     for path in sorted((ROOT / "pages").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "explain":
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("explain"):
                 (argument,) = node.args
                 assert isinstance(argument, ast.Constant), f"{path}:{node.lineno}: not a literal"
                 yield str(path.relative_to(ROOT)), argument.value

@@ -5,6 +5,7 @@ import streamlit as st
 from lama_core.asking.retrieval import Found, OpenBook, is_indexed
 from lama_core.datasets.corpus import STARTER, load_corpus
 from lama_core.errors import UserError
+from lama_core.glossary import explain
 from lama_core.paths import corpus_files
 from lama_core.rounding import fixed
 from lama_core.types import Query
@@ -12,12 +13,7 @@ from pages.ui.shared import state, visitors
 from pages.ui.shared.messages import plain
 
 CLOSED = "closed"
-HELP = (
-    "Does it know, or can it read? With the book open, the passage that is nearest to the sentence "
-    "stands before it: the one that shares the most of its rare words and word pairs (TF-IDF, as "
-    "in DrQA, Chen et al. 2017); the score is their cosine, 1 for the same words. The gold is not "
-    "looked for. **starter**: the text that minilm-mlm was trained on."
-)
+OF_STARTER = "**starter**: the text that minilm-mlm was trained on."
 
 
 def choose_book() -> str | None:
@@ -31,7 +27,8 @@ def choose_book() -> str | None:
         (CLOSED, *([STARTER] * here)),
         key="book",
         types=typed,
-        help=HELP + " Or type the path of a folder of texts, or of a JSONL file." * typed,
+        help=f"{explain('Open book')} {OF_STARTER}"
+        + " Or type the path of a folder of texts, or of a JSONL file." * typed,
         refused="An address can't name a text of this machine: type it yourself under Options.",
     )
     if chosen in (CLOSED, STARTER):

@@ -11,6 +11,7 @@ from typing import Any
 
 import streamlit as st
 
+from lama_core import glossary
 from lama_core.asking.blanks import parse_query
 from lama_core.asking.settings import ClozeSettings
 from lama_core.errors import UserError
@@ -34,19 +35,13 @@ from pages.ui.shared.messages import faults_shown, plain
 LAYERS, WORDS, CHANGED = "Layers", "Which words mattered", "What if"
 CHANGED_OF = "the text that was changed"
 Columns = dict[str, Column[Inside]]
-HELP = (
-    "**Layers**: what the model would answer after each of its layers (the “logit lens”, "
-    "nostalgebraist 2020): the hidden state at the blank, put through what stands behind the last "
-    "layer. **Which words mattered**: what each token of the sentence adds to the answer's "
-    "log-probability. **What if**: the sentence with other words in it."
-)
 
 
 def draw_inside(text: str, gold: str, choice: state.ClozeChoice) -> None:
     """The choice of what is looked at, and that."""
     look = st.segmented_control(
         "Look inside", (LAYERS, WORDS, CHANGED), default=None, key="look", bind=state.BOUND,
-        help=HELP,
+        help=glossary.explain("Look inside"),
     )  # fmt: skip
     if not look:
         return
@@ -106,10 +101,7 @@ def _draw_words(text: str, gold: str, choice: state.ClozeChoice) -> None:
     left, middle, right = st.columns([2, 2, 2], vertical_alignment="bottom")
     method = left.segmented_control(
         "By", METHODS, default=METHODS[0], required=True, key="by_method", bind=state.BOUND,
-        help="**erasure**: the log-probability less that without the token, which a model with a "
-        "mask sees masked, and the others don't see at all (Li et al. 2016). **gradients**: "
-        "integrated gradients, from a sentence with every token hidden to this one (Sundararajan "
-        "et al. 2017): the values sum to the difference, which is checked.",
+        help=glossary.explain("Erasure and gradients"),
     )  # fmt: skip
     explain = _choose_explained(middle)
     steps = STEPS
