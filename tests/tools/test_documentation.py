@@ -24,6 +24,7 @@ from tools.documentation.site import commands_of
 ROOT = Path(__file__).resolve().parents[2]
 # Attributes that make a browser load what they name.
 LOADS = {"src", "srcset", "poster", "data"}
+EXPLAIN = ("explain", "glossary.explain")
 TABS = {"TABS", "tabs", "views", "drawn"}
 
 
@@ -183,6 +184,7 @@ def test_every_module_of_the_library_is_there(pages: dict[Path, Reader]) -> None
 def test_signs_of_docstrings_are_text(pages: dict[Path, Reader]) -> None:
     ranking = pages[Path("library/asking.html")]
     assert "log_probs: float32 [query, candidate], natural log." in ranking.text
+    assert ">>> import lama_core as lama" in pages[Path("library/lama_core.html")].text
     assert not {"mask", "extra_id_0", "id"} & set().union(*(page.tags for page in pages.values()))
 
 
@@ -191,6 +193,7 @@ def test_signs_of_docstrings_are_text(pages: dict[Path, Reader]) -> None:
     [
         ("A <b> of x_y_z * 2.", r"A &lt;b> of x\_y\_z \* 2."),
         ("Of `<b>` and `*`.", "Of `<b>` and `*`."),
+        ("So:\n\n>>> f(a_b)\n<b>", "So:\n\n```pycon\n>>> f(a_b)\n<b>\n```"),
         ("It.\n\n    P_k = a * b <= c\n\n<i> so.", "It.\n\n    P_k = a * b <= c\n\n&lt;i> so."),
     ],
 )  # fmt: skip
@@ -202,7 +205,7 @@ def asked_terms() -> Iterator[tuple[str, str]]:
     """File and term of every `explain("...")` and `glossary.explain("...")` in the pages."""
     for path in sorted((ROOT / "pages").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("explain"):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in EXPLAIN:
                 (argument,) = node.args
                 assert isinstance(argument, ast.Constant), f"{path}:{node.lineno}: not a literal"
                 yield str(path.relative_to(ROOT)), argument.value

@@ -11,10 +11,16 @@ _CODE = re.compile(r"(`+.+?`+)", re.S)
 def as_markdown(text: str) -> str:
     """A docstring in which Markdown takes no character of its prose for a sign.
 
-    Indented blocks (formulas, tables) and what stands in backticks are left: they are code.
+    Indented blocks (formulas, tables) and what stands in backticks are left: they are code. An
+    example (`>>>`) is made a block of code.
     """
-    blocks = re.split(r"(\n{2,})", text)
-    return "".join(one if one.startswith("    ") else _escape(one) for one in blocks)
+    return "\n\n".join(_block(one) for one in re.split(r"\n{2,}", text))
+
+
+def _block(block: str) -> str:
+    if block.startswith(">>> "):
+        return f"```pycon\n{block}\n```"
+    return block if block.startswith("    ") else _escape(block)
 
 
 def _escape(block: str) -> str:

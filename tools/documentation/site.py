@@ -34,7 +34,7 @@ PAGES = {
 COMMANDS = "commands.md"
 GLOSSARY = "glossary.md"
 NOT_SHOWN = ("cli", "__main__")  # its page is the command line's own
-WIDTH = 100
+WIDTH = 80
 # The target of a link or an image that is no address and no place on its own page.
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)[^)\s#]+")
 
