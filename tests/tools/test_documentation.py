@@ -167,6 +167,22 @@ def test_every_command_stands_there_with_its_help(site: Path, pages: dict[Path, 
             assert option in text, f"{called} {option}"
 
 
+def test_the_commands_that_docs_write_are_there() -> None:
+    commands = dict(commands_of(get_command(make_app(add_tools))))
+    written = 0
+    for path in (ROOT / "docs").glob("*.md"):
+        for line in re.findall(r"python -m lama_core (.*)", path.read_text(encoding="utf-8")):
+            words = tuple(re.match(r"(?:[a-z][a-z-]*(?: |$))*", line)[0].split())  # type: ignore[index]
+            called = max(
+                (words[:n] for n in range(len(words) + 1) if words[:n] in commands), key=len
+            )
+            assert called and not getattr(commands[called], "commands", None), f"{path}: {line}"
+            options = {name for one in commands[called].params for name in one.opts}
+            assert set(re.findall(r"--[a-z][a-z-]*", line)) <= options, f"{path}: {line}"
+            written += 1
+    assert written >= 5
+
+
 def test_every_module_of_the_library_is_there(pages: dict[Path, Reader]) -> None:
     anchors = defaultdict(set)
     for name, page in pages.items():
