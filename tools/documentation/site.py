@@ -1,7 +1,7 @@
 """What the documentation site has besides docs/, made while mkdocs builds it.
 
-- README, CONTRIBUTING and the embedded model's card, as they are: links between files of the
-  project become links between pages;
+- README, CONTRIBUTING and the embedded model's card, as they are, and files that they and docs/ link
+  to: links between files of the project become links between pages;
 - the glossary's figures, from the table that computes them (`METRICS`);
 - the command line, from its own `--help`;
 - the library, a page a room, from its docstrings;
@@ -15,7 +15,7 @@ from posixpath import dirname, join, normpath, relpath
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
+from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 from typer.main import get_command
 
@@ -33,6 +33,7 @@ PAGES = {
 }
 COMMANDS = "commands.md"
 GLOSSARY = "glossary.md"
+FILES = "files"  # the folder of what else is linked to
 NOT_SHOWN = ("cli", "__main__")  # its page is the command line's own
 WIDTH = 80
 # The target of a link or an image that is no address and no place on its own page.
@@ -51,16 +52,17 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """The pages that are made, and the pictures that they show."""
-    made = {page: (ROOT / path).read_text(encoding="utf-8") for page, path in PAGES.items()}
-    for page, text in made.items():
-        for path in _linked(PAGES[page], text):
-            if not path.startswith("docs/") and path not in PAGES.values():
-                name = join("files", path)
-                files.append(File.generated(config, name, abs_src_path=str(ROOT / path)))
-    made[COMMANDS] = commands_text()
-    made |= {uri: text for _, uri, text in _library()}
-    for page, text in made.items():
+    """The pages that are made, and what they link to."""
+    for page, path in PAGES.items():
+        files.append(File.generated(config, page, abs_src_path=str(ROOT / path)))
+    inside = [f"docs/{path.name}" for path in Path(config.docs_dir).glob("*.md")]
+    for path in _linked([*PAGES.values(), *inside]):
+        made = File.generated(
+            config, join(FILES, path), abs_src_path=str(ROOT / path),
+            inclusion=InclusionLevel.NOT_IN_NAV,
+        )  # fmt: skip
+        files.append(made)
+    for page, text in ((COMMANDS, commands_text()), *(made[1:] for made in _library())):
         files.append(File.generated(config, page, content=text))
     return files
 
@@ -70,9 +72,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     uri = page.file.src_uri
     if uri == GLOSSARY:
         markdown += f"\n{figures_text()}"
-    if page.file.src_dir is None and uri not in PAGES:
-        return markdown
-    source = PAGES.get(uri, f"docs/{uri}")
+    made = uri.removeprefix(f"{FILES}/")
+    source = PAGES.get(uri, f"docs/{uri}" if made == uri else made)
     return _LINK.sub(lambda found: _place_of(_path_of(source, found[0]), uri), markdown)
 
 
@@ -115,9 +116,19 @@ def _module_of(path: Path) -> str:
     return ".".join(part for part in parts if part != "__init__")
 
 
-def _linked(source: str, text: str) -> Iterator[str]:
-    """The files of the project that a text links to."""
-    return (_path_of(source, found) for found in _LINK.findall(text))
+def _linked(sources: list[str]) -> list[str]:
+    """The files outside docs/ that these, and what they link to, link to; without these."""
+    found: list[str] = []
+    for source in (waiting := list(sources)):
+        if not source.endswith(".md"):
+            continue
+        text = (ROOT / source).read_text(encoding="utf-8")
+        for path in (_path_of(source, link) for link in _LINK.findall(text)):
+            known = path in waiting or path.startswith(("docs/", ".."))
+            if not known and (ROOT / path).is_file():
+                found.append(path)
+                waiting.append(path)
+    return found
 
 
 def _path_of(source: str, link: str) -> str:
@@ -127,5 +138,5 @@ def _path_of(source: str, link: str) -> str:
 def _place_of(path: str, page: str) -> str:
     """How a page of the site links to a file of the project."""
     pages = {source: uri for uri, source in PAGES.items()}
-    inside = path.removeprefix("docs/") if path.startswith("docs/") else f"files/{path}"
+    inside = path.removeprefix("docs/") if path.startswith("docs/") else join(FILES, path)
     return relpath(pages.get(path, inside), dirname(page) or ".")
