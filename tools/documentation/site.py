@@ -1,7 +1,7 @@
 """What the documentation site has besides docs/, made while mkdocs builds it.
 
-- README, CONTRIBUTING and the embedded model's card, as they are, and files that they and docs/ link
-  to: links between files of the project become links between pages;
+- README, CONTRIBUTING and the embedded model's card, as they are, and files that they and docs/
+  link to: links between files of the project become links between pages;
 - the glossary's figures, from the table that computes them (`METRICS`);
 - the command line, from its own `--help`;
 - the library, a page a room, from its docstrings;
