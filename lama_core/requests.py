@@ -1,16 +1,30 @@
-"""What users ask for, as command lines and back: what a page shows can be had in a terminal.
+"""What users ask for, as command lines, as records, and back: what a page shows can be had in a
+terminal, kept in a file, and asked again.
 
 A request is a frozen dataclass. `command` names its command; a field is the option of its name
 (`top_k` is `--top-k`), or, by its metadata, an option of another name or an argument without one.
 """
 
 import dataclasses
+import re
 import shlex
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin
+from types import UnionType
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from lama_core.errors import choose
+from lama_core.errors import UserError, choose
 
+SURROGATE = re.compile("[\ud800-\udfff]")  # half a sign, which JSON can hold and no text
 PROGRAM = ("python", "-m", "lama_core")
 
 
@@ -105,3 +119,51 @@ def python_call(request: Request) -> str | None:
 def command_line(request: Request, *more: str) -> str:
     """The whole command, quoted for a shell. more: further words, such as `--json`."""
     return shlex.join([*PROGRAM, *arguments(request, *more)])
+
+
+def record(request: Request) -> dict[str, Any]:
+    """The fields that don't stand at their default, as JSON has them."""
+    values = {field.name: getattr(request, field.name) for field in dataclasses.fields(request)}
+    defaults = {field.name: field.default for field in dataclasses.fields(request)}
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in values.items()
+        if value != defaults[name]
+    }
+
+
+def from_record(kind: type[Asked], given: object) -> Asked:
+    """The request whose `record` was given: by a file or an address, so that nothing is trusted.
+
+    Raises UserError for what is no record of that kind, naming the first field that isn't right.
+    """
+    if not isinstance(given, dict):
+        raise UserError("a query is no JSON object.")
+    types = get_type_hints(kind)
+    made = {}
+    for field in dataclasses.fields(kind):
+        if field.name in given:
+            value = given[field.name]
+            value = tuple(value) if isinstance(value, list) else value
+            if not _fits(value, types[field.name]):
+                raise UserError(f"{field.name} can't be {str(value)[:60]!r}.")
+            made[field.name] = value
+        elif field.default is dataclasses.MISSING:
+            raise UserError(f"{field.name} is missing.")
+    unknown = [name for name in given if name not in made]
+    if unknown:
+        raise UserError(f"{str(unknown[0])[:60]!r} is nothing that a query has.")
+    return kind(**made)
+
+
+def _fits(value: object, kind: Any) -> bool:
+    """Whether a value is of a field's type: text, number, yes or no, some texts, a choice."""
+    if get_origin(kind) in (Union, UnionType):
+        return any(_fits(value, one) for one in get_args(kind))
+    if get_origin(kind) is Literal:
+        return isinstance(value, str) and value in get_args(kind)
+    if get_origin(kind) is tuple:
+        return isinstance(value, tuple) and all(_fits(one, str) for one in value)
+    if kind is str and isinstance(value, str):
+        return not SURROGATE.search(value)
+    return type(value) is kind

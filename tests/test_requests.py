@@ -1,5 +1,6 @@
 """A request's command line, read by the command line, is the same request again."""
 
+import json
 import shlex
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
@@ -15,6 +16,7 @@ from lama_core.cli import make_app
 from lama_core.datasets.library import download
 from lama_core.datasets.library.download import GetRequest, ImportRequest
 from lama_core.datasets.library.installed import starter_dir
+from lama_core.errors import UserError
 from lama_core.metrics.comparison import CompareRequest
 from lama_core.metrics.tables import ResultsRequest
 from lama_core.models.catalog import ModelRequest
@@ -26,6 +28,7 @@ from lama_core.probes.analogy.score import ScoreRequest
 from lama_core.probes.analogy.solve import SolveRequest
 from lama_core.probes.cloze.ask import ClozeRequest
 from lama_core.probes.cloze.by_relation import RelationRequest
+from lama_core.probes.cloze.many import ManyRequest
 from lama_core.probes.extraction import probing as extraction_probing
 from lama_core.probes.extraction.probing import ExtractRequest, ReadRequest
 from lama_core.probes.probing import ProbeRequest
@@ -34,7 +37,14 @@ from lama_core.probes.prompts.analyses import AnalyseRequest
 from lama_core.probes.prompts.probing import SelectRequest, StudyRequest
 from lama_core.probes.statements.rank import RankRequest
 from lama_core.probes.statements.sentences import SentencesRequest
-from lama_core.requests import Request, argument, arguments, command_line
+from lama_core.requests import (
+    Request,
+    argument,
+    arguments,
+    command_line,
+    from_record,
+    record,
+)
 from lama_core.runs.keeping import RunsRequest
 
 ASKED: dict[str, Any] = {"candidates": "full", "context": "both", "n_rescored": 9, "top_k": 7,
@@ -57,6 +67,9 @@ REQUESTS: tuple[tuple[Request, Any, str], ...] = (
      settings, "load_models"),
     (RelationRequest(relation="P36", subject="-a 'b", dataset=str(starter_dir()), mined=True,
                      models=("a", "b/c"), **{k: v for k, v in ASKED.items() if k != "top_k"}),
+     settings, "load_models"),
+    (ManyRequest(file=str(Path(__file__).with_name("a few sentences.csv")), models=("a", "b/c"),
+                 **{k: v for k, v in ASKED.items() if k not in ("top_k", "gold")}),
      settings, "load_models"),
     (SolveRequest(text=("Paris", "France", "-Rome", "___"), models=("a",), template="to-as",
                   keep_query_words=True, **ASKED), settings, "load_models"),
@@ -120,6 +133,22 @@ def test_a_request_reads_itself_back(
     said = CliRunner().invoke(make_app(), shlex.split(command_line(request_, "--json"))[3:])
     assert isinstance(said.exception, Seen), said.output
     assert said.exception.args[0] == request_
+
+
+KEPT = tuple(one for one, *_ in REQUESTS if isinstance(one, settings.ModelSettings))
+
+
+@pytest.mark.parametrize("request_", KEPT, ids=lambda one: str(type(one)))
+def test_a_record_is_the_same_request_again(request_: Request) -> None:
+    kept = json.loads(json.dumps(record(request_)))
+    assert from_record(type(request_), kept) == request_
+    needed = {"models", "text", "texts", "answers", "query", "pairs", "file", "relation", "subject"}
+    short = {name: value for name, value in kept.items() if name in needed}
+    again = from_record(type(request_), short)
+    assert record(again) == short, "what stands at its default is left out"
+    for name in kept:
+        with pytest.raises(UserError, match=name):
+            from_record(type(request_), {**kept, name: 1.5})
 
 
 @pytest.mark.parametrize(("request_", "line"), PLAIN, ids=lambda one: str(type(one)))

@@ -1,7 +1,9 @@
 """`cloze`: one text, or a subject and a relation in every wording, put to several models; or the
-user's own answers to a text, ranked by each; or a look at how each comes to its answer.
+user's own answers to a text, ranked by each; or a file of texts; or a look at how each comes to its
+answer.
 """
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +14,8 @@ from lama_core.candidates.lists import COMMON
 from lama_core.cli import options, show
 from lama_core.cli.running import open_asked, open_models
 from lama_core.errors import UserError
+from lama_core.files import given_path
+from lama_core.files import read_file as read_bytes
 from lama_core.models.base import RESCORED
 from lama_core.requests import read
 from lama_core.rounding import fixed
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
         RelationRequest,
     )
     from lama_core.probes.cloze.inside import InsideRequest, ModelAttribution, ModelLayers
+    from lama_core.probes.cloze.many import ManyRequest, ModelOnMany
     from lama_core.probes.statements.rank import RankRequest
     from lama_core.types import Query
 
@@ -35,6 +40,8 @@ python -m lama_core cloze --relation P36 --subject France
 
 python -m lama_core cloze "The capital of Brazil is ___." --answer "Rio de Janeiro"
 --answer Brasília --gold Brasília
+
+python -m lama_core cloze --file sentences.csv --model minilm-mlm --model smollm2-135m
 
 python -m lama_core cloze "The capital of Norway is ___." --layers --attribution gradients
 """
@@ -63,6 +70,14 @@ def cloze(
     mined: Annotated[
         bool, typer.Option("--mined", help="Ask the relation's mined prompts, too.")
     ] = False,
+    file: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of a text: a file of them. CSV or TSV with the columns text and gold, "
+            "JSONL with these fields, else a text a line, its gold behind a tab or |; - reads "
+            "lines from standard input."
+        ),
+    ] = None,
     answers: Annotated[
         list[str] | None,
         typer.Option(
@@ -123,12 +138,14 @@ def cloze(
 ) -> None:
     """Fill the blanks of a text, or of a relation's wordings, with several models side by side.
 
-    With --answer, rank these answers. With --layers or --attribution, look at how they come about.
+    With --answer, rank these answers. With --file, each model's first answer to every text of it.
+    With --layers or --attribution, look at how they come about.
     """
     from lama_core.asking import settings
     from lama_core.probes.cloze.ask import ClozeRequest
     from lama_core.probes.cloze.by_relation import RelationRequest
     from lama_core.probes.cloze.inside import InsideRequest
+    from lama_core.probes.cloze.many import ManyRequest
     from lama_core.probes.statements.rank import RankRequest
 
     chosen = {**locals(), "models": models or (settings.DEFAULT_MODEL,)}
@@ -153,6 +170,13 @@ def cloze(
         )
     if of_inside:
         _look(read(InsideRequest, chosen), as_json)
+    elif file is not None:
+        if text is not None or of_relation or answers or of_answers or gold or top_k is not None:
+            raise UserError(
+                "--file has the texts and their golds, and shows first answers: leave out the "
+                "text, --gold, --top-k, --answer, --relation and what goes with them."
+            )
+        _ask_file(read(ManyRequest, chosen), as_json)
     elif answers and text is not None and not of_relation and not of_words:
         _rank(read(RankRequest, chosen), as_json)
     elif answers or of_answers:
@@ -167,7 +191,7 @@ def cloze(
     else:
         raise UserError(
             "Give either a text with a blank (and --top-k), or --relation and --subject (and "
-            "--dataset, --mined)."
+            "--dataset, --mined), or --file."
         )
 
 
@@ -305,6 +329,66 @@ def _look_up(query: "Query", corpus: str) -> "Found | None":
     else:
         show.say(f"Behind a passage of {corpus}, score {fixed(found.score, 2)}: {found.passage}")
     return found
+
+
+def _ask_file(chosen: "ManyRequest", as_json: bool) -> None:
+    from lama_core.probes.cloze.many import MAX_BYTES, ManyAnswer, ask_lines, read_file
+
+    if chosen.file == "-":
+        lines = read_file(sys.stdin.buffer.read(MAX_BYTES + 1), "Standard input")
+    else:
+        path = given_path(chosen.file)
+        lines = read_file(read_bytes(path, MAX_BYTES), path.name)
+    opened, words = open_asked(chosen)
+    with show.progress() as on_progress:
+        answer = ManyAnswer(
+            lines,
+            words,
+            tuple(
+                ask_lines(
+                    model,
+                    lines,
+                    words,
+                    context=chosen.context,
+                    renormalise=chosen.renormalise,
+                    n_rescored=chosen.n_rescored,
+                    on_progress=on_progress,
+                )
+                for model in opened
+            ),
+        )
+    if as_json:
+        show.print_json(answer.to_json())
+        return
+    rows = [
+        (
+            line.number,
+            line.text,
+            line.gold,
+            *(cell for model in answer.models for cell in _first_cells(model, row)),
+        )
+        for row, line in enumerate(lines)
+    ]
+    heads = [head for model in answer.models for head in (model.name, "log-prob", "gold's rank")]
+    show.print_table(("line", "text", "gold", *heads), rows)
+    print()
+    for model in answer.models:
+        print(f"{model.name}: {model.summary()}{show.computed(model.precision, model.device)}")
+
+
+def _first_cells(model: "ModelOnMany", row: int) -> tuple[str, str, str]:
+    """A model's first answer to a line, its log-probability, and the gold's rank."""
+    answer = model.answers[row]
+    if answer.blank is None:
+        return answer.fault, "", ""
+    first, gold = answer.blank.predictions[0], answer.blank.gold
+    begins = f" → {first.begins}" if first.begins else ""
+    right = " ✓" if answer.is_right else ""
+    return (
+        first.token + begins + right,
+        fixed(first.log_prob, 2),
+        f"{gold.rank:,}{'' if gold.in_candidates else ' (no candidate)'}" if gold else "",
+    )
 
 
 def _ask_relation(chosen: "RelationRequest", as_json: bool) -> None:

@@ -12,6 +12,7 @@ from lama_core.errors import UserError
 
 TEXT = "The capital of Norway is ___."
 ANSWERS = ("--answer", "Oslo", "--answer", "Ouagadougou in Paris", "--answer", "日本")
+FILE = Path(__file__).parents[1] / "a few sentences.csv"
 PAIR = ("Anna lives in Oslo.", "Anna lives in Ouagadougou in Paris.")
 
 
@@ -117,3 +118,41 @@ def test_sentences_are_compared_token_by_token(models: list[str]) -> None:
 def test_one_sentence_is_refused(models: list[str]) -> None:
     with pytest.raises(UserError, match="1 sentence is given"):
         call("sentences", PAIR[0], *models)
+
+
+def test_a_file_of_sentences_is_answered_as_each_of_them_is(models: list[str]) -> None:
+    told = json.loads(call("cloze", "--file", str(FILE), *models, "--json"))
+    for model, name in zip(told["models"], models[1::2], strict=True):
+        first, second, third = model["answers"]
+        options = ("--model", models[1], "--model", models[3], "--json")
+        alone = json.loads(call("cloze", first["text"], "--gold", "Norway", *options))
+        (same,) = (one for one in alone["models"] if one["name"] == name)
+        (blank,) = same["blanks"]
+        assert first["predictions"][0]["token"] == blank["predictions"][0]["token"]
+        assert first["gold"]["rank"] == blank["gold"]["rank"]
+        assert [one["line"] for one in (first, second, third)] == [2, 3, 5]
+        assert second["text"] == "=2 ___ is four."
+        assert third == {"line": 5, "text": "no blank here", "fault": third["fault"]}
+
+
+def test_lines_come_from_standard_input_and_the_table_says_what_counts(models: list[str]) -> None:
+    made = CliRunner().invoke(
+        make_app(), ("cloze", "--file", "-", *models[:2]), input="Oslo is in ___. | Norway\nx\n"
+    )
+    assert made.exit_code == 0, made.output
+    assert "The text has no blank" in made.stdout
+    assert "1 of 2 sentences answered" in made.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((TEXT, "--file", "x.csv"), "leave out the text"),
+        (("--file", "x.csv", "--gold", "Oslo"), "--file has the texts and their golds"),
+        (("--file", "nowhere.csv"), "nowhere.csv can't be read: No such file"),
+        (("--file", "."), "no plain file"),
+    ],
+)
+def test_a_file_goes_alone_and_must_be_there(words: tuple[str, ...], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        call("cloze", *words)

@@ -130,6 +130,11 @@ def fill(template: str, words: Sequence[str]) -> Sentence:
     return Sentence(text + template[end:], tuple(spans))
 
 
+def template_label(name: str) -> str:
+    """A template as people choose it: its name with its text; the user's own as it is."""
+    return f"{name}: {TEMPLATES[name]}" if name in TEMPLATES else name
+
+
 def ask_for(words: Sequence[str | None], template: str = DEFAULT_TEMPLATE) -> Question:
     """The question in which the one word that is None or a blank is asked for.
 

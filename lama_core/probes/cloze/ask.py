@@ -18,7 +18,7 @@ from lama_core.asking.retrieval import Found
 from lama_core.asking.scoring import choose_context, plan_batches
 from lama_core.asking.settings import ClozeSettings
 from lama_core.candidates.columns import Candidates, Columns
-from lama_core.candidates.spelling import place_of, spell
+from lama_core.candidates.spelling import Place, place_of, spell
 from lama_core.errors import UserError
 from lama_core.models.base import (
     KINDS,
@@ -240,7 +240,7 @@ class ClozeAnswer:
                     "kind": model.kind,
                     "context": model.context,
                     **unusual(model.precision, model.device),
-                    "blanks": [_blank_json(blank) for blank in model.blanks],
+                    "blanks": [blank_json(blank) for blank in model.blanks],
                 }
                 for model in self.models
             ],
@@ -279,8 +279,8 @@ def _shown(item: Prediction) -> str:
     return f"“{item.token}”{more}"
 
 
-def _blank_json(blank: BlankAnswer) -> dict[str, Any]:
-    """Without what doesn't apply: no gold was given, no time was over."""
+def blank_json(blank: BlankAnswer) -> dict[str, Any]:
+    """A blank as JSON has it, without what doesn't apply: no gold was given, no time was over."""
     found = asdict(blank)
     for name in ("gold", "n_wanted", "n_listed"):
         if found[name] is None:
@@ -517,18 +517,43 @@ class _Asked:
             value = float(row[0, column])
             return Gold(gold, rank, value, pieces, True)
         word = self.columns.spelling.written(gold)
-        n_pieces = len(self.model.vocabulary.pieces(word, place))
-        if n_pieces > MAX_PIECES:
-            raise UserError(
-                f"The gold has {n_pieces:,} pieces for {self.model.name}; at most {MAX_PIECES} are "
-                "scored: shorten it."
-            )
+        _check_pieces(self.model, word, place)
         score = self.model.word_log_prob(query, blank, word, self.context, normaliser)
         if not np.isfinite(score.log_prob):
             return Gold(gold, row.shape[1] + 1, None, score.pieces, False)
         others = row[0] + _rest(score.log_prob) if encoded.suffix else row[0]
         rank = 1 + int(np.count_nonzero(others > score.log_prob))
         return Gold(gold, rank, score.log_prob, score.pieces, False)
+
+
+def _check_pieces(model: BlankFiller, word: str, place: Place) -> None:
+    n_pieces = len(model.vocabulary.pieces(word, place))
+    if n_pieces > MAX_PIECES:
+        raise UserError(
+            f"The gold has {n_pieces:,} pieces for {model.name}; at most {MAX_PIECES} are scored: "
+            "shorten it."
+        )
+
+
+def rescores(
+    model: BlankFiller,
+    query: Query,
+    *,
+    columns: Columns,
+    gold: str | None = None,
+    context: Context | None = None,
+    limits: Limits = UNLIMITED,
+) -> bool:
+    """Whether the model would score a text of one blank once more for each of many words.
+
+    Nothing is asked; the options are those of `ask`. Raises UserError for a text, or a gold, that
+    `ask` refuses.
+    """
+    encoded = model.encode(query, choose_context(model, query, context))
+    limits.check_tokens(len(encoded.token_ids) + encoded.n_suffix, model.name)
+    if gold is not None and not isinstance(columns.find(gold, encoded.places[0]), int):
+        _check_pieces(model, columns.spelling.written(gold), encoded.places[0])
+    return bool(encoded.suffix)
 
 
 def whole_words(
@@ -609,7 +634,7 @@ def ask_queries(
     queries: Sequence[Query],
     candidates: Candidates,
     *,
-    gold: str | None = None,
+    gold: str | Sequence[str | None] | None = None,
     context: Context | None = None,
     renormalise: bool = False,
     n_rescored: int = RESCORED,
@@ -618,7 +643,8 @@ def ask_queries(
 ) -> tuple[ModelAnswer, ...]:
     """One model's first answer to each of several texts of one blank, asked in batches.
 
-    The options are those of `ask`. Raises UserError if a text doesn't fit the model.
+    gold: of all the texts, or one a text. The other options are those of `ask`. Raises UserError if
+    a text doesn't fit the model.
     """
     columns = columns or candidates.columns(model.vocabulary)
     used = [choose_context(model, query, context) for query in queries]
@@ -627,9 +653,11 @@ def ask_queries(
         here: _Asked(model, candidates, columns, here, 1, renormalise, n_rescored, limits, until)
         for here in used
     }
-    gold = gold.strip() or None if gold else None
+    given = [gold] * len(queries) if gold is None or isinstance(gold, str) else gold
+    golds = [word.strip() or None if word else None for word in given]
     encoded = [
-        asked[here]._encode(query, (gold,)) for query, here in zip(queries, used, strict=True)
+        asked[here]._encode(query, (word,))
+        for query, here, word in zip(queries, used, golds, strict=True)
     ]
     found: dict[int, BlankAnswer] = {}
     for batch in plan_batches(encoded):
@@ -637,7 +665,7 @@ def ask_queries(
         for row, number in enumerate(batch):
             query, one = queries[number], encoded[number]
             found[number] = asked[used[number]]._at(
-                query, 0, one, _rows(scores, row, row + 1), gold
+                query, 0, one, _rows(scores, row, row + 1), golds[number]
             )
     left = [number for number, here in enumerate(used) if here == "left"]
     firsts = [found[number].predictions[0] for number in left]

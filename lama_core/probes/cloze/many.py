@@ -1,0 +1,378 @@
+"""Many sentences at once: every model's first answer to each, and where the gold stands.
+
+    P@1 = sentences whose gold is first / sentences whose gold is a candidate
+
+As in a run, a gold that is no candidate of the model doesn't count; the rank that it would have
+is there nevertheless (`ask.Gold`).
+A file has a sentence a line, a row or an object; what can't be asked is a line with a reason.
+"""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any, ClassVar
+
+import orjson
+
+from lama_core.asking.blanks import parse_query
+from lama_core.asking.limits import UNLIMITED, Limits
+from lama_core.asking.settings import ClozeSettings
+from lama_core.candidates.columns import Candidates, Columns
+from lama_core.errors import UserError
+from lama_core.models.base import RESCORED, BlankFiller, Context, Kind
+from lama_core.models.devices import unusual
+from lama_core.probes.cloze.ask import (
+    BlankAnswer,
+    ask_queries,
+    blank_json,
+    check_gold,
+    rescores,
+)
+from lama_core.progress import OnProgress, Progress, silent
+from lama_core.rounding import percent
+from lama_core.types import Query
+
+MAX_LINES = 500
+MAX_BYTES = 2_000_000
+AT_ONCE = 32
+TEXT_COLUMNS = ("text", "sentence", "query")
+GOLD_COLUMNS = ("gold", "answer", "object", "obj_label")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManyRequest(ClozeSettings):
+    """A file of sentences with a blank, and how they are asked. file: a path, or `-`."""
+
+    command: ClassVar[tuple[str, ...]] = ("cloze",)
+
+    file: str
+    renormalise: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A sentence that is asked, or why it can't be.
+
+    number: the line of the text or file on which it begins, from 1. gold: None if none is given.
+    fault: empty where the sentence can be asked.
+    """
+
+    number: int
+    text: str
+    gold: str | None = None
+    fault: str = ""
+
+    def query(self) -> Query:
+        """The sentence cut at its blank. Raises UserError unless it has exactly one."""
+        query = parse_query(self.text)
+        if query.n_blanks > 1:
+            raise UserError(
+                f"It has {query.n_blanks} blanks, and here one is asked: write words in the place "
+                "of the others."
+            )
+        return query
+
+
+@dataclass(frozen=True, slots=True)
+class LineAnswer:
+    """One model's first answer to a line, as the only prediction of `blank`; or why there is none.
+
+    context: what the model was shown, None where it wasn't asked.
+    """
+
+    blank: BlankAnswer | None = None
+    context: Context | None = None
+    fault: str = ""
+
+    @property
+    def word(self) -> str | None:
+        """The first answer."""
+        return self.blank.predictions[0].token if self.blank else None
+
+    @property
+    def is_right(self) -> bool | None:
+        """Whether the gold is first; None without one that is a candidate, or an answer."""
+        gold = self.blank.gold if self.blank else None
+        return gold.rank == 1 if gold and gold.in_candidates else None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOnMany:
+    """One model's first answers, one a line.
+
+    n_candidates: how many of the wanted words the model has as one token. precision, device: what
+    it was computed in, and where.
+    """
+
+    name: str
+    kind: Kind
+    n_candidates: int
+    answers: tuple[LineAnswer, ...]
+    precision: str
+    device: str
+
+    @property
+    def n_counted(self) -> int:
+        """How many lines have a gold that is one of its candidates, and were answered."""
+        return sum(answer.is_right is not None for answer in self.answers)
+
+    @property
+    def n_outside(self) -> int:
+        """How many of the lines that it answered have a gold that is none of its candidates."""
+        golds = (answer.blank.gold for answer in self.answers if answer.blank)
+        return sum(gold is not None and not gold.in_candidates for gold in golds)
+
+    @property
+    def n_right(self) -> int:
+        """How many of them have the gold first."""
+        return sum(bool(answer.is_right) for answer in self.answers)
+
+    @property
+    def precision_at_1(self) -> float | None:
+        """P@1, between 0 and 1; None where nothing counts."""
+        return self.n_right / self.n_counted if self.n_counted else None
+
+    def summary(self) -> str:
+        """In words: P@1 with what it counts, and what it doesn't."""
+        n_asked = sum(answer.blank is not None for answer in self.answers)
+        said = f"{n_asked:,} of {len(self.answers):,} sentences answered"
+        if self.precision_at_1 is not None:
+            counted = f"{self.n_right:,} of {self.n_counted:,} golds first"
+            said = f"P@1 {percent(self.precision_at_1)} % ({counted}); {said}"
+        if self.n_outside:
+            s = "s" if self.n_outside > 1 else ""
+            said += f"; {self.n_outside:,} gold{s} not among the candidates, and not counted"
+        return said
+
+
+@dataclass(frozen=True, slots=True)
+class ManyAnswer:
+    """All models' first answers to the lines."""
+
+    lines: tuple[Line, ...]
+    candidates: Candidates
+    models: tuple[ModelOnMany, ...]
+
+    def differs(self, row: int) -> bool:
+        """Whether the models' first answers to a line differ, their case ignored."""
+        words = (model.answers[row].word for model in self.models)
+        return len({word.lower() for word in words if word is not None}) > 1
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `cloze --file FILE --json` prints."""
+        words = self.candidates.words
+        sizes = [model.n_candidates for model in self.models]
+        return {
+            "candidates": {
+                "name": self.candidates.name,
+                "size": len(words) if words is not None else max(sizes, default=0),
+            },
+            "models": [
+                {
+                    "name": model.name,
+                    "kind": model.kind,
+                    **unusual(model.precision, model.device),
+                    "n": model.n_counted,
+                    "n_gold_outside": model.n_outside,
+                    "p_at_1": model.precision_at_1,
+                    "answers": [
+                        _answer_json(line, answer)
+                        for line, answer in zip(self.lines, model.answers, strict=True)
+                    ],
+                }
+                for model in self.models
+            ],
+        }
+
+
+def _answer_json(line: Line, answer: LineAnswer) -> dict[str, Any]:
+    asked = {"line": line.number, "text": line.text}
+    if answer.blank is None:
+        return {**asked, "fault": answer.fault}
+    return {**asked, "context": answer.context, **blank_json(answer.blank)}
+
+
+def check_lines(lines: Sequence[Line]) -> None:
+    """Raise UserError for no line, too many, or none that can be asked."""
+    if not lines:
+        raise UserError("No sentence is given: write one a line, each with a blank.")
+    if len(lines) > MAX_LINES:
+        raise UserError(
+            f"{len(lines):,} sentences are given; at most {MAX_LINES} are asked at once: take some "
+            "out."
+        )
+    if all(line.fault for line in lines):
+        first = lines[0]
+        raise UserError(f"No sentence can be asked; line {first.number}: {first.fault}")
+
+
+def read_lines(text: str) -> tuple[Line, ...]:
+    """A sentence a line, its gold behind a tab or, where there is none, behind `|`.
+
+    Empty lines are left out, and counted. Raises UserError as `check_lines` does.
+    """
+    found = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            sentence, _, gold = line.partition("\t" if "\t" in line else "|")
+            found.append(_line(number, sentence, gold))
+    return _checked(found)
+
+
+def read_file(data: bytes, name: str) -> tuple[Line, ...]:
+    """The sentences of a file: a table with a header (.csv, .tsv), objects (.jsonl), else lines.
+
+    name: the file's, whose ending says which. A table or object has a `text` (or `sentence`,
+    `query`), and a `gold` (or `answer`, `object`, `obj_label`) where there is one. Raises UserError
+    for what isn't UTF-8 or too large, a table that can't be read or has no text, and as
+    `check_lines` does.
+    """
+    if len(data) > MAX_BYTES:
+        raise UserError(f"{name} has over {MAX_BYTES // 1_000_000} MB, the most that is read.")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{name} is not UTF-8 (byte {error.start + 1:,}): save it as “CSV UTF-8”, or "
+            "as text in UTF-8."
+        ) from error
+    ending = PurePath(name).suffix.lower()
+    if ending in (".csv", ".tsv"):
+        return _checked(_rows_of(text, name, "\t" if ending == ".tsv" else ""))
+    if ending == ".jsonl":
+        return _checked(_objects_of(text))
+    return read_lines(text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def write_lines(lines: Sequence[Line]) -> str:
+    """The text from which `read_lines` reads the same sentences and golds."""
+    rows = ((" ".join(line.text.split()), line.gold or "") for line in lines)
+    return "\n".join(f"{text}\t{gold}" if gold or "|" in text else text for text, gold in rows)
+
+
+def _checked(lines: Sequence[Line]) -> tuple[Line, ...]:
+    check_lines(lines)
+    return tuple(lines)
+
+
+def _rows_of(text: str, name: str, separator: str) -> list[Line]:
+    header_line = text.partition("\n")[0]
+    delimiter = separator or max(",;\t", key=header_line.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    found = []
+    try:
+        header = [cell.strip().lower() for cell in next(reader, [])]
+        texts = [header.index(one) for one in TEXT_COLUMNS if one in header]
+        golds = [header.index(one) for one in GOLD_COLUMNS if one in header]
+        if not texts:
+            has = ", ".join(header)[:200] or "nothing"
+            raise UserError(
+                f"{name} has no column text in its first line, which has: {has}. Name the column "
+                "of the sentences text."
+            )
+        begins = reader.line_num + 1
+        for cells in reader:
+            number, begins = begins, reader.line_num + 1
+            if not any(cell.strip() for cell in cells):
+                continue
+            if len(cells) != len(header):
+                fault = f"{len(cells)} cells stand where the first line has {len(header)}."
+                found.append(Line(number, delimiter.join(cells), fault=fault))
+            else:
+                found.append(_line(number, cells[texts[0]], cells[golds[0]] if golds else ""))
+    except csv.Error as error:
+        raise UserError(
+            f"{name} can't be read as a table from line {reader.line_num} on ({error}): look at "
+            "its quotes."
+        ) from error
+    return found
+
+
+def _objects_of(text: str) -> list[Line]:
+    found = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            found.append(Line(number, line.strip(), fault="It is no JSON object."))
+            continue
+        row = value if isinstance(value, dict) else {}
+        sentence = next((row[one] for one in TEXT_COLUMNS if one in row), None)
+        gold = next((row[one] for one in GOLD_COLUMNS if row.get(one) is not None), "")
+        if isinstance(sentence, str) and isinstance(gold, str):
+            found.append(_line(number, sentence, gold))
+        else:
+            fault = "It is no object with a text, and a gold that is text."
+            found.append(Line(number, line.strip(), fault=fault))
+    return found
+
+
+def _line(number: int, text: str, gold: str) -> Line:
+    """A line with its fault, if it has one whatever the model."""
+    line = Line(number, " ".join(text.split()), " ".join(gold.split()) or None)
+    try:
+        line.query()
+        check_gold(gold)
+    except UserError as error:
+        return Line(number, line.text, line.gold, str(error))
+    return line
+
+
+def ask_lines(
+    model: BlankFiller,
+    lines: Sequence[Line],
+    candidates: Candidates,
+    *,
+    context: Context | None = None,
+    renormalise: bool = False,
+    n_rescored: int = RESCORED,
+    columns: Columns | None = None,
+    limits: Limits = UNLIMITED,
+    on_progress: OnProgress = silent,
+) -> ModelOnMany:
+    """One model's first answer to each line, the same as `ask.ask` gives.
+
+    limits: of each sentence whose words are rescored, else of `AT_ONCE` together. A line that
+    doesn't fit the model has the reason. Raises UserError for a model that can't be asked.
+    """
+    columns = columns or candidates.columns(model.vocabulary)
+    options: Mapping[str, Any] = {"context": context, "columns": columns, "limits": limits}
+    answers: dict[int, LineAnswer] = {}
+    together: list[int] = []
+    alone: list[int] = []
+    for row, line in enumerate(lines):
+        if line.fault:
+            answers[row] = LineAnswer(fault=line.fault)
+            continue
+        try:
+            slow = rescores(model, line.query(), gold=line.gold, **options)
+        except UserError as error:
+            answers[row] = LineAnswer(fault=str(error))
+            continue
+        (alone if slow else together).append(row)
+    groups = [together[first : first + AT_ONCE] for first in range(0, len(together), AT_ONCE)]
+    for rows in (*groups, *([row] for row in alone)):
+        on_progress(Progress(model.name, len(answers), len(lines), "sentences"))
+        found = ask_queries(
+            model,
+            [lines[row].query() for row in rows],
+            candidates,
+            gold=[lines[row].gold for row in rows],
+            renormalise=renormalise,
+            n_rescored=n_rescored,
+            **options,
+        )
+        for row, answer in zip(rows, found, strict=True):
+            answers[row] = LineAnswer(answer.blanks[0], answer.context)
+    every = tuple(answers[row] for row in range(len(lines)))
+    n_candidates = len(columns.words)
+    return ModelOnMany(model.name, model.kind, n_candidates, every, model.precision, model.device)
+
+
+def joined(parts: Sequence[ModelOnMany]) -> ModelOnMany:
+    """One model's answers to all lines, from those to one part after the other; one at least."""
+    return replace(parts[0], answers=tuple(one for part in parts for one in part.answers))

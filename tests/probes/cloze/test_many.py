@@ -1,0 +1,168 @@
+"""Many sentences at once: reading them, and first answers that are those of one question each."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lama_core.asking.blanks import parse_query
+from lama_core.asking.limits import Limits
+from lama_core.candidates.columns import Candidates
+from lama_core.candidates.lists import common_vocabulary
+from lama_core.errors import UserError
+from lama_core.probes.cloze.ask import MAX_PIECES, ask
+from lama_core.probes.cloze.many import (
+    AT_ONCE,
+    MAX_BYTES,
+    MAX_LINES,
+    Line,
+    ManyAnswer,
+    ask_lines,
+    joined,
+    read_file,
+    read_lines,
+    write_lines,
+)
+
+Models = Callable[..., Any]
+TEXTS = (
+    "The capital of France is ___.",
+    "Ann was born in ___ and lives in London.",
+    "___ is a city.",
+    "Berlin is the capital of ___",
+)
+
+
+@pytest.mark.parametrize("family", ("bert-cased", "gpt2", "t5"))
+def test_first_answers_and_golds_are_those_of_each_sentence_by_itself(
+    family: str, tiny_model: Models
+) -> None:
+    model = tiny_model(family)
+    candidates = common_vocabulary([model.vocabulary])
+    golds = ("Paris", "Ouagadougou in Paris", None, "London")
+    lines = [
+        Line(number, text, gold)
+        for number, (text, gold) in enumerate(zip(TEXTS * 10, golds * 10, strict=True), start=1)
+    ]
+    assert len(lines) > AT_ONCE
+    found = ask_lines(model, lines, candidates)
+    for line, answer in list(zip(lines, found.answers, strict=True))[-4:]:
+        alone = ask(model, parse_query(line.text), candidates, top_k=1, gold=line.gold)
+        assert answer.blank is not None
+        assert answer.context == alone.context
+        (first,), (wanted,) = answer.blank.predictions, alone.blanks[0].predictions
+        assert (first.token, first.begins) == (wanted.token, wanted.begins)
+        assert first.log_prob == pytest.approx(wanted.log_prob, abs=1e-5)
+        gold, right = answer.blank.gold, alone.blanks[0].gold
+        assert (gold and (gold.rank, gold.in_candidates)) == (
+            right and (right.rank, right.in_candidates)
+        )
+    # One of the three golds is a candidate of none of these models: 10 lines of 30 don't count.
+    assert (found.n_counted, found.n_outside) == (20, 10)
+
+
+def test_precision_counts_the_golds_that_are_candidates(tiny_model: Models) -> None:
+    model = tiny_model("bert-cased")
+    candidates = Candidates("x", ("Paris", "London", "Berlin"))
+    best = ask(model, parse_query(TEXTS[0]), candidates).blanks[0].predictions
+    words = [one.token for one in best]
+    golds = (words[0], words[0], words[1], None, "Ouagadougou in Paris")
+    lines = [Line(number, TEXTS[0], gold) for number, gold in enumerate(golds, start=1)]
+    lines.append(Line(6, "nothing to fill", words[0], fault="no blank"))
+    found = ask_lines(model, lines, candidates)
+    assert found.precision_at_1 == 2 / 3
+    assert [one.is_right for one in found.answers] == [True, True, False, None, None, None]
+    assert found.summary() == (
+        "P@1 66.7 % (2 of 3 golds first); 5 of 6 sentences answered; 1 gold not among the "
+        "candidates, and not counted"
+    )
+    assert ask_lines(model, lines[3:4], candidates).precision_at_1 is None
+
+
+def test_parts_joined_are_the_whole(tiny_model: Models) -> None:
+    model = tiny_model("gpt2")
+    candidates = common_vocabulary([model.vocabulary])
+    lines = [Line(number, text) for number, text in enumerate(TEXTS, start=1)]
+    whole = ask_lines(model, lines, candidates)
+    parts = joined(
+        [ask_lines(model, lines[:1], candidates), ask_lines(model, lines[1:], candidates)]
+    )
+    assert [one.word for one in parts.answers] == [one.word for one in whole.answers]
+
+
+def test_a_line_that_a_model_cant_take_has_its_reason_and_the_others_are_answered(
+    tiny_model: Models,
+) -> None:
+    model = tiny_model("bert-cased")
+    candidates = common_vocabulary([model.vocabulary])
+    lines = [
+        Line(1, TEXTS[0]),
+        Line(2, "Paris " * 9 + "is ___."),
+        Line(3, TEXTS[0], "Paris " * (MAX_PIECES + 1)),
+        Line(4, "London " * 5000 + "is ___."),
+    ]
+    found = ask_lines(model, lines, candidates, limits=Limits(tokens=10))
+    assert [bool(one.word) for one in found.answers] == [True, False, False, False]
+    assert "at most 10 are taken here: shorten it" in found.answers[1].fault
+    assert f"at most {MAX_PIECES} are scored" in found.answers[2].fault
+    assert found.answers[3].fault
+
+
+def test_models_differ_whatever_the_case(tiny_model: Models) -> None:
+    model = tiny_model("bert-cased")
+    lines = (Line(1, TEXTS[0]),)
+    upper = ask_lines(model, lines, Candidates("x", ("Paris",)))
+    lower = ask_lines(model, lines, Candidates("x", ("Paris",)).folded())
+    other = ask_lines(model, lines, Candidates("x", ("London",)))
+    assert not ManyAnswer(lines, Candidates("x", None), (upper, lower)).differs(0)
+    assert ManyAnswer(lines, Candidates("x", None), (upper, other)).differs(0)
+
+
+def test_a_tables_cells_may_hold_quotes_commas_and_line_breaks() -> None:
+    table = (
+        'id;Gold;Text\r\n1;he;"He said ""well"";\r\nthen ___ left."\r\n\r\n2;;___ is x.\r\n'
+        "3;x\r\n4;x;two ___ and ___.\r\n"
+    )
+    first, second, short, two = read_file(b"\xef\xbb\xbf" + table.encode(), "my.csv")
+    assert first == Line(2, 'He said "well"; then ___ left.', "he")
+    assert second == Line(5, "___ is x.")
+    assert (short.number, short.fault) == (6, "2 cells stand where the first line has 3.")
+    assert two.number == 7 and two.fault.startswith("It has 2 blanks")
+
+
+def test_lines_have_their_gold_behind_a_tab_or_a_bar() -> None:
+    typed = "A ___. | b\n\nA | ___.\tc\nno blank\nA ___."
+    read = read_lines(typed)
+    assert [(one.number, one.text, one.gold) for one in read] == [
+        (1, "A ___.", "b"), (3, "A | ___.", "c"), (4, "no blank", None), (5, "A ___.", None),
+    ]  # fmt: skip
+    assert [bool(one.fault) for one in read] == [False, False, True, False]
+    again = [Line(0, one.text, one.gold, one.fault) for one in read_lines(write_lines(read))]
+    assert again == [Line(0, one.text, one.gold, one.fault) for one in read]
+
+
+def test_objects_are_read_a_line_each() -> None:
+    text = '{"text": "A ___.", "gold": "b"}\n\n[1]\n{"sentence": "___", "answer": 3}\nx\n'
+    read = read_file(text.encode(), "x.jsonl")
+    assert (read[0].text, read[0].gold, read[0].fault) == ("A ___.", "b", "")
+    assert [(one.number, bool(one.fault)) for one in read[1:]] == [(3, True), (4, True), (5, True)]
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "said"),
+    [
+        ("text\nKöln is ___.\n".encode("cp1252"), "a.csv", "a.csv is not UTF-8 (byte 7): save it"),
+        ("text\nA ___.\n".encode("utf-16"), "a.csv", "a.csv is not UTF-8 (byte 1)"),
+        (b"subject,gold\na,b\n", "a.csv", "a.csv has no column text in its first line, which has"),
+        (b'text\n"A ___.\nB ___.\n', "a.csv", "a.csv can't be read as a table from line 3 on"),
+        (b"text\n", "a.csv", "No sentence is given"),
+        (b"", "a.txt", "No sentence is given"),
+        (b"nothing\n", "a.txt", "No sentence can be asked; line 1: The text has no blank"),
+        (b"A ___.\n" * (MAX_LINES + 1), "a.txt", "501 sentences are given; at most 500"),
+        (b"x" * (MAX_BYTES + 1), "a.txt", "a.txt has over 2 MB"),
+    ],
+)
+def test_what_cant_be_read_is_refused_in_a_sentence(data: bytes, name: str, said: str) -> None:
+    with pytest.raises(UserError) as refused:
+        read_file(data, name)
+    assert str(refused.value).startswith(said)
