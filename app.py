@@ -5,7 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.ui.shared import memory, style, visitors
-from pages.ui.shared.router import draw_way_to_method, routing
+from pages.ui.shared.router import draw_pinned, draw_way_to_method, routing
 
 visitors.close_doors()
 ICON = Path(__file__).parent / "assets" / "icon.png"
@@ -32,5 +32,6 @@ style.draw_style()
 file = f"pages/{page.title.lower()}.py"
 with routing(file, page.title):
     page.run()
+    draw_pinned(file)
     draw_way_to_method(file)
 memory.settle()

@@ -19,10 +19,11 @@ from lama_core.types import Query
 from pages.ui.cloze.answers import draw_ranking
 from pages.ui.cloze.book import choose_book, look_up
 from pages.ui.cloze.inside import draw_inside
+from pages.ui.cloze.many import draw_many
 from pages.ui.cloze.paper import draw_paper
 from pages.ui.cloze.relation import draw_relation
 from pages.ui.cloze.sentences import draw_sentences
-from pages.ui.shared import cache, links, predictions, state
+from pages.ui.shared import cache, history, links, predictions, shelf, state
 from pages.ui.shared.columns import ask_each
 from pages.ui.shared.export import draw_export, made_with
 from pages.ui.shared.messages import faults_shown, plain
@@ -112,11 +113,11 @@ def draw_notes(settings: ClozeSettings, answers: tuple[ModelAnswer, ...]) -> Non
             st.caption(f"{plain(state.title_of(answer.name))}: {plain(' '.join(answer.notes))}")
 
 
-def draw_taken(
-    answer: ClozeAnswer, text: str, settings: ClozeSettings, gold: str, choice: state.ClozeChoice
-) -> None:
-    """What can be taken away: the answers, and the command that gives them."""
-    request = ClozeRequest(
+def request_for(
+    text: str, settings: ClozeSettings, gold: str, choice: state.ClozeChoice
+) -> ClozeRequest:
+    """What gives the same from a terminal."""
+    return ClozeRequest(
         **{field.name: getattr(settings, field.name) for field in fields(settings)},
         text=text,
         top_k=choice.top_k,
@@ -124,8 +125,18 @@ def draw_taken(
         renormalise=choice.renormalise,
         open_book=choice.book,
     )
+
+
+def draw_taken(
+    answer: ClozeAnswer, text: str, settings: ClozeSettings, gold: str, choice: state.ClozeChoice
+) -> None:
+    """What can be taken away: the answers, and the command that gives them."""
+    request = request_for(text, settings, gold, choice)
     made = made_with(asdict(request), answer.models)
-    draw_export("cloze", answer.rows, made, request, record=answer.to_json)
+    draw_export(
+        "cloze", answer.rows, made, request, record=answer.to_json,
+        more=lambda: shelf.draw_pin(request, key="cloze pin"),
+    )  # fmt: skip
 
 
 def draw_sentence() -> None:
@@ -135,6 +146,7 @@ def draw_sentence() -> None:
         query = parse_query(text)
         choice.settings.check()
         golds_of(gold, query.n_blanks)
+        history.note(request_for(text, choice.settings, gold, choice))
         passage = look_up(query, choice.book)
         answers = draw_columns(query, gold, choice, passage)
         if answers:
@@ -157,6 +169,7 @@ def main() -> None:
         "Subject and relation": draw_relation,
         "Rank my answers": draw_ranking,
         "Compare sentences": draw_sentences,
+        "Many at once": draw_many,
         "The paper's examples": draw_paper,
     }
     draw_tabs(list(tabs), lambda name: tabs[name](), key="view")

@@ -23,7 +23,7 @@ STARTS = {
 MAIN = "[data-testid=stMainBlockContainer]"
 TABS = {
     "Cloze": ("Sentence", "Subject and relation", "Rank my answers", "Compare sentences",
-              "The paper's examples"),
+              "Many at once", "The paper's examples"),
     "Analogy": ("Solve", "Score", "Probes"),
     "Results": ("P@k", "LAMA T-REx", "Curves", "Ranks", "Types", "Slices", "Calibration",
                 "Correlations", "Wording", "Compare", "New run"),

@@ -2,7 +2,12 @@
 
 import streamlit as st
 
-from lama_core.probes.analogy.templates import TEMPLATES, resolve_template, template_name
+from lama_core.probes.analogy.templates import (
+    TEMPLATES,
+    resolve_template,
+    template_label,
+    template_name,
+)
 from pages.ui.shared.messages import plain
 from pages.ui.shared.state import BOUND
 
@@ -26,17 +31,13 @@ SOLVE_TEMPLATE, SCORE_TEMPLATE = "template", "score_template"  # each tab has it
 
 def choose_template(default: str, key: str) -> str:
     """One of the six templates by name, or the user's own as a text."""
-
-    def show(name: str) -> str:
-        return f"{name}: {TEMPLATES[name]}" if name in TEMPLATES else name
-
     names = [default, *(name for name in TEMPLATES if name != default)]
     chosen = st.selectbox(
         "Template",
         names,
         key=key,
         bind=BOUND,
-        format_func=show,
+        format_func=template_label,
         accept_new_options=True,
         help="The six templates of Ushio et al. 2021; **what-to** is the one of Rezaee and "
         "Camacho-Collados. Or type your own, with [A], [B], [C] and [D] once each.",

@@ -24,7 +24,7 @@ from lama_core.probes.analogy.score import (
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE
 from lama_core.rounding import fixed
 from pages.ui.analogy import examples
-from pages.ui.shared import cache, predictions, state
+from pages.ui.shared import cache, history, predictions, state
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.columns import boxes_of
 from pages.ui.shared.export import draw_export
@@ -40,6 +40,16 @@ def draw_score() -> None:
     """The whole tab."""
     query, pairs, names, template, normalise, precision = _ask()
     ModelSettings(models=names, precision=precision).check()
+    history.note(
+        ScoreRequest(
+            query=":".join(query),
+            pairs=tuple(":".join(pair) for pair in pairs),
+            models=names,
+            template=template,
+            normalise=normalise,
+            precision=precision,
+        )
+    )
     colours = model_colours(names)
     ranked = {
         "sum": "The pair with the highest total log-probability completes the analogy best.",

@@ -11,7 +11,7 @@ from lama_core.probes.analogy.templates import SLOTS, Question, ask_for
 from lama_core.probes.cloze.ask import ClozeAnswer, agreement
 from lama_core.rounding import fixed
 from pages.ui.analogy import examples
-from pages.ui.shared import cache, predictions, state
+from pages.ui.shared import cache, history, predictions, shelf, state
 from pages.ui.shared.columns import ask_each
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
@@ -29,11 +29,26 @@ class Asked:
     keep: bool
     choice: state.ClozeChoice
 
+    def request(self, models: tuple[str, ...]) -> SolveRequest:
+        """What gives the same from a terminal."""
+        settings = self.choice.settings
+        return SolveRequest(
+            **{field.name: getattr(settings, field.name) for field in fields(ClozeSettings)}
+            | {"models": models},
+            text=tuple(word or "___" for word in self.question.words or ()),
+            template=self.question.template,
+            keep_query_words=self.keep,
+            top_k=self.choice.top_k,
+            gold=self.gold or None,
+            renormalise=self.choice.renormalise,
+        )
+
 
 def draw_solve() -> None:
     """The whole tab."""
     asked = _ask()
     asked.choice.settings.check()
+    history.note(asked.request(asked.choice.settings.models))
     blank = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
     text = blank.join(escape(part) for part in asked.question.query.parts)
     st.html(f'<div class="lx-sentence">{text}</div>')
@@ -147,7 +162,7 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...]) -> None:
 
 def _draw_export(asked: Asked, solutions: tuple[Solution, ...]) -> None:
     """CSV, JSON in the shape of `analogy solve --json`, and the command that prints it."""
-    settings, first = asked.choice.settings, solutions[0]
+    first = solutions[0]
     whole = Solution(
         first.question,
         ClozeAnswer(
@@ -158,19 +173,13 @@ def _draw_export(asked: Asked, solutions: tuple[Solution, ...]) -> None:
         tuple(answer for solution in solutions for answer in solution.baselines),
         first.note,
     )
-    request = SolveRequest(
-        **{field.name: getattr(settings, field.name) for field in fields(ClozeSettings)}
-        | {"models": tuple(model.name for model in whole.cloze.models)},
-        text=tuple(word or "___" for word in asked.question.words or ()),
-        template=asked.question.template,
-        keep_query_words=asked.keep,
-        top_k=asked.choice.top_k,
-        gold=asked.gold or None,
-        renormalise=asked.choice.renormalise,
-    )
+    request = asked.request(tuple(model.name for model in whole.cloze.models))
     made = {**asdict(request), "methods": list(METHODS)}
     n_words = first.cloze.candidates.words
     size = "each model's whole vocabulary" if n_words is None else f"{len(n_words):,} words"
     removed = "" if asked.keep else ", without the given words"
     st.caption(f"Ranked: {size} ({plain(first.cloze.candidates.name)}){removed}.")
-    draw_export("analogy", whole.rows, made, request, record=whole.to_json)
+    draw_export(
+        "analogy", whole.rows, made, request, record=whole.to_json,
+        more=lambda: shelf.draw_pin(request, key="analogy pin"),
+    )  # fmt: skip

@@ -24,7 +24,7 @@ from lama_core.probes.statements.scoring import (
     shown_tokens,
 )
 from lama_core.rounding import fixed
-from pages.ui.shared import cache, predictions, state
+from pages.ui.shared import cache, history, predictions, shelf, state
 from pages.ui.shared.columns import Column, ask_each
 from pages.ui.shared.export import draw_export, made_with
 from pages.ui.shared.heat import CSS, heat_scale, heat_strip
@@ -61,6 +61,7 @@ def draw_ranking() -> None:
     )
     request = _ask()
     request.check()
+    history.note(request)
     gold = request.asked()[2]
 
     def ask(name: str, _: tuple[str, ...]) -> ModelRanking:
@@ -234,4 +235,7 @@ def _draw_export(request: RankRequest, columns: dict[str, Column[ModelRanking]])
     """What can be taken away: a row an answer and model, and the command."""
     answer = RankAnswer(request, tuple(column.answer for column in columns.values()))
     made = made_with(asdict(request), answer.models)
-    draw_export("answers", answer.rows, made, request, record=answer.to_json)
+    draw_export(
+        "answers", answer.rows, made, request, record=answer.to_json,
+        more=lambda: shelf.draw_pin(request, key="answers pin"),
+    )  # fmt: skip

@@ -24,7 +24,7 @@ from lama_core.probes.cloze.by_relation import (
     subjects_of,
     worded_relations,
 )
-from pages.ui.shared import cache, links, predictions, state
+from pages.ui.shared import cache, history, links, predictions, state
 from pages.ui.shared.choice import relation_label
 from pages.ui.shared.columns import Column, ask_each
 from pages.ui.shared.export import draw_export, made_with
@@ -71,6 +71,7 @@ def draw_relation() -> None:
     if asked is None:
         return
     asked.choice.settings.check()
+    history.note(asked.request(asked.choice.settings))
     _draw_known(asked)
     columns = _draw_columns(asked)
     if not columns:

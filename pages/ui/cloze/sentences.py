@@ -15,7 +15,7 @@ from lama_core.probes.statements.sentences import (
 )
 from lama_core.rounding import fixed
 from pages.ui.cloze.answers import choose_hiding, describe
-from pages.ui.shared import cache, state
+from pages.ui.shared import cache, history, state
 from pages.ui.shared.columns import Column, ask_each
 from pages.ui.shared.export import Rows, draw_export, made_with
 from pages.ui.shared.heat import CSS, heat_scale, heat_strip
@@ -39,6 +39,7 @@ def draw_sentences() -> None:
     )
     request = _ask()
     request.check()
+    history.note(request)
 
     def ask(name: str, _: tuple[str, ...]) -> ModelSentences:
         return cache.scored_sentences(request, name)

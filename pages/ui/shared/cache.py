@@ -1,7 +1,8 @@
 """The only place where pages keep results between reruns."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import fields, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -37,8 +38,10 @@ from lama_core.probes.cloze.by_relation import (
     ask_relation,
     make_question,
 )
+from lama_core.probes.cloze.many import Line, ModelOnMany, ask_lines
+from lama_core.progress import OnProgress
 from lama_core.runs.info import Run, RunInfo
-from pages.ui.shared.waiting import answered
+from pages.ui.shared.waiting import answered, kept_answer
 
 if TYPE_CHECKING:  # the metrics bring scipy, which the Cloze page can do without
     import pandas as pd
@@ -130,6 +133,48 @@ def inside(request: "InsideRequest", name: str) -> "Inside":
         return look_inside(model, query, columns[name], request, limits_of_pages())
 
     return answered(("inside", request, name), make)
+
+
+def first_answers(
+    settings: ClozeSettings, name: str, lines: tuple[Line, ...], renormalise: bool
+) -> ModelOnMany | None:
+    """What `ask_first_answers` gives, if that was asked before."""
+    return kept_answer(_first_answers_key(settings, name, lines, renormalise))
+
+
+def ask_first_answers(
+    settings: ClozeSettings,
+    name: str,
+    lines: tuple[Line, ...],
+    renormalise: bool,
+    *,
+    on_progress: OnProgress,
+) -> ModelOnMany:
+    """One model's first answers to some lines; `name` as in `cloze_answer`."""
+
+    def make() -> ModelOnMany:
+        candidates, columns = candidates_of(settings)
+        return ask_lines(
+            load_model(name, precision=settings.precision),
+            lines,
+            candidates,
+            context=settings.context,
+            renormalise=renormalise,
+            n_rescored=settings.n_rescored,
+            columns=columns[name],
+            limits=limits_of_pages(),
+            on_progress=on_progress,
+        )
+
+    return answered(_first_answers_key(settings, name, lines, renormalise), make)
+
+
+def _first_answers_key(
+    settings: ClozeSettings, name: str, lines: tuple[Line, ...], renormalise: bool
+) -> Hashable:
+    asked = repr([(line.text, line.gold, line.fault) for line in lines])  # wherever they stand
+    digest = blake2b(asked.encode()).digest()  # so many texts aren't held for long
+    return ("first answers", settings, name, digest, renormalise)
 
 
 def goes_on(info: RunInfo) -> bool:

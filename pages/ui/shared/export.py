@@ -76,10 +76,12 @@ def draw_export(
     how: Request | tuple[Request, ...] | str,
     *,
     record: Callable[[], dict[str, Any]] | None = None,
+    more: Callable[[], None] | None = None,
 ) -> None:
     """CSV, JSON (with `made`) and how to get the same again.
 
     record: the JSON's content, by default the table's rows. how: requests, or lines of Python.
+    more: draws what else stands in the bar.
     """
 
     def content() -> dict[str, Any]:
@@ -95,6 +97,8 @@ def draw_export(
             key=f"{name} json", icon=":material/data_object:", on_click="ignore",
         )  # fmt: skip
         draw_command(how, key=f"{name} command")
+        if more is not None:
+            more()
 
 
 def draw_command(how: Request | tuple[Request, ...] | str, *, key: str) -> None:

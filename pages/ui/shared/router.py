@@ -13,7 +13,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui.shared import links, share
+from pages.ui.shared import history, links, share, shelf
 from pages.ui.shared.messages import faults_shown
 from pages.ui.shared.state import BOUND
 
@@ -27,6 +27,7 @@ PAPERS = {
     links.PROMPTS: "LPAQA",
     links.ANALOGY: "Analogy probes",
 }
+ASKING = (links.CLOZE, links.ANALOGY)  # the pages that ask models, whose answers are pinned
 _here = threading.local()
 
 
@@ -36,6 +37,7 @@ def routing(page: str, title: str) -> Iterator[None]:
 
     page: its file, as the constants in `links.py`.
     """
+    history.follow()
     links.enter(page)
     _name(title)
     place = share.make_place()
@@ -44,7 +46,10 @@ def routing(page: str, title: str) -> Iterator[None]:
         yield
     finally:
         _here.routed = False
-    share.draw_share(place, links.write())
+    query = links.write()
+    if page in ASKING:
+        shelf.draw_history(place)
+    share.draw_share(place, query)
 
 
 def _name(title: str, tab: str = "") -> None:
@@ -52,6 +57,13 @@ def _name(title: str, tab: str = "") -> None:
     known = st.session_state.setdefault(TABS, {})
     known[title] = tab = tab or known.get(title, "")
     st.set_page_config(page_title=" · ".join(filter(None, (tab, title, "LAMA Explorer"))))
+
+
+def draw_pinned(page: str) -> None:
+    """The answers that were pinned, at the foot of the pages that ask."""
+    if page in ASKING:
+        with faults_shown():
+            shelf.draw_pinned()
 
 
 def draw_way_to_method(page: str) -> None:

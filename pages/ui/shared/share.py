@@ -19,8 +19,8 @@ MAX_BYTES = 2953  # of a code; longer addresses aren't tried, and so aren't kept
 
 
 def make_place() -> DeltaGenerator:
-    """Where the button stands; call before the page is drawn."""
-    return st.container(key="share")
+    """Where the buttons stand that all pages have; call before the page is drawn."""
+    return st.container(key="share", horizontal=True, horizontal_alignment="right", gap="small")
 
 
 def draw_share(place: DeltaGenerator, query: str) -> None:

@@ -15,8 +15,9 @@ from typing import Literal, cast
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from lama_core.asking.settings import MAX_MODELS, ClozeSettings
-from lama_core.candidates.lists import FILE, explain_lists, list_names
+from lama_core.asking.settings import MAX_MODELS, ClozeSettings, ModelSettings
+from lama_core.candidates.lists import COMMON, FILE, explain_lists, list_names
+from lama_core.datasets.corpus import STARTER
 from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.models.addresses import is_server
@@ -154,6 +155,29 @@ def _model_of(name: str, names: Sequence[str]) -> str | None:
         icon=":material/link_off:",
     )
     return None
+
+
+def check_named(settings: ModelSettings, book: str | None = None) -> None:
+    """Raise UserError for models, candidates or a book that an address, or a file, can't name here.
+
+    Those are folders, servers and files of this machine that this visitor didn't type, and models
+    that the app doesn't offer. book: the text that is read.
+    """
+    offered = visitors.offered_models()
+    typed = st.session_state.get(TYPED, frozenset())
+    listed = {entry.name for entry in (*known_models(), *added_models())}
+    for name in settings.models:
+        if offered is not None and name not in offered:
+            raise UserError(f"{name[:200]!r} is not among the models of this app.")
+        if name not in listed | typed and (
+            _looks_like_path(name) or find_model(name).source.how in ("folder", "server")
+        ):
+            raise UserError(f"{name[:200]!r} is no model that can be named here: type it yourself.")
+    candidates = settings.candidates if isinstance(settings, ClozeSettings) else COMMON
+    if candidates not in (*list_names(of_relations=False), *typed):
+        raise UserError(f"{candidates[:200]!r} is no list of candidates that can be named here.")
+    if book not in (None, STARTER, *typed):
+        raise UserError(f"{str(book)[:200]!r} is no text that can be named here.")
 
 
 def _looks_like_path(name: str) -> bool:

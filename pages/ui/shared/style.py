@@ -47,6 +47,7 @@ CSS = """
                 z-index: 1; pointer-events: none; }
 .st-key-share button { pointer-events: auto; }
 [data-testid="stWidgetLabelRequired"] { display: none; }
+.st-key-history button { justify-content: flex-start; text-align: left; }
 .st-key-address, .st-key-names { position: absolute; height: 0; overflow: hidden; }
 @media (max-width: 640px) {
   .lx .bar { width: 30%; }

@@ -141,6 +141,11 @@ def answered(key: Hashable, ask: Callable[[], Answer]) -> Answer:
     return cast(Answer, found)
 
 
+def kept_answer(key: Hashable) -> Any:
+    """The answer that `answered` keeps under `key`; None if there is none, and nothing is asked."""
+    return KEPT.find((wanted_device(), key))
+
+
 @contextmanager
 def turn() -> Iterator[None]:
     """This visitor's turn; while it is others', a line on the page says how many they are."""

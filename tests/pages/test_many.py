@@ -1,0 +1,183 @@
+"""Many at once: its table, its filters, its faults, its address, and what it gives away."""
+
+import csv
+import io
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+from opening import open_page
+from streamlit.testing.v1 import AppTest
+from typer.testing import CliRunner
+
+from lama_core.cli import make_app
+from lama_core.requests import command_line
+from pages.ui.cloze import many
+from pages.ui.shared import cache, export, links, visitors
+from pages.ui.shared.messages import plain
+
+MODEL = "minilm-mlm"
+TYPED = (
+    "The capital of France is ___. | Paris\n\nno blank here\nHe is in [MASK] | Ouagadougou\n"
+    "=2 ___ <b>is</b> [it](http://x.y).\tnothing\nTwo ___ in ___."
+)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
+
+
+def opened(typed: str = TYPED, **params: str | list[str]) -> AppTest:
+    given = {"view": "Many at once", "models": MODEL, many.PARAM: typed}
+    return open_page("cloze", **{**given, **params})
+
+
+def table(app: AppTest) -> Any:
+    return app.dataframe[0].value
+
+
+def test_the_address_brings_its_sentences_and_their_answers_are_those_of_each_alone() -> None:
+    app = opened()
+    assert not app.error
+    found = table(app)
+    assert list(found["line"]) == [1, 3, 4, 5, 6]
+    assert list(found["gold"].fillna("")) == ["Paris", "", "Ouagadougou", "nothing", ""]
+    assert found[f"{MODEL} answer"][0] == "paris ✓"
+    alone = open_page("cloze", text="He is in ___", gold="Ouagadougou", models=MODEL)
+    html = "".join(one.proto.body for one in alone.get("html"))
+    word = html.split('<td class="word">')[1].split("<")[0]
+    assert found[f"{MODEL} answer"][2] == word
+    assert f"rank <b>{found[f'{MODEL} rank'][2]:,.0f}</b>" in html
+    (warned,) = (one.value for one in app.warning)
+    assert warned.startswith(plain("Line 3: The text has no blank"))
+    assert plain("Line 6: It has 2 blanks") in warned
+    (said,) = (one.value for one in app.caption if "golds first" in one.value)
+    assert said == plain(
+        "P@1 100.0 % (1 of 1 golds first); 3 of 5 sentences answered; 2 golds not among the "
+        "candidates, and not counted"
+    )
+
+
+def test_a_sentence_over_a_visitors_limit_has_the_reason_and_the_others_are_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LAMA_QUERY_TOKENS", "12")
+    found = table(opened(f"Rome is in ___.\n{'Rome ' * 20}is in ___."))
+    short, long = found[f"{MODEL} answer"]
+    assert "at most 12 are taken here: shorten it" in long
+    assert short and "taken here" not in short
+
+
+def test_filters_leave_what_is_sought_and_right_and_what_models_differ_on() -> None:
+    lines = "The capital of France is ___. | Paris\nThe capital of France is ___. | Rome\nA ___."
+    assert list(table(opened(lines, many_find="PARIS"))["line"]) == [1, 2]
+    assert list(table(opened(lines, many_find="rome"))["line"]) == [2]
+    assert list(table(opened(lines, many_show="right"))["line"]) == [1]
+    assert list(table(opened(lines, many_show="wrong"))["line"]) == [2]
+    assert list(table(opened(lines, many_show="models differ"))["line"]) == []
+
+
+def test_too_many_and_nothing_are_said_in_a_sentence() -> None:
+    assert [one.value for one in opened("A ___.\n" * 501).error] == [
+        plain("501 sentences are given; at most 500 are asked at once: take some out.")
+    ]
+    assert "No sentence can be asked; line 1" in opened("nothing").error[0].value.replace("\\", "")
+
+
+def test_an_address_holds_what_fits_into_it() -> None:
+    def shared(app: AppTest) -> str:
+        return str(app.code[0].value)
+
+    assert many.PARAM in shared(opened("A ___. | b"))
+    app = opened("A ___. | b")
+    app.text_area(key=many.TEXT).set_value("\n".join(f"{n} and ___." for n in range(450))).run()
+    assert many.PARAM not in shared(app)
+    assert any("don't fit into the address" in one.value for one in app.caption)
+    assert len(table(app)) == 450
+
+
+def test_what_was_stopped_asks_nothing_more_until_it_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = "\n".join(f"Number {n} is ___." for n in range(40))
+    asked = []
+    ask = cache.ask_first_answers
+
+    def slow(*words: Any, **more: Any) -> Any:
+        asked.append(len(words[2]))
+        if len(asked) == 2:
+            st.stop()  # as when the reader clicks while the second part is asked
+        return ask(*words, **more)
+
+    monkeypatch.setattr(many.cache, "ask_first_answers", slow)
+    app = opened(lines)
+    assert asked == [32, 8]
+    app.button(key=f"stop {MODEL}").click().run()
+    assert asked == [32, 8], "nothing is asked"
+    answers = list(table(app)[f"{MODEL} answer"])
+    assert [answer == f"({many.UNASKED})" for answer in answers] == [False] * 32 + [True] * 8
+    next(one for one in app.button if one.label == "Go on").click().run()
+    assert asked == [32, 8, 8], "what was answered is not asked again"
+    assert many.UNASKED not in "".join(table(app)[f"{MODEL} answer"])
+
+
+def test_the_table_that_is_taken_away_is_answered_alike_by_the_command(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    taken: dict[str, Any] = {}
+
+    def take(name: str, make_table: Any, made: Any, how: Any, **more: Any) -> None:
+        taken.update(rows=make_table(), made=made, how=how, record=more["record"]())
+
+    monkeypatch.setattr(many, "draw_export", take)
+    opened("The capital of France is ___. | Paris\n-5 is ___.\nHe is in ___ | Rome")
+    monkeypatch.chdir(tmp_path)
+    text = export.to_csv(taken["rows"])
+    Path("many.csv").write_text(text, encoding="utf-8")
+    assert next(iter(csv.DictReader(io.StringIO(text))))[f"{MODEL} gold_rank"] == "1"
+    assert "'-5 is ___." in text, "a spreadsheet takes no cell for a formula"
+    said = CliRunner().invoke(make_app(), shlex.split(command_line(taken["how"], "--json"))[3:])
+    assert said.exit_code == 0, said.output
+    told, shown = json.loads(said.stdout), taken["record"]
+    for ours, theirs in zip(told["models"], shown["models"], strict=True):
+        assert (ours["n"], ours["p_at_1"]) == (theirs["n"], theirs["p_at_1"])
+        for one, other in list(zip(ours["answers"], theirs["answers"], strict=True))[::2]:
+            assert one["predictions"][0]["token"] == other["predictions"][0]["token"]
+            assert one["gold"]["rank"] == other["gold"]["rank"]
+
+
+def test_a_file_takes_the_place_of_what_was_typed_if_the_visitor_may_bring_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = opened("A ___.")
+    table_ = b'id,text,gold\n1,"Rome, ""old"", is\nin ___.",Italy\n2,bad,\n'
+    app.file_uploader(key="many file 0").upload("my.csv", table_, "text/csv").run()
+    next(one for one in app.button if one.label == "Ask its 2 sentences").click().run()
+    assert app.text_area(key=many.TEXT).value == 'Rome, "old", is in ___.\tItaly\nbad'
+    assert list(table(app)["sentence"]) == ['Rome, "old", is in ___.', "bad"]
+    app.file_uploader(key="many file 1").upload("x.csv", b"text\nK\xf6ln\n", "text/csv").run()
+    assert any("is not UTF" in one.value for one in app.error)
+    monkeypatch.setattr(visitors, "may", lambda right: right != "upload")
+    app = opened("A ___.")
+    assert not app.file_uploader
+    assert any("Paste the sentences instead" in one.value for one in app.caption)
+
+
+def test_a_row_leads_to_its_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone: list[Any] = []
+    monkeypatch.setattr(links, "go", lambda there, params: gone.append((there, dict(params))))
+    monkeypatch.setattr(many.st, "dataframe", lambda *_, **__: _Picked())
+    opened("A ___.\nRome is in ___. | Italy", context="left")
+    ((there, params),) = gone
+    assert there == links.CLOZE
+    assert (params["text"], params["gold"]) == ("Rome is in ___.", "Italy")
+    assert params["context"] == ["left"] and many.PARAM not in params and "view" not in params
+
+
+class _Picked:
+    class selection:
+        rows = (1,)

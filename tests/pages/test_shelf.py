@@ -1,0 +1,229 @@
+"""History and pinned answers: what they keep, where they lead, and what they don't trust."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from opening import open_page
+from streamlit.testing.v1 import AppTest
+
+from lama_core.errors import UserError
+from lama_core.probes.analogy.score import ScoreRequest
+from lama_core.probes.analogy.solve import SolveRequest
+from lama_core.probes.cloze.ask import ClozeRequest
+from lama_core.probes.cloze.by_relation import RelationRequest
+from lama_core.probes.cloze.many import ManyRequest
+from lama_core.probes.statements.rank import RankRequest
+from lama_core.probes.statements.sentences import SentencesRequest
+from lama_core.requests import Request
+from pages.ui.shared import history, links, shelf, visitors
+from pages.ui.shared.messages import plain
+
+MODEL = "minilm-mlm"
+M = (MODEL,)
+PIN: dict[str, Any] = {"kind": "sentence", "models": [MODEL], "text": "Rome is in ___."}
+WORDS: dict[str, Any] = {"candidates": "full", "context": "left", "n_rescored": 40,
+                         "renormalise": True, "precision": "bf16"}  # fmt: skip
+ASKED: tuple[history.Entry, ...] = (
+    history.Entry(ClozeRequest(text="A & b ___?", models=M, gold="c|d", top_k=7, **WORDS)),
+    history.Entry(RelationRequest(relation="P36", subject="Peru", dataset="starter", models=M,
+                                  gold="Lima", mined=True, **WORDS)),
+    history.Entry(RankRequest(text="A ___.", answers=("b c", "d"), gold="d", models=M,
+                              part="answer", aggregate="mean", hiding="original")),
+    history.Entry(SentencesRequest(texts=("A b.", "A c."), models=M, hiding="original")),
+    history.Entry(ManyRequest(file="many.csv", models=M, **WORDS), "A ___.\tb\nC ___."),
+    history.Entry(SolveRequest(text=("a", "___", "c", "d"), template="she-as", gold="b", top_k=3,
+                               keep_query_words=True, models=M, **WORDS)),
+    history.Entry(ScoreRequest(query="a:b", pairs=("c:d", "e:f"), models=M, template="she-as",
+                               normalise="mean")),
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
+
+
+@pytest.fixture
+def gone(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """Where the pages went, instead of going there."""
+    found: list[Any] = []
+    monkeypatch.setattr(links, "go", lambda there, params: found.append((there, dict(params))))
+    yield found
+
+
+def shared(app: AppTest) -> dict[str, list[str]]:
+    """The parameters of the address that the page gives away."""
+    return parse_qs(urlsplit(app.code[0].value).query)
+
+
+def html(app: AppTest) -> str:
+    return "".join(one.proto.body for one in app.get("html"))
+
+
+def captions(app: AppTest) -> str:
+    return "\n".join(one.value for one in app.caption)
+
+
+@pytest.mark.parametrize("entry", ASKED, ids=lambda one: one.view.name)
+def test_the_address_of_an_entry_asks_it_again(entry: history.Entry) -> None:
+    page = Path(entry.view.page).stem
+    params = entry.params()
+    if entry.text:
+        params["sentences_many"] = entry.text
+    app = open_page(page, **params)
+    assert not app.error
+    (again, *_) = app.session_state[history.HISTORY]
+    assert again == entry
+
+
+def test_history_is_newest_first_bounded_and_holds_the_same_once(gone: list[Any]) -> None:
+    app = open_page("cloze", models=MODEL, text="Rome is in ___.", gold="")
+    for text in ("Oslo is in ___.", "<b>Rome</b> *is* in ___.", "Oslo is in ___."):
+        app.text_input(key="text").set_value(text).run()
+    app.slider(key="k").set_value(2).run()
+    rows = [one for one in app.button if str(one.key).startswith("history ")]
+    assert [one.label.split(" :gray")[0] for one in rows] == [
+        plain(text) for text in ("Oslo is in ___.", "<b>Rome</b> *is* in ___.", "Rome is in ___.")
+    ]
+    rows[2].click().run()
+    (there, params), *_ = gone
+    assert (there, params["view"], params["text"]) == (
+        links.CLOZE, "Sentence", "Rome is in ___.",
+    )  # fmt: skip
+    asked = app.session_state[history.HISTORY]
+    assert asked[0].request.top_k == 2, "the same with other options stands there once"
+    app.session_state[history.HISTORY] = tuple(
+        history.Entry(ClozeRequest(text=f"{n} ___", models=M)) for n in range(history.MAX_ENTRIES)
+    )
+    app.run()
+    assert len(app.session_state[history.HISTORY]) == history.MAX_ENTRIES
+    next(one for one in app.button if one.label == "Forget these").click().run()
+    assert len(app.session_state[history.HISTORY]) == 1, "what is on the screen"
+
+
+def test_pinned_answers_are_the_views_own_and_stand_in_the_address() -> None:
+    app = open_page("cloze", models=MODEL, text="Rome is in ___.", gold="Italy")
+    own = html(app)
+    app.button(key="cloze pin").click().run()
+    (pin,) = shared(app)["pin"]
+    assert json.loads(pin) == {**PIN, "gold": "Italy"}
+    word = own.split('<td class="word">')[1].split("<")[0]
+    assert own.count('<td class="word">') == 5
+    both = html(app)
+    assert both.count('<td class="word">') == 10 and f'<td class="word">{word}</td>' in both
+    rank = own.split("Gold <b>Italy</b>: rank <b>")[1].split("<")[0]
+    assert f"Gold Italy: rank {rank}<" in both
+    again = open_page("analogy", models=MODEL, pin=pin)
+    assert f'<td class="word">{word}</td>' in html(again)
+    again.button(key="analogy pin").click().run()
+    assert [json.loads(one)["kind"] for one in shared(again)["pin"]] == ["sentence", "analogy"]
+    said = captions(again)
+    assert "Not the same in all: ranked; it stands in bold." in said
+    assert "**ranked: common, 22" in said and "precision: fp32" in said
+    next(one for one in again.button if one.key == "pin 0 unpin").click().run()
+    assert [json.loads(one)["kind"] for one in shared(again)["pin"]] == ["analogy"]
+    again.button(key="analogy pin").click().run()
+    assert "pin" not in shared(again)
+
+
+def test_what_differs_is_said_beside_each() -> None:
+    pins = [
+        json.dumps({**PIN, **more})
+        for more in ({}, {"candidates": "full"}, {"precision": "bf16"}, {"renormalise": True})
+    ]
+    app = open_page("cloze", models=MODEL, pin=pins)
+    said = captions(app)
+    assert "Not the same in all: ranked, log-probabilities over, precision;" in said
+    assert "**precision: bf16**" in said and "**precision: fp32**" in said
+    assert "**log-probabilities over: the candidates**" in said
+    same = captions(
+        open_page("cloze", models=MODEL, pin=[pins[0], json.dumps({**PIN, "top_k": 9})])
+    )
+    assert "Models, what was ranked and precision are the same in all." in same
+
+
+def test_twelve_are_pinned_and_no_more() -> None:
+    pins = [json.dumps({**PIN, "text": f"{n} and ___."}) for n in range(14)]
+    app = open_page("cloze", models=MODEL, pin=pins)
+    assert len(app.session_state[shelf.PINS]) == shelf.MAX_PINS == 12
+    assert app.button(key="cloze pin").disabled
+
+
+@pytest.mark.parametrize(
+    ("pin", "said"),
+    [
+        ("x", "it is no JSON"),
+        ("[" * 100_000, "it is no JSON"),
+        ("3", "it has no kind of query"),
+        (json.dumps({**PIN, "kind": "probe"}), "it has no kind of query"),
+        (json.dumps({**PIN, "models": "minilm-mlm"}), "models can't be 'minilm-mlm'"),
+        (json.dumps({**PIN, "models": []}), "No model is chosen"),
+        (json.dumps({**PIN, "models": [MODEL] * 9}), "9 models are chosen"),
+        (json.dumps({**PIN, "top_k": True}), "top_k can't be 'True'"),
+        (json.dumps({**PIN, "top_k": 10**9}), "top_k is 1000000000"),
+        (json.dumps({**PIN, "precision": "fp8"}), "precision can't be 'fp8'"),
+        (json.dumps({**PIN, "text": "\ud800 ___"}), "text can't be"),
+        (json.dumps({**PIN, "text": "no blank"}), "The text has no blank"),
+        (json.dumps({**PIN, "gold": "a|b" * 1000}), "The gold has 3,000 characters"),
+        (json.dumps({**PIN, "colour": "red"}), "'colour' is nothing that a query has"),
+        (json.dumps({"kind": "sentence", "text": "___"}), "models is missing"),
+        (json.dumps({**PIN, "models": ["/etc"]}), "'/etc' is no model that can be named here"),
+        (json.dumps({**PIN, "models": ["server:http://localhost:9#x"]}), "no model that can be"),
+        (json.dumps({**PIN, "candidates": "file:/etc/passwd"}), "no list of candidates that can"),
+        (json.dumps({**PIN, "open_book": "/etc"}), "'/etc' is no text that can be named here"),
+        (json.dumps({"kind": "analogy", "models": [MODEL], "text": ["a", "b", "c"]}),
+         "An analogy needs three words and a blank"),
+        (json.dumps({"kind": "analogy", "models": [MODEL], "text": ["a is to b as c is to ___"]}),
+         "an analogy is four words, of which one is ___"),
+    ],
+)  # fmt: skip
+def test_a_bad_pin_of_an_address_is_left_out_in_a_sentence(pin: str, said: str) -> None:
+    app = open_page("method")
+    app.query_params["pin"] = [pin, json.dumps(PIN)]
+    app.switch_page("pages/cloze.py")
+    app.query_params["view"] = "Compare sentences"
+    app.query_params["models"] = MODEL
+    app.run()
+    assert not app.exception
+    (fault,) = (one.value for one in app.error)
+    assert fault.startswith(plain("A pin of this address was left out: "))
+    assert plain(said) in fault
+    assert len(app.session_state[shelf.PINS]) == 1
+
+
+def test_a_model_that_the_app_doesnt_offer_is_not_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visitors, "offered_models", lambda: frozenset({MODEL}))
+    app = open_page("cloze", models=MODEL, pin=json.dumps({**PIN, "models": ["bert-base-cased"]}))
+    assert any("not among the models of this app" in one.value for one in app.error)
+
+
+def test_what_is_taken_away_can_be_brought_back() -> None:
+    requests: tuple[Request, ...] = tuple(
+        entry.request for entry in ASKED if shelf.kind_of(entry.request)
+    )
+    assert len(requests) == 3
+    file = json.dumps({"made_with": {}, "pinned": [shelf.write_pin(one) for one in requests]})
+    app = open_page("cloze", models=MODEL, pin=json.dumps(PIN))
+    app.file_uploader(key="pin file 0").upload("x.json", file.encode(), "application/json").run()
+    next(one for one in app.button if "in place of those" in one.label).click().run()
+    assert app.session_state[shelf.PINS] == requests
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"\xff", "my.json is no JSON: bring one that was taken from here."),
+        (b"[]", "my.json has nothing pinned: bring a JSON file that was taken from here."),
+        (b'{"pinned": []}', "my.json has nothing pinned"),
+        (json.dumps({"pinned": [PIN] * 13}).encode(), "my.json has 13 pins; at most 12 fit."),
+        (json.dumps({"pinned": [{**PIN, "text": ""}]}).encode(), "my.json, pin 1: The text is"),
+    ],
+)
+def test_a_bad_file_is_refused_in_a_sentence(data: bytes, said: str) -> None:
+    with pytest.raises(UserError) as refused:
+        shelf.read_file(data, "my.json")
+    assert str(refused.value).startswith(said)
