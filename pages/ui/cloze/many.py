@@ -311,6 +311,10 @@ def _shown(answer: LineAnswer, line: Line) -> str:
     return f"{first.token}{begins}{' ✓' * bool(answer.is_right)}"
 
 
+def _is_reason(shown: str) -> bool:
+    return shown.startswith("(")
+
+
 def _draw_table(answer: ManyAnswer, rows: Sequence[int]) -> None:
     """The table; a click on a row leads to its sentence."""
     table = make_table(answer, rows)
@@ -324,7 +328,7 @@ def _draw_table(answer: ManyAnswer, rows: Sequence[int]) -> None:
         config |= {
             f"{model.name} answer": text(
                 state.title_of(model.name),
-                width="medium" if any(table[f"{model.name} answer"].str.startswith("(")) else None,
+                width="medium" if any(map(_is_reason, table[f"{model.name} answer"])) else None,
                 help="Its first answer, → the longer word that it begins; ✓ marks the gold.",
             ),
             f"{model.name} log-prob.": text("log-prob.", help="Of that answer."),
