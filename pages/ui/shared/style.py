@@ -50,6 +50,8 @@ CSS = """
 .st-key-history button { justify-content: flex-start; text-align: left; }
 .st-key-address, .st-key-names { position: absolute; height: 0; overflow: hidden; }
 @media (max-width: 640px) {
+  .st-key-share button p { position: absolute; width: 1px; height: 1px; overflow: hidden;
+                           clip-path: inset(50%); }
   .lx .bar { width: 30%; }
   .stMainBlockContainer { padding: 3.6rem 1rem; }
   .st-key-confusion-chart { overflow-x: auto; }
