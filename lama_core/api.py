@@ -33,11 +33,13 @@ def fill(
     context: Context | None = None,
     n_rescored: int = RESCORED,
     renormalise: bool = False,
+    open_book: str | None = None,
     precision: Precision = "auto",
 ) -> "pd.DataFrame":
     """Each model's best words for the blanks of a text: a row a model, a blank and a word.
 
-    The options are those of `cloze`: see `probes.cloze.ask.ask`.
+    The options are those of `cloze`: see `probes.cloze.ask.ask`. open_book: a corpus whose nearest
+    passage stands before the text.
 
     >>> import lama_core as lama
     >>> found = lama.fill("The capital of Norway is ___.", top_k=3, gold="Oslo")
@@ -47,16 +49,21 @@ def fill(
     1     2     norway  0.02          1
     2     3  norwegian  0.01          1
     """
+    from lama_core.asking.retrieval import OpenBook, with_passage
+    from lama_core.datasets.corpus import load_corpus
     from lama_core.probes.cloze.ask import ClozeRequest, ask_all
 
     request = ClozeRequest(
         text=text, models=tuple(models), top_k=top_k, gold=gold, candidates=candidates,
-        context=context, n_rescored=n_rescored, renormalise=renormalise, precision=precision,
+        context=context, n_rescored=n_rescored, renormalise=renormalise, open_book=open_book,
+        precision=precision,
     )  # fmt: skip
     query = parse_query(text)
+    book = None if open_book is None else OpenBook(load_corpus(open_book))
     opened = load_models(request)
     answer = ask_all(
-        opened, query, choose_candidates(request, opened),
+        opened, with_passage(query, book and book.look_up(query)),
+        choose_candidates(request, opened),
         top_k=top_k, gold=gold, context=context, renormalise=renormalise, n_rescored=n_rescored,
     )  # fmt: skip
     return _table(answer.rows())

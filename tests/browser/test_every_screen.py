@@ -32,7 +32,7 @@ TABS = {
                 "New study"),
     "Data": ("Sources", "Runs"),
     "Models": (),
-    "Method": (),
+    "Method": ("Departures", "Glossary"),
     "Lessons": (),
 }  # fmt: skip
 # The run has ended (its last act is the address), and for a while nothing has been drawn.

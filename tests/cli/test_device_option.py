@@ -18,7 +18,7 @@ from tools.bench import command as bench
 
 # Those of `models` and `data` that only fetch, list or remove; runs and results load nothing.
 LOADING = {
-    "cloze", "probe", "statements", "sentences", "reproduce", "bench",
+    "cloze", "probe", "read", "statements", "sentences", "reproduce", "bench",
     "analogy solve", "analogy score", "analogy probe",
     "prompts select", "prompts fit", "prompts both-ways", "prompts paraphrase", "data get",
 }  # fmt: skip
