@@ -38,8 +38,9 @@ def fill(
 ) -> "pd.DataFrame":
     """Each model's best words for the blanks of a text: a row a model, a blank and a word.
 
-    The options are those of `cloze`: see `probes.cloze.ask.ask`. open_book: a corpus whose nearest
-    passage stands before the text.
+    The options are those of `cloze`: see `probes.cloze.ask.ask`. open_book: a text (see
+    `datasets.corpus`) whose nearest passage stands before the query; its index is made where it
+    isn't there.
 
     >>> import lama_core as lama
     >>> found = lama.fill("The capital of Norway is ___.", top_k=3, gold="Oslo")
@@ -49,7 +50,7 @@ def fill(
     1     2     norway  0.02          1
     2     3  norwegian  0.01          1
     """
-    from lama_core.asking.retrieval import OpenBook, with_passage
+    from lama_core.asking.retrieval import OpenBook
     from lama_core.datasets.corpus import load_corpus
     from lama_core.probes.cloze.ask import ClozeRequest, ask_all
 
@@ -62,8 +63,7 @@ def fill(
     book = None if open_book is None else OpenBook(load_corpus(open_book))
     opened = load_models(request)
     answer = ask_all(
-        opened, with_passage(query, book and book.look_up(query)),
-        choose_candidates(request, opened),
+        opened, query, choose_candidates(request, opened), passage=book and book.look_up(query),
         top_k=top_k, gold=gold, context=context, renormalise=renormalise, n_rescored=n_rescored,
     )  # fmt: skip
     return _table(answer.rows())

@@ -5,7 +5,6 @@ answer.
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -153,7 +152,7 @@ def cloze(
     of_words = any(
         (top_k is not None, candidates != COMMON, context, rescored != RESCORED, renormalise)
     )
-    not_inside = any((context, rescored != 200, renormalise))
+    not_inside = any((context, rescored != RESCORED, renormalise))
     of_answers = any((part, aggregate, hiding))
     of_inside = layers or attribution is not None
     if (explain is not None or steps is not None) and attribution is None:
@@ -230,7 +229,6 @@ def _rank(chosen: "RankRequest", as_json: bool) -> None:
 
 def _ask_text(chosen: "ClozeRequest", as_json: bool) -> None:
     from lama_core.asking.blanks import parse_query
-    from lama_core.asking.retrieval import with_passage
     from lama_core.cli.running import index_corpus
     from lama_core.probes.cloze.ask import ask_all
 
@@ -241,15 +239,15 @@ def _ask_text(chosen: "ClozeRequest", as_json: bool) -> None:
     passage = None if chosen.open_book is None else _look_up(query, chosen.open_book)
     answer = ask_all(
         opened,
-        with_passage(query, passage),
+        query,
         words,
+        passage=passage,
         top_k=chosen.top_k,
         gold=chosen.gold,
         context=chosen.context,
         renormalise=chosen.renormalise,
         n_rescored=chosen.n_rescored,
     )
-    answer = replace(answer, text=query.text(), passage=passage)
     if as_json:
         show.print_json(answer.to_json())
         return

@@ -7,6 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import lama_core as lama
 from lama_core.cli import make_app
 from lama_core.datasets.corpus import load_corpus
 from lama_core.errors import UserError
@@ -53,6 +54,9 @@ def test_the_passage_stands_before_the_text_and_in_what_is_printed(
     # The same as if the passage had been typed.
     typed = printed(app, ASKED[0], f"{passage['passage']} {ASKED[1]}", *ASKED[2:])
     assert gold(opened) == gold(typed)
+    (row, *_) = lama.fill(ASKED[1], gold="London", open_book=str(text)).to_dict("records")
+    assert (row["gold_rank"], row["text"]) == (gold(opened)["rank"], opened["text"])
+    assert row["passage"] == passage["passage"]
     closed = printed(app, *ASKED)
     assert "passage" not in closed
     assert gold(opened)["rank"] < gold(closed)["rank"], "it can read"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.asking.ranking import best_candidates, rank_gold
-from lama_core.asking.retrieval import Found
+from lama_core.asking.retrieval import Found, with_passage
 from lama_core.asking.scoring import choose_context, plan_batches
 from lama_core.asking.settings import ClozeSettings
 from lama_core.candidates.columns import Candidates, Columns
@@ -597,16 +597,20 @@ def ask_all(
     query: Query,
     candidates: Candidates,
     *,
+    passage: Found | None = None,
     on_model: Callable[[ModelAnswer], None] | None = None,
     **options: Any,
 ) -> ClozeAnswer:
-    """Every model's answers, in the models' order; `on_model` is called as each is done."""
+    """Every model's answers, in the models' order; `on_model` is called as each is done.
+
+    passage: what stands before the text.
+    """
     answers = []
     for model in models:
-        answers.append(ask(model, query, candidates, **options))
+        answers.append(ask(model, with_passage(query, passage), candidates, **options))
         if on_model:
             on_model(answers[-1])
-    return ClozeAnswer(query.text(), candidates, tuple(answers))
+    return ClozeAnswer(query.text(), candidates, tuple(answers), passage)
 
 
 def agreement(answers: Sequence[ModelAnswer], blank: int = 0) -> list[tuple[str, tuple[str, ...]]]:
