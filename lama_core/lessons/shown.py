@@ -49,13 +49,16 @@ def judge(step: Predict, predicted: str, shown: Shown | None) -> Judged:
         if step.between:
             value = _of(shown.values, step)
             if value is not None:
-                answer = step.options[bisect_right(step.between, 100 * value)]
+                # A share is compared as one: 100 * 0.29 is less than 29.
+                ends = [end / 100 for end in step.between]
+                answer = step.options[bisect_right(ends, value)]
                 detail = f" ({percent(value)} %)"
         elif shown.values:
             of_rows = {row: _of(shown.values, step, row) for row in step.choices}
             known = {row: value for row, value in of_rows.items() if value is not None}
             if len(known) == len(step.choices):
-                answer = max(known, key=lambda row: known[row])
+                most = [row for row in known if known[row] == max(known.values())]
+                answer = predicted if predicted in most else most[0]
                 detail = f" ({percent(known[answer])} %)"
         else:
             answer = _of(shown.firsts, step) or ""

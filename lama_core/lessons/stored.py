@@ -35,10 +35,12 @@ def find_stored(text: str, runs: Iterable[Run]) -> Stored | None:
         found = np.flatnonzero(asked.to_numpy())
         if len(found):
             words, log_probs = run.top.words[found[0]], run.top.log_probs[found[0]]
-            return Stored(
-                run.info.id,
-                tuple(str(word) for word in words[:N_BEST] if word is not None),
-                tuple(float(value) for value in log_probs[:N_BEST]),
-                run.info.n_candidates,
-            )
+            n = min(N_BEST, sum(word is not None for word in words))  # fewer may be ranked
+            if n:
+                return Stored(
+                    run.info.id,
+                    tuple(map(str, words[:n])),
+                    tuple(map(float, log_probs[:n])),
+                    run.info.n_candidates,
+                )
     return None

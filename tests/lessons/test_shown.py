@@ -47,6 +47,20 @@ def test_a_number_lies_in_the_range_whose_lower_end_it_reaches(share: float, ans
     assert found.answer == answer and found.right
 
 
+def test_a_number_that_is_an_end_lies_above_it_whatever_its_digits() -> None:
+    for n in range(1, 100):  # 100 * 0.29 is less than 29
+        step = Predict(question="?", between=(n,), row="a")
+        found = judge(step, "", Shown(values={("a", "m"): n / 100}))
+        assert found.answer.startswith(f"{n} % or more"), n
+
+
+def test_of_rows_with_as_much_each_is_right() -> None:
+    step = Predict(question="?", choices=("a", "b", "c"))
+    shown = Shown(values={("a", "m"): 0.25, ("b", "m"): 0.5, ("c", "m"): 0.5})
+    assert [judge(step, row, shown).right for row in "abc"] == [False, True, True]
+    assert judge(step, "a", shown).answer == "b (50.0 %)"
+
+
 def test_a_row_is_right_if_no_other_of_the_choices_has_more() -> None:
     step = Predict(question="?", choices=("a", "b"), model="m")
     shown = Shown(values={("a", "n"): 1.0, ("a", "m"): 0.25, ("b", "m"): 0.5, ("c", "m"): 0.75})
@@ -111,6 +125,16 @@ def test_a_stored_answer_is_that_of_the_fact_asked_in_these_words(plain: Run) ->
     assert stored.words == tuple(plain.top.words[rows[0]][:5]) and stored.words[0] == "cairo"
     assert stored.log_probs[0] == pytest.approx(float(plain.facts["first_log_prob"].iloc[rows[0]]))
     assert find_stored("Nobody asked ___ so.", [plain]) is None
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 5])
+def test_a_run_that_ranked_fewer_words_gives_those(plain: Run, n: int) -> None:
+    words, log_probs = plain.top.words.copy(), plain.top.log_probs.copy()
+    words[:, n:], log_probs[:, n:] = None, -np.inf
+    few = Run(plain.info)
+    few.__dict__["top"] = replace(plain.top, words=words, log_probs=log_probs)
+    stored = find_stored("The capital of Egypt is ___.", [few])
+    assert (len(stored.words), len(stored.log_probs)) == (n, n) if stored else n == 0
 
 
 def test_mentions_are_counted_in_rows_that_leave_nothing_out(plain: Run) -> None:
