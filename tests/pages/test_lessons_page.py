@@ -105,6 +105,13 @@ def test_every_step_of_every_lesson_draws_and_every_prediction_has_an_answer(pat
             assert one.answer.casefold().split(" (")[0] in answers, (number, one)
 
 
+@pytest.mark.parametrize("step", ["0", "00010000", "0001" + "9" * 5000, "9999", "-1", "²", "x"])
+def test_a_step_that_is_none_is_the_first(step: str) -> None:
+    app = open_page("lessons", lesson=FIRST, step=step)
+    assert not app.error
+    assert parse_qs(urlsplit(app.code[0].value).query)["step"] == ["1"]
+
+
 def test_what_shows_an_answer_waits_for_the_prediction() -> None:
     app = open_page("lessons", lesson=FIRST, step="3")
     assert "predict first" in app.info[0].value

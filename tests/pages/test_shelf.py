@@ -80,6 +80,16 @@ def test_the_address_of_an_entry_asks_it_again(entry: history.Entry) -> None:
     assert again == entry
 
 
+def test_an_entry_whose_data_are_gone_is_a_sentence() -> None:
+    app = open_page("cloze", models=MODEL, text="Rome is in ___.")
+    gone = RelationRequest(relation="P36", subject="Peru", dataset="deleted", models=M)
+    app.session_state[history.GOING] = history.Entry(gone)
+    app.run()
+    assert not app.exception
+    assert "deleted" in app.error[0].value
+    assert app.text_input(key="text").value == "Rome is in ___."
+
+
 def test_history_is_newest_first_bounded_and_holds_the_same_once(gone: list[Any]) -> None:
     app = open_page("cloze", models=MODEL, text="Rome is in ___.", gold="")
     for text in ("Oslo is in ___.", "<b>Rome</b> *is* in ___.", "Oslo is in ___."):

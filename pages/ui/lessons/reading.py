@@ -42,7 +42,8 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
     """The step that the address names; the first for a number that is none."""
     asked = st.query_params.get(STEP, "")
     last = len(lesson.steps) + 1  # the summary
-    number = int(asked) if asked.isdecimal() and 1 <= int(asked[:4]) <= last else 1
+    number = int(asked) if asked.isdecimal() and len(asked) <= 4 else 1
+    number = number if 1 <= number <= last else 1
     links.put(LESSON, [lesson.id])
     links.put(STEP, [str(number)])
     with st.container(key="lesson-head"):

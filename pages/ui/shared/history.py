@@ -21,7 +21,7 @@ from lama_core.probes.statements.sentences import SentencesRequest
 from lama_core.requests import Request
 from pages.ui.shared import cache, links, state
 from pages.ui.shared.choice import relation_label
-from pages.ui.shared.messages import plain
+from pages.ui.shared.messages import faults_shown, plain
 
 MAX_ENTRIES = 50
 MAX_TITLE = 70
@@ -203,8 +203,9 @@ def follow() -> None:
     """Go to what was chosen from the history; call before a page is drawn."""
     entry = st.session_state.pop(GOING, None)
     if entry is not None:
-        st.session_state[TEXT] = entry.text
-        links.go(entry.view.page, entry.params())
+        with faults_shown():  # what was asked may be gone: data that were deleted
+            st.session_state[TEXT] = entry.text
+            links.go(entry.view.page, entry.params())
 
 
 def take_text() -> str:
