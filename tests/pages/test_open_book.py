@@ -136,3 +136,23 @@ def test_without_a_text_that_is_ready_visitors_see_no_choice(
 ) -> None:
     monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: False)
     assert "book" not in [one.key for one in opened(book="starter").selectbox]
+
+
+def test_a_passage_is_looked_up_once_and_for_no_longer_text_than_a_question(
+    corpus: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    look_up = OpenBook.look_up
+    monkeypatch.setattr(
+        OpenBook, "look_up", lambda self, query: looked.append(query.text()) or look_up(self, query)
+    )
+    monkeypatch.setenv("LAMA_QUERY_TOKENS", "20")
+    text = "Oslo, they say, is a city of ___."
+    app = opened(text=text, book="starter")
+    app.run()
+    assert looked == [parse_query(text).text()] and not app.error
+    app = opened(text=f"{'word ' * 17}is a ___ ?", book="starter")
+    assert "The text has 20 tokens for the open book" not in "".join(e.value for e in app.error)
+    app = opened(text=f"{'word ' * 18}is a ___ ?", book="starter")
+    assert app.error[0].value.startswith("The text has 21 tokens for the open book")
+    assert len(looked) == 2

@@ -2,14 +2,14 @@
 
 import streamlit as st
 
-from lama_core.asking.retrieval import Found, OpenBook, is_indexed
+from lama_core.asking.retrieval import Found, is_indexed
 from lama_core.datasets.corpus import STARTER, load_corpus
 from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.paths import corpus_files
 from lama_core.rounding import fixed
 from lama_core.types import Query
-from pages.ui.shared import state, visitors
+from pages.ui.shared import cache, state, visitors
 from pages.ui.shared.messages import plain
 
 CLOSED = "closed"
@@ -50,7 +50,7 @@ def look_up(query: Query, corpus: str | None) -> Found | None:
     """The passage before a text, which is drawn; None with the book closed."""
     if corpus is None:
         return None
-    found = OpenBook(load_corpus(corpus)).look_up(query)
+    found = cache.passage_before(query, corpus)
     if found is None:
         st.caption("Open book: no passage shares a word with the sentence, which is asked alone.")
     else:

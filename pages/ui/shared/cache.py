@@ -12,10 +12,11 @@ from lama_core.asking import questions
 from lama_core.asking.blanks import parse_query
 from lama_core.asking.limits import limits_of_pages
 from lama_core.asking.ranking import Ranking
-from lama_core.asking.retrieval import Found, with_passage
+from lama_core.asking.retrieval import Found, OpenBook, is_indexed, with_passage
 from lama_core.asking.settings import ClozeSettings, choose_candidates, load_models
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.datasets import AnalogyDataset, Dataset
+from lama_core.datasets.corpus import load_corpus
 from lama_core.datasets.library.installed import (
     STARTER,
     STARTER_ANALOGIES,
@@ -26,7 +27,7 @@ from lama_core.datasets.library.installed import (
     starter_analogies_dir,
     starter_dir,
 )
-from lama_core.errors import Impossible
+from lama_core.errors import Impossible, UserError
 from lama_core.models.catalog import known_models
 from lama_core.models.loader import Precision, load_model
 from lama_core.models.sources import locate
@@ -41,6 +42,7 @@ from lama_core.probes.cloze.by_relation import (
 from lama_core.probes.cloze.many import Line, ModelOnMany, ask_lines
 from lama_core.progress import OnProgress
 from lama_core.runs.info import Run, RunInfo
+from lama_core.types import Query
 from pages.ui.shared.waiting import answered, kept_answer
 
 if TYPE_CHECKING:  # the metrics bring scipy, which the Cloze page can do without
@@ -98,6 +100,23 @@ def cloze_answer(
         )
 
     return answered(("cloze", settings, name, text, gold, top_k, renormalise, passage), make)
+
+
+def passage_before(query: Query, book: str) -> Found | None:
+    """The passage of a text that stands before a query; None where none shares a word with it.
+
+    Raises UserError for a text that isn't ready to be searched, and for a query of more words than
+    a question may have tokens.
+    """
+    corpus = load_corpus(book)
+    if not is_indexed(corpus):
+        raise UserError(f"The open book {book!r} is not ready to be searched: open it on Sentence.")
+    limits_of_pages().check_tokens(sum(len(part.split()) for part in query.parts), "the open book")
+
+    def make() -> tuple[Found | None]:
+        return (OpenBook(corpus).look_up(query),)
+
+    return answered(("passage", query, corpus.digest), make)[0]
 
 
 def relation_answer(

@@ -15,9 +15,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.asking.blanks import parse_query
-from lama_core.asking.retrieval import Found, OpenBook, is_indexed
 from lama_core.asking.settings import ClozeSettings, ModelSettings
-from lama_core.datasets.corpus import load_corpus
 from lama_core.errors import UserError
 from lama_core.models.catalog import find_model
 from lama_core.models.devices import how_computed
@@ -27,7 +25,6 @@ from lama_core.probes.cloze.ask import ALL_OVER, MAX_TOP_K, ClozeRequest, golds_
 from lama_core.probes.statements.rank import RankRequest
 from lama_core.requests import Request, from_record, record
 from lama_core.rounding import fixed
-from lama_core.types import Query
 from pages.ui.shared import cache, history, links, state, visitors
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_export, made_with
@@ -290,7 +287,7 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> Listed:
         ).cloze.models[0]  # fmt: skip
     else:
         query, book = parse_query(asked.text), asked.open_book or ""
-        passage = _passage(query, book) if book else None
+        passage = cache.passage_before(query, book) if book else None
         answer = cache.cloze_answer(
             settings, name, query.text(), gold_word, top_k, asked.renormalise, passage
         )
@@ -308,14 +305,6 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> Listed:
         ALL_OVER[blank.over], CONTEXTS[answer.context], answer.precision, answer.device,
         book,
     )  # fmt: skip
-
-
-def _passage(query: Query, book: str) -> Found | None:
-    """The passage that stands before a query. Raises UserError for a text that isn't ready."""
-    corpus = load_corpus(book)
-    if not is_indexed(corpus):
-        raise UserError(f"The open book {book!r} is not ready to be searched: open it on Sentence.")
-    return OpenBook(corpus).look_up(query)
 
 
 def _table(listed: Listed) -> str:
