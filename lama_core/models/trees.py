@@ -80,4 +80,4 @@ def _common(left: Sequence[int], right: Sequence[int]) -> int:
     number = 0
     while number < limit and left[number] == right[number]:
         number += 1
-    return max(number, 0)
+    return number
