@@ -63,7 +63,8 @@ def fill(
     book = None if open_book is None else OpenBook(load_corpus(open_book))
     opened = load_models(request)
     answer = ask_all(
-        opened, query, choose_candidates(request, opened), passage=book and book.look_up(query),
+        opened, query, choose_candidates(request, opened),
+        passage=book.look_up(query) if book else None,
         top_k=top_k, gold=gold, context=context, renormalise=renormalise, n_rescored=n_rescored,
     )  # fmt: skip
     return _table(answer.rows())
