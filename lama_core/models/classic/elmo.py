@@ -37,7 +37,7 @@ from lama_core.models.base import (
     TokenScores,
     WordScore,
 )
-from lama_core.models.classic.folder import LOGITS, WEIGHTS, read_description
+from lama_core.models.classic.folder import LOGITS, N_CHARACTERS, WEIGHTS, read_description
 from lama_core.models.devices import host, in_parts
 from lama_core.models.folders import CONFIG
 from lama_core.models.layers import Linear, Table, read_weights
@@ -49,7 +49,6 @@ SIZES = ("filters", "char_dim", "max_characters", "n_highway", "dim", "projectio
          "cell_clip", "proj_clip", "skips")  # fmt: skip
 # Characters are the bytes of UTF-8, and these.
 BEGIN_TEXT, END_TEXT, BEGIN_WORD, END_WORD, PADDING = range(256, 261)
-N_CHARACTERS = 261
 FORGET_BIAS = 1.0
 PASSES, MOST_PASSES = 1, 20
 WORDS_PER_PASS = 512

@@ -17,13 +17,10 @@ from torch import nn
 from torch.nn import functional
 
 from lama_core.errors import UserError
-from lama_core.models.classic.folder import WEIGHTS, read_description
+from lama_core.models.classic.folder import FACTOR, MAX_LAYERS, WEIGHTS, read_description
 from lama_core.models.classic.left_to_right import Output, WordsLeftToRight, joined
 from lama_core.models.folders import CONFIG
 from lama_core.models.layers import Linear, Table, read_weights
-
-MAX_LAYERS = 1000
-FACTOR = 4  # each cluster's projection is so many times narrower than the one before
 
 
 def residual_width(convolutions: Sequence[Sequence[int]], layer: int, first: int) -> int:

@@ -20,6 +20,11 @@ ELMO, TRANSFORMER_XL, FCONV = "elmo", "transformer-xl", "fconv"
 MAX_TOKENS = 1024
 # Numbers of logits that are held at once: 64 MB.
 LOGITS = 1 << 24
+# As the releases have them. Of ELMo: the bytes of UTF-8, and five signs.
+N_CHARACTERS = 261
+# Of fconv: each cluster's projection is so many times narrower than the one before.
+FACTOR = 4
+MAX_LAYERS = 1000
 
 
 def write_description(folder: Path, config: dict[str, Any], words: list[str]) -> None:

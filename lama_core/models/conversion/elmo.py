@@ -9,13 +9,12 @@ from typing import Any
 
 from lama_core.errors import UserError
 from lama_core.files import read_file
-from lama_core.models.classic.folder import ELMO, write_description
+from lama_core.models.classic.folder import ELMO, N_CHARACTERS, write_description
 from lama_core.models.conversion.tensors import Array, Hdf5, open_hdf5, size_of, write_tensors
 from lama_core.models.folders import read_json
 
 BEGIN, END, UNKNOWN = "<S>", "</S>", "<UNK>"
 APART = ("(", ")", ",", "--")
-N_CHARACTERS = 261  # in the file; the options count one more, which AllenNLP pads with
 CELL = "RNN_{}/RNN/MultiRNNCell/Cell{}/LSTMCell/{}"
 FILES = "*options.json, *weights.hdf5, *softmax_weights.hdf5 and vocab*.txt"
 
@@ -81,6 +80,7 @@ def read_options(path: Path) -> dict[str, Any]:
     lstm, characters = options.get("lstm"), options.get("char_cnn")
     if not isinstance(lstm, dict) or not isinstance(characters, dict):
         raise UserError(f"{path} has no lstm or no char_cnn: they are no options of ELMo's.")
+    # The options count one character more than the file has, which AllenNLP pads with.
     if characters.get("activation") != "relu" or characters.get("n_characters") != N_CHARACTERS + 1:
         raise UserError(
             f"{path}: ELMo's published models have relu and {N_CHARACTERS + 1} characters; no "

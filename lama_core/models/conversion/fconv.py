@@ -14,14 +14,12 @@ import numpy as np
 
 from lama_core.errors import UserError
 from lama_core.files import read_file
-from lama_core.models.classic.folder import FCONV, write_description
+from lama_core.models.classic.folder import FACTOR, FCONV, MAX_LAYERS, write_description
 from lama_core.models.conversion.tensors import read_pickle, read_state, take, write_tensors
 
 DICTIONARY = "dict.txt"
 FIRST, PADDING, BEGIN, UNKNOWN = "<Lua heritage>", "<pad>", "</s>", "<unk>"
 APART = ("(", ")", ",", "--")
-FACTOR = 4
-MAX_LAYERS = 1000
 MAX_EXPRESSION = 10_000
 Layer = tuple[int, int, int]
 State = dict[str, np.ndarray]
