@@ -321,7 +321,7 @@ def read_lesson(path: Path, *, own: bool = True) -> Lesson:
         raw = tomllib.loads(read_file(path, MAX_FILE).decode())
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is no text in UTF-8: save it as that.") from error
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # a number may have too many digits, too
         raise UserError(f"{path} is no TOML: {error}.") from error
     except RecursionError as error:
         raise UserError(f"{path} is no TOML that can be read: it is nested too deep.") from error

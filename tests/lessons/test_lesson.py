@@ -69,6 +69,7 @@ def test_the_documentations_example_is_a_lesson_and_every_kind_and_figure_is_in_
     [
         ("title = ", "is no TOML"),
         ("x = " + "[" * 5000, "no TOML"),
+        ("x = " + "9" * 5000, "is no TOML"),
         (HEAD, "has no steps: begin each with"),
         (HEAD + "steps = [1]", "has no steps"),
         (HEAD + "[[steps]]\ntext = 't'", "step 1: it has no kind: choose text, predict"),
