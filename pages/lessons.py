@@ -21,9 +21,9 @@ def main() -> None:
         st.header("Lessons", anchor=False)
         if asked:
             st.info(plain(f"The lesson {asked[:60]!r} is not here."), icon=":material/info:")
+        for problem in listing.problems if visitors.may("paths") else ():
+            show_fault(problem)  # it names files of this machine
         overview.draw_overview(listing)
-    for problem in listing.problems if visitors.may("paths") else ():
-        show_fault(problem)  # it names files of this machine
 
 
 draw_page(main)

@@ -19,6 +19,7 @@ import pandas as pd
 
 from lama_core import metrics
 from lama_core.asking.ranking import RANKINGS
+from lama_core.errors import did_you_mean
 from lama_core.lessons.lesson import Figure, ShowRun
 from lama_core.metrics.answers import join_answers
 from lama_core.metrics.correlates import Mentions, mentions_of
@@ -27,7 +28,7 @@ from lama_core.metrics.slices import slice_table
 from lama_core.probes.analogy.probes import PROBES
 from lama_core.probes.analogy.runs import ProbeRun
 from lama_core.probes.analogy.tables import ALL, accuracies
-from lama_core.runs.info import Run
+from lama_core.runs.info import Run, RunInfo
 
 COLUMNS = ("run", "row", "value", "low", "high", "n", "freq", "note")
 KS = (1, 2, 5, 10, 20, 50, 100)
@@ -191,6 +192,19 @@ FIGURES: dict[Figure, FigureKind] = {
     "wordings": FigureKind("The same facts in several wordings", "figure", _wordings),
     "analogies": FigureKind("Accuracy of the analogy probes", "probe", _analogies, "decisions"),
 }
+
+
+def without_relations(infos: Sequence[RunInfo], step: ShowRun) -> str:
+    """Which of a step's relations are in none of the runs, in a sentence; or empty."""
+    if step.figure == "analogies":
+        return ""  # of all relations
+    known = {relation.name for info in infos for relation in info.relations}
+    missing = [
+        f"{name!r}{did_you_mean(name, sorted(known))}"
+        for name in step.relations
+        if name not in known
+    ]
+    return f"No relation of these runs is called {' or '.join(missing)}." if missing else ""
 
 
 def figure_table(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:

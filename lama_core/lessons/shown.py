@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from lama_core.errors import did_you_mean
 from lama_core.lessons.lesson import Lesson, Predict
 from lama_core.rounding import percent
 
@@ -81,6 +82,17 @@ def first_to_predict(lesson: Lesson, predicted: Mapping[int, str], number: int) 
         if isinstance(step, Predict) and at not in predicted:
             return at
     return None
+
+
+def without_line(step: Predict, shown: Shown | None) -> str:
+    """Which of a question's rows is no line of the chart after it, in a sentence; or empty."""
+    lines = list(dict.fromkeys(row for row, _ in shown.values)) if shown is not None else []
+    rows = (step.row,) if step.between else step.choices
+    for row in rows if lines else ():
+        if row and row not in lines:
+            hint = did_you_mean(row, lines)
+            return f"The answer can't be shown: {row!r} is no line of this chart{hint}."
+    return ""
 
 
 def _of(found: Mapping[tuple[str, str], Value], step: Predict, row: str = "") -> Value | None:

@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 
 from lama_core import metrics
-from lama_core.lessons.figures import FIGURES, figure_table, precision_by_mentions
+from lama_core.lessons.figures import (
+    FIGURES,
+    figure_table,
+    precision_by_mentions,
+    without_relations,
+)
 from lama_core.lessons.handout import handout
 from lama_core.lessons.lesson import Ask, Explain, Lesson, Predict, ShowRun, Text
-from lama_core.lessons.shown import Shown, first_to_predict, judge, judged
+from lama_core.lessons.shown import Shown, first_to_predict, judge, judged, without_line
 from lama_core.lessons.stored import find_stored
 from lama_core.metrics.correlates import Mentions
 from lama_core.runs.find import list_runs
@@ -156,6 +161,30 @@ def test_mentions_are_counted_in_rows_that_leave_nothing_out(plain: Run) -> None
     rest = right.drop([none, few, many, most])
     assert table.loc["10 to 99 times", "value"] == rest.mean()
     assert (table["low"] <= table["value"]).all() and (table["value"] <= table["high"]).all()
+
+
+def test_a_row_that_is_no_line_of_the_chart_is_named_with_the_nearest() -> None:
+    shown = Shown(values={("P36 capital", "m"): 0.5, ("P37 official language", "m"): 0.25})
+    for step in (
+        Predict(question="?", between=(20,), row="P36 capitl"),
+        Predict(question="?", choices=("P37 official language", "P36 capitl")),
+    ):
+        assert without_line(step, shown) == (
+            "The answer can't be shown: 'P36 capitl' is no line of this chart "
+            "(did you mean 'P36 capital'?)."
+        )
+        assert without_line(step, None) == without_line(step, Shown()) == ""
+    assert without_line(Predict(question="?", between=(20,), row="P36 capital"), shown) == ""
+    assert without_line(Predict(question="?", between=(20,)), shown) == ""
+
+
+def test_a_relation_that_no_run_has_is_named(plain: Run) -> None:
+    step = ShowRun(figure="by relation", relations=("P36", "P1037"))
+    assert without_relations([plain.info], step) == (
+        "No relation of these runs is called 'P1037' (did you mean 'P103'?)."
+    )
+    assert without_relations([plain.info], replace(step, relations=("P36",))) == ""
+    assert without_relations([plain.info], replace(step, figure="analogies")) == ""
 
 
 def test_a_chart_says_the_same_as_the_score_table(plain: Run) -> None:

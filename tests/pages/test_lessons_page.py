@@ -153,6 +153,49 @@ def test_a_model_without_a_run_is_named_with_the_command_that_makes_it(home: Pat
     assert "nobody: this version has no model of that name" in said(app)
 
 
+def lesson_at(home: Path, *steps: str) -> AppTest:
+    """The first step of a lesson of the user's own."""
+    folder = home / "data" / "lessons"
+    folder.mkdir(parents=True)
+    text = HOSTILE.split("[[steps]]")[0] + "".join(f"[[steps]]\n{step}\n" for step in steps)
+    (folder / "mine.toml").write_text(text)
+    return open_page("lessons", lesson="mine", step="1")
+
+
+RUN = 'kind = "run"\nfigure = "by relation"\nmodels = ["minilm-mlm"]\n'
+
+
+def test_what_a_chart_can_not_show_is_named_with_what_is_nearest(home: Path) -> None:
+    app = lesson_at(
+        home, RUN + 'relations = ["P36", "P1037"]', RUN + 'relations = ["P1037"]',
+        RUN + 'data = "startr"', RUN + 'prompts = "ten"', RUN.replace("mlm", "mml"),
+        'kind = "predict"\nquestion = "q"\nbetween = [20]\nrow = "P36 capitl"',
+        RUN + 'relations = ["P36"]',
+    )  # fmt: skip
+    nearest = "is called 'P1037' (did you mean 'P103'?)."
+    assert nearest in said(app)
+    shown = app.session_state[progress.KEY]["mine"][1].shown
+    assert len(shown[1].rows) == 1 and any(nearest in note for note in shown[1].notes)
+    assert shown[1].heads[-1] == "Freq baseline, %"
+    assert [one.value for one in to_step(app, 2).info if "P1037" in one.value]
+    assert "These runs count no such fact" not in said(app)
+    assert "on startr (did you mean 'starter'?) is here" in said(to_step(app, 3))
+    assert "on starter, prompts ten, is here" in said(to_step(app, 4))
+    assert "no model of that name (did you mean 'minilm-mlm'?)" in said(to_step(app, 5))
+    assert "python" not in said(app)
+    step = Predict(question="q", between=(20,))
+    predict(to_step(app, 6), step)
+    assert "'P36 capitl' is no line of this chart (did you mean" in said(to_step(app, 7))
+
+
+def test_the_readers_own_query_is_kept_for_the_handout(home: Path) -> None:
+    app = lesson_at(home, 'kind = "try"\nquery = "A ___."\nmodels = ["minilm-mlm"]')
+    app.text_input(key="own").set_value("The capital of Norway is ___.").run()
+    shown = app.session_state[progress.KEY]["mine"][1].shown[1]
+    assert shown.notes[0] == "The capital of Norway is ___."
+    assert shown.rows[0][1].startswith("oslo (")
+
+
 @pytest.mark.parametrize(
     ("step", "shown"), [("4", "4"), ("0", "1"), ("99", "1"), ("x", "1"), ("²", "1"), ("", "1")]
 )
@@ -198,7 +241,11 @@ def test_a_lesson_that_cant_be_read_is_said_to_its_owner_alone(
     folder = home / "data" / "lessons"
     folder.mkdir(parents=True)
     (folder / "bad.toml").write_text("title")
-    assert "bad" in open_page("lessons").error[0].value
+    app = open_page("lessons", lesson="bad")
+    assert "bad.toml is no TOML" in app.error[0].value.replace("\\", "")
+    drawn = [str(getattr(one, "value", "")) for one in app.main]
+    (error,) = (at for at, text in enumerate(drawn) if "is no TOML" in text)
+    assert error < next(at for at, text in enumerate(drawn) if text.startswith("### 1"))
     monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: False)
     app = open_page("lessons")
     assert not app.error and str(home) not in said(app)

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 import streamlit as st
 
 from lama_core.asking.settings import ClozeSettings
-from lama_core.errors import UserError
+from lama_core.errors import UserError, did_you_mean
 from lama_core.lessons.lesson import Live
 from lama_core.lessons.stored import Stored, find_stored
 from lama_core.models.base import Context
-from lama_core.models.catalog import find_model
+from lama_core.models.catalog import find_model, known_models
 from lama_core.models.sources import is_here
 from lama_core.runs.find import list_runs
 from pages.ui.shared import cache, visitors
@@ -32,16 +32,19 @@ def askable(names: Sequence[str]) -> tuple[str, ...]:
             unknown.append(name)
             continue
         (kept if offered is None or name in offered else barred).append(name)
-    if unknown:
-        st.info(
-            plain(f"{', '.join(unknown)}: this version has no model of that name; the Models page ")
-            + plain("lists those that it has."),
-            icon=":material/info:",
-        )
+    for name in unknown:
+        draw_unknown(name)
     if barred:
         titles = ", ".join(map(title_of, barred))
         st.caption(plain(f"{titles}: not among the models that this app asks."))
     return tuple(kept)
+
+
+def draw_unknown(name: str) -> None:
+    """Say that no model is called so, with the nearest that is."""
+    hint = did_you_mean(name, [entry.name for entry in known_models()])
+    said = f"{name}: this version has no model of that name{hint}; the Models page lists those "
+    st.info(plain(f"{said}that it has."), icon=":material/info:")
 
 
 def settings_of(step: Live, here: tuple[str, ...]) -> ClozeSettings:

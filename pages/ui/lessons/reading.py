@@ -3,12 +3,12 @@
 import streamlit as st
 
 from lama_core.lessons.handout import HEADS, handout, summary_row
-from lama_core.lessons.lesson import Explain, Lesson, LessonListing, Predict, Step, Try
-from lama_core.lessons.shown import first_to_predict, judge, judged
+from lama_core.lessons.lesson import Explain, Lesson, LessonListing, Predict, Step
+from lama_core.lessons.shown import first_to_predict, judge, judged, without_line
 from lama_core.lessons.words import as_markdown
 from lama_core.papers.report import grid
 from pages.ui.lessons.progress import Progress, forget, progress_in
-from pages.ui.lessons.showing import DRAWN, draw_try
+from pages.ui.lessons.showing import DRAWN
 from pages.ui.shared import links
 from pages.ui.shared.messages import faults_shown, plain
 from pages.ui.shared.state import BOUND
@@ -91,8 +91,6 @@ def _draw_step(lesson: Lesson, number: int, progress: Progress) -> None:
         if isinstance(before, Predict) and not before.answer:
             with verdict:
                 _draw_judged(before, number - 1, progress)
-    elif isinstance(step, Try):
-        draw_try(step)
 
 
 def draw_text(text: str) -> None:
@@ -134,10 +132,12 @@ def _draw_question(lesson: Lesson, number: int, step: Predict, progress: Progres
 
 def _draw_judged(step: Predict, number: int, progress: Progress) -> None:
     """A prediction beside its answer."""
-    found = judge(step, progress.predicted[number], progress.shown.get(number + 1))
+    shown = progress.shown.get(number + 1)
+    found = judge(step, progress.predicted[number], shown)
     said = f"You predicted **{plain(found.predicted)}**."
     if not found.answer:
-        st.info(f"{said} The answer can't be shown here.", icon=":material/info:")
+        why = plain(without_line(step, shown)) or "The answer can't be shown here."
+        st.info(f"{said} {why}", icon=":material/info:")
     elif found.right:
         st.success(f"{said} So it is: **{plain(found.answer)}**.", icon=":material/check:")
     else:

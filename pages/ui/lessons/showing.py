@@ -9,11 +9,13 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.asking.blanks import parse_query
-from lama_core.lessons.figures import FIGURES, figure_table
+from lama_core.errors import UserError, did_you_mean
+from lama_core.lessons.figures import FIGURES, figure_table, without_relations
 from lama_core.lessons.lesson import Analogy, Ask, Compare, Live, ShowRun, Step, Try
 from lama_core.lessons.shown import Shown
 from lama_core.lessons.stored import Stored
 from lama_core.metrics import METRICS
+from lama_core.models.catalog import find_model
 from lama_core.papers.report import grid
 from lama_core.probes.analogy.probing import AnalogyRequest
 from lama_core.probes.analogy.templates import ask_for
@@ -23,7 +25,7 @@ from lama_core.requests import command_line
 from lama_core.rounding import percent
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import RunInfo
-from pages.ui.lessons.models import absent, askable, settings_of, stored_answers
+from pages.ui.lessons.models import absent, askable, draw_unknown, settings_of, stored_answers
 from pages.ui.shared import cache, charts, links, predictions
 from pages.ui.shared.choice import pick_runs
 from pages.ui.shared.colours import model_colours
@@ -84,7 +86,7 @@ def _draw_query(step: Live, text: str, gold: str) -> Shown:
             (title_of(name), *(_word(*pair) for pair in pairs), *[""] * (N_BEST - len(pairs)))
             for name, pairs in best.items()
         ),
-        notes=(text, *notes),
+        notes=(text, *([f"Gold: {gold}."] if gold else []), *notes),
         firsts={("", name): pairs[0][0] for name, pairs in best.items() if pairs},
     )
 
@@ -239,14 +241,18 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     _draw_without(step, [name for name in step.models if name not in {i.model for i in infos}])
     if not infos:
         return Shown(notes=("No finished run was here.",))
+    missing = without_relations(infos, step)
+    if missing:
+        st.info(plain(missing), icon=":material/info:")
     with st.spinner("Counting", show_time=True):
         table: pd.DataFrame = cache.of_runs(
             f"lesson {step!r}", infos, "filtered", step.relations,
             lambda runs: figure_table(runs, step), step.k,
         )  # fmt: skip
     if table.empty:
-        st.info("These runs count no such fact.", icon=":material/info:")
-        return Shown(notes=("The runs count no such fact.",))
+        if not missing:
+            st.info("These runs count no such fact.", icon=":material/info:")
+        return Shown(notes=(missing or "The runs count no such fact.",))
     models = {info.id: info.model for info in infos}
     titles = {name: title_of(name) for name in step.models if name in models.values()}
     drawn = table.assign(
@@ -285,8 +291,16 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     else:
         _draw_link("Open in Analogy", links.ANALOGY, {"view": "Probes"})
     lines: list[Any] = list(drawn.itertuples())
+    baseline = bool(drawn["freq"].notna().any())
     shown = Shown(
-        heads=(kind.rows, "model", "%", "95 % interval", kind.counts),
+        heads=(
+            kind.rows,
+            "model",
+            "%",
+            "95 % interval",
+            kind.counts,
+            *["Freq baseline, %"] * baseline,
+        ),
         rows=tuple(
             (
                 str(line.row),
@@ -294,15 +308,16 @@ def draw_run(step: ShowRun, key: str) -> Shown:
                 percent(line.value),
                 f"{percent(line.low)} to {percent(line.high)}" if line.low == line.low else "",
                 f"{int(line.n):,}",
+                *[percent(line.freq) if line.freq == line.freq else ""] * baseline,
             )
             for line in lines
         ),
         shares=tuple(float(line.value) for line in lines),
-        notes=tuple(filter(None, (title, *notes))),
+        notes=tuple(filter(None, (title, *notes, missing))),
         values={(str(line.row), models[str(line.run)]): float(line.value) for line in lines},
     )
     with numbers.expander("The numbers", icon=":material/table:"):
-        st.html(f'<div class="lx-lesson">{grid(shown.heads, shown.rows, (2, 3, 4))}</div>')
+        st.html(f'<div class="lx-lesson">{grid(shown.heads, shown.rows, (2, 3, 4, 5))}</div>')
     return shown
 
 
@@ -332,32 +347,41 @@ def _runs_of(step: ShowRun) -> tuple[RunInfo, ...]:
 
 def _draw_without(step: ShowRun, names: Sequence[str]) -> None:
     """Say which models have no run, and what makes it."""
+    hint = did_you_mean(step.data, {info.dataset for info in list_runs().runs} - {step.data})
+    on = f"{step.data}{hint}" + f", prompts {step.prompts}," * (step.prompts != "manual")
     for name in names:
+        try:
+            find_model(name)
+        except UserError:
+            draw_unknown(name)
+            continue
         request = (
             AnalogyRequest(step.data, models=(name,))
             if step.figure == "analogies"
             else ProbeRequest(step.data, models=(name,), prompts=step.prompts)
         )
         st.info(
-            plain(f"{title_of(name)}: no finished run of it on {step.data} is here. ")
+            plain(f"{title_of(name)}: no finished run of it on {on} is here. ")
             + "Once the model is on this machine, this makes one: "
             + f"`{command_line(request)}`.",
             icon=":material/info:",
         )
 
 
-def draw_try(step: Try) -> None:
+def draw_try(step: Try, key: str) -> Shown:
     """The reader's own query, and the way to the page that does more."""
+    shown = Shown()
     if step.query:
         own = st.text_input(
             "Your own sentence with a blank", step.query, key="own", bind=BOUND, max_chars=2000,
             help="Write ___ where a word is missing.",
         )  # fmt: skip
         if (own or "").strip():
-            _draw_query(step, own or "", "")
+            shown = _draw_query(step, own or "", "")
     name, page = PAGES[step.page]
     if not step.query or step.page != "cloze" or step.params:
         _draw_link(f"Go on in {name}", page, step.params)
+    return shown
 
 
 def _draw_link(label: str, page: str, params: Mapping[str, str | Sequence[str]]) -> None:
@@ -375,4 +399,5 @@ DRAWN: dict[type[Step], Callable[[Any, str], Shown]] = {
     Compare: draw_compare,
     Analogy: draw_analogy,
     ShowRun: draw_run,
+    Try: draw_try,
 }
