@@ -90,7 +90,7 @@ def without_line(step: Predict, shown: Shown | None) -> str:
     rows = (step.row,) if step.between else step.choices
     for row in rows if lines else ():
         if row and row not in lines:
-            hint = did_you_mean(row, lines)
+            hint = did_you_mean(row, lines) or f" (one is {lines[0]!r})"
             return f"The answer can't be shown: {row!r} is no line of this chart{hint}."
     return ""
 

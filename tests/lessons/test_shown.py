@@ -176,6 +176,9 @@ def test_a_row_that_is_no_line_of_the_chart_is_named_with_the_nearest() -> None:
         assert without_line(step, None) == without_line(step, Shown()) == ""
     assert without_line(Predict(question="?", between=(20,), row="P36 capital"), shown) == ""
     assert without_line(Predict(question="?", between=(20,)), shown) == ""
+    assert without_line(Predict(question="?", choices=("P36", "P37")), shown) == (
+        "The answer can't be shown: 'P36' is no line of this chart (one is 'P36 capital')."
+    )
 
 
 def test_a_relation_that_no_run_has_is_named(plain: Run) -> None:
