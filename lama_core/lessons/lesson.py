@@ -181,6 +181,11 @@ class Analogy(Live):
     analogies: tuple[tuple[str, ...], ...]
     template: str = "to-as"
 
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Each as a text without its answer: `Paris : France :: Rome : ?`."""
+        return tuple(f"{a} : {b} :: {c} : ?" for a, b, c, _ in self.analogies)
+
     def fault(self) -> str:
         """Words that aren't four, or an unknown template."""
         if any(len(words) != 4 or not all(word.strip() for word in words)
@@ -480,9 +485,13 @@ def _fault_of_prediction(step: Predict, after: Step | None) -> str:
         )
     if step.model and step.model not in after.models:
         return f"the next step doesn't show the model {step.model!r}"
-    rows: Collection[str] | None = None
-    if isinstance(after, Compare):
-        rows = after.queries
-    if rows is not None and step.row and step.row not in rows:
-        return f"row {step.row[:60]!r} is none of the next step's queries"
+    if isinstance(after, ShowRun) or not step.row:
+        return ""  # a chart's lines are known once it is drawn
+    if isinstance(after, Ask):
+        rows: tuple[str, ...] = (after.query,)
+    else:
+        rows = after.queries if isinstance(after, Compare) else after.rows
+    if step.row not in rows:
+        hint = did_you_mean(step.row, rows)
+        return f"row {step.row[:60]!r} is none of the next step's queries{hint}"
     return ""

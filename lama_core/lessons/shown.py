@@ -17,8 +17,8 @@ class Shown:
     """What a step showed, to be shown again on paper.
 
     heads, rows: a table of texts. shares: one of each row, between 0 and 1, to be drawn as bars; or
-    none. notes: below the table. firsts: (row, model) -> first answer, where a row is a query, or
-    empty for the only one. values: (row, model) -> share.
+    none. notes: below the table. firsts: (row, model) -> first answer, where a row is a query.
+    values: (row, model) -> share.
     """
 
     heads: tuple[str, ...] = ()

@@ -104,6 +104,15 @@ def test_the_documentations_example_is_a_lesson_and_every_kind_and_figure_is_in_
         (HEAD + PREDICT + "between = [nan]\n" + RUN, "between needs numbers between 0 and 100"),
         (HEAD + PREDICT + "between = [20]\n" + ASK, "between is for a run"),
         (HEAD + PREDICT + RUN, "the next step is a run: give between, or choices"),
+        (
+            HEAD + PREDICT + "row = 'The capital of Franc is ___.'\n" + ASK,
+            "is none of the next step",
+        ),
+        (
+            HEAD + PREDICT + "row = 'a : b :: c : d'\n[[steps]]\nkind = 'analogy'\n"
+            "analogies = [['a', 'b', 'c', 'd']]",
+            "(did you mean 'a : b :: c : ?'?)",
+        ),
         (HEAD + PREDICT + "model = 'x'\n" + ASK, "doesn't show the model 'x'"),
         (HEAD + "[[steps]]\nkind = 'analogy'\nanalogies = [['a', 'b', 'c']]", "four words"),
         (HEAD + "[[steps]]\nkind = 'compare'\nqueries = []", "0 queries are there"),

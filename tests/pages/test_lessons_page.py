@@ -188,6 +188,16 @@ def test_what_a_chart_can_not_show_is_named_with_what_is_nearest(home: Path) -> 
     assert "'P36 capitl' is no line of this chart (did you mean" in said(to_step(app, 7))
 
 
+def test_a_prediction_names_the_query_that_is_meant(home: Path) -> None:
+    text = "The capital of Norway is ___."
+    app = lesson_at(
+        home, f'kind = "predict"\nquestion = "q"\nrow = "{text}"',
+        f'kind = "ask"\nquery = "{text}"\nmodels = ["minilm-mlm"]',
+    )  # fmt: skip
+    predict(app, Predict(question="q"))
+    assert "The answer is **oslo**" in said(to_step(app, 2))
+
+
 def test_the_readers_own_query_is_kept_for_the_handout(home: Path) -> None:
     app = lesson_at(home, 'kind = "try"\nquery = "A ___."\nmodels = ["minilm-mlm"]')
     app.text_input(key="own").set_value("The capital of Norway is ___.").run()

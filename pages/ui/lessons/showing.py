@@ -87,7 +87,7 @@ def _draw_query(step: Live, text: str, gold: str) -> Shown:
             for name, pairs in best.items()
         ),
         notes=(text, *([f"Gold: {gold}."] if gold else []), *notes),
-        firsts={("", name): pairs[0][0] for name, pairs in best.items() if pairs},
+        firsts={(text, name): pairs[0][0] for name, pairs in best.items() if pairs},
     )
 
 
@@ -143,7 +143,7 @@ def draw_compare(step: Compare, key: str) -> Shown:
 
 def draw_analogy(step: Analogy, key: str) -> Shown:
     """Analogies, each model's first answers."""
-    rows = {f"{a} : {b} :: {c} : ?": (a, b, c, d) for a, b, c, d in step.analogies}
+    rows = dict(zip(step.rows, step.analogies, strict=True))
     questions = {row: ask_for([*words[:3], None], step.template) for row, words in rows.items()}
     golds = {row: words[3] for row, words in rows.items()}
 
