@@ -50,9 +50,12 @@ def results_url(tmp_path_factory: pytest.TempPathFactory, start_app: Callable[..
     return start_app(home)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Headless Chromium, the system's or playwright's own."""
+    """Headless Chromium, the system's or playwright's own.
+
+    Of one file: its event loop mustn't run on beside other files' tests in the same process.
+    """
     with sync_playwright() as playwright:
         yield _launch(playwright)
 
