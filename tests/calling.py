@@ -3,6 +3,8 @@
 import sys
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from lama_core import cli
 
@@ -19,3 +21,12 @@ def call(
         status = int(end.code or 0)
     out, error = capsys.readouterr()
     return status, out, error
+
+
+def printed(*words: str, app: typer.Typer | None = None) -> str:
+    """What a command of the app prints, with a mistake raised as it is."""
+    result = CliRunner().invoke(app or cli.make_app(), words)
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.stdout

@@ -1,7 +1,9 @@
 """`extract` and `read`: the systems that find answers in texts, as runs beside those of models."""
 
+from collections.abc import Callable
 from functools import partial
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +12,10 @@ from lama_core.cli import options
 from lama_core.datasets.corpus import STARTER
 from lama_core.requests import read as read_request
 from lama_core.runs.info import OWN_WORDS
+
+if TYPE_CHECKING:
+    from lama_core.probes.extraction.probing import ExtractRequest, ReadRequest
+    from lama_core.probes.probing import Planned
 
 EXTRACT = """
 Example: python -m lama_core extract --dataset starter --relation P36 --limit 20
@@ -56,19 +62,10 @@ def extract(
 
     It is trained on sentences of a corpus that hold other pairs than the one that is asked for.
     """
-    from lama_core.cli.results import print_scores
-    from lama_core.cli.running import make_together
     from lama_core.probes.extraction.probing import ExtractRequest, plan_extract
-    from lama_core.runs.spec import load_by_name
 
     request = read_request(ExtractRequest, locals(), models=tuple(models or ()))
-    runs = make_together(
-        lambda on_progress: plan_extract(
-            request, load=partial(load_by_name, on_progress=on_progress), on_progress=on_progress
-        ),
-        out,
-    )
-    print_scores(runs, by="relation", ranking=request.ranking, as_json=as_json)
+    _run(plan_extract, request, out, as_json=as_json)
 
 
 def read(
@@ -91,20 +88,31 @@ def read(
     as_json: options.Json = False,
 ) -> None:
     """Let a question-answering model find the answers in a corpus, as LAMA's DrQA."""
-    from lama_core.cli.results import print_scores
-    from lama_core.cli.running import index_corpus, make_together
+    from lama_core.cli.running import index_corpus
     from lama_core.probes.extraction.probing import ReadRequest, plan_read
-    from lama_core.runs.spec import load_by_name
 
     request = read_request(
         ReadRequest, locals(), models=tuple(models or ()), readers=tuple(readers or ())
     )
     index_corpus(request.corpus)
+    _run(plan_read, request, out, as_json=as_json)
+
+
+def _run(
+    plan: "Callable[..., Planned]",
+    request: "ExtractRequest | ReadRequest",
+    out: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Make the runs that are planned, and print their scores."""
+    from lama_core.cli.results import print_scores
+    from lama_core.cli.running import make_together
+    from lama_core.runs.spec import load_by_name
+
     runs = make_together(
-        lambda on_progress: plan_read(
-            request,
-            load=partial(load_by_name, on_progress=on_progress),
-            on_progress=on_progress,
+        lambda on_progress: plan(
+            request, load=partial(load_by_name, on_progress=on_progress), on_progress=on_progress
         ),
         out,
     )

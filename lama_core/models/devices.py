@@ -223,3 +223,27 @@ def device_of(model: Any) -> "torch.device":
     places = (parameter.device for parameter in model.parameters())
     first = next(places)
     return first if first.type != "meta" else next((one for one in places if one != first), first)
+
+
+def bytes_of(tensor: "torch.Tensor") -> int:
+    """Bytes that a tensor takes; of one that is put together from others, what those take."""
+    if not hasattr(tensor, "__tensor_flatten__"):
+        return tensor.numel() * tensor.element_size()
+    names, _ = tensor.__tensor_flatten__()
+    return sum(bytes_of(getattr(tensor, name)) for name in names)
+
+
+class Placed:
+    """What has weights somewhere. model: torch's module."""
+
+    model: Any
+
+    @property
+    def device(self) -> str:
+        """Where the weights are, such as `cuda:0`; on several devices, where the inputs go."""
+        return str(device_of(self.model))
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that the weights take in memory."""
+        return sum(bytes_of(one) for one in [*self.model.parameters(), *self.model.buffers()])

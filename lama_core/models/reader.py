@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from lama_core.models.catalog import find_model
-from lama_core.models.devices import device_of, host, one_device
+from lama_core.models.devices import Placed, device_of, host, one_device
 from lama_core.models.loader import CACHE
 from lama_core.models.sources import fetch
 from lama_core.progress import OnProgress, silent
@@ -28,7 +28,7 @@ WORD = re.compile(r"\w+")
 MAX_TOKENS = 384  # of a question and a passage
 
 
-class SpanReader:
+class SpanReader(Placed):
     """A question-answering model. name: as the user gave it. identity: digest of the weights."""
 
     def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
@@ -36,16 +36,6 @@ class SpanReader:
         self.identity = identity
         self.model = model.eval()
         self.tokenizer = tokenizer
-
-    @property
-    def device(self) -> str:
-        """Where it computes."""
-        return str(device_of(self.model))
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes that the weights take in memory."""
-        return sum(one.numel() * one.element_size() for one in self.model.parameters())
 
     def find(
         self, question: str, passages: Sequence[str], column: Callable[[str], int | None]

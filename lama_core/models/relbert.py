@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lama_core.errors import UserError
 from lama_core.models.catalog import Entry, find_model
-from lama_core.models.devices import device_of, host, in_parts, one_device
+from lama_core.models.devices import Placed, device_of, host, in_parts, one_device
 from lama_core.models.loader import CACHE
 from lama_core.models.sources import fetch
 from lama_core.progress import OnProgress, silent
@@ -26,7 +26,7 @@ MAX_TOKENS = 64  # as the released models were trained
 MODES = ("average", "average_no_mask", "mask")
 
 
-class RelBert:
+class RelBert(Placed):
     """Relation embeddings of word pairs.
 
     name: as the user gave it. identity: digest of the weights. template: its prompt, with <subj>,
@@ -47,16 +47,6 @@ class RelBert:
         self.template = str(settings["template"])
         self.model = model.eval()
         self.tokenizer = tokenizer
-
-    @property
-    def device(self) -> str:
-        """Where it computes."""
-        return str(device_of(self.model))
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes that the weights take in memory."""
-        return sum(one.numel() * one.element_size() for one in self.model.parameters())
 
     def missing(self, words: Iterable[str]) -> tuple[str, ...]:
         """None: it takes any word."""

@@ -21,7 +21,7 @@ from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place
 from lama_core.errors import UserError
 from lama_core.models.base import Encoded, Scored, Scores, StatementScores
-from lama_core.models.devices import device_of, host, in_parts, tokens_per_pass
+from lama_core.models.devices import Placed, host, in_parts, tokens_per_pass
 from lama_core.models.turns import TURNS
 from lama_core.models.vocabulary import TextTokens, TokenVocabulary
 from lama_core.models.words import WordVocabulary
@@ -36,7 +36,7 @@ Positions = tuple[torch.Tensor, torch.Tensor]  # row and column of each position
 TOLERANCES = {"fp32": 1e-3, "bf16": 0.3}
 
 
-class Transformer:
+class Transformer(Placed):
     """A loaded model. Pages share it between sessions, whose forward passes take turns (`turns`).
 
     model: in evaluation mode. tokenizer: a fast tokenizer, or a vocabulary of words. identity: what
@@ -71,11 +71,6 @@ class Transformer:
         )
 
     @property
-    def device(self) -> str:
-        """Where the weights are, such as `cuda:0`; on several devices, where the inputs go."""
-        return str(device_of(self.model))
-
-    @property
     def tokens_per_pass(self) -> int:
         """How many tokens go through the model together, padding included."""
         return tokens_per_pass(self.device)
@@ -85,12 +80,6 @@ class Transformer:
         for hook in self._hooks:
             hook.remove()
         self._hooks = [module.register_forward_hook(self._cut) for module in places]
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes that the weights take in memory."""
-        tensors = [*self.model.parameters(), *self.model.buffers()]
-        return sum(bytes_of(tensor) for tensor in tensors)
 
     @property
     def n_parameters(self) -> int:
@@ -336,14 +325,6 @@ def log_normalisers(logits: torch.Tensor) -> torch.Tensor:
     n_rows = max(1, CACHED.get(logits.device.type, ON_CARDS) // max(1, logits.shape[1]))
     parts = [torch.logsumexp(some.float(), dim=1) for some in logits.split(n_rows)]
     return torch.cat(parts)
-
-
-def bytes_of(tensor: torch.Tensor) -> int:
-    """Bytes that a tensor takes; of one that is put together from others, what those take."""
-    if not hasattr(tensor, "__tensor_flatten__"):
-        return tensor.numel() * tensor.element_size()
-    names, _ = tensor.__tensor_flatten__()
-    return sum(bytes_of(getattr(tensor, name)) for name in names)
 
 
 def precision_of(model: Any) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import typer
 from analogy_fakes import CAPITALS, PLURALS, write_vectors
+from calling import printed
 from tiny_models import save_model_folder
-from typer.testing import CliRunner
 
 from lama_core.cli import analogy
 from lama_core.cli.analogy import print_accuracies
@@ -55,11 +55,7 @@ def call(*arguments: str) -> Any:
     app = typer.Typer()
     analogy.register(app)
     app.command("other")(lambda: None)
-    result = CliRunner().invoke(app, ["analogy", *arguments])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.stdout
+    return printed("analogy", *arguments, app=app)
 
 
 def test_solve_prints_the_cloze_json_for_two_models(models: list[str]) -> None:

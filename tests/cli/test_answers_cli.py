@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from calling import printed
 from tiny_models import save_model_folder
 from typer.testing import CliRunner
 
@@ -31,17 +32,8 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
 
 
-def call(*words: str) -> str:
-    """What the command prints, with a mistake raised as it is."""
-    result = CliRunner().invoke(make_app(), words)
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
 def test_answers_of_any_length_are_ranked_by_each_model(models: list[str]) -> None:
-    told = json.loads(call("cloze", TEXT, *ANSWERS, "--gold", "Oslo", *models, "--json"))
+    told = json.loads(printed("cloze", TEXT, *ANSWERS, "--gold", "Oslo", *models, "--json"))
     assert told["answers"] == ["Oslo", "Ouagadougou in Paris", "日本"]
     assert told["gold"] == "Oslo"
     masked, causal = told["models"]
@@ -58,13 +50,15 @@ def test_answers_of_any_length_are_ranked_by_each_model(models: list[str]) -> No
 
 def test_part_aggregate_and_hiding_reach_the_scores(models: list[str]) -> None:
     def scores(*options: str) -> dict[str, float]:
-        told = json.loads(call("cloze", TEXT, *ANSWERS[:4], *models[:2], *options, "--json"))
+        told = json.loads(printed("cloze", TEXT, *ANSWERS[:4], *models[:2], *options, "--json"))
         return {one["answer"]: one["score"] for one in told["models"][0]["answers"]}
 
     several = "Ouagadougou in Paris"
     whole, answer = scores(), scores("--part", "answer")
     assert whole[several] < answer[several]
-    told = json.loads(call("cloze", TEXT, *ANSWERS[:4], *models[:2], "--part", "answer", "--json"))
+    told = json.loads(
+        printed("cloze", TEXT, *ANSWERS[:4], *models[:2], "--part", "answer", "--json")
+    )
     (one,) = (one for one in told["models"][0]["answers"] if one["answer"] == several)
     mean = scores("--part", "answer", "--aggregate", "mean")[several]
     assert mean == pytest.approx(answer[several] / one["n_tokens"])
@@ -72,7 +66,7 @@ def test_part_aggregate_and_hiding_reach_the_scores(models: list[str]) -> None:
 
 
 def test_the_table_marks_the_gold_and_shows_the_answers_tokens(models: list[str]) -> None:
-    shown = call("cloze", TEXT, *ANSWERS, "--gold", "Oslo", *models)
+    shown = printed("cloze", TEXT, *ANSWERS, "--gold", "Oslo", *models)
     assert shown.count("Oslo ✓") == 2
     assert "1 of the answers holds what this model can't write." in shown
     assert "norway" not in shown.lower(), "the tokens of the answers alone"
@@ -91,16 +85,16 @@ def test_the_table_marks_the_gold_and_shows_the_answers_tokens(models: list[str]
 )
 def test_options_that_dont_go_together_are_refused(words: tuple[str, ...]) -> None:
     with pytest.raises(UserError, match="--answer goes with a text"):
-        call(*words)
+        printed(*words)
 
 
 def test_an_unknown_part_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(UserError, match="choose statement, answer or conditional"):
-        call("cloze", TEXT, "--answer", "Oslo", "--part", "whole")
+        printed("cloze", TEXT, "--answer", "Oslo", "--part", "whole")
 
 
 def test_sentences_are_compared_token_by_token(models: list[str]) -> None:
-    told = json.loads(call("sentences", *PAIR, *models, "--json"))
+    told = json.loads(printed("sentences", *PAIR, *models, "--json"))
     for model in told["models"]:
         first, second = model["sentences"]
         assert [first["text"], second["text"]] == list(PAIR)
@@ -111,21 +105,21 @@ def test_sentences_are_compared_token_by_token(models: list[str]) -> None:
         assert first["mean"] == pytest.approx(first["sum"] / len(values))
         differs = "".join(one["token"] for one in first["tokens"] if one["differs"])
         assert "oslo" in differs.lower() and "anna" not in differs.lower()
-    shown = call("sentences", *PAIR, *models)
+    shown = printed("sentences", *PAIR, *models)
     assert shown.count("Anna lives in Ouagadougou in Paris.") == 2
 
 
 def test_one_sentence_is_refused(models: list[str]) -> None:
     with pytest.raises(UserError, match="1 sentence is given"):
-        call("sentences", PAIR[0], *models)
+        printed("sentences", PAIR[0], *models)
 
 
 def test_a_file_of_sentences_is_answered_as_each_of_them_is(models: list[str]) -> None:
-    told = json.loads(call("cloze", "--file", str(FILE), *models, "--json"))
+    told = json.loads(printed("cloze", "--file", str(FILE), *models, "--json"))
     for model, name in zip(told["models"], models[1::2], strict=True):
         first, second, third = model["answers"]
         options = ("--model", models[1], "--model", models[3], "--json")
-        alone = json.loads(call("cloze", first["text"], "--gold", "Norway", *options))
+        alone = json.loads(printed("cloze", first["text"], "--gold", "Norway", *options))
         (same,) = (one for one in alone["models"] if one["name"] == name)
         (blank,) = same["blanks"]
         assert first["predictions"][0]["token"] == blank["predictions"][0]["token"]
@@ -155,4 +149,4 @@ def test_lines_come_from_standard_input_and_the_table_says_what_counts(models: l
 )
 def test_a_file_goes_alone_and_must_be_there(words: tuple[str, ...], said: str) -> None:
     with pytest.raises(UserError, match=said):
-        call("cloze", *words)
+        printed("cloze", *words)

@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from calling import printed
 from tiny_models import save_model_folder
-from typer.testing import CliRunner
 
-from lama_core.cli import make_app
 from lama_core.errors import UserError
 from lama_core.probes.cloze.inside import InsideRequest
 from lama_core.requests import arguments
@@ -27,22 +26,13 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
 
 
-def call(*words: str) -> str:
-    """What the command prints, with a mistake raised as it is."""
-    result = CliRunner().invoke(make_app(), words)
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
 def test_layers_and_tokens_are_told_of_each_model(models: list[str]) -> None:
     request = InsideRequest(
         models=tuple(models), text=TEXT, gold="Oslo", layers=True, attribution="gradients",
         explain="Rome", steps=16,
     )  # fmt: skip
-    told = json.loads(call(*arguments(request, "--json")))
-    plain = json.loads(call("cloze", TEXT, "--gold", "Oslo", *arguments(request)[1:5], "--json"))
+    told = json.loads(printed(*arguments(request, "--json")))
+    plain = json.loads(printed("cloze", TEXT, "--gold", "Oslo", *arguments(request)[1:5], "--json"))
     assert told["text"] == plain["text"] and len(told["models"]) == 2
     for model, asked in zip(told["models"], plain["models"], strict=True):
         assert model["kind"] == asked["kind"]
@@ -59,14 +49,16 @@ def test_layers_and_tokens_are_told_of_each_model(models: list[str]) -> None:
 
 
 def test_tables_have_a_row_a_layer_and_a_row_a_token(models: list[str]) -> None:
-    shown = call("cloze", TEXT, "--model", models[0], "--layers", "--attribution", "erasure")
+    shown = printed("cloze", TEXT, "--model", models[0], "--layers", "--attribution", "erasure")
     lines = [line.split() for line in shown.splitlines()]
     assert [line[0] for line in lines if line and line[0] in ("2", "1", "embeddings")] == [
         "2", "1", "embeddings",
     ]  # fmt: skip
     assert ["___"] in lines and any(line[:1] == ["capital"] for line in lines)
     assert "The tokens' values sum" not in shown, "erasure has no sum to check"
-    shown = call("cloze", TEXT, "--model", models[0], "--attribution", "gradients", "--steps", "8")
+    shown = printed(
+        "cloze", TEXT, "--model", models[0], "--attribution", "gradients", "--steps", "8"
+    )
     assert "with every token hidden: a difference of" in " ".join(shown.split())
 
 
@@ -84,4 +76,4 @@ def test_tables_have_a_row_a_layer_and_a_row_a_token(models: list[str]) -> None:
 )
 def test_mistakes_are_one_sentence(words: tuple[str, ...], fault: str) -> None:
     with pytest.raises(UserError, match=fault):
-        call(*words)
+        printed(*words)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from calling import printed
 from typer.testing import CliRunner
 
 import lama_core as lama
@@ -32,9 +33,8 @@ def text(tmp_path: Path) -> Path:
     return path
 
 
-def printed(app: typer.Typer, *words: str) -> dict[str, object]:
-    said = RUNNER.invoke(app, [*words, "--json"], catch_exceptions=False)
-    found: dict[str, object] = json.loads(said.stdout)
+def told(app: typer.Typer, *words: str) -> dict[str, object]:
+    found: dict[str, object] = json.loads(printed(*words, "--json", app=app))
     return found
 
 
@@ -46,18 +46,18 @@ def gold(answer: dict) -> dict:  # type: ignore[type-arg]
 def test_the_passage_stands_before_the_text_and_in_what_is_printed(
     app: typer.Typer, text: Path
 ) -> None:
-    opened = printed(app, *ASKED, "--open-book", str(text))
+    opened = told(app, *ASKED, "--open-book", str(text))
     passage = opened["passage"]
     assert isinstance(passage, dict)
     assert (passage["passage"], passage["number"]) == ("London is the capital of Wakanda.", 0)
     assert opened["text"] == "The capital of Wakanda is [MASK]."
     # The same as if the passage had been typed.
-    typed = printed(app, ASKED[0], f"{passage['passage']} {ASKED[1]}", *ASKED[2:])
+    typed = told(app, ASKED[0], f"{passage['passage']} {ASKED[1]}", *ASKED[2:])
     assert gold(opened) == gold(typed)
     (row, *_) = lama.fill(ASKED[1], gold="London", open_book=str(text)).to_dict("records")
     assert (row["gold_rank"], row["text"]) == (gold(opened)["rank"], opened["text"])
     assert row["passage"] == passage["passage"]
-    closed = printed(app, *ASKED)
+    closed = told(app, *ASKED)
     assert "passage" not in closed
     assert gold(opened)["rank"] < gold(closed)["rank"], "it can read"
 
@@ -93,5 +93,5 @@ def test_build_corpus_builds_what_is_called_starter(
         "build_corpus",
         lambda folder, *, report: build(folder, sources=(source,), report=report),
     )
-    assert printed(app, "data", "build-corpus") == {"passages": 2, "sources": 1}
+    assert told(app, "data", "build-corpus") == {"passages": 2, "sources": 1}
     assert list(load_corpus("starter").passages()) == ["Cairo is in Egypt.", "Oslo is in Norway."]

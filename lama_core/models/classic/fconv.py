@@ -18,7 +18,12 @@ from torch.nn import functional
 
 from lama_core.errors import UserError
 from lama_core.models.classic.folder import FACTOR, MAX_LAYERS, WEIGHTS, read_description
-from lama_core.models.classic.left_to_right import Output, WordsLeftToRight, joined
+from lama_core.models.classic.left_to_right import (
+    Output,
+    WordsLeftToRight,
+    WordsNetwork,
+    joined,
+)
 from lama_core.models.folders import CONFIG
 from lama_core.models.layers import Linear, Table, read_weights
 
@@ -29,12 +34,11 @@ def residual_width(convolutions: Sequence[Sequence[int]], layer: int, first: int
     return widths[layer + 1 - convolutions[layer][2]]
 
 
-class FConv(nn.Module):
+class FConv(WordsNetwork):
     """convolutions: (width, kernel, residual) of each layer. cutoffs: where clusters end."""
 
     def __init__(self, config: SimpleNamespace) -> None:
-        super().__init__()
-        self.config = config
+        super().__init__(config)
         self.body = _Body(config)
         width = config.convolutions[-1][0]
         first, *ends = config.cutoffs
@@ -46,25 +50,9 @@ class FConv(nn.Module):
         )
 
     @property
-    def base_model(self) -> nn.Module:
-        """The convolutions without the softmax."""
-        return self.body
-
-    @property
     def numbers_a_token(self) -> int:
         """About how many numbers its widest layer holds of a token."""
         return max(2 * width * kernel for width, kernel, _ in self.config.convolutions)
-
-    def get_input_embeddings(self) -> nn.Module:
-        """The embeddings of the words."""
-        return self.body.embedding
-
-    def get_output_embeddings(self) -> None:
-        """None: the output is in clusters."""
-
-    def embed(self, ids: torch.Tensor) -> torch.Tensor:
-        """Input embeddings [..., dim] of ids [...]."""
-        return self.body.embedding(ids)
 
     def forward(
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None

@@ -9,11 +9,13 @@ Source: Grave et al. 2017, Efficient softmax approximation for GPUs.
 """
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from lama_core.candidates.columns import Columns
 from lama_core.models.causal import CausalModel
@@ -40,6 +42,33 @@ def joined(head: torch.Tensor, tails: Sequence[torch.Tensor]) -> torch.Tensor:
         for place, tail in enumerate(tails, start=n_words)
     ]
     return torch.cat([first[..., :n_words], *parts], dim=-1)
+
+
+class WordsNetwork(nn.Module):
+    """A network with an adaptive softmax. body: its layers, with the words' `embedding`."""
+
+    body: nn.Module
+
+    def __init__(self, config: SimpleNamespace) -> None:
+        super().__init__()
+        self.config = config
+
+    @property
+    def base_model(self) -> nn.Module:
+        """The layers without the softmax."""
+        return self.body
+
+    def get_input_embeddings(self) -> Any:
+        """The embeddings of the words."""
+        return self.body.embedding
+
+    def get_output_embeddings(self) -> None:
+        """None: the output is in clusters."""
+
+    def embed(self, ids: torch.Tensor) -> torch.Tensor:
+        """Input embeddings [..., dim] of ids [...]."""
+        found: torch.Tensor = self.get_input_embeddings()(ids)
+        return found
 
 
 class WordsLeftToRight(CausalModel):

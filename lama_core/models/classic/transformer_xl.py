@@ -20,7 +20,12 @@ from torch.nn import functional
 
 from lama_core.errors import UserError
 from lama_core.models.classic.folder import WEIGHTS, read_description
-from lama_core.models.classic.left_to_right import Output, WordsLeftToRight, joined
+from lama_core.models.classic.left_to_right import (
+    Output,
+    WordsLeftToRight,
+    WordsNetwork,
+    joined,
+)
 from lama_core.models.folders import CONFIG
 from lama_core.models.layers import Linear, Norm, Table, read_weights
 
@@ -30,15 +35,14 @@ SIZES = ("n_layer", "n_head", "d_model", "d_head", "d_inner", "mem_len", "clamp_
 NO_MEMORY = "none"
 
 
-class TransformerXL(nn.Module):
+class TransformerXL(WordsNetwork):
     """cutoffs: where clusters of words end, the last at the vocabulary's end.
 
     zero_memory: whether the zero vectors stand before a text.
     """
 
     def __init__(self, config: SimpleNamespace, *, zero_memory: bool) -> None:
-        super().__init__()
-        self.config = config
+        super().__init__(config)
         ends = config.cutoffs
         sizes = [end - start for start, end in zip([0, *ends], ends, strict=False)]
         widths = [config.d_model // config.div_val**cluster for cluster in range(len(sizes))]
@@ -53,25 +57,9 @@ class TransformerXL(nn.Module):
         )
 
     @property
-    def base_model(self) -> nn.Module:
-        """The layers without the softmax."""
-        return self.body
-
-    @property
     def numbers_a_token(self) -> int:
         """How many numbers a layer holds of a token: one for each head and each that it sees."""
         return self.config.n_head * self.config.mem_len
-
-    def get_input_embeddings(self) -> nn.Module:
-        """The embeddings of the words."""
-        return self.body.embedding
-
-    def get_output_embeddings(self) -> None:
-        """None: the output is in clusters."""
-
-    def embed(self, ids: torch.Tensor) -> torch.Tensor:
-        """Input embeddings [..., d_model] of ids [...]."""
-        return self.body.embedding(ids)
 
     def forward(
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None

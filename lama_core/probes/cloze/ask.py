@@ -225,15 +225,11 @@ class ClozeAnswer:
         The candidates' size is the number of words; for `full`, the largest vocabulary's. A model's
         precision and device stand there where they are unusual, and the passage of an open book.
         """
-        words = self.candidates.words
         sizes = [model.n_candidates for model in self.models]
         return {
             "text": self.text,
             **({"passage": asdict(self.passage)} if self.passage else {}),
-            "candidates": {
-                "name": self.candidates.name,
-                "size": len(words) if words is not None else max(sizes, default=0),
-            },
+            "candidates": candidates_json(self.candidates, sizes),
             "models": [
                 {
                     "name": model.name,
@@ -288,6 +284,13 @@ def blank_json(blank: BlankAnswer) -> dict[str, Any]:
     if not blank.gold_beyond:
         del found["gold_beyond"]
     return found
+
+
+def candidates_json(candidates: Candidates, sizes: Sequence[int]) -> dict[str, Any]:
+    """The candidates as JSON has them. sizes: how many words each model ranks."""
+    words = candidates.words
+    size = len(words) if words is not None else max(sizes, default=0)
+    return {"name": candidates.name, "size": size}
 
 
 def golds_of(gold: str | None, n_blanks: int) -> tuple[str | None, ...]:

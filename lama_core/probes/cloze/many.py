@@ -27,6 +27,7 @@ from lama_core.probes.cloze.ask import (
     BlankAnswer,
     ask_queries,
     blank_json,
+    candidates_json,
     check_gold,
     rescores,
 )
@@ -162,13 +163,9 @@ class ManyAnswer:
 
     def to_json(self) -> dict[str, Any]:
         """The object that `cloze --file FILE --json` prints."""
-        words = self.candidates.words
         sizes = [model.n_candidates for model in self.models]
         return {
-            "candidates": {
-                "name": self.candidates.name,
-                "size": len(words) if words is not None else max(sizes, default=0),
-            },
+            "candidates": candidates_json(self.candidates, sizes),
             "models": [
                 {
                     "name": model.name,
