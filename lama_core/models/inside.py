@@ -9,8 +9,9 @@ The head is all that a model does behind its last layer, such as a final norm, a
 projection and a scaling: h_l is put in the place of what the last layer gives, so that it needs no
 knowledge of the family. At the last layer that is the model's own answer, which is checked.
 e: the tokens' embeddings; b: those of a hidden token. Over a stretch of the way from b to e the
-integral is a Gauss-Legendre sum, and the sum over the tokens is known: the difference of the
-log-probabilities at its ends. The stretch that misses it most is halved, until all add up.
+integral is a Gauss-Legendre sum. It is in doubt by two things: the sum over the tokens, which is
+known (the difference of the log-probabilities at its ends), and how much the tokens' values moved
+when the stretch came of a longer one by halving. The most doubtful is halved, until all are right.
 
 Hooks that stand on the modules for good ask what their own thread wants: models are shared, and
 what is put into one pass must not be in another's.
@@ -39,6 +40,8 @@ from lama_core.models.transformer import TOLERANCES, Transformer, with_states
 
 # A pass whose gradients are wanted keeps what it computed in every layer.
 KEPT_FOR_SLOPES = 8
+# What is left of an error, at most, when a stretch is halved: of a smooth way, far less.
+LEFT_BY_HALVING = 1 / 4
 # Points in a stretch of the way, and their weights: both in [0, 1].
 _ROOTS, _SHARES = np.polynomial.legendre.leggauss(8)
 POINTS, WEIGHTS = (_ROOTS + 1) / 2, torch.tensor(_SHARES / 2)
@@ -60,6 +63,7 @@ class Stretch:
     """A part of the way from the baseline to the text, as shares of it.
 
     before, after: log-probability at its ends. adds: float64 [token], of each token's gradients.
+    moved: by how much a token's value may still move when it is halved, as far as is known.
     """
 
     first: float
@@ -67,11 +71,12 @@ class Stretch:
     before: float
     after: float
     adds: torch.Tensor
+    moved: float = math.inf
 
     @property
-    def miss(self) -> float:
-        """By how much the tokens' sum misses the difference."""
-        return abs(float(self.adds.sum()) - (self.after - self.before))
+    def doubt(self) -> float:
+        """By how much the tokens' sum misses the difference, or a token may move if that is more."""
+        return max(abs(float(self.adds.sum()) - (self.after - self.before)), self.moved)
 
 
 class Inspected(Transformer):
@@ -263,15 +268,19 @@ class Inspected(Transformer):
         baseline, log_probs = log_prob(0.0), float(self._log_probs([encoded], word)[0])
         parts = [stretch(0.0, 1.0, baseline, log_probs)]
         bound = MISSED * max(abs(log_probs - baseline), 1.0)
-        while sum(part.miss for part in parts) > bound:
+        while sum(part.doubt for part in parts) > bound:
             if len(POINTS) * (2 * len(parts) + 1) > steps or time.monotonic() > until:
                 break
-            worst = max(parts, key=lambda part: part.miss)
+            worst = max(parts, key=lambda part: part.doubt)
             parts.remove(worst)
             middle = (worst.first + worst.end) / 2
             between = log_prob(middle)
-            parts.append(stretch(worst.first, middle, worst.before, between))
-            parts.append(stretch(middle, worst.end, between, worst.after))
+            halves = (
+                stretch(worst.first, middle, worst.before, between),
+                stretch(middle, worst.end, between, worst.after),
+            )
+            moved = float((halves[0].adds + halves[1].adds - worst.adds).abs().max())
+            parts += [replace(half, moved=moved * LEFT_BY_HALVING / 2) for half in halves]
         values = torch.stack([part.adds for part in parts]).sum(0)[places].float().numpy()
         return self._shown(encoded, places, values, log_probs, baseline)
 

@@ -203,7 +203,7 @@ def test_gradients_are_captums_and_add_up(
     ours = np.nan_to_num(found.values[: len(theirs)])
     with torch.no_grad():
         assert found.baseline == pytest.approx(float(answer(hidden)), abs=1e-4)
-    np.testing.assert_allclose(ours, theirs, atol=5e-3 * max(1, abs(difference)))
+    np.testing.assert_allclose(ours, theirs, atol=1e-4 * max(1, abs(difference)))
 
 
 def test_more_steps_bring_the_sum_nearer(tiny_model: Models) -> None:
