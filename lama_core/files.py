@@ -5,11 +5,13 @@ maker holds the lock in it; one that nobody holds was left by a process that was
 cleared by the next process that works in the same place.
 """
 
+import gzip
+import io
 import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from io import BufferedReader
@@ -23,6 +25,8 @@ from lama_core.errors import UserError
 WORK = ".work-"
 LOCK = ".lock"
 MAX_FILE = 64 << 20
+MAX_UNPACKED = 1 << 30  # of lines in gzip
+MAX_LINE = 1 << 16
 _REPLACING = ".replacing.lock"
 _OLD = ".old"  # a folder whose replacement is under way
 _CHUNK = 1 << 20
@@ -159,6 +163,29 @@ def write_text_whole(path: Path, text: str) -> None:
     """Write a UTF-8 text file whole or not at all."""
     with whole_file(path) as part:
         part.write_text(text, encoding="utf-8")
+
+
+def write_packed_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write lines in gzip, whole or not at all; the same lines give the same bytes."""
+    buffer = io.BytesIO()
+    with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as stream:
+        stream.writelines(f"{line}\n".encode() for line in lines)
+    with whole_file(path) as part:
+        part.write_bytes(buffer.getvalue())
+
+
+def read_packed_lines(path: Path) -> Iterator[str]:
+    """The lines of a UTF-8 file in gzip. Raises UserError if it unpacks to more than a GB.
+
+    Of a file that is none: OSError, EOFError, zlib.error, UnicodeDecodeError.
+    """
+    n_bytes = 0
+    with open_file(path, MAX_FILE) as packed, gzip.open(packed) as stream:
+        while line := stream.readline(MAX_LINE):
+            n_bytes += len(line)
+            if n_bytes > MAX_UNPACKED:
+                raise UserError(f"{path} unpacks to more than {bytes_text(MAX_UNPACKED)}")
+            yield line.decode().rstrip("\n")
 
 
 def folder_bytes(folder: Path) -> int:

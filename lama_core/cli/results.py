@@ -250,6 +250,13 @@ def compare(
     ranking: options.Ranking = "filtered",
     k: Annotated[int, typer.Option(help="Right is: among the k best.", min=1)] = 1,
     relations: options.Relations = None,
+    slices: Annotated[
+        bool,
+        typer.Option(
+            "--slices/--no-slices",
+            help="Instead, the difference on slices of the facts, as of `results --slices`.",
+        ),
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Two runs on the same facts: differences with intervals, McNemar's test, the facts that flip.
@@ -268,6 +275,9 @@ def compare(
     if differing_candidates((a.info, b.info)):
         a, b = align((a, b))
     which = choose(ranking, RANKINGS, "ranking")
+    if slices:
+        _print_differences(a, b, which, k, relations or (), as_json=as_json)
+        return
     found = metrics.compare(a, b, ranking=which, k=k, relations=relations)
     flips = found.flips
     if as_json:
@@ -352,6 +362,33 @@ def compare(
             ],
             title=f"\nThe facts that flip ({len(shown)} of {len(flips):,})",
         )
+
+
+def _print_differences(
+    a: "Run", b: "Run", ranking: Ranking, k: int, relations: Sequence[str], *, as_json: bool
+) -> None:
+    """P@k of B less that of A on slices of the facts that both count."""
+    from lama_core.metrics import Interval
+    from lama_core.metrics.answers import join_answers
+    from lama_core.metrics.slices import slice_differences
+
+    table = slice_differences(join_answers([a, b], ranking=ranking), k=k, relations=relations)
+    lines = table.to_dict("records")
+    if as_json:
+        show.print_json({"a": a.info.id, "b": b.info.id, "k": k, "slices": plain(lines)})
+        return
+    print(f"A: {a.info.label} ({a.info.id})\nB: {b.info.label} ({b.info.id})\n")
+    show.print_table(
+        ("slice by", "slice", "facts", "A", "B", "B - A", "95% interval", "only A", "only B"),
+        [
+            (line["by"], line["slice"], f"{line['n']:,}", percent(line["a"]), percent(line["b"]),
+             rounding.percent(line["difference"], signed=True),
+             _signed(Interval(line["low"], line["high"])), line["only_a"], line["only_b"])
+            for line in lines
+        ],
+        title=f"P@{k} in percent, {ranking} ranking, over the facts that both count; Tango's "
+        "intervals of paired shares",
+    )  # fmt: skip
 
 
 def print_scores(

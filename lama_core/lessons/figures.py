@@ -24,13 +24,16 @@ from lama_core.lessons.lesson import Figure, ShowRun
 from lama_core.metrics.answers import join_answers
 from lama_core.metrics.correlates import Mentions, mentions_of
 from lama_core.metrics.intervals import share_intervals
-from lama_core.metrics.slices import slice_table
+from lama_core.metrics.slices import slice_differences, slice_table
 from lama_core.probes.analogy.probes import PROBES
 from lama_core.probes.analogy.runs import ProbeRun
 from lama_core.probes.analogy.tables import ALL, accuracies
+from lama_core.rounding import percent
 from lama_core.runs.info import Run, RunInfo
 
 COLUMNS = ("run", "row", "value", "low", "high", "n", "freq", "note")
+# Slices whose difference between two models is told below the chart.
+MOST_NOTES = 4
 KS = (1, 2, 5, 10, 20, 50, 100)
 # Times that a name stands in the text, from the least to the most of a row.
 MENTIONS = ((0, 9), (10, 99), (100, 999), (1000, None))
@@ -81,9 +84,25 @@ def _ranks(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
 
 
 def _slices(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
-    table = slice_table(join_answers(runs), k=step.k, relations=step.relations)
+    joined = join_answers(runs)
+    table = slice_table(joined, k=step.k, relations=step.relations)
     table = table[table["by"] == step.by]
-    return table.assign(row=table["slice"], value=table["p_at_k"])
+    table = table.assign(row=table["slice"], value=table["p_at_k"])
+    if len(runs) != 2 or not 0 < table["row"].nunique() <= MOST_NOTES:
+        return table
+    a, b = (run.info.model for run in runs)
+    lines = slice_differences(joined, k=step.k, relations=step.relations)
+    lines = lines[lines["by"] == step.by].set_index("slice")
+    notes = {
+        str(name): f"{name}: {a} less {b} {_points(-line['difference'])} points (95 % interval "
+        f"{_points(-line['high'])} to {_points(-line['low'])}; {line['n']:,} facts)."
+        for name, line in lines.iterrows()
+    }
+    return table.assign(note=[notes.get(name, "") for name in table["row"]])
+
+
+def _points(difference: float) -> str:
+    return percent(difference, signed=True)
 
 
 def _mentions(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:

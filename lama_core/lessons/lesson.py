@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, get_args, get_origin
 from lama_core.asking.blanks import parse_query
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import cant_be_read, read_file
-from lama_core.metrics.slices import SLICINGS
+from lama_core.metrics.slices import DOMAIN, ORIGIN, SLICINGS, STATED
 from lama_core.paths import ASSETS, data_dir
 from lama_core.probes.analogy.templates import TEMPLATES
 
@@ -217,7 +217,7 @@ class ShowRun(Asking):
         """Options that no figure has."""
         if not 1 <= self.k <= 100:
             return f"k is {self.k}: choose 1 to 100"
-        known = (*SLICINGS, "origin", "domain")
+        known = (*SLICINGS, ORIGIN, DOMAIN, STATED)
         if self.by not in known:
             return (
                 f"unknown by {self.by!r}{did_you_mean(self.by, known)}: choose {', '.join(known)}"

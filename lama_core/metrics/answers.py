@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from lama_core.asking.questions import SQUAD
 from lama_core.asking.ranking import Ranking
+from lama_core.metrics.stated import stated_in_texts
 from lama_core.runs.aligned import row_keys
 from lama_core.runs.info import Run
 from lama_core.runs.tags import read_tags
@@ -81,7 +82,7 @@ class AnswerFilter:
     domains: of the relation; one of several is enough, and "" is a relation without any.
     contained: whether the gold is in the subject. count: facts of the relation with the same gold.
     words, pieces: of the subject. gold, answer: the whole word, without case. tags: rows that have
-    one of them.
+    one of them. stated: in which of the models' training texts, as `JoinedAnswers.stated` says.
     """
 
     of: int = 0
@@ -92,6 +93,7 @@ class AnswerFilter:
     sources: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     domains: tuple[str, ...] = ()
+    stated: tuple[str, ...] = ()
     right: tuple[int, ...] = ()
     wrong: tuple[int, ...] = ()
     rank_min: int | None = None
@@ -137,6 +139,16 @@ class JoinedAnswers:
         pairs = zip(_lower(self.facts["subject"]), _lower(self.facts["object"]), strict=True)
         return np.fromiter((gold in subject for subject, gold in pairs), bool, len(self.facts))
 
+    @cached_property
+    def models(self) -> tuple[str, ...]:
+        """The runs' models, each once."""
+        return tuple(dict.fromkeys(run.run.info.model for run in self.runs))
+
+    @cached_property
+    def stated(self) -> tuple[str, ...] | None:
+        """In which of the models' training texts each fact stands, [row]; None: none is known."""
+        return stated_in_texts(self.facts, self.models)
+
     def select(self, chosen: AnswerFilter) -> Ints:
         """The rows that pass, int64, in the order of the data."""
         keep = np.ones(len(self.facts), dtype=bool)
@@ -155,6 +167,8 @@ class JoinedAnswers:
                 if not set(chosen.domains).isdisjoint(domains or ("",))
             ]
             keep &= _is_one_of(self.facts["relation"], about)
+        if chosen.stated:
+            keep &= np.isin(np.array(self.stated or [""] * len(self.facts)), chosen.stated)
         if not self.runs:
             return np.flatnonzero(keep)
         focus = self.runs[chosen.of]

@@ -44,6 +44,7 @@ class CompareRequest:
     ranking: Ranking = "filtered"
     k: int = 1
     relations: tuple[str, ...] = option("--relation", default=())
+    slices: bool = False
 
 
 @dataclass(frozen=True, slots=True)

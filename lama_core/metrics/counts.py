@@ -5,8 +5,6 @@ phrase, its count. Needs no torch. The paper's Figure 3 correlates such counts w
 (Petroni et al. 2019, section 5.1).
 """
 
-import gzip
-import io
 import re
 import zlib
 from collections import Counter
@@ -15,11 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lama_core.errors import UserError
-from lama_core.files import MAX_FILE, bytes_text, open_file, whole_file
+from lama_core.files import read_packed_lines, write_packed_lines
 
 COUNTS_FILE = "corpus_counts.tsv.gz"
-MAX_UNPACKED = 1 << 30
-MAX_LINE = 1 << 16
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 
@@ -60,17 +56,13 @@ def save_corpus_counts(counts: CorpusCounts, path: Path, *, least_entity_count: 
 
     Words are all kept.
     """
-    lines = [f"word\t{w}\t{n}\n" for w, n in sorted(counts.words.items())]
+    lines = [f"word\t{w}\t{n}" for w, n in sorted(counts.words.items())]
     lines += [
-        f"entity\t{name}\t{n}\n"
+        f"entity\t{name}\t{n}"
         for name, n in sorted(counts.entities.items())
         if n >= least_entity_count and name
     ]
-    buffer = io.BytesIO()
-    with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as stream:
-        stream.write("".join(lines).encode("utf-8"))
-    with whole_file(path) as part:
-        part.write_bytes(buffer.getvalue())
+    write_packed_lines(path, lines)
 
 
 def load_corpus_counts(path: Path) -> CorpusCounts:
@@ -85,14 +77,9 @@ def load_corpus_counts(path: Path) -> CorpusCounts:
     try:
         if not file.exists():
             raise UserError(f"there are no corpus counts at {file}")
-        n_bytes = 0
-        with open_file(file, MAX_FILE) as packed, gzip.open(packed) as stream:
-            while line := stream.readline(MAX_LINE):
-                n_bytes += len(line)
-                if n_bytes > MAX_UNPACKED:
-                    raise UserError(f"{file} unpacks to more than {bytes_text(MAX_UNPACKED)}")
-                kind, name, count = line.decode().rstrip("\n").split("\t")
-                tables[kind][name] = int(count)
+        for line in read_packed_lines(file):
+            kind, name, count = line.split("\t")
+            tables[kind][name] = int(count)
     except (OSError, EOFError, zlib.error, ValueError, KeyError) as error:
         raise UserError(f"{file} isn't a file of corpus counts") from error
     return CorpusCounts(words, entities)

@@ -9,8 +9,9 @@
 
 Over facts, whatever their relation: no mean over relations, since a slice may hold a few facts of
 many. A slice is a filter of facts (see `answers`), so that what it counts can be looked at. A new
-way of slicing is a row in `SLICINGS`; those by origin and domain follow from the data, and the one
-by the number of answers is of runs that rank each relation's own.
+way of slicing is a row in `SLICINGS`; those by origin and domain follow from the data, the one by
+the number of answers is of runs that rank each relation's own, and the one by what training texts
+state is of models whose text is known.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,13 +23,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lama_core.metrics.answers import WRONG_KINDS, AnswerFilter, JoinedAnswers, wrong_kinds
-from lama_core.metrics.intervals import LEVEL, share_intervals
+from lama_core.metrics.intervals import LEVEL, difference_intervals, share_intervals
+from lama_core.metrics.stated import labels
 from lama_core.runs.info import OWN_WORDS
 
 Ints = NDArray[np.int64]
 NO_TYPE = "none"
 ORIGIN = "origin"
 DOMAIN = "domain"
+STATED = "stated in a training text"
 ANSWERS = "number of answers"
 ANSWERS_HELP = "Answers that are ranked for the relation: the fewer, the likelier a right guess."
 
@@ -113,6 +116,13 @@ def slicings(joined: JoinedAnswers) -> dict[str, Slicing]:
             slices[NO_TYPE] = {"origins": ("",)}
         help_text = "Where the fact itself is from, as the data says: most facts first."
         found[ORIGIN] = Slicing(ORIGIN, help_text, slices)
+    if joined.stated is not None:
+        help_text = (
+            "Whether subject and object stand together in a passage of the text that a model was "
+            "trained on, in whatever words."
+        )
+        by_text = {name: {"stated": (name,)} for name in labels(joined.models)}
+        found[STATED] = Slicing(STATED, help_text, by_text)
     return found
 
 
@@ -171,6 +181,39 @@ def slice_table(
         return pd.DataFrame()
     table = pd.concat(tables).sort_values(["place", "number"], kind="stable")
     return table.drop(columns="place").reset_index(drop=True)
+
+
+def slice_differences(
+    joined: JoinedAnswers,
+    *,
+    k: int = 1,
+    relations: Sequence[str] = (),
+    level: float = LEVEL,
+) -> pd.DataFrame:
+    """P@k of the second run less that of the first, a row a slice, on the facts that both count.
+
+    Columns: by, slice, n, a, b (P@k of each), difference, low, high (its interval, Tango's of
+    paired shares), only_a, only_b (facts that only that run gets right).
+    """
+    first, second = joined.runs[:2]
+    lines = []
+    for by, slicing in slicings(joined).items():
+        for name, fields in slicing.slices.items():
+            chosen = AnswerFilter(counting="all", relations=tuple(relations), **fields)
+            rows = joined.select(chosen)
+            rows = rows[~np.isnan(first.rank[rows]) & ~np.isnan(second.rank[rows])]
+            if not len(rows):
+                continue
+            a, b = first.rank[rows] <= k, second.rank[rows] <= k
+            only_a, only_b = int((a & ~b).sum()), int((b & ~a).sum())
+            counts = (np.array([n]) for n in (only_b, only_a, len(rows)))
+            ends = difference_intervals(*counts, level=level)[0]
+            lines.append(
+                {"by": by, "slice": name, "n": len(rows), "a": float(a.mean()),
+                 "b": float(b.mean()), "difference": (only_b - only_a) / len(rows),
+                 "low": ends.low, "high": ends.high, "only_a": only_a, "only_b": only_b}
+            )  # fmt: skip
+    return pd.DataFrame(lines)
 
 
 def _golds(joined: JoinedAnswers) -> Ints:

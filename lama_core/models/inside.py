@@ -75,7 +75,7 @@ class Stretch:
 
     @property
     def doubt(self) -> float:
-        """By how much the tokens' sum misses the difference, or a token may move if that is more."""
+        """By how much the tokens' sum misses the difference, or a token may move: the greater."""
         return max(abs(float(self.adds.sum()) - (self.after - self.before)), self.moved)
 
 

@@ -12,6 +12,7 @@ import lama_core as lama
 from lama_core.cli import make_app
 from lama_core.datasets.corpus import load_corpus
 from lama_core.errors import UserError
+from lama_core.metrics.stated import load_stated
 from tools import commands
 from tools.training import corpus as training_corpus
 from tools.training.passages import Passage, Source
@@ -79,13 +80,13 @@ def test_the_open_book_goes_with_a_text_and_a_text_of_something(
 
 
 def test_build_corpus_builds_what_is_called_starter(
-    app: typer.Typer, monkeypatch: pytest.MonkeyPatch
+    app: typer.Typer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def passages(_: object) -> list[Passage]:
         return [Passage("1", "Cairo is in Egypt."), Passage("2", "Oslo is in Norway.")]
 
     known = training_corpus.SOURCES[0]
-    source = Source("small", "Small", "none", 1.0, known.origin, passages, held_out=False)
+    source = Source(known.name, "Small", "none", 1.0, known.origin, passages, held_out=False)
     build = training_corpus.build_corpus
     monkeypatch.setattr(training_corpus, "open_origin", lambda _: None)
     monkeypatch.setattr(
@@ -95,3 +96,8 @@ def test_build_corpus_builds_what_is_called_starter(
     )
     assert told(app, "data", "build-corpus") == {"passages": 2, "sources": 1}
     assert list(load_corpus("starter").passages()) == ["Cairo is in Egypt.", "Oslo is in Norway."]
+    file = tmp_path / "stated.tsv.gz"
+    assert told(app, "data", "find-stated", "--out", str(file))["stated"] > 0
+    found = load_stated(file)
+    assert found["Egypt", "Cairo"] and not found["France", "Paris"]
+    assert all({"Cairo", "Oslo"} & {*pair} for pair, stated in found.items() if stated)

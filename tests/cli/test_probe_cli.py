@@ -143,6 +143,13 @@ def test_compare_gives_differences_mcnemar_and_flips(
     assert not found["flips"]
     _, text, _ = call(capsys, monkeypatch, "compare", first, second)
     assert "McNemar, exact" in text and "Student's t" in text
+    _, out, _ = call(capsys, monkeypatch, "compare", first, second, "--json", "--slices")
+    whole, *slices = json.loads(out)["slices"]
+    assert (whole["slice"], whole["n"], whole["difference"]) == ("all facts", facts["n"], 0)
+    of_words = [line["n"] for line in slices if line["by"] == "subject's words"]
+    assert sum(of_words) == facts["n"]
+    _, text, _ = call(capsys, monkeypatch, "compare", first, second, "--slices")
+    assert "gold's frequency" in text
 
 
 @pytest.mark.parametrize(

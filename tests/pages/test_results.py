@@ -106,7 +106,7 @@ def test_published_values_stand_beside_ours_and_are_marked() -> None:
 @pytest.mark.parametrize(
     ("tab", "n_charts"),
     [("P@k", 1), ("Curves", 1), ("Ranks", 2), ("Types", 1), ("Slices", 0), ("Calibration", 1),
-     ("Correlations", 2), ("Compare", 1), ("New run", 0)],
+     ("Correlations", 2), ("Compare", 2), ("New run", 0)],
 )  # fmt: skip
 def test_every_tab_is_drawn_and_its_charts_say_what_they_show(tab: str, n_charts: int) -> None:
     app = open_page("results", data="made-up", tab=tab)
@@ -135,6 +135,8 @@ def test_a_difference_stands_with_the_test_of_its_unit(runs: tuple[Run, ...]) ->
     said = [text.value for text in app.caption]
     assert any("McNemar's test over the facts: p" in text for text in said)
     assert any(f"Student's t over the relations: p = {relations.p:.3f}" in text for text in said)
+    ways = next(box for box in app.selectbox if box.label == "Slice by")
+    assert ways.value == "gold's frequency" and "type of relation" in ways.options
 
 
 @pytest.mark.usefixtures("here")

@@ -5,9 +5,7 @@ vocabulary (lower-cased, for the model is uncased), and the other valid objects 
 among the candidates (`raw`).
 """
 
-import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,8 +20,6 @@ from lama_core.runs.info import Run
 SOURCE = "TREx"
 RANKING: Ranking = "raw"
 COLUMNS = ("n_excluded", "p_at_1", "p_at_10", "mrr")
-MAX_SUBJECT_WORDS = 6
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -80,25 +76,3 @@ def fact_ranks(run: Run) -> Iterator[FactRank]:
     names = (rows[name].astype(str) for name in ("relation", "subject", "object"))
     for relation, subject, gold, rank in zip(*names, rows[f"rank_{RANKING}"], strict=True):
         yield FactRank(relation, subject, gold, int(rank))
-
-
-def facts_in_text(facts: Iterable[FactRank], passages: Iterable[str]) -> frozenset[FactRank]:
-    """The facts whose subject and object stand together in a passage, in whatever words.
-
-    A subject of more than MAX_SUBJECT_WORDS words is never found.
-    """
-    by_subject: dict[tuple[str, ...], list[FactRank]] = defaultdict(list)
-    for fact in facts:
-        by_subject[tuple(_WORD.findall(fact.subject.lower()))].append(fact)
-    first_words = {subject[0] for subject in by_subject if subject}
-    found: set[FactRank] = set()
-    for passage in passages:
-        words = _WORD.findall(passage.lower())
-        present = set(words)
-        for start in (i for i, word in enumerate(words) if word in first_words):
-            for length in range(1, MAX_SUBJECT_WORDS + 1):
-                for fact in by_subject.get(tuple(words[start : start + length]), ()):
-                    around = (*words[:start], *words[start + length :])
-                    if fact.object.lower() in present and fact.object.lower() in around:
-                        found.add(fact)
-    return frozenset(found)

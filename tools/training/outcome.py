@@ -8,6 +8,7 @@ from typing import Any
 
 from lama_core.errors import UserError
 from lama_core.metrics.counts import COUNTS_FILE
+from lama_core.metrics.stated import find_stated
 from lama_core.runs.info import Run
 from tools.training.card import make_card
 from tools.training.corpus import Corpus, read_lines
@@ -17,7 +18,6 @@ from tools.training.facts import (
     FactRank,
     RelationScore,
     fact_ranks,
-    facts_in_text,
     probe_facts,
     relation_scores,
 )
@@ -136,8 +136,11 @@ def measure(
 
 def _by_corpus(facts: tuple[FactRank, ...], corpus: Corpus) -> tuple[SharedFacts, ...]:
     texts = (line for _, _, path in corpus.train for line in read_lines(path))
-    stated = facts_in_text(facts, texts)
-    groups = [(True, list(stated)), (False, [fact for fact in facts if fact not in stated])]
+    stated = find_stated(((fact.subject, fact.object) for fact in facts), texts)
+    groups = [
+        (flag, [fact for fact in facts if ((fact.subject, fact.object) in stated) is flag])
+        for flag in (True, False)
+    ]
     return tuple(
         SharedFacts(flag, len(group), sum(f.rank == 1 for f in group) / len(group))
         for flag, group in groups

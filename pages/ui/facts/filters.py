@@ -14,7 +14,15 @@ from lama_core.metrics.answers import (
     JoinedAnswers,
     WrongKind,
 )
-from lama_core.metrics.slices import ANSWERS_HELP, DOMAIN, NO_TYPE, ORIGIN, SLICINGS, slicings
+from lama_core.metrics.slices import (
+    ANSWERS_HELP,
+    DOMAIN,
+    NO_TYPE,
+    ORIGIN,
+    SLICINGS,
+    STATED,
+    slicings,
+)
 from lama_core.runs.info import OWN_WORDS, RunInfo
 from lama_core.runs.tags import known_tags, read_tags
 from pages.ui.shared import links
@@ -105,6 +113,12 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
         placeholder="Any" if by_domain else "The data says none",
         help=explain("Domain"),
     )  # fmt: skip
+    by_text = slicings(joined).get(STATED)
+    stated = st.multiselect(
+        "Stated in a training text", list(by_text.slices) if by_text else [], key="stated",
+        bind=BOUND, placeholder="Any" if by_text else "No model's text is known",
+        help=explain("Stated in a training text"),
+    )  # fmt: skip
     ranks = _choose_range("Rank", "rank")
     margins = _choose_margins() if focus.ranks_statements else {}
     confidence = st.slider(
@@ -150,6 +164,7 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
         "sources": tuple(chosen),
         "origins": tuple("" if origin == NO_TYPE else origin for origin in origins),
         "domains": tuple("" if domain == NO_TYPE else domain for domain in domains),
+        "stated": tuple(stated),
         **ranks,
         **margins,
         "confidence_min": float(confidence[0]),

@@ -1,13 +1,17 @@
 """Two runs on the same facts: who is ahead, by how much, how surely, and on which facts."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
 from lama_core import metrics
 from lama_core.errors import UserError
 from lama_core.glossary import explain
+from lama_core.metrics.answers import join_answers
 from lama_core.metrics.comparison import CompareRequest, Comparison, what_differs
 from lama_core.metrics.intervals import METHOD_OF_DIFFERENCES, Interval
+from lama_core.metrics.slices import slice_differences
 from lama_core.rounding import fixed, percent
 from lama_core.runs.aligned import align, differing_candidates
 from lama_core.runs.find import RunListing
@@ -97,12 +101,48 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
         relation = point["customdata"][0]
         ahead = 1 if float(point["x"]) >= 0 else 0
         _to_flips(choice, pair, names, ahead, [choice.labels.get(relation, relation)])
+    _draw_slices(choice, pair, names, colours)
     draw_export(
         "comparison",
         lambda: table,
         choice.made() | {"a": a, "b": b} | _tests(found),
         CompareRequest(a, b, choice.ranking, choice.k, choice.relations),
     )
+
+
+def _draw_slices(
+    choice: RunChoice, pair: tuple[RunInfo, RunInfo], names: tuple[str, ...], colours: Sequence[str]
+) -> None:
+    """The difference on slices of the facts, of the way of slicing that is chosen."""
+    st.markdown("### On slices of the facts")
+    table = cache.of_runs(
+        "differences", pair, choice.ranking, choice.relations,
+        lambda both: slice_differences(
+            join_answers(both, ranking=choice.ranking), k=choice.k, relations=choice.relations
+        ),
+        choice.k,
+    )  # fmt: skip
+    ways = [str(name) for name in dict.fromkeys(table["by"]) if name != "all"]
+    by = st.selectbox("Slice by", ways, key="differ_by", bind=BOUND)
+    shown = table[table["by"] == by]
+    charts.show(
+        charts.differences(
+            shown.assign(relation=shown["slice"], label=shown["slice"]),
+            (names[0], names[1]), colours, k=choice.k, unit="facts", rows="slice",
+        ),
+        "slice difference chart",
+        title=f"P@{choice.k} of {names[1]} (B) less {names[0]} (A), by {by}",
+        footnote=f"{choice.ranking} ranking, A: {pair[0].id}, B: {pair[1].id}",
+        picture=choice.picture,
+    )  # fmt: skip
+    st.caption(
+        f"Each slice over its facts, whatever their relation. Whiskers: 95 % intervals "
+        f"({METHOD_OF_DIFFERENCES})."
+    )
+    request = CompareRequest(
+        pair[0].id, pair[1].id, choice.ranking, choice.k, choice.relations, slices=True
+    )
+    draw_export("slice differences", lambda: table, choice.made(), request)
 
 
 def _compare(both: list[Run], choice: RunChoice) -> Comparison:

@@ -575,9 +575,10 @@ def correlation_matrix(matrix: pd.DataFrame, n: int | None) -> go.Figure:
 
 
 def differences(
-    table: pd.DataFrame, names: tuple[str, str], colours: Sequence[str], *, k: int, unit: str
-) -> go.Figure:
-    """P@k of B less A by relation, with intervals; the colour says who is ahead.
+    table: pd.DataFrame, names: tuple[str, str], colours: Sequence[str], *, k: int, unit: str,
+    rows: str = "relation",
+) -> go.Figure:  # fmt: skip
+    """P@k of B less A by relation, or by other rows, with intervals; the colour says who is ahead.
 
     table: relation, label, difference, low, high, n, only_a, only_b. unit: what n counts, as
     `facts`. A mark is open where its interval holds 0. customdata: [relation].
@@ -632,7 +633,7 @@ def differences(
     figure.add_vline(x=0, line={"color": GREY, "width": 1})
     figure.update_xaxes(title=f"P@{k} of B less A, percentage points")
     _name_rows(figure, labels)
-    figure.update_yaxes(title="relation")
+    figure.update_yaxes(title=rows)
     return figure.update_layout(height=120 + 22 * max(1, len(table)))
 
 

@@ -8,9 +8,7 @@ import torch
 
 from tools.training.evaluate import evaluate_held_out
 from tools.training.facts import (
-    FactRank,
     fact_ranks,
-    facts_in_text,
     probe_facts,
     relation_scores,
 )
@@ -58,16 +56,6 @@ def test_facts_are_scored_once_each_and_by_their_rank(tiny_encoder: Path, tmp_pa
     assert score.p_at_10 == 1.0  # there are only two candidates
     assert score.p_at_1 in (0.0, 0.5, 1.0)
     assert replace(mean, relation="P36") == score
-
-
-def test_a_fact_is_stated_where_its_subject_and_object_stand_together() -> None:
-    paris, rome, york = (
-        FactRank("P36", "Paris", "france", 1),
-        FactRank("P36", "Rome", "italy", 1),
-        FactRank("P131", "New York County", "york", 1),
-    )
-    texts = ["PARIS, a city of France.", "Rome.", "Italy.", "New York County is a county."]
-    assert facts_in_text([paris, rome, york], texts) == {paris}
 
 
 def test_reading_from_a_later_step_gives_the_batches_of_that_step(

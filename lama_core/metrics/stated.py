@@ -1,0 +1,132 @@
+"""Which facts a model's training text states: subject and object in one passage, in whatever words.
+
+The file is tab-separated text in gzip, beside the counts of `counts`: subject and object as the
+data has them, and 1 where they stand together, else 0. It names every fact that was looked for, so
+that of others nothing is said.
+"""
+
+import re
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import combinations
+from pathlib import Path
+
+import pandas as pd
+
+from lama_core.errors import UserError
+from lama_core.files import read_packed_lines, write_packed_lines
+from lama_core.models.catalog import known_models
+from lama_core.models.sources import locate
+
+STATED_FILE = "stated_facts.tsv.gz"
+MAX_SUBJECT_WORDS = 6
+NOT_LOOKED_FOR = "not looked for"
+_WORD = re.compile(r"\w+")
+
+Pair = tuple[str, str]
+
+
+def find_stated(pairs: Iterable[Pair], passages: Iterable[str]) -> frozenset[Pair]:
+    """The pairs of a subject and an object that stand together in a passage.
+
+    Words are compared without case, and the object stands outside the subject. A subject of more
+    than MAX_SUBJECT_WORDS words is never found.
+    """
+    by_subject: dict[tuple[str, ...], list[tuple[Pair, tuple[str, ...]]]] = defaultdict(list)
+    for pair in pairs:
+        subject, gold = (tuple(_WORD.findall(name.lower())) for name in pair)
+        by_subject[subject].append((pair, gold))
+    first_words = {subject[0] for subject in by_subject if subject}
+    found: set[Pair] = set()
+    for passage in passages:
+        words = _WORD.findall(passage.lower())
+        for start in [at for at, word in enumerate(words) if word in first_words]:
+            for length in range(1, MAX_SUBJECT_WORDS + 1):
+                for pair, gold in by_subject.get(tuple(words[start : start + length]), ()):
+                    if pair not in found and (
+                        _stands_in(gold, words[:start]) or _stands_in(gold, words[start + length :])
+                    ):
+                        found.add(pair)
+    return frozenset(found)
+
+
+def _stands_in(wanted: Sequence[str], words: Sequence[str]) -> bool:
+    n = len(wanted)
+    return bool(n) and any(
+        tuple(words[at : at + n]) == tuple(wanted)
+        for at, word in enumerate(words)
+        if word == wanted[0]
+    )
+
+
+def save_stated(pairs: Iterable[Pair], stated: frozenset[Pair], path: Path) -> None:
+    """Write which of the pairs are stated; the same give the same bytes."""
+    lines = (
+        f"{subject}\t{gold}\t{int((subject, gold) in stated)}"
+        for subject, gold in sorted(set(pairs))
+    )
+    write_packed_lines(path, lines)
+
+
+def load_stated(path: Path) -> dict[Pair, bool]:
+    """Of each pair that was looked for, whether it is stated. Raises UserError for another file."""
+    found = {}
+    try:
+        for line in read_packed_lines(path):
+            subject, gold, is_stated = line.split("\t")
+            found[subject, gold] = bool(int(is_stated))
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise UserError(f"{path} isn't a file of stated facts.") from error
+    return found
+
+
+def stated_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> tuple[str, ...] | None:
+    """In which of the models' training texts each fact is stated, in words, [row].
+
+    facts: with `subject` and `object`. None where no model's text is known for any of them.
+    """
+    known = {name: pairs for name in models if (pairs := _of_model(name))}
+    rows = list(zip(facts["subject"].astype(str), facts["object"].astype(str), strict=True))
+    words = {row: _in_words(row, known) for row in dict.fromkeys(rows)}
+    if set(words.values()) <= {NOT_LOOKED_FOR}:
+        return None
+    return tuple(words[row] for row in rows)
+
+
+def labels(models: Sequence[str]) -> tuple[str, ...]:
+    """All that `stated_in_texts` may say of these models' facts, the most stated first."""
+    known = [name for name in models if _of_model(name)]
+    sizes = range(len(known), -1, -1)
+    ordered = [those for size in sizes for those in combinations(known, size)]
+    return (*(_label(those, known) for those in ordered), NOT_LOOKED_FOR)
+
+
+def _in_words(pair: Pair, known: Mapping[str, Mapping[Pair, bool]]) -> str:
+    if not any(pair in pairs for pairs in known.values()):
+        return NOT_LOOKED_FOR
+    return _label([name for name, pairs in known.items() if pairs.get(pair)], list(known))
+
+
+def _label(those: Sequence[str], known: Sequence[str]) -> str:
+    if not those:
+        return f"not in the text of {known[0]}" if len(known) == 1 else "in none of their texts"
+    texts = "text" if len(those) == 1 else "texts"
+    alone = " alone" if len(those) == 1 < len(known) else ""
+    return f"in the {texts} of {' and '.join(those)}{alone}"
+
+
+def _of_model(name: str) -> Mapping[Pair, bool]:
+    """What was looked for in a model's text; nothing of models without such a file."""
+    entry = {entry.name: entry for entry in known_models()}.get(name)
+    located = locate(entry) if entry is not None else None
+    if located is None or not (located.folder / STATED_FILE).is_file():
+        return {}
+    path = located.folder / STATED_FILE
+    return _read(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, _changed: int) -> Mapping[Pair, bool]:
+    return load_stated(path)
