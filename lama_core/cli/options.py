@@ -77,7 +77,7 @@ AnalogyTemplate = Annotated[
     ),
 ]
 
-CORPUS = "starter (the embedded model's training text), a folder of texts, or a JSONL file"
+CORPUS = "starter (MiniLM-MLM's training text), a folder of texts, or a JSONL file"
 OpenBook = Annotated[
     str | None,
     typer.Option(help=f"Put the nearest passage of this corpus before each query: {CORPUS}."),

@@ -216,9 +216,12 @@ def _print_slices(
     from lama_core.metrics.answers import join_answers
     from lama_core.metrics.slices import slice_table
 
+    readers = [run.info.model for run in runs]
     tables = [
         slice_table(
-            join_answers([run], ranking=ranking or run.info.ranking), k=k, relations=relations
+            join_answers([run], ranking=ranking or run.info.ranking, readers=readers),
+            k=k,
+            relations=relations,
         )
         for run in runs
     ]

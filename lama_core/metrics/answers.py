@@ -122,11 +122,13 @@ class AnswerFilter:
 class JoinedAnswers:
     """Facts with the answers of several runs.
 
-    facts: DataFrame [row], what the data says. runs: the answers, in the order of joining.
+    facts: DataFrame [row], what the data says. runs: the answers, in the order of joining. readers:
+    the models whose training texts are looked into.
     """
 
     facts: pd.DataFrame
     runs: tuple[RunAnswers, ...]
+    readers: tuple[str, ...] = ()
 
     @cached_property
     def domains(self) -> dict[str, tuple[str, ...]]:
@@ -140,14 +142,9 @@ class JoinedAnswers:
         return np.fromiter((gold in subject for subject, gold in pairs), bool, len(self.facts))
 
     @cached_property
-    def models(self) -> tuple[str, ...]:
-        """The runs' models, each once."""
-        return tuple(dict.fromkeys(run.run.info.model for run in self.runs))
-
-    @cached_property
     def stated(self) -> tuple[str, ...] | None:
-        """In which of the models' training texts each fact stands, [row]; None: none is known."""
-        return stated_in_texts(self.facts, self.models)
+        """In which of the readers' training texts each fact stands, [row]; None: none is known."""
+        return stated_in_texts(self.facts, self.readers)
 
     def select(self, chosen: AnswerFilter) -> Ints:
         """The rows that pass, int64, in the order of the data."""
@@ -250,8 +247,13 @@ def wrong_kinds(run: RunAnswers) -> dict[WrongKind, Bools]:
     }
 
 
-def join_answers(runs: Sequence[Run], *, ranking: Ranking = "filtered") -> JoinedAnswers:
-    """The answers of some runs by fact and prompt; facts that only some asked come last."""
+def join_answers(
+    runs: Sequence[Run], *, ranking: Ranking = "filtered", readers: Sequence[str] = ()
+) -> JoinedAnswers:
+    """The answers of some runs by fact and prompt; facts that only some asked come last.
+
+    readers: models whose training texts are looked into; the runs' own if it is empty.
+    """
     if not runs:
         return JoinedAnswers(pd.DataFrame(columns=list(_BASE)), ())
     first = runs[0].facts
@@ -268,6 +270,7 @@ def join_answers(runs: Sequence[Run], *, ranking: Ranking = "filtered") -> Joine
     return JoinedAnswers(
         facts.reset_index(drop=True),
         tuple(_align(run, key, known, ranking) for run, key in zip(runs, keys, strict=True)),
+        tuple(dict.fromkeys(readers or [run.info.model for run in runs])),
     )
 
 

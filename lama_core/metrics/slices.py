@@ -121,7 +121,7 @@ def slicings(joined: JoinedAnswers) -> dict[str, Slicing]:
             "Whether subject and object stand together in a passage of the text that a model was "
             "trained on, in whatever words."
         )
-        by_text = {name: {"stated": (name,)} for name in labels(joined.models)}
+        by_text = {name: {"stated": (name,)} for name in labels(joined.readers)}
         found[STATED] = Slicing(STATED, help_text, by_text)
     return found
 
