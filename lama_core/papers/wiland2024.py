@@ -61,6 +61,7 @@ TUNED = "CLM-IT"
 MEAN, ERROR = "mean over the templates", "standard error"
 NOT_HERE = "not on this machine"
 NO_ERROR = "one template has no standard error"
+NO_FACT = "no fact is asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +196,8 @@ class Bear:
             for one in self.dataset.relations
         }
         n = sum(asked.values())
+        if not n:
+            return None
         hits = sum(
             n_facts / len(answers_of(space, self.dataset, name))
             for name, n_facts in asked.items()
@@ -302,7 +305,8 @@ def _baseline(bear: Bear, published: float | None) -> ReproducedRow:
     """The chance level: ours expected, the leaderboard's drawn."""
     chance = bear.chance()
     if chance is None:
-        return ReproducedRow(BASELINE, MEAN, 0, None, published, "BEAR can't be had here")
+        reason = "BEAR can't be had here" if bear.dataset is None else NO_FACT
+        return ReproducedRow(BASELINE, MEAN, 0, None, published, reason)
     differs = bear.differs([chance] * N_TEMPLATES, "drawn there, 1 / answers here")
     return ReproducedRow(BASELINE, MEAN, chance.n, 100 * chance.chance, published, "", differs)
 

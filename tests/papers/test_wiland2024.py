@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,15 @@ def test_the_chance_level_stands_beside_the_drawn_baseline(data: Path) -> None:
     assert row.ours == pytest.approx(100 * (3 * 1 / 2 + 1 / 4) / 4)
     assert (row.n, row.published, row.difference) == (4, pytest.approx(4.68244729), None)
     assert row.differs.endswith("drawn there, 1 / answers here")
+
+
+def test_without_facts_there_is_no_chance_level(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = module.load_dataset
+    monkeypatch.setattr(module, "load_dataset", lambda name: replace(load(name), facts=()))
+    (row,) = cells(made(done(data)), BASELINE).values()
+    assert (row.n, row.ours, row.reason) == (0, None, "no fact is asked")
 
 
 def test_embedded_models_have_no_published_value_and_models_elsewhere_no_number(data: Path) -> None:
