@@ -79,6 +79,15 @@ def test_a_changed_word_stands_beside_the_answers_before() -> None:
     assert "has no blank" in app.error[0].value
 
 
+@pytest.mark.parametrize("look", ["Which words mattered", "What if"])
+def test_a_followed_answer_that_is_no_word_is_refused_by_its_name(look: str) -> None:
+    app = opened(look=look, explain="a" * 1001)
+    (said,) = (one.value for one in app.error)
+    assert said == plain(
+        "The answer that is followed has 1,001 characters; at most 1,000 are taken: shorten it."
+    )
+
+
 def test_what_is_typed_is_shown_as_text() -> None:
     app = opened(look="What if", changed="<i>Rome</i> *is* in ___.", gold="")
     assert "<i>Rome" not in html(app)

@@ -315,11 +315,14 @@ def golds_of(gold: str | None, n_blanks: int) -> tuple[str | None, ...]:
     return golds
 
 
-def check_gold(gold: str) -> None:
-    """Raise UserError for a gold that nobody means as a word: it is kept with its answers."""
+def check_gold(gold: str, what: str = "gold") -> None:
+    """Raise UserError for a gold that nobody means as a word: it is kept with its answers.
+
+    what: it is called for people.
+    """
     if len(gold) > MAX_GOLD:
         raise UserError(
-            f"The gold has {len(gold):,} characters; at most {MAX_GOLD:,} are taken: shorten it."
+            f"The {what} has {len(gold):,} characters; at most {MAX_GOLD:,} are taken: shorten it."
         )
 
 

@@ -35,6 +35,7 @@ from lama_core.types import Query
 Method = Literal["erasure", "gradients"]
 METHODS: tuple[Method, ...] = ("erasure", "gradients")
 FEWEST_STEPS, STEPS, MAX_STEPS = 8, 400, 5000
+FOLLOWED = "answer that is followed"  # what the word to explain is called for people
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +67,7 @@ class InsideRequest(ClozeSettings):
                 f"{self.steps:,} steps: choose a number from {FEWEST_STEPS} to {MAX_STEPS:,}."
             )
         if self.explain:
-            check_gold(self.explain)
+            check_gold(self.explain, FOLLOWED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,14 @@ from lama_core import glossary
 from lama_core.asking.blanks import parse_query
 from lama_core.asking.settings import ClozeSettings
 from lama_core.errors import UserError
-from lama_core.probes.cloze.ask import SEVERAL_GOLDS, ClozeRequest, ModelAnswer
+from lama_core.probes.cloze.ask import (
+    SEVERAL_GOLDS,
+    ClozeRequest,
+    ModelAnswer,
+    check_gold,
+)
 from lama_core.probes.cloze.inside import (
+    FOLLOWED,
     METHODS,
     STEPS,
     Inside,
@@ -155,7 +161,7 @@ def _draw_attribution(found: ModelAttribution) -> None:
 def _choose_explained(place: "st.delta_generator.DeltaGenerator | None" = None) -> str:
     """The answer that is followed; empty for each model's own first."""
     typed = (place or st).text_input(
-        "Answer that is followed", key="explain", bind=state.BOUND,
+        FOLLOWED.capitalize(), key="explain", bind=state.BOUND,
         placeholder="each model's first answer",
     )  # fmt: skip
     return " ".join((typed or "").split())
@@ -171,9 +177,10 @@ def _draw_changed(text: str, gold: str, choice: state.ClozeChoice) -> None:
         help="Change any word beside the blank, and see what that does to the answers.",
     )  # fmt: skip
     explain = _choose_explained(right)
+    check_gold(explain, FOLLOWED)
     query, other = parse_query(text), parse_query(changed or "")
     if explain and SEVERAL_GOLDS in explain:
-        raise UserError(f"The answer that is followed is one word: leave out {SEVERAL_GOLDS}.")
+        raise UserError(f"The {FOLLOWED} is one word: leave out {SEVERAL_GOLDS}.")
 
     def ask(name: str, here: tuple[str, ...]) -> tuple[ModelAnswer, ModelAnswer]:
         settings = replace(choice.settings, models=here)

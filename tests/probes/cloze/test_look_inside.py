@@ -138,7 +138,10 @@ def test_limits_hold(tiny_model: Models, monkeypatch: pytest.MonkeyPatch) -> Non
         ({"steps": 7}, "7 steps: choose a number from 8"),
         ({"steps": 10_000}, "10,000 steps"),
         ({"top_k": 0}, "top-k is 0"),
-        ({"explain": "a" * 1001}, "1,001 characters"),
+        (
+            {"explain": "a" * 1001},
+            "The answer that is followed has 1,001 characters; at most 1,000",
+        ),
     ),
 )
 def test_a_choice_that_cant_be_asked_is_refused(choice: dict[str, Any], fault: str) -> None:
