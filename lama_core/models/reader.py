@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from lama_core.errors import UserError
 from lama_core.models.catalog import find_model
 from lama_core.models.devices import Placed, device_of, host, one_device
 from lama_core.models.loader import CACHE
@@ -37,21 +38,38 @@ class SpanReader(Placed):
         self.model = model.eval()
         self.tokenizer = tokenizer
 
+    @property
+    def _window(self) -> int:
+        """The most tokens of a question and a passage, with those that stand around them."""
+        places = getattr(self.model.config, "max_position_embeddings", MAX_TOKENS + 2) - 2
+        return min(MAX_TOKENS, places, self.tokenizer.model_max_length)
+
+    def check_question(self, question: str) -> None:
+        """Raise UserError for a question that leaves no room for a passage."""
+        ids = self.tokenizer(question, add_special_tokens=False, verbose=False)["input_ids"]
+        most = self._window - self.tokenizer.num_special_tokens_to_add(pair=True) - 1
+        if len(ids) > most:
+            raise UserError(
+                f"The question has {len(ids):,} tokens for {self.name}, and at most {most:,} leave "
+                "room for a passage: shorten it."
+            )
+
     def find(
         self, question: str, passages: Sequence[str], column: Callable[[str], int | None]
     ) -> dict[int, float]:
         """The log-probability of each candidate that stands in a passage, by its column.
 
         column: of a word, None for one that is no candidate. Empty where no candidate is there.
+        Raises UserError as `check_question` does.
         """
         if not passages:
             return {}
-        room = getattr(self.model.config, "max_position_embeddings", MAX_TOKENS + 2) - 2
+        self.check_question(question)
         encoded = self.tokenizer(
             [question] * len(passages),
             list(passages),
             truncation="only_second",
-            max_length=min(MAX_TOKENS, room, self.tokenizer.model_max_length),
+            max_length=self._window,
             padding=True,
             return_offsets_mapping=True,
             return_tensors="pt",

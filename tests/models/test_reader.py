@@ -69,6 +69,25 @@ def test_without_a_candidate_nothing_is_found(tmp_path: Path) -> None:
     assert reader.find(QUESTION, [long], column) == {}, "the end of a long passage is cut off"
 
 
+@pytest.mark.parametrize(("family", "signs"), [("bert", 3), ("roberta", 4)])
+def test_a_question_that_leaves_no_room_for_a_passage_is_refused_in_a_sentence(
+    tmp_path: Path, family: str, signs: int
+) -> None:
+    reader = load_reader(str(save_reader_folder(tmp_path / family, family)))
+    most = reader.model.config.max_position_embeddings - 2 - signs - 1
+    with pytest.raises(UserError) as refused:
+        reader.find("Oslo " * 1000, PASSAGES, column)
+    n = len(reader.tokenizer("Oslo " * 1000, add_special_tokens=False)["input_ids"])
+    assert str(refused.value) == (
+        f"The question has {n:,} tokens for {reader.name}, and at most {most} leave room for a "
+        "passage: shorten it."
+    )
+    fits = " ".join(["Oslo"] * most)
+    assert reader.find(fits, ["Paris"], column) == {1: 0.0}
+    with pytest.raises(UserError, match=f"has {most + 1} tokens"):
+        reader.find(f"{fits} Oslo", ["Paris"], column)
+
+
 def test_a_model_without_a_reading_head_is_refused(tmp_path: Path) -> None:
     folder = save_model_folder("bert-cased", tmp_path / "masked")
     with pytest.raises(UserError, match="no complete question-answering model"):

@@ -109,6 +109,12 @@ class BookReader(Finder):
         self._reader = reader
         self._book = book
 
+    def encode_all(self, queries: Sequence[Query], context: Context) -> list[Encoded]:
+        """Queries of no tokens. Raises UserError for one that leaves no room for a passage."""
+        for query in queries:
+            self._reader.check_question(query.text(BLANK))
+        return super().encode_all(queries, context)
+
     def find(self, question: Question, columns: Columns) -> Mapping[int, float]:
         """The candidates that stand in the passages."""
         query = question.query

@@ -9,6 +9,7 @@ import pytest
 from probe_fakes import TableFiller
 from tiny_models import save_reader_folder
 
+from lama_core.asking.questions import NO_FIT
 from lama_core.asking.retrieval import OpenBook
 from lama_core.cli import main
 from lama_core.datasets.corpus import load_corpus
@@ -218,3 +219,18 @@ def test_a_reader_answers_from_the_passages_nearest_to_a_question(
     assert facts.loc["Person7", "rank_filtered"] == 8
     (other,) = plan_read(replace(request, corpus=str(data / "relations.jsonl"))).specs
     assert other.digest != spec.digest
+
+
+def test_a_question_too_long_for_a_reader_is_left_out_with_its_reason(
+    data: Path, text: Path, tmp_path: Path
+) -> None:
+    save_reader_folder(tmp_path / "reader", "bert")
+    file = data / "TREx" / "P19.jsonl"
+    first = json.loads(file.read_text("utf-8").splitlines()[0])
+    long = {**first, "uuid": "long", "sub_label": "a-b-" * 40}
+    file.write_text(f"{file.read_text('utf-8')}\n{json.dumps(long)}", "utf-8")
+    request = ReadRequest(dataset=str(data), corpus=str(text), readers=(str(tmp_path / "reader"),))
+    (spec,) = plan_read(request).specs
+    excluded = execute(spec).facts.set_index("subject")["excluded"]
+    assert excluded[long["sub_label"]] == NO_FIT
+    assert excluded.isna().sum() == len(CITIES)
