@@ -7,7 +7,6 @@ those left of it. Source: Dauphin et al. 2017, Language Modeling with Gated Conv
 the released code's FConvDecoder.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +16,14 @@ from torch import nn
 from torch.nn import functional
 
 from lama_core.errors import UserError
-from lama_core.models.classic.folder import FACTOR, MAX_LAYERS, WEIGHTS, read_description
+from lama_core.models.classic.folder import (
+    FACTOR,
+    MAX_LAYERS,
+    WEIGHTS,
+    projections_of,
+    read_description,
+    widths_of,
+)
 from lama_core.models.classic.left_to_right import (
     Output,
     WordsLeftToRight,
@@ -26,12 +32,6 @@ from lama_core.models.classic.left_to_right import (
 )
 from lama_core.models.folders import CONFIG
 from lama_core.models.layers import Linear, Table, read_weights
-
-
-def residual_width(convolutions: Sequence[Sequence[int]], layer: int, first: int) -> int:
-    """How wide what is added to a layer's output is; first: the width of the first input."""
-    widths = [first, *(width for width, _, _ in convolutions)]
-    return widths[layer + 1 - convolutions[layer][2]]
 
 
 class FConv(WordsNetwork):
@@ -66,21 +66,17 @@ class _Body(nn.Module):
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__()
         layers = config.convolutions
-        first = layers[0][0]
+        widths = widths_of(layers)
         self.embedding = Table(config.vocab_size, config.embed_dim)
-        self.widened = Linear(config.embed_dim, first)
-        widths = [first, *(width for width, _, _ in layers)]
+        self.widened = Linear(config.embed_dim, widths[0])
         self.convolutions = nn.ModuleList(
             _Convolution(width_in, width, kernel)
             for width_in, (width, kernel, _) in zip(widths, layers, strict=False)
         )
         self.residuals = [residual for _, _, residual in layers]
-        projections = {}
-        for number, (width, _, residual) in enumerate(layers):
-            added = residual_width(layers, number, first)
-            if residual and added != width:
-                projections[str(number)] = Linear(added, width)
-        self.projections = nn.ModuleDict(projections)
+        self.projections = nn.ModuleDict(
+            {str(number): Linear(*sizes) for number, sizes in projections_of(layers).items()}
+        )
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         """States [row, position, dim] of ids int64 [row, position]."""

@@ -5,6 +5,7 @@ no word (`signs`, see `words.Signs`).
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +26,26 @@ N_CHARACTERS = 261
 # Of fconv: each cluster's projection is so many times narrower than the one before.
 FACTOR = 4
 MAX_LAYERS = 1000
+
+
+def widths_of(convolutions: Sequence[Sequence[int]]) -> list[int]:
+    """How wide what goes into each layer of fconv is, and what comes out of the last.
+
+    convolutions: width, kernel and residual of each layer: behind how many layers what is added to
+    its output went in, 0 for nothing.
+    """
+    return [convolutions[0][0], *(width for width, _, _ in convolutions)]
+
+
+def projections_of(convolutions: Sequence[Sequence[int]]) -> dict[int, tuple[int, int]]:
+    """The layers whose output something of another width is added to, with its width and theirs."""
+    widths = widths_of(convolutions)
+    added = {
+        number: (widths[number + 1 - residual], width)
+        for number, (width, _, residual) in enumerate(convolutions)
+        if residual
+    }
+    return {number: sizes for number, sizes in added.items() if sizes[0] != sizes[1]}
 
 
 def write_description(folder: Path, config: dict[str, Any], words: list[str]) -> None:

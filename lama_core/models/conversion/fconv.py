@@ -14,7 +14,14 @@ import numpy as np
 
 from lama_core.errors import UserError
 from lama_core.files import read_file
-from lama_core.models.classic.folder import FACTOR, FCONV, MAX_LAYERS, write_description
+from lama_core.models.classic.folder import (
+    FACTOR,
+    FCONV,
+    MAX_LAYERS,
+    projections_of,
+    widths_of,
+    write_description,
+)
 from lama_core.models.conversion.tensors import read_pickle, read_state, take, write_tensors
 
 DICTIONARY = "dict.txt"
@@ -155,23 +162,22 @@ def _cutoffs(text: object, n_words: int, file: Path) -> list[int]:
 def _tensors(config: dict[str, Any], state: State, file: Path) -> State:
     """The weights by the names that they have here."""
     layers, ends, narrow = config["convolutions"], config["cutoffs"], config["embed_dim"]
-    widths = [layers[0][0], *(width for width, _, _ in layers)]
+    widths = widths_of(layers)
     found = {
         "body.embedding.weight": take(
             state, "decoder.embed_tokens.weight", (ends[-1], narrow), file
         ),
         **_linear(state, "decoder.fc1", "body.widened", (widths[0], narrow), file),
     }
-    for number, (width, kernel, residual) in enumerate(layers):
+    for number, (width, kernel, _) in enumerate(layers):
         theirs, ours = f"decoder.convolutions.{number}", f"body.convolutions.{number}"
         shape = (kernel, widths[number], 2 * width)
         whole = _normalised(state, theirs, shape, (1, 1, 2 * width), (0, 1), file)
         found[f"{ours}.weight"] = whole.transpose(2, 1, 0)
         found[f"{ours}.bias"] = take(state, f"{theirs}.bias", (2 * width,), file)
-        added = widths[number + 1 - residual]
-        if residual and added != width:
-            place = f"projections.{number}"
-            found |= _linear(state, f"decoder.{place}", f"body.{place}", (width, added), file)
+    for number, (added, width) in projections_of(layers).items():
+        place = f"projections.{number}"
+        found |= _linear(state, f"decoder.{place}", f"body.{place}", (width, added), file)
     last, n_tails = widths[-1], len(ends) - 1
     head = "decoder.adaptive_softmax.head.weight"
     found["head.weight"] = take(state, head, (ends[0] + n_tails, last), file)
