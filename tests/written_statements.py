@@ -127,7 +127,9 @@ class StatementTable:
         log_probs = np.array(values, dtype=np.float32)
         if scored == "answer":
             log_probs[~in_answer] = np.nan
-        unknown = self.lost in one.text[one.start : one.end]
+        if not self.scores_first:
+            log_probs[:1] = np.nan
+        unknown = not in_answer.any() or self.lost in one.text[one.start : one.end]
         return StatementScores(tuple(tokens), log_probs, in_answer, unknown)
 
 

@@ -79,12 +79,13 @@ def state(query: Query, answer: str, part: Part = "statement") -> Statement:
 def total(scores: StatementScores, aggregate: Aggregate) -> float:
     """The score of one statement; -inf of an answer that the model can't write.
 
-    A first token that nothing stands before is not scored.
+    A first token that nothing stands before is not scored: where it is the only one, -inf as well,
+    so that no score is never the best.
     """
-    if scores.unknown:
-        return -np.inf
     known = scored_tokens(scores)
-    return float(known.sum() if aggregate == "sum" else known.mean()) if len(known) else 0.0
+    if scores.unknown or not len(known):
+        return -np.inf
+    return float(known.sum() if aggregate == "sum" else known.mean())
 
 
 def scored_tokens(scores: StatementScores) -> NDArray[np.float64]:

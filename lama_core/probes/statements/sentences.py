@@ -7,7 +7,7 @@ What the sentences don't share is marked: from the first word in which they diff
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, ClassVar
 
@@ -24,6 +24,9 @@ from lama_core.probes.statements.scoring import StatementModel, scored_tokens, t
 from lama_core.requests import argument
 
 MAX_SENTENCES = 20
+# Why a sentence has no sum.
+UNWRITTEN = "can't be written by this model"
+UNSCORED = "has no token that this model scores"
 WORD = re.compile(r"\S+")
 
 
@@ -70,7 +73,7 @@ class ScoredSentence:
     """One sentence, as one model sees it.
 
     total, mean: of the log-probabilities of the `n_scored` tokens; None where the model can't write
-    what tells the sentence from the others. difference, mean_difference: less those of the first
+    what tells the sentence from the others, or scores none of its tokens. difference, mean_difference: less those of the first
     sentence; None where either isn't there. tokens: `in_answer` marks what isn't shared.
     """
 
@@ -81,6 +84,13 @@ class ScoredSentence:
     difference: float | None
     mean_difference: float | None
     tokens: StatementScores
+
+    @property
+    def fault(self) -> str:
+        """Why it has no sum, in words; empty where it has one."""
+        if self.total is not None:
+            return ""
+        return UNWRITTEN if self.tokens.unknown else UNSCORED
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +122,15 @@ class ModelSentences:
                 f"The time for a question was over: the last {self.n_left_out} sentences were not "
                 "scored."
             )
-        if n := sum(one.total is None for one in self.sentences):
+        faults = [one.fault for one in self.sentences]
+        if n := faults.count(UNWRITTEN):
             said.append(
                 f"{n} of the sentences {'hold' if n > 1 else 'holds'} what this model can't write."
+            )
+        if n := faults.count(UNSCORED):
+            said.append(
+                f"{n} of the sentences {'have' if n > 1 else 'has'} a first token alone, which "
+                "this model can't score: nothing stands before it."
             )
         return said
 
@@ -168,7 +184,9 @@ def score_sentences(
     statements, or a sentence that is too long.
     """
     texts = request.sentences()
-    tokens = score_statements(model, differences(texts), request.hiding, "statement", limits)
+    scores = score_statements(model, differences(texts), request.hiding, "statement", limits)
+    # Where a sentence has nothing that the others haven't, there is nothing that can't be written.
+    tokens = [one if one.in_answer.any() else replace(one, unknown=False) for one in scores]
     sums = [_known(total(one, "sum")) for one in tokens]
     means = [_known(total(one, "mean")) for one in tokens]
     return ModelSentences(

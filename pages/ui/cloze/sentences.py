@@ -108,7 +108,7 @@ def _strips(column: Column[ModelSentences]) -> str:
 
 def _values(one: ScoredSentence) -> str:
     if one.total is None or one.mean is None:
-        return "can't be written by this model"
+        return one.fault
     n = f"{one.n_scored:,} tokens"
     return f"log-prob. {fixed(one.total, 2)}, mean {fixed(one.mean, 2)} over {n}"
 

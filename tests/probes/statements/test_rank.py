@@ -12,6 +12,7 @@ from written_statements import ByWord
 
 from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.errors import UserError
+from lama_core.models.base import Statement
 from lama_core.probes.statements.rank import RankAnswer, RankRequest, rank_answers
 from lama_core.probes.statements.scoring import score_answers, state, total
 
@@ -118,6 +119,15 @@ def test_a_first_word_that_nothing_stands_before_is_refused() -> None:
     with pytest.raises(UserError, match="fake has no token to begin a text with"):
         ranked(model, text="___ is the capital of Norway.")
     assert ranked(model).answers
+
+
+def test_an_answer_of_which_no_token_is_scored_stands_behind_all_others() -> None:
+    """As where it is one token with what stands before it, and nothing stands before that."""
+    bare, asked = ByWord(scores_first=False), replace(ASKED, part="answer", gold=None)
+    (first,) = bare.statement_log_probs([Statement("Oslo", 0, 4)], scored="answer")
+    assert [total(first, how) for how in ("sum", "mean")] == [-np.inf, -np.inf]
+    found = rank_answers(bare, replace(asked, text="“___ is far.", answers=("New", "York")))
+    assert [(one.rank, one.score) for one in found.answers] == [(None, None)] * 2
 
 
 @pytest.mark.parametrize("family", ("bert-cased", "smollm2", "t5"))

@@ -63,6 +63,29 @@ def test_the_likeliest_is_by_the_sum_and_what_cannot_be_written_is_none() -> Non
     assert score_sentences(ByWord(lost=""), ASKED).likeliest() is None
 
 
+def test_a_sentence_without_a_scored_token_has_no_sum() -> None:
+    bare = score_sentences(ByWord(scores_first=False), replace(ASKED, texts=("Oslo", "In Oslo")))
+    first, second = bare.sentences
+    assert (first.total, first.mean, first.n_scored) == (None, None, 0)
+    assert (second.total, second.difference) == (-1.0, None)
+    assert bare.likeliest() is second
+    assert bare.notes() == [
+        "1 of the sentences has a first token alone, which this model can't score: nothing stands "
+        "before it."
+    ]
+
+
+@pytest.mark.parametrize("family", ("bert-cased", "smollm2", "t5"))
+def test_a_sentence_with_nothing_of_its_own_is_scored(family: str, tiny_model: Models) -> None:
+    model, texts = tiny_model(family), ("Anna lives in Oslo.", "Anna lives in Oslo now.")
+    long = replace(ASKED, texts=("Anna lives now in Oslo.", "Anna lives in Oslo."))
+    for one in (replace(ASKED, texts=texts), long):
+        found = score_sentences(model, one).sentences
+        assert None not in [each.total for each in found]
+        (plain,) = model.statement_log_probs([Statement(one.texts[1], 0, len(one.texts[1]))])
+        assert found[1].total == pytest.approx(float(np.nansum(plain.log_probs)), abs=1e-4)
+
+
 @pytest.mark.parametrize(
     ("texts", "said"),
     (
