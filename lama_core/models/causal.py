@@ -40,7 +40,7 @@ from lama_core.models.transformer import (
     log_normalisers,
     pack,
 )
-from lama_core.models.trees import Tree, padded, plan_trees
+from lama_core.models.trees import MASKS_PER_PASS, Tree, padded, plan_trees
 from lama_core.types import Query
 
 ROWS_PER_PASS = 25
@@ -60,13 +60,15 @@ class CausalModel(Inspected):
 
     caches: whether what it keeps of a beginning can be gone on from; else all is computed anew.
     tree_reach: tokens of a tree of texts that it may be given at once; 0 if it can't read trees.
-    logits_of_texts: how many are held of whole texts.
+    logits_of_texts: how many are held of whole texts. masks_of_trees: how many cells the masks of
+    trees hold that go through it together.
     """
 
     kind: Kind = "causal"
     caches = True
     tree_reach = 0
     logits_of_texts = LOGITS_OF_TEXTS
+    masks_of_trees = MASKS_PER_PASS
 
     def framed(self, text: str) -> list[int]:
         """Token ids of a text as the model is given it: nothing stands behind it."""
@@ -355,12 +357,13 @@ class CausalModel(Inspected):
         for row in rows:
             self.check_window(len(row))
         most = min(self.tokens_per_pass, max(1, self.logits_of_texts // self.vocabulary.size))
-        reach = self.tree_reach
+        reach = min(self.tree_reach, math.isqrt(self.masks_of_trees))
         values: dict[int, np.ndarray] = {}
         in_trees = [number for number, row in enumerate(rows) if 1 < len(row) <= reach]
         trees = plan_trees([rows[number] for number in in_trees], min(most, reach))
         trees.sort(key=lambda tree: -len(tree.tokens))
-        for batch in _batches(trees, [len(tree.tokens) for tree in trees], most):
+        widths = [len(tree.tokens) for tree in trees]
+        for batch in _batches(trees, widths, most, self.masks_of_trees):
             for part in in_parts(lambda some: self._of_trees(rows, in_trees, some), batch):
                 values |= part
         whole = sorted(values.keys() ^ set(range(len(rows))), key=lambda number: -len(rows[number]))
@@ -429,11 +432,17 @@ def _with_first(later: np.ndarray) -> np.ndarray:
     return np.concatenate([np.full(1, np.nan, np.float32), later])
 
 
-def _batches(items: Sequence[T], lengths: Sequence[int], max_tokens: int) -> Iterator[Sequence[T]]:
-    """Items that go through the model together, padding included; the longest come first."""
+def _batches(
+    items: Sequence[T], lengths: Sequence[int], max_tokens: int, max_masks: float = math.inf
+) -> Iterator[Sequence[T]]:
+    """Items that go through the model together, padding included; the longest come first.
+
+    max_masks: of all their lengths squared.
+    """
     first = 0
     while first < len(items):
-        size = max(1, max_tokens // max(1, lengths[first]))
+        length = max(1, lengths[first])
+        size = max(1, int(min(max_tokens // length, max_masks // length**2)))
         yield items[first : first + size]
         first += size
 

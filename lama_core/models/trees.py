@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 WIDTH = 128
 # A tree of long rows may be so many times as long as one, for what they share to be worth a tree.
 LONG = 4
+# Cells of the masks of trees that are computed together, each its width squared: 64 MB in fp32.
+# A row that no such tree holds is computed whole, which takes no mask.
+MASKS_PER_PASS = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,6 +110,29 @@ def test_trees_are_cut_where_a_pass_has_room_for_less(
         np.testing.assert_allclose(scores.log_probs, cut.log_probs, atol=1e-4)
 
 
+@pytest.mark.parametrize("most", [60, 30, 20, 1])
+def test_masks_of_trees_keep_to_their_bound(
+    most: int, tiny_model: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tiny_model("smollm2")
+    whole = model.token_log_probs(TEXTS)
+    cells: list[int] = []
+    forward = model.model.forward
+
+    def watched(*given: Any, **named: Any) -> Any:
+        mask = named.get("attention_mask")
+        if mask is not None and mask.dim() == 4:
+            cells.append(mask.numel())
+        return forward(*given, **named)
+
+    monkeypatch.setattr(model.model, "forward", watched)
+    monkeypatch.setattr(model, "masks_of_trees", most**2)
+    for scores, bounded in zip(whole, model.token_log_probs(TEXTS), strict=True):
+        np.testing.assert_allclose(scores.log_probs, bounded.log_probs, atol=1e-4)
+    assert max(cells, default=0) <= most**2
+    assert bool(cells) == (most > 1), "longer rows are computed whole"
+
+
 @pytest.mark.parametrize("reach", [0, 20])
 @pytest.mark.parametrize("family", CAUSAL)
 def test_rows_that_no_tree_holds_are_computed_whole(

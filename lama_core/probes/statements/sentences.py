@@ -73,8 +73,9 @@ class ScoredSentence:
     """One sentence, as one model sees it.
 
     total, mean: of the log-probabilities of the `n_scored` tokens; None where the model can't write
-    what tells the sentence from the others, or scores none of its tokens. difference, mean_difference: less those of the first
-    sentence; None where either isn't there. tokens: `in_answer` marks what isn't shared.
+    what tells the sentence from the others, or scores none of its tokens. difference,
+    mean_difference: less those of the first sentence; None where either isn't there. tokens:
+    `in_answer` marks what isn't shared.
     """
 
     text: str
