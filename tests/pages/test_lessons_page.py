@@ -1,6 +1,7 @@
 """Lessons: every step draws, a prediction comes before its answer, the address says the step."""
 
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -16,7 +17,8 @@ from lama_core.lessons.lesson import (
     read_lesson,
 )
 from lama_core.lessons.shown import judged
-from pages.ui.lessons import progress
+from pages.ui.lessons import models, progress
+from pages.ui.shared import cache
 
 ROOT = Path(__file__).resolve().parents[2]
 LESSONS = sorted(bundled_lessons().iterdir())
@@ -137,6 +139,31 @@ def test_the_stored_answers_stand_in_for_a_model_that_is_not_here() -> None:
     to_step(app, 3)
     assert any(one.label.startswith("Get it") for one in app.button)
     assert "isn't on this machine. Its stored run on 15,809 words answers: sydney" in said(app)
+
+
+def test_stored_answers_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    find, runs = cache.find_stored, models.list_runs
+
+    def counted(query: str, infos: Any) -> Any:
+        looked.append(query)
+        return find(query, infos)
+
+    monkeypatch.setattr(cache, "find_stored", counted)
+    listed: list[None] = []
+    monkeypatch.setattr(models, "list_runs", lambda **more: listed.append(None) or runs(**more))
+    queries = ("The capital of Australia is [MASK].", "Nobody asked this of ___.")
+    names = ["smollm2-135m", "nobody", "minilm-mlm"]
+    for times in (1, 2):
+        found = models.stored_answers(names, queries)
+        assert {name: list(known) for name, known in found.items()} == {
+            "smollm2-135m": [queries[0]]
+        }
+        assert found["smollm2-135m"][queries[0]].words[0] == "sydney"
+        assert len(listed) == times
+        assert looked == list(queries), "the second time nothing is looked for"
+    assert models.stored_answers(["minilm-mlm"], queries) == {}
+    assert len(listed) == 2, "and runs are listed where a model isn't here"
 
 
 def test_a_model_without_a_run_is_named_with_the_command_that_makes_it(home: Path) -> None:

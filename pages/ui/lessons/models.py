@@ -1,13 +1,14 @@
 """The models that a lesson names: which can be asked here, and why the others can't."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 
 import streamlit as st
 
 from lama_core.asking.settings import ClozeSettings
 from lama_core.errors import UserError, did_you_mean
 from lama_core.lessons.lesson import Live
-from lama_core.lessons.stored import Stored, find_stored
+from lama_core.lessons.stored import Stored
 from lama_core.models.base import Context
 from lama_core.models.catalog import find_model, known_models
 from lama_core.models.sources import is_here
@@ -62,14 +63,14 @@ def absent(names: Sequence[str]) -> Iterator[str]:
             yield name
 
 
-def stored_answers(names: Sequence[str], query: str) -> dict[str, Stored]:
-    """Model -> what a finished run has of the query, of the models that aren't here."""
-    found = {}
-    infos = list_runs(kinds=("cloze",)).runs
-    for name in absent(names):
-        stored = find_stored(
-            query, (cache.finished_run(info) for info in infos if info.model == name)
-        )
+def stored_answers(names: Sequence[str], queries: Iterable[str]) -> dict[str, dict[str, Stored]]:
+    """Model -> query -> what a finished run has of it, of the models that aren't here."""
+    away = list(absent(names))
+    infos = list_runs(kinds=("cloze",)).runs if away else ()
+    found: dict[str, dict[str, Stored]] = {}
+    for name, query in product(away, queries):
+        own = tuple(info for info in infos if info.model == name)
+        stored = cache.stored_answer(query, own) if own else None
         if stored is not None:
-            found[name] = stored
+            found.setdefault(name, {})[query] = stored
     return found

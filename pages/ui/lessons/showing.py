@@ -25,7 +25,7 @@ from lama_core.requests import command_line
 from lama_core.rounding import percent
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import RunInfo
-from pages.ui.lessons.models import absent, askable, draw_unknown, settings_of, stored_answers
+from pages.ui.lessons.models import askable, draw_unknown, settings_of, stored_answers
 from pages.ui.shared import cache, charts, links, predictions
 from pages.ui.shared.choice import pick_runs
 from pages.ui.shared.colours import model_colours
@@ -72,7 +72,8 @@ def _draw_query(step: Live, text: str, gold: str) -> Shown:
         name: [(item.token, item.prob) for item in column.answer.blanks[0].predictions]
         for name, column in columns.items()
     }
-    stored = stored_answers(step.models, text)
+    answers = stored_answers(step.models, (text,))
+    stored = {name: found[text] for name, found in answers.items()}
     for name, one in stored.items():
         _draw_stored(name, one)
     best |= {name: _pairs(one) for name, one in stored.items()}
@@ -183,16 +184,14 @@ def _draw_firsts(
         with column.place.container():
             _draw_column(name, sentences, golds, firsts)
     notes = [_ranked(step, columns)] if columns else []
-    for name in [] if isinstance(step, Analogy) else absent(step.models):
-        found = {row: stored_answers([name], row).get(name) for row in sentences}
-        known = {(row, name): _pairs(one)[0] for row, one in found.items() if one is not None}
-        if known:
-            firsts |= known
-            said = f"{title_of(name)} isn't on this machine: from its stored run."
-            with st.container(border=True):
-                st.caption(plain(said))
-                _draw_column(name, sentences, golds, firsts)
-            notes.append(said)
+    stored = {} if isinstance(step, Analogy) else stored_answers(step.models, sentences)
+    for name, found in stored.items():
+        firsts |= {(row, name): _pairs(one)[0] for row, one in found.items()}
+        said = f"{title_of(name)} isn't on this machine: from its stored run."
+        with st.container(border=True):
+            st.caption(plain(said))
+            _draw_column(name, sentences, golds, firsts)
+        notes.append(said)
     st.caption(plain(notes[0]) if columns else "")
     shown = [name for name in step.models if any(of == name for _, of in firsts)]
     return Shown(

@@ -28,6 +28,7 @@ from lama_core.datasets.library.installed import (
     starter_dir,
 )
 from lama_core.errors import Impossible, UserError
+from lama_core.lessons.stored import Stored, find_stored
 from lama_core.models.catalog import known_models
 from lama_core.models.loader import Precision, load_model
 from lama_core.models.sources import locate
@@ -250,6 +251,16 @@ def _aligned(marks: tuple[str, ...], _infos: tuple[RunInfo, ...]) -> tuple[Run, 
 def aligned(infos: tuple[RunInfo, ...]) -> tuple[Run, ...]:
     """Some runs as they are seen beside each other: on the queries that all of them count."""
     return _aligned(tuple(map(_mark, infos)), infos)
+
+
+@st.cache_resource(max_entries=500, show_spinner=False)
+def _stored(query: str, marks: tuple[str, ...], _infos: tuple[RunInfo, ...]) -> Stored | None:
+    return find_stored(query, map(finished_run, _infos))
+
+
+def stored_answer(query: str, infos: tuple[RunInfo, ...]) -> Stored | None:
+    """What the first of some runs that asked a query has of it; None if none did."""
+    return _stored(query, tuple(map(_mark, infos)), infos)
 
 
 @st.cache_resource(max_entries=48, show_spinner=False)
