@@ -26,12 +26,14 @@ class Limits:
     """The most that a model spends on a question.
 
     seconds: after which no more words are rescored. tokens: of a text, with both its sides.
-    rescored: words that a left-to-right model rescores in a text.
+    rescored: words that a left-to-right model rescores in a text. sentences: of many at once, each
+    as often as there are models that are asked.
     """
 
     seconds: float = math.inf
     tokens: float = math.inf
     rescored: float = math.inf
+    sentences: float = math.inf
 
     def until(self) -> float:
         """When the time of a question that begins now is over, by `time.monotonic`."""
@@ -43,6 +45,16 @@ class Limits:
             raise UserError(
                 f"The text has {n_tokens:,} tokens for {name}, and at most {self.tokens:,.0f} are "
                 "taken here: shorten it."
+            )
+
+    def check_sentences(self, n_sentences: int, n_models: int) -> None:
+        """Raise UserError for too many sentences for so many models."""
+        if n_sentences * n_models > self.sentences:
+            s = "s" if n_models > 1 else ""
+            raise UserError(
+                f"{n_sentences:,} sentences for {n_models} model{s} are "
+                f"{n_sentences * n_models:,} questions, and at most {self.sentences:,.0f} are "
+                "taken at once here: take out sentences or models."
             )
 
     def score_in_time(
@@ -70,13 +82,14 @@ UNLIMITED = Limits()
 
 
 def limits_of_pages() -> Limits:
-    """20 seconds, 512 tokens and 1,000 words, or what the environment says; 0 is no limit.
+    """20 seconds, 512 tokens, 1,000 words and 1,000 sentences, or what the environment says.
 
-    Variables: LAMA_QUERY_SECONDS, LAMA_QUERY_TOKENS, LAMA_QUERY_RESCORED. Raises UserError for what
-    is no number.
+    Variables: LAMA_QUERY_SECONDS, LAMA_QUERY_TOKENS, LAMA_QUERY_RESCORED, LAMA_QUERY_SENTENCES; 0
+    is no limit. Raises UserError for what is no number.
     """
     return Limits(
         positive("LAMA_QUERY_SECONDS", 20) or math.inf,
         positive("LAMA_QUERY_TOKENS", 512) or math.inf,
         positive("LAMA_QUERY_RESCORED", 1000) or math.inf,
+        positive("LAMA_QUERY_SENTENCES", 1000) or math.inf,
     )

@@ -13,7 +13,9 @@ from opening import open_page
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
+from lama_core.asking.limits import UNLIMITED, limits_of_pages
 from lama_core.cli import make_app
+from lama_core.errors import UserError
 from lama_core.requests import command_line
 from pages.ui.cloze import many
 from pages.ui.shared import cache, export, links, visitors
@@ -72,6 +74,49 @@ def test_a_sentence_over_a_visitors_limit_has_the_reason_and_the_others_are_answ
     assert short and "taken here" not in short
 
 
+def test_a_visitor_asks_so_many_sentences_at_once_and_the_owner_any(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LAMA_QUERY_SENTENCES", "2")
+    typed = "A ___.\nB ___.\nno blank"
+    assert not opened(f"{typed}\nC ___.").error, "the owner"
+    monkeypatch.setattr(visitors, "is_owner", lambda: False)
+    assert not opened(typed).error
+    monkeypatch.setattr(cache, "first_answers", lambda *_, **__: pytest.fail("it was asked"))
+    (refused,) = (one.value for one in opened(f"{typed}\nC ___.").error)
+    assert refused == plain(
+        "3 sentences for 1 model are 3 questions, and at most 2 are taken at once here: take out "
+        "sentences or models."
+    )
+
+
+def test_each_model_counts() -> None:
+    limits_of_pages().check_sentences(500, 2)
+    with pytest.raises(UserError, match=r"500 sentences for 3 models are 1,500 questions, and at "):
+        limits_of_pages().check_sentences(500, 3)
+    UNLIMITED.check_sentences(500, 8)
+
+
+def test_what_the_time_of_a_question_leaves_is_asked_behind_those_who_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+    back: list[int] = []
+    ask = cache.ask_lines
+
+    def two_at_a_time(model: Any, lines: Any, *words: Any, **more: Any) -> Any:
+        asked.append(len(lines))
+        return ask(model, lines[:2], *words, **more)
+
+    monkeypatch.setattr(cache, "ask_lines", two_at_a_time)
+    monkeypatch.setattr(many, "step_back", lambda: back.append(len(asked)))
+    app = opened("\n".join(f"Five {n} is ___." for n in range(5)))
+    assert asked == [5, 3, 1] and back == [0, 1, 2]
+    assert len(table(app)) == 5 and all(table(app)[f"{MODEL} answer"])
+    app.run()
+    assert asked == [5, 3, 1], "nothing is asked twice"
+
+
 def test_filters_leave_what_is_sought_and_right_and_what_models_differ_on() -> None:
     lines = "The capital of France is ___. | Paris\nThe capital of France is ___. | Rome\nA ___."
     assert list(table(opened(lines, many_find="PARIS"))["line"]) == [1, 2]
@@ -105,15 +150,15 @@ def test_what_was_stopped_asks_nothing_more_until_it_goes_on(
 ) -> None:
     lines = "\n".join(f"Number {n} is ___." for n in range(40))
     asked = []
-    ask = cache.ask_first_answers
+    ask = cache.ask_lines
 
     def slow(*words: Any, **more: Any) -> Any:
-        asked.append(len(words[2]))
+        asked.append(len(words[1]))
         if len(asked) == 2:
             st.stop()  # as when the reader clicks while the second part is asked
         return ask(*words, **more)
 
-    monkeypatch.setattr(many.cache, "ask_first_answers", slow)
+    monkeypatch.setattr(cache, "ask_lines", slow)
     app = opened(lines)
     assert asked == [32, 8]
     app.button(key=f"stop {MODEL}").click().run()

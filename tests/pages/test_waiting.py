@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from lama_core.errors import UserError
+from pages.ui.shared import waiting
 from pages.ui.shared.waiting import Kept, Line
 
 
@@ -113,6 +114,53 @@ def test_the_answer_that_was_not_looked_at_for_longest_goes_first() -> None:
     assert kept.find("a") == 1
     kept.keep("c", 3)
     assert (kept.find("a"), kept.find("b"), kept.find("c")) == (1, None, 3)
+
+
+def test_only_what_is_kept_is_had_without_asking(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "KEPT", Kept())
+    asked: list[str] = []
+
+    def ask(key: str) -> str:
+        return waiting.answered(key, lambda: asked.append(key) or key.upper())
+
+    assert waiting.if_kept(lambda: ask("a")) is None and not asked
+    assert ask("a") == "A"
+    assert waiting.if_kept(lambda: ask("a")) == "A"
+    assert waiting.if_kept(lambda: ask("a") + ask("b")) is None
+    assert ask("b") == "B", "asking goes on afterwards"
+    assert asked == ["a", "b"]
+    with pytest.raises(ValueError, match="none"):
+        waiting.if_kept(lambda: int("none"))
+    assert ask("c") == "C"
+
+
+def test_whoever_steps_back_waits_behind_those_who_came_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    line = Line(at_once=1)
+    monkeypatch.setattr(waiting, "LINE", line)
+    order: list[str] = []
+
+    def many() -> None:
+        for number in range(2):
+            waiting.step_back()
+            with waiting.turn():
+                order.append(f"many {number}")
+                if not number:
+                    begun.set()
+                    assert other.is_set() or other.wait(20)
+
+    begun, other = threading.Event(), threading.Event()
+    greedy = threading.Thread(target=many)
+    greedy.start()
+    assert begun.wait(20)
+    (single,) = come(line, "single")
+    other.set()
+    until(single.answered.is_set)
+    assert order == ["many 0"]
+    leave(single)
+    greedy.join()
+    assert order == ["many 0", "many 1"]
 
 
 def test_a_pages_second_question_comes_before_a_later_pages_first() -> None:

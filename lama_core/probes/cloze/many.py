@@ -9,6 +9,7 @@ A file has a sentence a line, a row or an object; what can't be asked is a line 
 
 import csv
 import io
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -331,11 +332,14 @@ def ask_lines(
     limits: Limits = UNLIMITED,
     on_progress: OnProgress = silent,
 ) -> ModelOnMany:
-    """One model's first answer to each line, the same as `ask.ask` gives.
+    """One model's first answer to the first lines, the same as `ask.ask` gives.
 
-    limits: of each sentence whose words are rescored, else of `AT_ONCE` together. A line that
-    doesn't fit the model has the reason. Raises UserError for a model that can't be asked.
+    limits: of each sentence whose words are rescored, else of `AT_ONCE` together; once the time of
+    a question is over, no further sentence is rescored, and the lines before it are answered, one
+    at least. A line that doesn't fit the model has the reason. Raises UserError for a model that
+    can't be asked.
     """
+    until = limits.until()
     columns = columns or candidates.columns(model.vocabulary)
     options: Mapping[str, Any] = {"context": context, "columns": columns, "limits": limits}
     answers: dict[int, LineAnswer] = {}
@@ -351,8 +355,8 @@ def ask_lines(
             answers[row] = LineAnswer(fault=str(error))
             continue
         (alone if slow else together).append(row)
-    groups = [together[first : first + AT_ONCE] for first in range(0, len(together), AT_ONCE)]
-    for rows in (*groups, *([row] for row in alone)):
+
+    def ask_rows(rows: Sequence[int]) -> None:
         on_progress(Progress(model.name, len(answers), len(lines), "sentences"))
         found = ask_queries(
             model,
@@ -365,7 +369,17 @@ def ask_lines(
         )
         for row, answer in zip(rows, found, strict=True):
             answers[row] = LineAnswer(answer.blanks[0], answer.context)
-    every = tuple(answers[row] for row in range(len(lines)))
+
+    end = len(lines)
+    for number, row in enumerate(alone):
+        if number and time.monotonic() > until:
+            end = row
+            break
+        ask_rows([row])
+    together = [row for row in together if row < end]
+    for first in range(0, len(together), AT_ONCE):
+        ask_rows(together[first : first + AT_ONCE])
+    every = tuple(answers[row] for row in range(end))
     n_candidates = len(columns.words)
     return ModelOnMany(model.name, model.kind, n_candidates, every, model.precision, model.device)
 

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from lama_core.asking.limits import limits_of_pages
 from lama_core.asking.settings import ClozeSettings
 from lama_core.errors import UserError
 from lama_core.models.base import KINDS
@@ -32,6 +33,7 @@ from pages.ui.shared import cache, history, links, predictions, state, visitors
 from pages.ui.shared.columns import Column, ask_each
 from pages.ui.shared.export import Rows, draw_export, made_with
 from pages.ui.shared.messages import plain, show_fault
+from pages.ui.shared.waiting import if_kept, step_back
 
 TEXT, PARAM = "many sentences", "sentences_many"
 STOPPED = "many stopped"  # in the session: what the reader has stopped
@@ -72,6 +74,9 @@ def draw_many() -> None:
     )
     asked = _ask()
     asked.choice.settings.check()
+    if not visitors.is_owner():
+        n_asked = sum(not line.fault for line in asked.lines)
+        limits_of_pages().check_sentences(n_asked, len(asked.choice.settings.models))
     history.note(asked.request(asked.choice.settings), asked.text)
     _draw_faults(asked.lines)
     columns = _draw_columns(asked)
@@ -207,14 +212,18 @@ def _ask_model(
         st.session_state[STOPPED] = mark
 
     def tell(step: Progress) -> None:
-        done = AT_ONCE * len(parts) + step.done
+        done = first + step.done
         pace.see(said := Progress("Asked", done, total, "sentences"))
         if bar is not None:
             bar.progress(done / total, describe(said, pace))
 
-    for first in range(0, total, AT_ONCE):
+    def answers() -> ModelOnMany:
         part = lines[first : first + AT_ONCE]
-        found = cache.first_answers(settings, name, part, asked.choice.renormalise)
+        return cache.first_answers(settings, name, part, asked.choice.renormalise, on_progress=tell)
+
+    first = 0
+    while first < total:
+        found = if_kept(answers)
         if found is None and stopped:
             break
         if found is None and bar is None:
@@ -222,10 +231,10 @@ def _ask_model(
                 bar = st.progress(0.0)
                 st.button("Stop", key=f"stop {name}", icon=":material/stop:", on_click=stop)
         if found is None:
-            found = cache.ask_first_answers(
-                settings, name, part, asked.choice.renormalise, on_progress=tell
-            )
+            step_back()
+            found = answers()
         parts.append(found)
+        first += len(found.answers)
     box.empty()
     if not parts:
         raise UserError("It was stopped before its first answers: choose Go on to ask.")

@@ -1,6 +1,6 @@
 """The only place where pages keep results between reruns."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import fields, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -44,7 +44,7 @@ from lama_core.probes.cloze.many import Line, ModelOnMany, ask_lines
 from lama_core.progress import OnProgress
 from lama_core.runs.info import Run, RunInfo
 from lama_core.types import Query
-from pages.ui.shared.waiting import answered, kept_answer
+from pages.ui.shared.waiting import answered
 
 if TYPE_CHECKING:  # the metrics bring scipy, which the Cloze page can do without
     import pandas as pd
@@ -156,13 +156,6 @@ def inside(request: "InsideRequest", name: str) -> "Inside":
 
 
 def first_answers(
-    settings: ClozeSettings, name: str, lines: tuple[Line, ...], renormalise: bool
-) -> ModelOnMany | None:
-    """What `ask_first_answers` gives, if that was asked before."""
-    return kept_answer(_first_answers_key(settings, name, lines, renormalise))
-
-
-def ask_first_answers(
     settings: ClozeSettings,
     name: str,
     lines: tuple[Line, ...],
@@ -170,7 +163,9 @@ def ask_first_answers(
     *,
     on_progress: OnProgress,
 ) -> ModelOnMany:
-    """One model's first answers to some lines; `name` as in `cloze_answer`."""
+    """One model's first answers to the first of some lines, as many as the time of a question
+    allows; `name` as in `cloze_answer`.
+    """
 
     def make() -> ModelOnMany:
         candidates, columns = candidates_of(settings)
@@ -186,15 +181,9 @@ def ask_first_answers(
             on_progress=on_progress,
         )
 
-    return answered(_first_answers_key(settings, name, lines, renormalise), make)
-
-
-def _first_answers_key(
-    settings: ClozeSettings, name: str, lines: tuple[Line, ...], renormalise: bool
-) -> Hashable:
     asked = repr([(line.text, line.gold, line.fault) for line in lines])  # wherever they stand
     digest = blake2b(asked.encode()).digest()  # so many texts aren't held for long
-    return ("first answers", settings, name, digest, renormalise)
+    return answered(("first answers", settings, name, digest, renormalise), make)
 
 
 def goes_on(info: RunInfo) -> bool:

@@ -28,6 +28,10 @@ LOOK_SECONDS = 0.25
 Answer = TypeVar("Answer")
 
 
+class _NotKeptError(Exception):
+    """An answer isn't kept, and none was to be asked for."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Ticket:
     """Somebody's place in the line."""
@@ -134,6 +138,8 @@ def answered(key: Hashable, ask: Callable[[], Answer]) -> Answer:
     key = (wanted_device(), key)
     found = KEPT.find(key)
     if found is None:
+        if not getattr(_page, "asks", True):
+            raise _NotKeptError
         with turn():
             found = KEPT.find(key)  # somebody before may have asked the same
             if found is None:
@@ -141,9 +147,24 @@ def answered(key: Hashable, ask: Callable[[], Answer]) -> Answer:
     return cast(Answer, found)
 
 
-def kept_answer(key: Hashable) -> Any:
-    """The answer that `answered` keeps under `key`; None if there is none, and nothing is asked."""
-    return KEPT.find((wanted_device(), key))
+def if_kept(find: Callable[[], Answer]) -> Answer | None:
+    """What `find` gives where all answers that it takes are kept; else None: nothing is asked."""
+    _page.asks = False
+    try:
+        return find()
+    except _NotKeptError:
+        return None
+    finally:
+        _page.asks = True
+
+
+def step_back() -> None:
+    """Further questions of this page stand behind those that wait by now.
+
+    For what goes on asking: a page's questions come before those of pages that were asked for
+    later, which is right for a few.
+    """
+    _page.since = time.monotonic()
 
 
 @contextmanager

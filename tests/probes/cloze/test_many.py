@@ -108,6 +108,23 @@ def test_a_line_that_a_model_cant_take_has_its_reason_and_the_others_are_answere
     assert found.answers[3].fault
 
 
+def test_the_time_of_a_question_ends_before_a_sentence_that_is_rescored(
+    tiny_model: Models,
+) -> None:
+    model = tiny_model("gpt2")
+    candidates = common_vocabulary([model.vocabulary])
+    texts = (TEXTS[3], TEXTS[1], TEXTS[0], TEXTS[2], TEXTS[3])  # the second and fourth are rescored
+    lines = [Line(number, text) for number, text in enumerate(texts, start=1)]
+    lines.insert(0, Line(0, "no blank", fault="It has none."))
+    cut = ask_lines(model, lines, candidates, limits=Limits(seconds=0))
+    assert [bool(one.word) for one in cut.answers] == [False, True, True, True]
+    rest = ask_lines(model, lines[4:], candidates, limits=Limits(seconds=0))
+    assert len(rest.answers) == 2
+    whole = ask_lines(model, lines, candidates)
+    assert len(whole.answers) == 6
+    assert cut.answers[3].word == whole.answers[3].word
+
+
 def test_models_differ_whatever_the_case(tiny_model: Models) -> None:
     model = tiny_model("bert-cased")
     lines = (Line(1, TEXTS[0]),)
