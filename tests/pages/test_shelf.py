@@ -19,7 +19,8 @@ from lama_core.probes.cloze.many import ManyRequest
 from lama_core.probes.statements.rank import RankRequest
 from lama_core.probes.statements.sentences import SentencesRequest
 from lama_core.requests import Request
-from pages.ui.shared import history, links, shelf, visitors
+from lama_core.types import Query
+from pages.ui.shared import cache, history, links, shelf, visitors
 from pages.ui.shared.messages import plain
 
 MODEL = "minilm-mlm"
@@ -161,6 +162,38 @@ def test_twelve_are_pinned_and_no_more() -> None:
     app = open_page("cloze", models=MODEL, pin=pins)
     assert len(app.session_state[shelf.PINS]) == shelf.MAX_PINS == 12
     assert app.button(key="cloze pin").disabled
+
+
+def test_of_many_pins_those_that_nobody_asked_wait_until_they_are_wanted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+    ask = cache.ask
+
+    def counted(model: Any, query: Query, *words: Any, **more: Any) -> Any:
+        asked.append(query.text("___"))
+        return ask(model, query, *words, **more)
+
+    monkeypatch.setattr(cache, "ask", counted)
+    monkeypatch.setattr(shelf, "N_ASKED", 2)
+    texts = [f"The {n}th pin is ___." for n in range(5)]
+    link = [json.dumps({**PIN, "text": text}) for text in texts]
+    page = {"view": "Compare sentences", "models": MODEL, "sentences": "A b.\nA c."}
+    app = open_page("cloze", pin=link, **page)
+    assert asked == texts[:2] and html(app).count("not asked yet") == 3
+    app.run()
+    assert asked == texts[:2], "another run of the page asks no more"
+    assert "Said of those that were asked." in captions(app)
+    more = app.button(key="pins ask")
+    assert more.label == "Ask the next 2 of 3"
+    more.click().run()
+    assert asked == texts[:4]
+    assert app.button(key="pins ask").label == "Ask the other 1"
+    again = open_page("cloze", pin=[link[0], link[3]], **page)
+    assert asked == texts[:4] and "not asked yet" not in html(again), "they are kept"
+    monkeypatch.setattr(shelf, "N_ASKED", 0)
+    other = open_page("cloze", pin=link, **page)
+    assert asked == texts[:4] and html(other).count("not asked yet") == 1
 
 
 @pytest.mark.parametrize(

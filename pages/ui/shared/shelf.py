@@ -1,12 +1,14 @@
 """The shelf: answers that were pinned, side by side at the foot of the pages that ask.
 
-Pinned is the query, not what was answered: it is asked anew, and in the address or a file it is the
-record of its request (`lama_core.requests`). Nothing of an address or a file is trusted.
+Pinned is the query, not what was answered: in the address or a file it is the record of its request
+(`lama_core.requests`). Nothing of an address or a file is trusted. Answers that are kept are shown;
+of the others the first few are asked for at once, and the rest when somebody wants them.
 """
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from html import escape
 from typing import Any, cast
 from urllib.parse import quote
@@ -30,8 +32,10 @@ from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_export, made_with
 from pages.ui.shared.messages import faults_shown, plain, show_fault
 from pages.ui.shared.predictions import CONTEXTS
+from pages.ui.shared.waiting import if_kept, step_back
 
 MAX_PINS = 12
+N_ASKED = 12  # questions, of one pin to one model, that are asked without being wanted
 N_SHOWN = 5
 PER_ROW = 3
 PARAM = "pin"
@@ -39,6 +43,8 @@ MAX_ADDRESS = 6000  # characters of all of them together
 MAX_FILE = 1  # MB
 # In the session: the requests that are pinned, and what is wrong with those of the address.
 PINS, FAULTS = "pinned", "pin faults"
+# And what of them was asked, as pin and model, of how many that may be.
+ASKED, ALLOWED = "pins asked", "pins allowed"
 
 HEAD = '<thead><tr><th>#</th><th>answer</th><th class="num">log-prob.</th></tr></thead>'
 
@@ -75,6 +81,19 @@ class Listed:
             "open book": self.book,
             "precision": how_computed(self.precision, self.device) or "fp32",
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A pin on the page.
+
+    found: of each model that answered. n_unasked: models that weren't asked yet. note: a place for
+    one.
+    """
+
+    found: dict[str, Listed]
+    n_unasked: int
+    note: DeltaGenerator
 
 
 def kind_of(request: object) -> str:
@@ -215,29 +234,27 @@ def draw_pinned() -> None:
         links.put(PARAM, texts)
     above = st.container()
     colours = model_colours([name for one in requests for name in history.Entry(one).models])
-    found: dict[Request, dict[str, Listed]] = {}
-    notes = []
+    drawn: dict[Request, Drawn] = {}
     for first in range(0, len(requests), PER_ROW):
         row = requests[first : first + PER_ROW]
         boxes = st.columns(min(len(requests), PER_ROW), border=True)
         for number, (request, box) in enumerate(zip(row, boxes, strict=False), start=first):
             with box:
-                found[request], note = _draw_one(request, colours, f"pin {number}")
-                notes.append(note)
+                drawn[request] = _draw_one(request, colours, f"pin {number}")
     with above:
-        _draw_made(found, notes)
+        _draw_unasked(sum(one.n_unasked for one in drawn.values()))
+        _draw_made(drawn)
         if not fits:
             st.caption("So many don't fit into the address: take them away as JSON.")
-    _draw_taken(requests, found)
+    _draw_taken(requests, {request: one.found for request, one in drawn.items()})
 
 
-def _draw_one(
-    request: Request, colours: Mapping[str, str], key: str
-) -> tuple[dict[str, Listed], DeltaGenerator]:
-    """A pinned query with every model's first answers; what they are, and a place for a note."""
+def _draw_one(request: Request, colours: Mapping[str, str], key: str) -> Drawn:
+    """A pinned query with every model's first answers."""
     entry = history.Entry(request)
     st.markdown(f"**{plain(entry.title)}**")
     found: dict[str, Listed] = {}
+    n_unasked = 0
     here = tuple(name for name in entry.models if is_here(find_model(name)))
     for name in entry.models:
         head = f'<span class="lx-dot" style="background:{colours[name]}"></span>'
@@ -247,8 +264,16 @@ def _draw_one(
         place.html(f'{head}<div class="lx-muted">{waits}</div>')
         if name in here:
             with faults_shown():
-                found[name] = _ask(request, name, here)
-                place.html(head + _table(found[name]))
+                listed = if_kept(partial(_ask, request, name, here))
+                if listed is None and _may_ask(request, name):
+                    step_back()
+                    listed = _ask(request, name, here)
+                if listed is None:
+                    n_unasked += 1
+                    place.html(f'{head}<div class="lx-muted">not asked yet</div>')
+                else:
+                    found[name] = listed
+                    place.html(head + _table(listed))
     note = st.empty()
     with st.container(horizontal=True):
         st.button(
@@ -259,7 +284,31 @@ def _draw_one(
             "Unpin", key=f"{key} unpin", icon=":material/keep_off:", type="tertiary",
             on_click=_remove, args=(request,),
         )  # fmt: skip
-    return found, note
+    return Drawn(found, n_unasked, note)
+
+
+def _may_ask(request: Request, name: str) -> bool:
+    """Whether a model may be asked what is pinned: it was before, or few enough were."""
+    asked: set[tuple[Request, str]] = st.session_state.setdefault(ASKED, set())
+    if len(asked) < st.session_state.get(ALLOWED, N_ASKED):
+        asked.add((request, name))
+    return (request, name) in asked
+
+
+def _draw_unasked(n: int) -> None:
+    """How many questions of what is pinned weren't asked yet, and a button that asks the next."""
+    if not n:
+        return
+
+    def ask() -> None:
+        st.session_state[ALLOWED] = st.session_state.get(ALLOWED, N_ASKED) + N_ASKED
+
+    st.button(
+        f"Ask the next {N_ASKED} of {n}" if n > N_ASKED else f"Ask the other {n}",
+        key="pins ask", icon=":material/play_arrow:", on_click=ask,
+        help="A question is one pinned query to one model. So many aren't asked before somebody "
+        "wants them.",
+    )  # fmt: skip
 
 
 def _ask(request: Request, name: str, here: tuple[str, ...]) -> Listed:
@@ -328,25 +377,27 @@ def _aspects(request: Request, found: Mapping[str, Listed]) -> dict[str, str]:
     return {name: "; ".join(value) for name, value in values.items()}
 
 
-def _draw_made(found: Mapping[Request, dict[str, Listed]], notes: Sequence[DeltaGenerator]) -> None:
-    """Beside each pin how it was made, in bold what is not the same in all."""
-    made = [_aspects(request, listed) for request, listed in found.items()]
+def _draw_made(drawn: Mapping[Request, Drawn]) -> None:
+    """Beside each pin that is answered how it was made, in bold what is not the same in all."""
+    answered = {request: one for request, one in drawn.items() if not one.n_unasked}
+    made = [_aspects(request, one.found) for request, one in answered.items()]
     names = list(dict.fromkeys(name for one in made for name in one))
     differing = {name for name in names if len({one.get(name, "") for one in made}) > 1}
-    for one, note in zip(made, notes, strict=True):
+    for one, pin in zip(made, answered.values(), strict=True):
         said = [
             f"**{name}: {plain(value)}**" if name in differing else f"{name}: {plain(value)}"
             for name, value in one.items()
             if value and (name != "models" or name in differing)
         ]
-        note.caption("  \n".join(said))
+        pin.note.caption("  \n".join(said))
     if len(made) > 1:
-        st.caption(
+        told = (
             f"Not the same in all: {', '.join(name for name in names if name in differing)}; it "
             "stands in bold."
             if differing
             else "Models, what was ranked and precision are the same in all."
         )
+        st.caption(told + " Said of those that were asked." * (len(made) < len(drawn)))
 
 
 def _draw_taken(requests: Sequence[Request], found: Mapping[Request, dict[str, Listed]]) -> None:
