@@ -1,16 +1,16 @@
 """A scoring library for what language models know: cloze queries, analogies, probing runs.
 
 For notebooks: `import lama_core as lama`, then `lama.fill`, `lama.rank`, `lama.analogy`,
-`lama.look` and `lama.load_run`, which give pandas' tables (`api.py`). What they need is imported
-when they are first named.
+`lama.look` and `lama.load_run`, which give pandas' tables, and `lama.command` for the rest
+(`api.py`). What they need is imported when they are first named.
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lama_core.api import analogy, fill, load_run, look, rank
+    from lama_core.api import analogy, command, fill, load_run, look, rank
 
-__all__ = ["__version__", "analogy", "fill", "load_run", "look", "rank"]
+__all__ = ["__version__", "analogy", "command", "fill", "load_run", "look", "rank"]
 __version__ = "0.1.0"
 
 

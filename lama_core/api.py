@@ -3,12 +3,16 @@
 Each function takes the choices of a request of the same fields (`lama_core.requests`), so that the
 pages can say each of theirs as a call. Numbers are those of the pages and the commands; log-
 probabilities are natural logs. All raise UserError, with one sentence, for what can't be asked.
-Models are named as everywhere (`python -m lama_core models`), and stay in memory.
+Models are named as everywhere (`python -m lama_core models`), and stay in memory. What has no
+function of its own is asked as a command.
 """
 
+import contextlib
+import io
+import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lama_core.asking.blanks import parse_query
 from lama_core.asking.settings import DEFAULT_MODEL, choose_candidates, load_models
@@ -211,6 +215,33 @@ def load_run(name: str | Path) -> "pd.DataFrame":
     from lama_core.runs.find import load_run as find_run
 
     return find_run(name).facts
+
+
+def command(*words: str) -> Any:
+    """What a command prints with `--json`: a DataFrame where that is a list of rows, else as it is.
+
+    words: as on the command line, behind `python -m lama_core`. What it says beside its result goes
+    to standard error.
+
+    >>> import lama_core as lama
+    >>> scores = lama.command("results", "starter-minilm_mlm-manual", "--by", "source")
+    >>> scores[["source", "n"]]
+           source     n
+    0   Google_RE   387
+    1        TREx  9365
+    2  ConceptNet  2016
+    3       Squad   124
+    """
+    import pandas as pd
+
+    from lama_core.cli import make_app
+
+    at = words.index("--") if "--" in words else len(words)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        make_app()([*words[:at], "--json", *words[at:]], standalone_mode=False)
+    found = json.loads(printed.getvalue())
+    return pd.DataFrame(found) if isinstance(found, list) else found
 
 
 def _table(rows: list[dict[str, object]]) -> "pd.DataFrame":

@@ -96,14 +96,15 @@ def arguments(request: Request, *more: str) -> list[str]:
     return [*request.command, *words, *more, *marked]
 
 
-def python_call(request: Request) -> str | None:
-    """The call of the library that gives the same table; None where there is none.
+def python_call(request: Request) -> str:
+    """The call of the library that gives the same.
 
-    A request that the library answers names its function: `python`, such as "fill".
+    A request with a function of its own names it: `python`, such as "fill". Any other is asked as
+    the command that it is.
     """
     name = getattr(request, "python", None)
     if name is None:
-        return None
+        return f"lama.command({', '.join(map(repr, arguments(request)))})"
     given: list[str] = []
     named: list[str] = []
     for field in dataclasses.fields(request):

@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from calling import printed
 from typer.testing import CliRunner
 
 import lama_core as lama
@@ -58,7 +59,7 @@ def test_the_package_is_light_until_something_is_asked() -> None:
         lama.fil  # type: ignore[attr-defined]  # noqa: B018
 
 
-@pytest.mark.parametrize("name", ("fill", "rank", "analogy", "look", "load_run"))
+@pytest.mark.parametrize("name", ("fill", "rank", "analogy", "look", "load_run", "command"))
 def test_a_docstring_shows_what_comes_out(name: str) -> None:
     function = getattr(lama, name)
     (test,) = doctest.DocTestFinder(recurse=False).find(function, name, globs={})
@@ -84,7 +85,7 @@ def unused(request: Any) -> set[str]:
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda one: type(one).__name__)
 def test_the_call_of_a_request_gives_the_numbers_of_its_command(request_: Any) -> None:
     call = python_call(request_)
-    assert call is not None and call.startswith(f"lama.{request_.python}(")
+    assert call.startswith(f"lama.{request_.python}(")
     names: dict[str, Any] = {"lama": lama}
     exec(f"table = {call}", names)
     table = names["table"]
@@ -111,6 +112,17 @@ def test_a_text_stands_in_a_call_as_it_was_typed() -> None:
     assert [ast.literal_eval(one) for one in call.value.args] == ['"x" \\ ___ \n']
     named = {one.arg: ast.literal_eval(one.value) for one in call.value.keywords}
     assert named == {"models": ["a'b"], "gold": "it's"}
+
+
+def test_a_command_gives_what_it_prints() -> None:
+    run = "starter-minilm_mlm-manual"
+    scores = lama.command("results", run, "--relation", "P36")
+    (row,) = json.loads(printed("results", run, "--relation", "P36", "--json"))
+    assert scores.to_dict("records") == [row]
+    several = lama.command("cloze", "--model", "minilm-mlm", "--", "-___ is a sign.")
+    assert several["text"] == "-[MASK] is a sign.", "what is no table stays as it is"
+    with pytest.raises(UserError, match="There is no run 'nothing'"):
+        lama.command("results", "nothing")
 
 
 def test_mistakes_are_a_sentence() -> None:

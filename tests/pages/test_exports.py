@@ -5,7 +5,7 @@ import json
 import math
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,11 @@ import pytest
 from opening import open_page
 from typer.testing import CliRunner
 
+import lama_core as lama
 from lama_core.cli import make_app
 from lama_core.metrics import Correlations
 from lama_core.probes.prompts.runs import Study
-from lama_core.requests import Request, command_line
+from lama_core.requests import Request, command_line, python_call
 from lama_core.runs.find import load_run
 from lama_core.runs.tags import change_tags
 from pages.ui.shared import export
@@ -88,13 +89,19 @@ def ask(*words: str) -> Any:
 def answers(taken: Taken, *more: str) -> list[Any]:
     """What the commands print, in their order. more: further words to each."""
     assert isinstance(taken.how, tuple)
-    return [ask(*shlex.split(command_line(how, "--json", *more))[3:]) for how in taken.how]
+    printed = [ask(*shlex.split(command_line(how, "--json", *more))[3:]) for how in taken.how]
+    for how, found in zip(taken.how, printed, strict=True):
+        call = python_call(how)
+        if call.startswith("lama.command(") and not more:  # the others: tests/test_api.py
+            (same,) = values(replace(taken, how=call), lama=lama)
+            rows = same.to_dict("records") if isinstance(same, pd.DataFrame) else same
+            assert_same(json.loads(json.dumps(rows), parse_constant=lambda _: None), found)
+    return printed
 
 
-def values(taken: Taken) -> list[Any]:
+def values(taken: Taken, **names: Any) -> list[Any]:
     """What each expression of the Python lines is worth, in their order; statements are run."""
     assert isinstance(taken.how, str)
-    names: dict[str, Any] = {}
     found = []
     for node in ast.parse(taken.how).body:
         code = ast.unparse(node)

@@ -114,8 +114,6 @@ def draw_command(how: Request | tuple[Request, ...] | str, *, key: str) -> None:
             st.caption("The same from a terminal:")
             lines = "\n".join(map(command_line, requests))
             st.code(lines, language="shell", wrap_lines=True)
-            calls = [call for one in requests if (call := python_call(one))]
-            if calls:
-                st.caption("The same in Python, as a table:")
-                lines = "\n".join(("import lama_core as lama", "", *calls))
-                st.code(lines, language="python", wrap_lines=True)
+            st.caption("The same in Python:")
+            lines = "\n".join(("import lama_core as lama", "", *map(python_call, requests)))
+            st.code(lines, language="python", wrap_lines=True)
