@@ -125,6 +125,37 @@ def test_a_title_of_several_lines_begins_where_a_single_one_does(drawn: list[go.
     assert two.margin.t >= two.title.pad.t + 1.3 * 14
 
 
+def test_a_chart_of_one_model_has_its_title_once(drawn: list[go.Figure]) -> None:
+    """Bars with intervals are two traces, and two traces have a legend unless it is forbidden."""
+    figure = charts.precision_by_relation(
+        by_relation(("a",)).assign(freq=np.nan, chance=np.nan), {"a": "#2c86c7"}, what="P@1",
+        metric=P_AT_1,
+    )  # fmt: skip
+    assert len(figure.data) == 2
+    charts.show(figure, "key", title="P@1 of a")
+    (layout,) = (figure.layout for figure in drawn)
+    assert layout.title.text == "<b>P@1 of a</b>"
+    assert layout.showlegend is False and layout.legend.title.text is None
+
+
+def test_large_letters_are_large_in_a_chart_too(drawn: list[go.Figure]) -> None:
+    for figure in (go.Figure(go.Bar(x=[1])), go.Figure([go.Bar(x=[1]), go.Bar(x=[2])])):
+        charts.show(figure, "key", title="P@1", footnote="a run", enlarged=1.5)
+    one, two = (figure.layout for figure in drawn)
+    assert one.title.font.size == two.legend.title.font.size == 1.5 * 14
+    assert one.xaxis.tickfont.size == two.yaxis.title.font.size == two.legend.font.size == 1.5 * 12
+    assert one.annotations[0].font.size == 1.5 * 10 and one.height > 1.5 * 400
+
+
+def test_a_long_footnote_takes_lines_that_a_telephone_has_room_for(drawn: list[go.Figure]) -> None:
+    run = "starter-a_model-manual-982bb2ed6d"  # 33 letters
+    for footnote in (run, f"{run}, {run}"):
+        charts.show(go.Figure(go.Bar(x=[1])), "key", title="P@1", footnote=footnote)
+    one, two = (figure.layout for figure in drawn)
+    assert one.annotations[0].text == run and two.annotations[0].text == f"{run},<br>{run}"
+    assert two.margin.b - one.margin.b == two.height - one.height == 13
+
+
 def test_a_title_of_data_is_shown_as_text(drawn: list[go.Figure]) -> None:
     table = by_relation(("a", "b")).assign(label="<b>P19</b>")
     for colours in (COLOURS, {"a": COLOURS["a"]}):
@@ -213,7 +244,9 @@ def test_a_label_that_repeats_the_name_is_left_out() -> None:
 def test_a_chance_level_that_can_be_told_from_0_is_marked_once_a_relation() -> None:
     table = by_relation(("a", "b"))
     figure = charts.precision_by_relation(table, COLOURS, what="P@1", metric=P_AT_1)
-    (marks,) = [trace for trace in figure.data if trace.name == "chance"]
+    edge, marks = [trace for trace in figure.data if trace.name == "chance"]
+    assert (edge.hoverinfo, edge.showlegend, marks.showlegend) == ("skip", False, True)
+    assert list(edge.x) == list(marks.x)
     assert list(marks.x) == [5.0, 5.0] and list(marks.y) == ["P19 label", "P36 label"]
     assert [list(one[:2]) for one in marks.customdata] == [["a", "P19"], ["a", "P36"]]
     for unseen in (0.0009, float("nan")):

@@ -1,9 +1,10 @@
 """Figures as Plotly charts: DataFrame in, chart out, one trace a run in the run's colour.
 
 `customdata` of every mark says what it stands for, so that a click can lead to the facts behind
-it. Backgrounds are transparent and texts uncoloured: Streamlit's theme colours them. Whiskers are
-dark with a white edge: the one is seen on bars of every colour and on a light page, the other on a
-dark one. What comes from data or models is escaped: Plotly reads tags in texts.
+it. Backgrounds are transparent and texts uncoloured: Streamlit's theme colours them. Whiskers and
+marks on bars are dark with a white edge: the one is seen on bars of every colour and on a light
+page, the other on a dark one. What comes from data or models is escaped: Plotly reads tags in
+texts.
 """
 
 import textwrap
@@ -20,7 +21,6 @@ from numpy.typing import NDArray
 from lama_core.metrics import Metric
 from lama_core.metrics.confusion import Confusion
 from lama_core.rounding import fixed, percent
-from pages.ui.shared.colours import PUBLISHED
 
 Colours = Mapping[str, str]
 CLEAR = "rgba(0,0,0,0)"
@@ -34,8 +34,9 @@ MOST_NUMBERED = 24  # columns of a heat map whose cells have room for a number
 MOST_LETTERS = 30
 MOST_BARS = 3  # more runs than this stand as points on one line a relation
 LEAST_CHANCE = 0.001  # below it a mark stands on the axis
-LINE = 44  # letters of a title that a telephone has room for
-TITLE_ROW, TITLE_SIZE = 22, 14  # pixels
+LINE = 38  # letters of a title that a telephone has room for, beside the buttons
+FOOT = 60  # of a footnote
+TITLE_ROW, TITLE_SIZE, TEXT_SIZE, FOOT_SIZE = 22, 14, 12, 10  # pixels
 ASCENT = 0.7  # of a letter, by Plotly's reckoning
 INTERVAL = "95 % interval"
 
@@ -48,53 +49,48 @@ def show(
     footnote: str = "",
     picture: str = "png",
     counts: str = "facts",
+    enlarged: float = 1.0,
 ) -> list[dict[str, Any]]:
     """Draw a chart; what was clicked, as dictionaries with `customdata`.
 
     title: above the chart, what a screen reader says, and the picture's file name. footnote: how it
     was made, under the chart and in its picture. counts: what n is of, where it isn't facts.
+    enlarged: the size of letters and marks, where 1 is the usual one.
     """
     if counts != "facts":
         for trace in figure.data:
             if trace.hovertemplate:
                 trace.hovertemplate = trace.hovertemplate.replace(" facts<", f" {counts}<")
-    lines = textwrap.wrap(title, LINE) or [""]
-    heading = f"<b>{'<br>'.join(map(escape, lines))}</b>"
-    named = sum(trace.showlegend is not False for trace in figure.data) > 1  # a legend above
-    room = TITLE_ROW * len(lines)
-    # The title stands on the legend, which Plotly gives as many rows as it takes.
-    title_font = {"size": TITLE_SIZE, "color": _ink()}
-    if named:
-        figure.update_layout(title=None)
-    else:
-        figure.update_layout(
-            title={
-                "text": heading, "font": title_font, "x": 0, "xref": "container", "pad": {"l": 8},
-                "y": 1, "yref": "container", "yanchor": "top", "xanchor": "left",
-            }
-        )  # fmt: skip
-        # The first of several lines Plotly puts onto the place that a single one stands under.
-        figure.layout.title.pad.t = 4 if len(lines) == 1 else 4 + ASCENT * TITLE_SIZE
+    named = figure.layout.showlegend is not False and (
+        sum(trace.showlegend is not False for trace in figure.data) > 1
+    )
+    under = _wrapped(footnote if len(footnote) < 160 else footnote[:157] + "...", FOOT)
+    below = round(enlarged * (16 + 1.3 * FOOT_SIZE * len(under))) if under else 0
+    room = _add_title(figure, title, named, enlarged)
     figure.update_layout(
         paper_bgcolor=CLEAR,
         plot_bgcolor=CLEAR,
-        legend={
-            "orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "titleclick": False,
-            "title": {"text": heading, "side": "top", "font": title_font},
+        modebar={"bgcolor": CLEAR, "color": GREY, "activecolor": _ink()},
+        margin={
+            "l": 8, "r": 12, "t": room + (40 if named else 8), "b": round(40 * enlarged) + below
         },
-        margin={"l": 8, "r": 12, "t": room + (40 if named else 8), "b": 76 if footnote else 40},
-        height=(figure.layout.height or 400) + room,
+        height=enlarged * (figure.layout.height or 400) + room + below,
         barcornerradius=2,
         hoverlabel={"align": "left"},
         dragmode=False,
     )  # fmt: skip
     figure.update_xaxes(zeroline=False, gridcolor=FAINT, automargin=True)
     figure.update_yaxes(zeroline=False, gridcolor=FAINT, automargin=True)
-    if footnote:
+    if enlarged != 1:
+        font = {"size": enlarged * TEXT_SIZE}
+        figure.update_layout(legend={"font": font}, hoverlabel={"font": font})
+        figure.update_xaxes(tickfont=font, title={"font": font})
+        figure.update_yaxes(tickfont=font, title={"font": font})
+    if under:
         figure.add_annotation(
-            text=escape(footnote if len(footnote) < 160 else footnote[:157] + "..."),
-            showarrow=False, x=0, y=0, xref="paper", yref="paper", xanchor="left", yanchor="top",
-            yshift=-56, font={"size": 10, "color": "gray"},
+            text="<br>".join(map(escape, under)), showarrow=False, align="right",
+            x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="top",
+            yshift=-52 * enlarged, font={"size": enlarged * FOOT_SIZE, "color": "gray"},
         )  # fmt: skip
     event = st.plotly_chart(
         figure,
@@ -116,6 +112,38 @@ def show(
         },
     )  # fmt: skip
     return list(event.selection.points)
+
+
+def _wrapped(text: str, letters: int) -> list[str]:
+    return textwrap.wrap(text, letters, break_on_hyphens=False)
+
+
+def _add_title(figure: go.Figure, title: str, named: bool, enlarged: float) -> int:
+    """Put a chart's title at its top left, over its legend if it has one; the pixels it takes."""
+    lines = _wrapped(title, LINE) or [""]
+    size = enlarged * TITLE_SIZE
+    heading = {
+        "text": f"<b>{'<br>'.join(map(escape, lines))}</b>", "font": {"size": size, "color": _ink()}
+    }  # fmt: skip
+    if named:  # Plotly gives a legend as many rows as it takes, and its title stands on them
+        figure.update_layout(
+            title=None,
+            legend={
+                "orientation": "h", "x": 0, "xref": "container", "y": 1, "yref": "container",
+                "yanchor": "top", "titleclick": False, "title": heading | {"side": "top"},
+            },
+        )  # fmt: skip
+    else:
+        figure.update_layout(
+            showlegend=False,
+            title=heading | {
+                "x": 0, "xref": "container", "pad": {"l": 2}, "y": 1, "yref": "container",
+                "yanchor": "top", "xanchor": "left",
+            },
+        )  # fmt: skip
+        # The first of several lines Plotly puts onto the place that a single one stands under.
+        figure.layout.title.pad.t = 4 if len(lines) == 1 else 4 + ASCENT * size
+    return round(enlarged * TITLE_ROW * len(lines))
 
 
 def whiskers(
@@ -148,6 +176,32 @@ def add_bars(figure: go.Figure, low: Any, high: Any, *, name: str, **bar: Any) -
             **group,
         )
     )  # fmt: skip
+
+
+def add_marks(
+    figure: go.Figure,
+    *,
+    name: str,
+    symbol: str,
+    size: int,
+    legend: bool = True,
+    place: Mapping[str, Any],
+    **said: Any,
+) -> None:
+    """A trace of open marks that are seen on bars and pages.
+
+    Two traces in one place, as in `add_bars`; in the legend is the one that the page shows. place:
+    where they stand. said: what is said of them.
+    """  # fmt: skip
+    dark = st.context.theme.type == "dark"
+    for ink, width, more in ((EDGE, 5, {"hoverinfo": "skip"}), (DARK, 2, said)):
+        marker = {"symbol": symbol, "size": size, "color": ink, "line": {"width": width}}
+        figure.add_trace(
+            go.Scatter(
+                mode="markers", name=name, marker=marker, legendgroup=name,
+                showlegend=legend and dark == (ink == EDGE), **place, **more,
+            )
+        )  # fmt: skip
 
 
 def precision_by_relation(
@@ -209,47 +263,33 @@ def precision_by_relation(
         figure.add_trace(go.Scatter(mode="markers", marker=marker, legendgroup=name, **shared))
     first = table.drop_duplicates("relation")
     if metric.is_share and first["freq"].notna().any():
-        figure.add_trace(
-            go.Scatter(
-                x=first["freq"] * scale,
-                hovertext=first["freq"].map(percent),
-                y=first["label"],
-                mode="markers",
-                name="Freq baseline",
-                marker={
-                    "symbol": "line-ns-open",
-                    "size": 11 if bars else 14,
-                    "line": {"width": 2},
-                    "color": PUBLISHED,
-                },
-                customdata=first.assign(name="", said=first["label"].map(escape))[
-                    ["name", "relation", "n", "said"]
-                ].to_numpy(),
-                hovertemplate="<b>%{customdata[3]}</b><br>always the most frequent object: "
-                "%{hovertext} %<br>%{customdata[2]:,} facts<extra></extra>",
-            )
+        add_marks(
+            figure,
+            name="Freq baseline",
+            symbol="line-ns-open",
+            size=11 if bars else 14,
+            place={"x": first["freq"] * scale, "y": first["label"]},
+            hovertext=first["freq"].map(percent),
+            customdata=first.assign(name="", said=first["label"].map(escape))[
+                ["name", "relation", "n", "said"]
+            ].to_numpy(),
+            hovertemplate="<b>%{customdata[3]}</b><br>always the most frequent object: "
+            "%{hovertext} %<br>%{customdata[2]:,} facts<extra></extra>",
         )
     guessed = table[table["chance"] >= LEAST_CHANCE].drop_duplicates(["relation", "chance"])
     if metric.is_share and len(guessed):
-        figure.add_trace(
-            go.Scatter(
-                x=guessed["chance"] * scale,
-                y=guessed["label"],
-                hovertext=guessed["chance"].map(percent),
-                mode="markers",
-                name="chance",
-                marker={
-                    "symbol": "diamond-open",
-                    "size": 8,
-                    "line": {"width": 2},
-                    "color": PUBLISHED,
-                },
-                customdata=guessed.assign(said=guessed["label"].map(escape))[
-                    ["name", "relation", "n", "said"]
-                ].to_numpy(),
-                hovertemplate="<b>%{customdata[3]}</b><br>a random order of the answers: "
-                "%{hovertext} %<extra></extra>",
-            )
+        add_marks(
+            figure,
+            name="chance",
+            symbol="diamond-open",
+            size=8,
+            place={"x": guessed["chance"] * scale, "y": guessed["label"]},
+            hovertext=guessed["chance"].map(percent),
+            customdata=guessed.assign(said=guessed["label"].map(escape))[
+                ["name", "relation", "n", "said"]
+            ].to_numpy(),
+            hovertemplate="<b>%{customdata[3]}</b><br>a random order of the answers: "
+            "%{hovertext} %<extra></extra>",
         )
     row = 9 + 13 * len(colours) if bars else 22
     figure.update_layout(height=120 + max(1, len(labels)) * row, bargap=0.28, bargroupgap=0.05)
@@ -444,23 +484,18 @@ def precision_by_type(
         )
         guessed = part[part["chance"] >= LEAST_CHANCE]
         if len(guessed):
-            figure.add_trace(
-                go.Scatter(
-                    x=guessed["type"],
-                    y=100 * guessed["chance"],
-                    hovertext=guessed["chance"].map(percent),
-                    name="chance",
-                    offsetgroup=name,
-                    legendgroup=name,
-                    mode="markers",
-                    showlegend=False,
-                    marker={"symbol": "diamond-open", "size": 10, "color": DARK,
-                            "line": {"width": 2}},
-                    customdata=[[name, "type", kind] for kind in guessed["type"]],
-                    hovertemplate=f"{escape(name)}<br>%{{x}}: a random order, mean %{{hovertext}} %"
-                    "<extra></extra>",
-                )
-            )  # fmt: skip
+            add_marks(
+                figure,
+                name="chance",
+                symbol="diamond-open",
+                size=10,
+                legend=False,
+                place={"x": guessed["type"], "y": 100 * guessed["chance"], "offsetgroup": name},
+                hovertext=guessed["chance"].map(percent),
+                customdata=[[name, "type", kind] for kind in guessed["type"]],
+                hovertemplate=f"{escape(name)}<br>%{{x}}: a random order, mean %{{hovertext}} %"
+                "<extra></extra>",
+            )
         # Points lie over all bars and what belongs to them: these whiskers are points' too.
         for ink, thickness in ((EDGE, 5.0), (DARK, 2.0)):
             figure.add_trace(
