@@ -41,7 +41,7 @@ MENTIONS = ((0, 9), (10, 99), (100, 999), (1000, None))
 
 @dataclass(frozen=True, slots=True)
 class FigureKind:
-    """A figure. title: with a step's {k}, {by}, {of} and {prompts}. rows: what a row is of.
+    """A figure. title, and rows (what a row is of): with a step's {k}, {by}, {of} and {prompts}.
 
     counts: what n is of. make: its table.
     """
@@ -53,8 +53,16 @@ class FigureKind:
 
     def title_of(self, step: ShowRun) -> str:
         """The chart's title."""
-        title = self.title.format(k=step.k, by=step.by, of=step.of, prompts=step.prompts)
+        title = _filled(self.title, step)
         return title[0].upper() + title[1:]
+
+    def rows_of(self, step: ShowRun) -> str:
+        """What a row of the chart is of."""
+        return _filled(self.rows, step)
+
+
+def _filled(text: str, step: ShowRun) -> str:
+    return text.format(k=step.k, by=step.by, of=step.of, prompts=step.prompts)
 
 
 def _by_relation(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
@@ -204,11 +212,11 @@ FIGURES: dict[Figure, FigureKind] = {
     "by relation": FigureKind("P@{k} by relation", "relation", _by_relation),
     "curve": FigureKind("Mean P@k as k grows", "k best answers", _curve),
     "ranks": FigureKind("Facts by rank of the gold", "rank of the gold", _ranks),
-    "slices": FigureKind("P@{k} by {by}", "facts", _slices),
+    "slices": FigureKind("P@{k} by {by}", "{by}", _slices),
     "mentions": FigureKind("P@{k} by mentions of the {of} in a text", "mentions", _mentions),
     "rankings": FigureKind("P@{k}, filtered and raw", "relation, ranking", _rankings),
-    "altered": FigureKind("{prompts} queries beside plain ones", "figure", _altered),
-    "wordings": FigureKind("The same facts in several wordings", "figure", _wordings),
+    "altered": FigureKind("{prompts} queries beside plain ones", "measure", _altered),
+    "wordings": FigureKind("The same facts in several wordings", "measure", _wordings),
     "analogies": FigureKind("Accuracy of the analogy probes", "probe", _analogies, "decisions"),
 }
 

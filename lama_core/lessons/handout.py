@@ -8,7 +8,7 @@ from html import escape
 
 from lama_core import __version__
 from lama_core.lessons.lesson import SHOWING, Explain, Lesson, Predict, Step
-from lama_core.lessons.shown import Judged, Shown, judge, judged
+from lama_core.lessons.shown import Judged, Shown, judge, judged, whose
 from lama_core.lessons.words import as_html
 from lama_core.papers.report import grid, whole_page
 
@@ -72,17 +72,20 @@ def _question(step: Predict, predicted: str | None, shown: Shown | None) -> str:
     if predicted is not None:
         found = judge(step, predicted, shown)
         said = f"<p>Predicted: <b>{escape(predicted)}</b>"
-        said += f". Answer: <b>{escape(found.answer)}</b>.</p>" if found.answer else ".</p>"
+        model = whose(step, shown)
+        of = f"Answer of {escape(model)}" if model else "Answer"
+        said += f". {of}: <b>{escape(found.answer)}</b>.</p>" if found.answer else ".</p>"
     listed = f"<ul>{options}</ul>" if options else ""
     return f"<div class=asked><p>{escape(step.question)}</p>{listed}{said}</div>"
 
 
 def _table(shown: Shown) -> str:
+    title = f"<p><b>{escape(shown.title)}</b></p>" if shown.title else ""
     notes = "".join(f"<p class=note>{escape(note)}</p>" for note in shown.notes)
     if not shown.rows:
-        return notes
+        return title + notes
     if not shown.shares:
-        return grid(shown.heads, shown.rows) + notes
+        return title + grid(shown.heads, shown.rows) + notes
     head = "".join(f"<th>{escape(text)}</th>" for text in shown.heads)
     rows = "".join(
         f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}"
@@ -90,4 +93,4 @@ def _table(shown: Shown) -> str:
         "</td></tr>"
         for row, share in zip(shown.rows, shown.shares, strict=True)
     )
-    return f"<div class=wide><table><tr>{head}<th></th></tr>{rows}</table></div>{notes}"
+    return f"{title}<div class=wide><table><tr>{head}<th></th></tr>{rows}</table></div>{notes}"

@@ -16,11 +16,13 @@ Value = TypeVar("Value")
 class Shown:
     """What a step showed, to be shown again on paper.
 
-    heads, rows: a table of texts. shares: one of each row, between 0 and 1, to be drawn as bars; or
-    none. notes: below the table. firsts: (row, model) -> first answer, where a row is a query.
+    title: above the rest. heads, rows: a table of texts. shares: one of each row, between 0 and 1,
+    to be drawn as bars; or none. notes: below the table. firsts: (row, model) -> first answer, of
+    rows that are queries.
     values: (row, model) -> share.
     """
 
+    title: str = ""
     heads: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     shares: tuple[float, ...] = ()
@@ -67,6 +69,13 @@ def judge(step: Predict, predicted: str, shown: Shown | None) -> Judged:
     return Judged(step.question, predicted, answer + detail, right)
 
 
+def whose(step: Predict, shown: Shown | None) -> str:
+    """The model whose word or number answers a prediction; empty where none does."""
+    if step.answer or shown is None:
+        return ""
+    return next(_places(shown.values or shown.firsts, step, step.row), ("", ""))[1]
+
+
 def judged(
     lesson: Lesson, predicted: Mapping[int, str], shown: Mapping[int, Shown]
 ) -> Iterator[Judged]:
@@ -97,12 +106,13 @@ def without_line(step: Predict, shown: Shown | None) -> str:
 
 def _of(found: Mapping[tuple[str, str], Value], step: Predict, row: str = "") -> Value | None:
     """What is found for a prediction's row and model, by default the first's that are there."""
-    row = row or step.row
-    return next(
-        (
-            value
-            for (of_row, of_model), value in found.items()
-            if row in ("", of_row) and step.model in ("", of_model)
-        ),
-        None,
-    )
+    return next((found[place] for place in _places(found, step, row or step.row)), None)
+
+
+def _places(
+    found: Mapping[tuple[str, str], object], step: Predict, row: str
+) -> Iterator[tuple[str, str]]:
+    """Where a prediction's row and model are found; any row, any model for an empty one."""
+    for of_row, of_model in found:
+        if row in ("", of_row) and step.model in ("", of_model):
+            yield of_row, of_model

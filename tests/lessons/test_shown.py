@@ -14,7 +14,7 @@ from lama_core.lessons.figures import (
 )
 from lama_core.lessons.handout import handout
 from lama_core.lessons.lesson import Ask, Explain, Lesson, Predict, ShowRun, Text
-from lama_core.lessons.shown import Shown, first_to_predict, judge, judged, without_line
+from lama_core.lessons.shown import Shown, first_to_predict, judge, judged, whose, without_line
 from lama_core.lessons.stored import find_stored
 from lama_core.metrics.correlates import Mentions
 from lama_core.runs.find import list_runs
@@ -87,6 +87,21 @@ def test_nothing_is_right_before_its_answer_was_shown_unless_it_is_written() -> 
     assert judge(Predict(question="?", choices=("a", "b"), answer="b"), "b", None).right
 
 
+def test_an_answer_is_of_the_model_that_gave_it() -> None:
+    shown = Shown(firsts={("A ___.", "one"): "x", ("B ___.", "one"): "y", ("B ___.", "two"): "z"})
+    assert whose(Predict(question="?"), shown) == "one"
+    assert whose(Predict(question="?", row="B ___.", model="two"), shown) == "two"
+    assert whose(Predict(question="?", model="three"), shown) == ""
+    assert whose(Predict(question="?"), None) == ""
+    assert whose(Predict(question="?", choices=("x", "y"), answer="x"), shown) == ""
+
+
+def test_a_row_of_a_chart_is_called_by_what_it_is_of() -> None:
+    slices = ShowRun(figure="slices", by="origin")
+    assert FIGURES["slices"].rows_of(slices) == "origin"
+    assert FIGURES["slices"].title_of(slices) == "P@1 by origin"
+
+
 def lesson_of(*steps: Text | Predict | Ask | Explain | ShowRun) -> Lesson:
     return Lesson(
         id="l", own=True, title=NASTY, minutes=5, question=NASTY, sources=(NASTY,), steps=steps
@@ -112,11 +127,11 @@ def test_a_question_without_a_prediction_stands_before_what_follows() -> None:
 
 def test_the_handout_shows_what_was_shown_and_escapes_it_all() -> None:
     shown = Shown(
-        heads=(NASTY, "model"), rows=((NASTY, "minilm"),), notes=(NASTY,), shares=(0.25,),
-        firsts={("", "m"): NASTY},
+        title=NASTY, heads=(NASTY, "model"), rows=((NASTY, "minilm"),), notes=(NASTY,),
+        shares=(0.25,), firsts={("", NASTY): NASTY},
     )  # fmt: skip
     made = handout(LESSON, {2: NASTY, 5: f"y{NASTY}"}, {3: shown})
-    assert "<script" not in made and made.count("&lt;script&gt;") >= 12
+    assert "<script" not in made and made.count("&lt;script&gt;") >= 14
     assert 'style="width:25.0%"' in made
     assert made.count("<td>yes</td>") == made.count("<td>no</td>") == 1
     assert "http" not in made and "src=" not in made  # nothing is fetched to read it

@@ -128,7 +128,7 @@ def test_what_shows_an_answer_waits_for_the_prediction() -> None:
     assert "Answer first" in app.warning[0].value
     predict(app, step)
     to_step(app, 3)
-    assert "You predicted **Australia**. The answer is **canberra**." in said(app)
+    assert "You predicted **Australia**. MiniLM-MLM (embedded): **canberra**." in said(app)
 
 
 def test_the_stored_answers_stand_in_for_a_model_that_is_not_here() -> None:
@@ -222,14 +222,14 @@ def test_a_prediction_names_the_query_that_is_meant(home: Path) -> None:
         f'kind = "ask"\nquery = "{text}"\nmodels = ["minilm-mlm"]',
     )  # fmt: skip
     predict(app, Predict(question="q"))
-    assert "The answer is **oslo**" in said(to_step(app, 2))
+    assert "MiniLM-MLM (embedded): **oslo**" in said(to_step(app, 2))
 
 
 def test_the_readers_own_query_is_kept_for_the_handout(home: Path) -> None:
     app = lesson_at(home, 'kind = "try"\nquery = "A ___."\nmodels = ["minilm-mlm"]')
     app.text_input(key="own").set_value("The capital of Norway is ___.").run()
     shown = app.session_state[progress.KEY]["mine"][1].shown[1]
-    assert shown.notes[0] == "The capital of Norway is ___."
+    assert shown.title == "The capital of Norway is ___."
     assert shown.rows[0][1].startswith("oslo (")
 
 
@@ -267,7 +267,7 @@ def test_a_users_lesson_is_shown_as_text(home: Path) -> None:
         if number == 2:
             app.radio[0].set_value("two")
             next(one for one in app.button if one.label == "Predict").click().run()
-            assert "So it is: **two**" in said(app)
+            assert "You predicted **two**. So it is." in said(app)
     to_step(app, 4)
     assert "1 of 1 as you predicted" in said(app)
 

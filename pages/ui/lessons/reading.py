@@ -4,30 +4,26 @@ import streamlit as st
 
 from lama_core.lessons.handout import HEADS, handout, summary_row
 from lama_core.lessons.lesson import Explain, Lesson, LessonListing, Predict, Step
-from lama_core.lessons.shown import first_to_predict, judge, judged, without_line
+from lama_core.lessons.shown import first_to_predict, judge, judged, whose, without_line
 from lama_core.lessons.words import as_markdown
 from lama_core.papers.report import grid
+from pages.ui.lessons.large import LARGE, LARGE_CSS
 from pages.ui.lessons.progress import Progress, forget, progress_in
 from pages.ui.lessons.showing import DRAWN
 from pages.ui.shared import links
 from pages.ui.shared.messages import faults_shown, plain
-from pages.ui.shared.state import BOUND
+from pages.ui.shared.state import BOUND, title_of
 
-LESSON, STEP, LARGE = "lesson", "step", "large"
+LESSON, STEP = "lesson", "step"
 CSS = """
 <style>
 @media (max-width: 640px) { .st-key-lesson-head h2 { padding-right: 5.5rem; } }
+.st-key-lesson-step [data-testid=stMarkdownContainer] > :is(p, ul) { max-width: 48rem; }
 .lx-lesson { overflow-x: auto; }
 .lx-lesson table { border-collapse: collapse; }
 .lx-lesson th, .lx-lesson td { text-align: left; padding: .3rem 1rem .3rem 0; vertical-align: top;
     border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent); }
-</style>
-"""
-# Everything on a page of Streamlit is measured in the root's letters.
-LARGE_CSS = """
-<style>
-html { font-size: 23px !important; }
-.stMainBlockContainer { max-width: 100rem; }
+@media (min-width: 641px) { .lx-lesson th { white-space: nowrap; } }
 </style>
 """
 
@@ -70,7 +66,7 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
     if number == last:
         _draw_summary(lesson, listing, progress)
     else:
-        with faults_shown():
+        with st.container(key="lesson-step"), faults_shown():
             _draw_step(lesson, number, progress)
     _draw_ways(lesson, number, progress)
 
@@ -135,13 +131,15 @@ def _draw_judged(step: Predict, number: int, progress: Progress) -> None:
     shown = progress.shown.get(number + 1)
     found = judge(step, progress.predicted[number], shown)
     said = f"You predicted **{plain(found.predicted)}**."
+    model, answer = whose(step, shown), f"**{plain(found.answer)}**"
+    of = f"{plain(title_of(model))}: {answer}." if model else ""
     if not found.answer:
         why = plain(without_line(step, shown)) or "The answer can't be shown here."
         st.info(f"{said} {why}", icon=":material/info:")
     elif found.right:
-        st.success(f"{said} So it is: **{plain(found.answer)}**.", icon=":material/check:")
+        st.success(f"{said} So it is. {of}", icon=":material/check:")
     else:
-        st.info(f"{said} The answer is **{plain(found.answer)}**.", icon=":material/compare:")
+        st.info(f"{said} {of or f'The answer is {answer}.'}", icon=":material/compare:")
 
 
 def _draw_ways(lesson: Lesson, number: int, progress: Progress) -> None:

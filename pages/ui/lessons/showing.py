@@ -25,6 +25,7 @@ from lama_core.requests import command_line
 from lama_core.rounding import percent
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import RunInfo
+from pages.ui.lessons.large import enlarged
 from pages.ui.lessons.models import askable, draw_unknown, settings_of, stored_answers
 from pages.ui.shared import cache, charts, links, predictions
 from pages.ui.shared.choice import pick_runs
@@ -87,7 +88,8 @@ def _draw_query(step: Live, text: str, gold: str) -> Shown:
             (title_of(name), *(_word(*pair) for pair in pairs), *[""] * (N_BEST - len(pairs)))
             for name, pairs in best.items()
         ),
-        notes=(text, *([f"Gold: {gold}."] if gold else []), *notes),
+        title=text,
+        notes=(*([f"Gold: {gold}."] if gold else []), *notes),
         firsts={(text, name): pairs[0][0] for name, pairs in best.items() if pairs},
     )
 
@@ -268,19 +270,21 @@ def draw_run(step: ShowRun, key: str) -> Shown:
         what="share",
         metric=METRICS["p_at_1"],
     )
-    figure.update_yaxes(title=kind.rows)
-    if len(titles) == 1 and drawn["freq"].isna().all():
-        figure.update_layout(showlegend=False)
+    figure.update_yaxes(title=kind.rows_of(step))
     figure.update_xaxes(title="share, %")
     charts.show(
         figure, f"lesson chart {key}", title=title, counts=kind.counts,
-        footnote=", ".join(dict.fromkeys(info.id for info in infos)),
+        footnote=", ".join(dict.fromkeys(info.id for info in infos)), enlarged=enlarged(),
     )  # fmt: skip
-    notes = [f"Finished runs: {', '.join(dict.fromkeys(info.id for info in infos))}."]
-    notes += [str(note) for note in dict.fromkeys(table["note"]) if note]
-    notes.append("Lines: 95 % intervals." if table["low"].notna().any() else "")
-    said = " ".join(filter(None, notes))
-    st.caption(plain(said))
+    notes = [str(note) for note in dict.fromkeys(table["note"]) if note]
+    marks = {"low": "Lines: 95 % intervals.", "freq": "Upright marks: always the relation's most "
+             "frequent object (Freq baseline)."}  # fmt: skip
+    under = " ".join(
+        [*notes, *(said for column, said in marks.items() if drawn[column].notna().any())]
+    )
+    if under:
+        st.caption(plain(under))
+    notes.insert(0, f"Finished runs: {', '.join(dict.fromkeys(info.id for info in infos))}.")
     numbers = st.container()
     if step.figure != "analogies":
         _draw_link(
@@ -293,7 +297,7 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     baseline = bool(drawn["freq"].notna().any())
     shown = Shown(
         heads=(
-            kind.rows,
+            kind.rows_of(step),
             "model",
             "%",
             "95 % interval",
@@ -312,7 +316,8 @@ def draw_run(step: ShowRun, key: str) -> Shown:
             for line in lines
         ),
         shares=tuple(float(line.value) for line in lines),
-        notes=tuple(filter(None, (title, *notes, missing))),
+        title=title,
+        notes=tuple(filter(None, (*notes, missing))),
         values={(str(line.row), models[str(line.run)]): float(line.value) for line in lines},
     )
     with numbers.expander("The numbers", icon=":material/table:"):
