@@ -57,6 +57,20 @@ def test_tables_have_the_answers_and_the_chance_level(runs: tuple[Run, Run]) -> 
 
 
 @pytest.mark.usefixtures("here")
+def test_lamas_published_numbers_stand_beside_words_only(runs: tuple[Run, Run], words: Run) -> None:
+    def published(*ids: str) -> bool:
+        app = open_page("results", data="stated", runs=list(ids))
+        boxes = [box.label for box in app.multiselect]
+        tables = [box.label for box in app.expander if "Petroni" in box.label]
+        assert ("Published beside them" in boxes) == bool(tables)
+        return bool(tables)
+
+    assert published(words.info.id)
+    assert not published(runs[0].info.id)
+    assert not published(words.info.id, runs[0].info.id)
+
+
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("tab", "text"),
     [

@@ -113,18 +113,20 @@ def draw_scores(choice: RunChoice) -> None:
     label = f"P@{choice.k}" if figure == "P@k" else figure
     asked_plainly = all(run.prompts == "manual" for run in choice.runs)
     comparable = column == "p_at_k" and choice.k == 1 and asked_plainly
-    shown = published_box.multiselect(
-        "Published beside them",
-        published_table("petroni2019", "table2").columns,
-        default=list(DEFAULT_PUBLISHED),
-        key="published",
-        bind=BOUND,
-        placeholder="None",
-        disabled=not comparable,
-        help="P@1 in percent as printed in Table 2 of Petroni et al. 2019, on LAMA's own facts: "
-        "comparable with ours only where ours is on the same facts and candidates. They stand "
-        "beside P@1 of the relations' own templates only.",
-    )
+    shown = []
+    if not choice.any_statements:  # the paper has nothing that stands beside whole answers
+        shown = published_box.multiselect(
+            "Published beside them",
+            published_table("petroni2019", "table2").columns,
+            default=list(DEFAULT_PUBLISHED),
+            key="published",
+            bind=BOUND,
+            placeholder="None",
+            disabled=not comparable,
+            help="P@1 in percent as printed in Table 2 of Petroni et al. 2019, on LAMA's own "
+            "facts: comparable with ours only where ours is on the same facts and candidates. They "
+            "stand beside P@1 of the relations' own templates only.",
+        )
     title = label[0].upper() + label[1:]
     if not asked_plainly:
         kinds = dict.fromkeys(run.prompts for run in choice.runs)
@@ -151,6 +153,8 @@ def draw_scores(choice: RunChoice) -> None:
     _draw_chart(choice, sources, rows, column, label)
     st.markdown(f"### {title} by relation")
     _draw_relations(choice, rows, column, label)
+    if choice.any_statements:
+        return
     with st.expander("The published models (Table 1 of Petroni et al. 2019)"):
         st.dataframe(published_table("petroni2019", "table1").frame(), hide_index=True)
 
