@@ -97,8 +97,8 @@ def _draw_layers(text: str, gold: str, choice: state.ClozeChoice) -> None:
     if columns:
         st.caption(
             "A layer's answer is the hidden state at the blank after it, through the model's own "
-            "head; after the last layer it is the model's answer. Ranks are among the candidates, "
-            "log-probabilities over the model's whole vocabulary."
+            "head; after the last layer it is the model's answer. Ranks are among the candidates: "
+            "the bluer, the nearer to 1. Log-probabilities are over the model's whole vocabulary."
         )
         _draw_export("layers", request, columns)
 

@@ -52,7 +52,6 @@ def layer_ranks(found: ModelLayers) -> go.Figure:
     ranks = np.array([word.ranks for word in found.words], dtype=float).T
     titles = [layer.title for layer in found.layers]
     tone = -np.log10(ranks)
-    powers = range(int(np.ceil(np.log10(max(found.n_candidates, 10)))) + 1)
     words = _titles_of_words(found)
     figure = go.Figure(
         go.Heatmap(
@@ -67,17 +66,11 @@ def layer_ranks(found: ModelLayers) -> go.Figure:
             f"{found.n_candidates:,}"
             "<extra></extra>",
             colorscale=charts.SCALE,
-            zmin=-powers[-1],
+            zmin=-np.ceil(np.log10(max(found.n_candidates, 10))),
             zmax=0,
             xgap=2,
             ygap=1,
-            colorbar={
-                "title": {"text": "rank"},
-                "thickness": 12,
-                "tickvals": [-power for power in powers],
-                "ticktext": [f"{10**power:,}" for power in powers],
-                "outlinewidth": 0,
-            },
+            showscale=False,  # every cell has its rank
         )
     )
     firsts = [f"{layer.title} · {layer.first[:MOST_LETTERS]}" for layer in found.layers]

@@ -107,7 +107,7 @@ def _ask() -> Asked:
             st.session_state[TEXT] = given
     st.session_state.setdefault(TEXT, _example())
     typed = st.text_area(
-        "Sentences, one a line", key=TEXT, height=190, max_chars=MAX_TYPED, persist_state="session",
+        "Sentences, one a line", key=TEXT, height=216, max_chars=MAX_TYPED, persist_state="session",
         help="Write ___ (three underscores), [MASK], <mask> or [Y] once in each. What is behind a "
         "tab, or where there is none behind |, is the gold: the word that should be there.",
     )  # fmt: skip
@@ -340,7 +340,9 @@ def _draw_table(answer: ManyAnswer, rows: Sequence[int]) -> None:
                 width="medium" if any(map(_is_reason, table[f"{model.name} answer"])) else None,
                 help="Its first answer, → the longer word that it begins; ✓ marks the gold.",
             ),
-            f"{model.name} log-prob.": text("log-prob.", help="Of that answer."),
+            f"{model.name} log-prob.": text(
+                "log-prob.", help="Of that answer.", alignment="right"
+            ),
             f"{model.name} rank": number(
                 "gold's rank", format="localized",
                 help="Among all candidates; of a gold that is none of them, the rank that it would "

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from html import escape
+from itertools import cycle
 from typing import Any, cast
 from urllib.parse import quote
 
@@ -240,7 +241,9 @@ def draw_pinned() -> None:
         boxes = st.columns(min(len(requests), PER_ROW), border=True)
         for number, (request, box) in enumerate(zip(row, boxes, strict=False), start=first):
             with box:
-                drawn[request] = _draw_one(request, colours, f"pin {number}")
+                drawn[request] = _draw_one(
+                    request, colours, f"pin {number}", spread=len(requests) == 1
+                )
     with above:
         _draw_unasked(sum(one.n_unasked for one in drawn.values()))
         _draw_made(drawn)
@@ -249,21 +252,25 @@ def draw_pinned() -> None:
     _draw_taken(requests, {request: one.found for request, one in drawn.items()})
 
 
-def _draw_one(request: Request, colours: Mapping[str, str], key: str) -> Drawn:
-    """A pinned query with every model's first answers."""
+def _draw_one(request: Request, colours: Mapping[str, str], key: str, *, spread: bool) -> Drawn:
+    """A pinned query with every model's first answers.
+
+    spread: the models stand side by side, where the page's whole width is theirs.
+    """
     entry = history.Entry(request)
     st.markdown(f"**{plain(entry.title)}**")
     found: dict[str, Listed] = {}
     n_unasked = 0
     here = tuple(name for name in entry.models if is_here(find_model(name)))
-    for name in entry.models:
+    side = st.columns(len(entry.models)) if spread and entry.models else [st.container()]
+    for name, spot in zip(entry.models, cycle(side), strict=False):
         head = f'<span class="lx-dot" style="background:{colours[name]}"></span>'
         head = f'<div class="lx-head">{head}<b>{escape(state.title_of(name))}</b></div>'
-        place = st.empty()
+        place = spot.empty()
         waits = "asking" if name in here else "not here yet"
         place.html(f'{head}<div class="lx-muted">{waits}</div>')
         if name in here:
-            with faults_shown():
+            with spot, faults_shown():
                 listed = if_kept(partial(_ask, request, name, here))
                 if listed is None and _may_ask(request, name):
                     step_back()

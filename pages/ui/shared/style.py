@@ -18,7 +18,9 @@ CSS = """
 .lx .bar { background: linear-gradient(color-mix(in srgb, currentColor 8%, transparent) 0 0)
            center / calc(100% - .8rem) .85rem no-repeat; }
 .lx .num { text-align: right; width: 4em; white-space: nowrap; }
+.lx .num + .word, .lx th.num + th:not(.num) { padding-left: 1.4rem; }
 .lx .muted, .lx-muted { opacity: .68; font-size: .86rem; }
+.lx-gold { margin-top: .35rem; }
 .lx tr.gold .word { font-weight: 700; }
 .lx tr.gold .word::after { content: " ✓"; }
 .lx .shared { font-size: .74rem; border: 1px solid currentColor; border-radius: 1em; opacity: .75;
@@ -52,7 +54,10 @@ CSS = """
 @media (max-width: 640px) {
   .st-key-share button p { position: absolute; width: 1px; height: 1px; overflow: hidden;
                            clip-path: inset(50%); }
-  .lx .bar { width: 30%; }
+  .lx td, .lx th { padding: .28rem .2rem; }
+  .lx .bar { width: 30%; background-size: calc(100% - .4rem) .85rem; }
+  .lx .word { min-width: 7em; }
+  .lx .num { width: 3em; }
   .stMainBlockContainer { padding: 3.6rem 1rem; }
   .st-key-confusion-chart { overflow-x: auto; }
   .st-key-confusion-chart > div { min-width: 38rem; }
