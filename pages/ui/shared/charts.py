@@ -34,7 +34,7 @@ MOST_NUMBERED = 24  # columns of a heat map whose cells have room for a number
 MOST_LETTERS = 30
 MOST_BARS = 3  # more runs than this stand as points on one line a relation
 LEAST_CHANCE = 0.001  # below it a mark stands on the axis
-LINE = 38  # letters of a title that a telephone has room for, beside the buttons
+LINE = 40  # letters of a title that a telephone has room for, beside the buttons
 FOOT = 60  # of a footnote
 TITLE_ROW, TITLE_SIZE, TEXT_SIZE, FOOT_SIZE = 22, 14, 12, 10  # pixels
 ASCENT = 0.7  # of a letter, by Plotly's reckoning
@@ -65,7 +65,7 @@ def show(
         sum(trace.showlegend is not False for trace in figure.data) > 1
     )
     under = _wrapped(footnote if len(footnote) < 160 else footnote[:157] + "...", FOOT)
-    below = round(enlarged * (16 + 1.3 * FOOT_SIZE * len(under))) if under else 0
+    below = round(enlarged * (22 + 1.3 * FOOT_SIZE * len(under))) if under else 0
     room = _add_title(figure, title, named, enlarged)
     figure.update_layout(
         paper_bgcolor=CLEAR,
@@ -90,7 +90,7 @@ def show(
         figure.add_annotation(
             text="<br>".join(map(escape, under)), showarrow=False, align="right",
             x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="top",
-            yshift=-52 * enlarged, font={"size": enlarged * FOOT_SIZE, "color": "gray"},
+            yshift=-58 * enlarged, font={"size": enlarged * FOOT_SIZE, "color": "gray"},
         )  # fmt: skip
     event = st.plotly_chart(
         figure,
