@@ -233,6 +233,18 @@ def test_the_readers_own_query_is_kept_for_the_handout(home: Path) -> None:
     assert shown.rows[0][1].startswith("oslo (")
 
 
+def test_the_handout_marks_right_answers_as_the_page_does(home: Path) -> None:
+    queries = 'queries = ["The capital of Norway is ___."]\nmodels = ["minilm-mlm"]'
+    app = lesson_at(
+        home, f'kind = "compare"\n{queries}\ngolds = ["Oslo"]', f'kind = "compare"\n{queries}'
+    )
+    to_step(app, 2)
+    with_gold, without = (app.session_state[progress.KEY]["mine"][1].shown[n] for n in (1, 2))
+    assert with_gold.heads[2:] == ("gold",) and with_gold.rows[0][2] == "Oslo"
+    assert with_gold.rows[0][1].startswith("oslo (") and with_gold.rows[0][1].endswith(") ✓")
+    assert without.heads[2:] == () and without.rows[0][1].endswith(")")
+
+
 @pytest.mark.parametrize(
     ("step", "shown"), [("4", "4"), ("0", "1"), ("99", "1"), ("x", "1"), ("²", "1"), ("", "1")]
 )

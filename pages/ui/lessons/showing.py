@@ -111,6 +111,10 @@ def _word(word: str, prob: float) -> str:
     return f"{word} ({predictions.probability(prob)})"
 
 
+def _is_gold(word: str, gold: str) -> bool:
+    return word.casefold() == gold.casefold()
+
+
 def _pairs(stored: Stored) -> list[tuple[str, float]]:
     return [
         (word, math.exp(value)) for word, value in zip(stored.words, stored.log_probs, strict=True)
@@ -196,14 +200,18 @@ def _draw_firsts(
         notes.append(said)
     st.caption(plain(notes[0]) if columns else "")
     shown = [name for name in step.models if any(of == name for _, of in firsts)]
+    with_gold = any(golds.values())
+
+    def cell(row: str, name: str) -> str:
+        if (row, name) not in firsts:
+            return ""
+        word, prob = firsts[row, name]
+        return _word(word, prob) + " ✓" * _is_gold(word, golds[row])
+
     return Shown(
-        heads=("query", *map(title_of, shown), "gold"),
+        heads=("query", *map(title_of, shown), *["gold"] * with_gold),
         rows=tuple(
-            (
-                row,
-                *(_word(*firsts[row, name]) if (row, name) in firsts else "" for name in shown),
-                golds[row],
-            )
+            (row, *(cell(row, name) for name in shown), *[golds[row]] * with_gold)
             for row in sentences
         ),
         notes=tuple(notes),
@@ -223,10 +231,9 @@ def _draw_column(
         if (row, name) not in firsts:
             continue
         word, prob = firsts[row, name]
-        right = word.casefold() == golds[row].casefold()
         filled = f'<b class="word">{escape(word)}</b>'.join(map(escape, parts))
         lines.append(
-            f'<tr class="{"gold" if right else ""}"><td>{filled}</td>'
+            f'<tr class="{"gold" if _is_gold(word, golds[row]) else ""}"><td>{filled}</td>'
             f'<td class="num">{predictions.probability(prob)}</td></tr>'
         )
     st.html(
