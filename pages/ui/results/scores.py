@@ -216,8 +216,8 @@ def _draw_totals(choice: RunChoice, column: str, label: str, published: Sequence
     if over_facts:
         notes.append(
             "**ConceptNet**: the paper's text means over relations, as we do for every source; its "
-            "released code counts ConceptNet as one relation, over facts, and so it is beside the "
-            "published values."
+            "released code counts ConceptNet as one relation, over facts"
+            + (", and so it is beside the published values." if len(published) else ".")
         )
     if notes:
         st.caption(" ".join(notes))
