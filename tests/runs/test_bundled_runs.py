@@ -8,7 +8,7 @@ from lama_core.probes.kinds import FACT_KINDS
 from lama_core.runs.find import bundled_dir, list_runs, load_run
 from lama_core.runs.info import RunInfo
 
-LIMIT_BYTES = 18_000_000
+LIMIT_BYTES = 20_000_000
 
 BUNDLED = list(list_runs([bundled_dir()], kinds=FACT_KINDS))
 if not BUNDLED:

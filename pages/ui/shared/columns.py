@@ -62,7 +62,7 @@ def ask_each(
             head = st.empty()
             with head:
                 kind = predictions.title_of_kind(find_model(name).kind)
-                detail = kind if name in here else f"{kind} · not here yet"
+                detail = _with_text(name, kind if name in here else f"{kind} · not here yet")
                 predictions.draw_head(name, state.title_of(name), colours[name], detail)
             if name in here:
                 waiting[name] = (head, st.empty())
@@ -75,5 +75,12 @@ def ask_each(
             answer = ask(name, here)
             columns[name] = Column(boxes[name], place, colours[name], answer)
             with head:
-                predictions.draw_head(name, state.title_of(name), colours[name], describe(answer))
+                detail = _with_text(name, describe(answer))
+                predictions.draw_head(name, state.title_of(name), colours[name], detail)
     return above, columns
+
+
+def _with_text(name: str, said: str) -> str:
+    """What is said of a model, and how much text it was trained on where that is known."""
+    size = find_model(name).corpus_size
+    return f"{said} · trained on {size}" if size else said

@@ -29,7 +29,7 @@ from lama_core.paths import ASSETS
 from pages.ui.shared import links, visitors
 from pages.ui.shared.messages import plain
 
-DEFAULT_MODELS = ("minilm-mlm", "smollm2-135m")
+DEFAULT_MODELS = ("minilm-mlm", "minilm-mlm-twin", "smollm2-135m")
 CONTEXTS = ("auto", "left", "both")
 PRECISIONS = ("auto", "fp32", "bf16")
 TYPED = "typed by this visitor"
