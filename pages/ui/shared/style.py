@@ -12,7 +12,7 @@ CSS = """
 .lx td, .lx th { border: 0; padding: .28rem .4rem; text-align: left; vertical-align: middle; }
 .lx th { font-size: .78rem; font-weight: 400; opacity: .7; padding-top: 0; }
 .lx .rank { width: 1.6em; opacity: .6; text-align: right; }
-.lx .word { min-width: 6.5em; max-width: 13em; overflow-wrap: anywhere; font-size: 1.05rem; }
+.lx .word { min-width: 8.4em; max-width: 13em; overflow-wrap: anywhere; font-size: 1.05rem; }
 .lx .bar { width: 45%; }
 .lx .bar > div { height: .85rem; border-radius: 2px; min-width: 1px; }
 .lx .bar { background: linear-gradient(color-mix(in srgb, currentColor 8%, transparent) 0 0)
