@@ -111,10 +111,13 @@ def _in_words(pair: Pair, known: Mapping[str, Mapping[Pair, bool]]) -> str:
 
 def _label(those: Sequence[str], known: Sequence[str]) -> str:
     if not those:
-        return f"not in the text of {known[0]}" if len(known) == 1 else "in none of their texts"
-    texts = "text" if len(those) == 1 else "texts"
-    alone = " alone" if len(those) == 1 < len(known) else ""
-    return f"in the {texts} of {' and '.join(those)}{alone}"
+        none = {1: f"not in {known[0]}'s text", 2: "in neither text"}
+        return none.get(len(known), "in none of the texts")
+    if len(those) == len(known) == 2:
+        return "in both texts"
+    if len(those) > 1:
+        return f"in the texts of {' and '.join(those)}"
+    return f"in {those[0]}'s text{' alone' * (len(known) > 1)}"
 
 
 def _of_model(name: str) -> Mapping[Pair, bool]:

@@ -32,10 +32,10 @@ from lama_core.metrics.stated import (
 )
 from lama_core.runs.info import Run
 
-BOTH = "in the texts of minilm-mlm and smollm2-135m"
-FIRST = "in the text of minilm-mlm alone"
-SECOND = "in the text of smollm2-135m alone"
-NONE = "in none of their texts"
+BOTH = "in both texts"
+FIRST = "in minilm-mlm's text alone"
+SECOND = "in smollm2-135m's text alone"
+NONE = "in neither text"
 LOOKED = [("Anna", "Rome"), ("Ben", "Paris"), ("Land", "Berlin"), ("Dan", "Oslo"),
           ("Land", "Paris"), ("Cleo", "Rome")]  # fmt: skip
 TEXTS = {"minilm-mlm": LOOKED[:4], "smollm2-135m": [*LOOKED[:3], LOOKED[4]]}
@@ -124,8 +124,8 @@ def test_a_lesson_tells_the_difference_below_its_chart(runs: list[Run]) -> None:
 def test_one_known_text_is_in_or_not(runs: list[Run]) -> None:
     alone = join_answers(runs[:1])
     assert alone.stated is not None
-    assert alone.stated.count("in the text of minilm-mlm") == 4
-    assert alone.stated.count("not in the text of minilm-mlm") == 2
+    assert alone.stated.count("in minilm-mlm's text") == 4
+    assert alone.stated.count("not in minilm-mlm's text") == 2
 
 
 def test_nothing_is_said_of_models_and_facts_that_nobody_looked_for(
