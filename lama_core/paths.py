@@ -1,6 +1,8 @@
-"""Where things live: the project's own assets, the user's cache and the user's data.
+"""Where things are: the project's own files, the user's cache and the user's data.
 
-`LAMA_HOME`, when set, holds both the cache and the data.
+The only module that knows both layouts: a checkout, where `app.py`, `pages`, `assets` and `docs`
+lie next to `lama_core`, and an installed package, where they lie inside it. `LAMA_HOME`, when set,
+holds both the cache and the data.
 """
 
 import os
@@ -8,8 +10,15 @@ from pathlib import Path
 
 import platformdirs
 
-ASSETS = Path(__file__).resolve().parent.parent / "assets"
-DOCS = ASSETS.parent / "docs"
+_PACKAGE = Path(__file__).resolve().parent
+_CHECKOUT = _PACKAGE.parent
+IS_CHECKOUT = (_CHECKOUT / "app.py").is_file() and (_CHECKOUT / "assets").is_dir()
+ROOT = _CHECKOUT if IS_CHECKOUT else _PACKAGE
+APP_FILE = ROOT / "app.py" if IS_CHECKOUT else ROOT / "web" / "app.py"
+ASSETS = ROOT / "assets"
+DOCS = ROOT / "docs"
+# What `python -m lama_core` needs on its path; in a checkout it isn't installed.
+IMPORT_ROOT = _PACKAGE.parent
 APP_NAME = "lama-explorer"
 CORPUS_SUMMARY = "corpus.json"
 

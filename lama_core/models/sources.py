@@ -54,7 +54,7 @@ from lama_core.models.folders import (
     folder_digest,
     read_json,
 )
-from lama_core.paths import ASSETS, cache_dir, data_dir
+from lama_core.paths import ASSETS, IMPORT_ROOT, cache_dir, data_dir
 from lama_core.progress import OnProgress, Progress, silent
 
 MAX_UNPACKED = 8 << 30  # of a release's archive
@@ -315,7 +315,7 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> Located:
         with tempfile.TemporaryFile(mode="w+") as complaints:
             child = subprocess.Popen(
                 [sys.executable, "-m", "lama_core.models.expand_gguf", str(gguf), str(part)],
-                cwd=Path(__file__).parents[2],
+                cwd=IMPORT_ROOT,
                 stdout=subprocess.PIPE,
                 stderr=complaints,
                 text=True,
