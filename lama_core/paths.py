@@ -6,6 +6,7 @@ holds both the cache and the data.
 """
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import platformdirs
@@ -20,7 +21,21 @@ DOCS = ROOT / "docs"
 # What `python -m lama_core` needs on its path; in a checkout it isn't installed.
 IMPORT_ROOT = _PACKAGE.parent
 APP_NAME = "lama-explorer"
+# Packages that carry further models, in folders of their names.
+MODEL_PACKAGES = ("lama_explorer_twin",)
 CORPUS_SUMMARY = "corpus.json"
+
+
+def model_dir(name: str) -> Path:
+    """Folder of a model that the project carries; where it should be if it isn't installed."""
+    folder = ASSETS / "models" / name
+    if folder.is_dir():
+        return folder
+    for package in filter(None, map(find_spec, MODEL_PACKAGES)):
+        for place in package.submodule_search_locations or ():
+            if (Path(place) / name).is_dir():
+                return Path(place) / name
+    return folder
 
 
 def cache_dir() -> Path:
