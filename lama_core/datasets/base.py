@@ -6,10 +6,13 @@ run can name exactly what it was made from.
 """
 
 import hashlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from operator import attrgetter
+from typing import Any, Generic, Literal, TypeVar
 
 import orjson
 
@@ -26,6 +29,20 @@ MAX_REASON = 400  # characters of what is said of a line, which may quote it
 
 Content = Literal["facts", "analogies", "prompts"]
 AnalogyKind = Literal["inflectional", "derivational", "lexicographic", "encyclopedic"]
+Named = TypeVar("Named", "Relation", "AnalogyRelation")
+
+# What of a fact is in a dataset's digest.
+_HASHED = attrgetter(
+    "id",
+    "subject",
+    "relation",
+    "object",
+    "source",
+    "sentences",
+    "negated_sentences",
+    "misprimed_sentences",
+    "judgments",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +82,35 @@ class ReadReport:
         return "\n".join([*lines, *self.notes])
 
 
+class _OfRelations(Generic[Named]):
+    """Data in relations: found by name, and chosen."""
+
+    name: str
+    relations: tuple[Named, ...]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Named]:
+        return {relation.name: relation for relation in self.relations}
+
+    def relation(self, name: str) -> Named:
+        """The relation called `name`. Raises UserError, with the nearest name, if there is none."""
+        if name not in self._by_name:
+            names = list(self._by_name)
+            hint = did_you_mean(name, names) or f"; it has {', '.join(names[:50])}"
+            raise UserError(f"{self.name!r} has no relation {name!r}{hint}")
+        return self._by_name[name]
+
+    def choose(self, names: Iterable[str]) -> tuple[Named, ...]:
+        """The relations of these names, in the data's order, whatever theirs; () is all.
+
+        Raises UserError for a name that there is none of.
+        """
+        wanted = {self.relation(name).name for name in names}
+        return tuple(one for one in self.relations if not wanted or one.name in wanted)
+
+
 @dataclass(frozen=True)
-class Dataset:
+class Dataset(_OfRelations[Relation]):
     """A knowledge source: relations, their facts in file order, and the report of reading it.
 
     licence, citation: empty when the source doesn't say.
@@ -79,39 +123,13 @@ class Dataset:
     digest: str
     licence: str = ""
     citation: str = ""
-    _facts_by_relation: dict[str, tuple[Fact, ...]] = field(
-        init=False, repr=False, compare=False, hash=False
-    )
-    _relations_by_name: dict[str, Relation] = field(
-        init=False, repr=False, compare=False, hash=False
-    )
 
-    def __post_init__(self) -> None:
-        """Group the facts and name the relations once, so that looking them up costs nothing."""
-        grouped: defaultdict[str, list[Fact]] = defaultdict(list)
+    @cached_property
+    def _facts_by_relation(self) -> dict[str, tuple[Fact, ...]]:
+        grouped: dict[str, list[Fact]] = {}
         for fact in self.facts:
-            grouped[fact.relation].append(fact)
-        frozen = {name: tuple(facts) for name, facts in grouped.items()}
-        object.__setattr__(self, "_facts_by_relation", frozen)
-        by_name = {relation.name: relation for relation in self.relations}
-        object.__setattr__(self, "_relations_by_name", by_name)
-
-    def relation(self, name: str) -> Relation:
-        """The relation called `name`. Raises UserError, with the nearest name, if there is none."""
-        relation = self._relations_by_name.get(name)
-        if relation is not None:
-            return relation
-        names = list(self._relations_by_name)
-        hint = did_you_mean(name, names) or f"; it has {', '.join(names[:50])}"
-        raise UserError(f"the dataset {self.name!r} has no relation {name!r}{hint}")
-
-    def choose(self, names: Iterable[str]) -> tuple[Relation, ...]:
-        """The relations of these names, in the data's order, whatever theirs; () is all.
-
-        Raises UserError for a name that there is none of.
-        """
-        wanted = {self.relation(name).name for name in names}
-        return tuple(one for one in self.relations if not wanted or one.name in wanted)
+            grouped.setdefault(fact.relation, []).append(fact)
+        return {name: tuple(facts) for name, facts in grouped.items()}
 
     def facts_of(self, relation_name: str) -> tuple[Fact, ...]:
         """The relation's facts in file order; empty if it has none."""
@@ -142,7 +160,7 @@ class AnalogyRelation:
 
 
 @dataclass(frozen=True)
-class AnalogyDataset:
+class AnalogyDataset(_OfRelations[AnalogyRelation]):
     """A set of analogy relations and the report of reading it."""
 
     name: str
@@ -151,23 +169,6 @@ class AnalogyDataset:
     digest: str
     licence: str = ""
     citation: str = ""
-
-    def relation(self, name: str) -> AnalogyRelation:
-        """The relation called `name`. Raises UserError, with the nearest name, if there is none."""
-        for relation in self.relations:
-            if relation.name == name:
-                return relation
-        names = [relation.name for relation in self.relations]
-        hint = did_you_mean(name, names) or f"; it has {', '.join(names[:50])}"
-        raise UserError(f"the analogies {self.name!r} have no relation {name!r}{hint}")
-
-    def choose(self, names: Iterable[str]) -> tuple[AnalogyRelation, ...]:
-        """The relations of these names, in the data's order, whatever theirs; () is all.
-
-        Raises UserError for a name that there is none of.
-        """
-        wanted = {self.relation(name).name for name in names}
-        return tuple(one for one in self.relations if not wanted or one.name in wanted)
 
     @property
     def n_pairs(self) -> int:
@@ -189,56 +190,35 @@ def make_dataset(
     relations: Iterable[Relation],
     facts: Iterable[Fact],
     report: ReadReport,
-    *,
-    licence: str = "",
-    citation: str = "",
+    **about: str,
 ) -> Dataset:
-    """A Dataset with its digest computed from `relations` and `facts`."""
+    """A Dataset with its digest; about: its `licence` and `citation`."""
     relations, facts = tuple(relations), tuple(facts)
-    digest = facts_digest(relations, facts)
-    return Dataset(name, relations, facts, report, digest, licence, citation)
+    return Dataset(name, relations, facts, report, facts_digest(relations, facts), **about)
 
 
 def make_analogies(
-    name: str,
-    relations: Iterable[AnalogyRelation],
-    report: ReadReport,
-    *,
-    licence: str = "",
-    citation: str = "",
+    name: str, relations: Iterable[AnalogyRelation], report: ReadReport, **about: str
 ) -> AnalogyDataset:
-    """An AnalogyDataset with its digest computed from `relations`."""
+    """An AnalogyDataset with its digest; about: its `licence` and `citation`."""
     relations = tuple(relations)
-    digest = hashlib.sha256()
-    for relation in relations:
-        digest.update(orjson.dumps([relation.name, relation.kind, relation.pairs]) + b"\n")
-    return AnalogyDataset(name, relations, report, digest.hexdigest(), licence, citation)
+    digest = digest_of([one.name, one.kind, one.pairs] for one in relations)
+    return AnalogyDataset(name, relations, report, digest, **about)
 
 
 def facts_digest(relations: Iterable[Relation], facts: Iterable[Fact]) -> str:
     """SHA-256 (hex) of the relations and facts in order; the same whatever files they came from."""
-    digest = hashlib.sha256()
+    rows: list[Any] = []
     for relation in relations:
         prompts = [[p.template, p.origin, p.weight] for p in relation.prompts]
         row = [relation.name, relation.source, relation.type, prompts, relation.negated_template]
-        said = [list(relation.answers)] if relation.answers else []
-        digest.update(orjson.dumps(row + said) + b"\n")
-    for fact in facts:
-        # orjson refuses a lone surrogate; readers never let one in.
-        digest.update(
-            orjson.dumps(
-                (
-                    fact.id,
-                    fact.subject,
-                    fact.relation,
-                    fact.object,
-                    fact.source,
-                    fact.sentences,
-                    fact.negated_sentences,
-                    fact.misprimed_sentences,
-                    fact.judgments,
-                )
-            )
-            + b"\n"
-        )
+        rows.append([*row, relation.answers] if relation.answers else row)
+    return digest_of(chain(rows, map(_HASHED, facts)))
+
+
+def digest_of(rows: Iterable[Any]) -> str:
+    """SHA-256 (hex) of rows of plain values, each as a line of JSON."""
+    digest = hashlib.sha256()
+    for row in rows:  # orjson refuses a lone surrogate; readers never let one in
+        digest.update(orjson.dumps(row) + b"\n")
     return digest.hexdigest()

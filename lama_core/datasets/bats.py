@@ -9,65 +9,39 @@ Marks follow Table 2 of Rezaee and Camacho-Collados; a relation that isn't in it
 when any of its heads has several tails.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from pathlib import Path
 
-from lama_core.datasets.base import (
-    AnalogyDataset,
-    AnalogyKind,
-    AnalogyRelation,
-    Dropped,
-    ReadReport,
-    make_analogies,
-)
+from lama_core.datasets.base import AnalogyDataset, AnalogyKind, AnalogyRelation, make_analogies
 from lama_core.datasets.folders import find_folder, subfolders
-from lama_core.datasets.jsonl import iter_text_lines
-from lama_core.errors import UserError
+from lama_core.datasets.reading import Reading, Rejected
 from lama_core.files import open_file
 
-KIND_OF_FOLDER: dict[str, AnalogyKind] = {
-    "inflectional": "inflectional",
-    "derivational": "derivational",
-    "encyclopedic": "encyclopedic",
-    "lexicographic": "lexicographic",
+# A word of a folder's name says its kind.
+KINDS: tuple[AnalogyKind, ...] = ("inflectional", "derivational", "encyclopedic", "lexicographic")
+# Table 2's marks.
+ONE_TO_MANY = """
+    animal - sound, animal - shelter, things - color, animal - young, meronyms - part,
+    antonyms - binary, synonyms - exact, hyponyms - misc, antonyms - gradable, meronyms - member,
+    hypernyms - misc, meronyms - substance, synonyms - intensity, hypernyms - animals
+"""
+ONE_TO_ONE = """
+    male - female, name - nationality, country - language, UK_city - county, name - occupation,
+    country - capital
+"""
+TO_MANY = {name.strip(): True for name in ONE_TO_MANY.split(",")} | {
+    name.strip(): False for name in ONE_TO_ONE.split(",")
 }
-ONE_TO_MANY = {
-    "animal - sound", "animal - shelter", "things - color", "animal - young", "meronyms - part",
-    "antonyms - binary", "synonyms - exact", "hyponyms - misc", "antonyms - gradable",
-    "meronyms - member", "hypernyms - misc", "meronyms - substance", "synonyms - intensity",
-    "hypernyms - animals",
-}  # fmt: skip
 BIDIRECTIONAL = {"antonyms - binary", "synonyms - exact"}
-ONE_TO_ONE = {"male - female", "name - nationality", "country - language", "UK_city - county",
-              "name - occupation", "country - capital"}  # fmt: skip
 GOOGLE_FILE = "questions-words.txt"
 GOOGLE_DERIVATIONAL = {"gram1-adjective-to-adverb", "gram2-opposite", "gram6-nationality-adjective"}
 
-
-@dataclass
-class _Pairs:
-    """The pairs of one relation while its lines are read."""
-
-    name: str
-    kind: AnalogyKind
-    tails: dict[str, list[str]] = field(default_factory=dict)
-
-    def relation(self) -> AnalogyRelation:
-        """The pairs as a relation with the paper's marks."""
-        several = any(len(tails) > 1 for tails in self.tails.values())
-        known = self.name in ONE_TO_MANY | ONE_TO_ONE
-        return AnalogyRelation(
-            self.name,
-            self.kind,
-            tuple((head, tuple(tails)) for head, tails in self.tails.items()),
-            one_to_many=self.name in ONE_TO_MANY if known else several,
-            bidirectional=self.name in BIDIRECTIONAL,
-        )
+Tails = dict[str, list[str]]  # of each head
 
 
 def is_analogies(path: Path) -> bool:
     """Whether `path` looks like BATS (a folder or one above it) or the Google analogies."""
-    return _bats_root(path) is not None or _google_file(path) is not None
+    return _google_file(path) is not None or find_root(path) is not None
 
 
 def find_root(path: Path) -> Path | None:
@@ -76,40 +50,30 @@ def find_root(path: Path) -> Path | None:
     return _bats_root(path) or (google.parent if google else None)
 
 
-def load(
-    path: Path, *, name: str | None = None, licence: str = "", citation: str = ""
-) -> AnalogyDataset:
+def load(path: Path, *, name: str | None = None, **about: str) -> AnalogyDataset:
     """The analogies at `path`, in BATS's folders or Google's file.
 
     Raises UserError if it is neither, or holds no pair.
     """
-    dropped: list[Dropped] = []
-    notes: list[str] = []
-    google = _google_file(path)
-    root = _bats_root(path)
-    if root is not None:
-        relations = _read_bats(root, dropped, notes)
-    elif google is not None:
-        relations = _read_google(google, dropped)
-    else:
-        raise UserError(
-            f"{path} holds no analogies: expected BATS's folders such as "
-            f"1_Inflectional_morphology, or {GOOGLE_FILE}"
-        )
+    google, root = _google_file(path), _bats_root(path)
+    lacking = (
+        "holds no analogies: expected BATS's folders such as 1_Inflectional_morphology, or "
+        f"{GOOGLE_FILE}"
+    )
+    reading = Reading.at(root or google, path, lacking)
+    relations = _read_google(reading) if root is None else _read_bats(reading)
     if not relations:
-        first = f"; the first: {dropped[0]}" if dropped else ""
-        raise UserError(f"{path} has no usable pair: {len(dropped)} line(s) were left out{first}")
-    report = ReadReport(tuple(dropped), tuple(notes))
-    return make_analogies(name or path.name, relations, report, licence=licence, citation=citation)
+        raise reading.nothing(path, "pair")
+    return make_analogies(name or path.name, relations, reading.report, **about)
 
 
 def _kind_folders(folder: Path) -> list[tuple[AnalogyKind, Path]]:
-    found: list[tuple[AnalogyKind, Path]] = []
-    for child in subfolders(folder):
-        for word, kind in KIND_OF_FOLDER.items():
-            if word in child.name.lower() and any(child.glob("*.txt")):
-                found.append((kind, child))
-    return found
+    return [
+        (kind, child)
+        for child in subfolders(folder)
+        for kind in KINDS
+        if kind in child.name.lower() and any(child.glob("*.txt"))
+    ]
 
 
 def _bats_root(path: Path) -> Path | None:
@@ -124,63 +88,58 @@ def _google_file(path: Path) -> Path | None:
     return folder / GOOGLE_FILE if folder else None
 
 
-def _read_bats(root: Path, dropped: list[Dropped], notes: list[str]) -> list[AnalogyRelation]:
+def _read_bats(reading: Reading) -> list[AnalogyRelation]:
     relations = []
-    for kind, folder in _kind_folders(root):
+    for kind, folder in _kind_folders(reading.root):
         for file in sorted(folder.glob("*.txt")):
-            shown = file.relative_to(root).as_posix()
-            pairs = _Pairs(_title(file.stem), kind)
-            for number, line in iter_text_lines(file, shown, dropped):
-                reason = _add_line(pairs, line)
-                if reason:
-                    dropped.append(Dropped(shown, number, reason))
-            if pairs.tails:
-                relations.append(pairs.relation())
+            pairs: Tails = {}
+            for number, line in reading.lines(file):
+                with reading.line(file, number):
+                    _add_line(pairs, line)
+            if pairs:
+                relations.append(_relation(_title(file.stem), kind, pairs))
             else:
-                notes.append(f"{shown} has no pairs")
+                reading.notes.append(f"{reading.shown(file)} has no pairs")
     return relations
 
 
-def _add_line(pairs: _Pairs, line: str) -> str | None:
-    """Add a line of BATS to the pairs; why it can't be, or None."""
+def _add_line(pairs: Tails, line: str) -> None:
+    """Add a line of BATS. Its repeated heads have their tails together."""
     cells = line.split("\t") if "\t" in line else line.split(None, 1)
     if len(cells) != 2:
-        return "a head, a tab and its tails were expected"
+        raise Rejected("a head, a tab and its tails were expected")
     head = _term(cells[0])
     tails = [tail for cell in cells[1].split("/") if (tail := _term(cell))]
     if not head or not tails:
-        return "the head or the tails are empty"
-    if head in pairs.tails:
-        # BATS repeats a few heads; their tails belong together.
-        new = [tail for tail in tails if tail not in pairs.tails[head]]
-        if not new:
-            return f"the pair of {head!r} was there already"
-        pairs.tails[head] += new
-        return None
-    pairs.tails[head] = list(dict.fromkeys(tails))
-    return None
+        raise Rejected("the head or the tails are empty")
+    if not _add(pairs, head, tails):
+        raise Rejected(f"the pair of {head!r} was there already")
 
 
-def _read_google(path: Path, dropped: list[Dropped]) -> list[AnalogyRelation]:
-    sections: list[_Pairs] = []
-    for number, line in iter_text_lines(path, path.name, dropped):
-        if line.startswith(":"):
-            name = line[1:].strip()
-            sections.append(_Pairs(name, _google_kind(name)))
-            continue
+def _read_google(reading: Reading) -> list[AnalogyRelation]:
+    sections: list[tuple[str, Tails]] = []
+    file = reading.root
+    for number, line in reading.lines(file):
         words = [_term(word) for word in line.split()]
-        if len(words) != 4:
-            dropped.append(
-                Dropped(path.name, number, f"four words were expected, not {len(words)}")
-            )
-        elif not sections:
-            dropped.append(Dropped(path.name, number, "the pairs stand before any section"))
-        else:
-            for head, tail in (words[:2], words[2:]):
-                tails = sections[-1].tails.setdefault(head, [])
-                if tail not in tails:
-                    tails.append(tail)
-    return [pairs.relation() for pairs in sections if pairs.tails]
+        with reading.line(file, number):
+            if line.startswith(":"):
+                sections.append((line[1:].strip(), {}))
+            elif len(words) != 4:
+                raise Rejected(f"four words were expected, not {len(words)}")
+            elif not sections:
+                raise Rejected("the pairs stand before any section")
+            else:
+                for head, tail in (words[:2], words[2:]):
+                    _add(sections[-1][1], head, [tail])
+    return [_relation(name, _google_kind(name), pairs) for name, pairs in sections if pairs]
+
+
+def _add(pairs: Tails, head: str, tails: Iterable[str]) -> bool:
+    """Add the tails that the head doesn't have; whether there were any."""
+    known = pairs.setdefault(head, [])
+    new = [tail for tail in dict.fromkeys(tails) if tail not in known]
+    known += new
+    return bool(new)
 
 
 def _google_kind(name: str) -> AnalogyKind:
@@ -189,10 +148,21 @@ def _google_kind(name: str) -> AnalogyKind:
     return "inflectional" if name.startswith("gram") else "encyclopedic"
 
 
+def _relation(name: str, kind: AnalogyKind, pairs: Tails) -> AnalogyRelation:
+    """The pairs as a relation with the paper's marks."""
+    several = any(len(tails) > 1 for tails in pairs.values())
+    return AnalogyRelation(
+        name,
+        kind,
+        tuple((head, tuple(tails)) for head, tails in pairs.items()),
+        one_to_many=TO_MANY.get(name, several),
+        bidirectional=name in BIDIRECTIONAL,
+    )
+
+
 def _title(stem: str) -> str:
     """`I01 [noun - plural_reg]` -> `noun - plural_reg`; another name stays as it is."""
-    inside = stem.partition("[")[2].partition("]")[0]
-    return inside.strip() or stem
+    return stem.partition("[")[2].partition("]")[0].strip() or stem
 
 
 def _term(text: str) -> str:

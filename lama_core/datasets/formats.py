@@ -22,8 +22,7 @@ class Format:
 
     title: as a list of the known forms names it. find_root: the folder at or under a folder in
     which the form's own layout begins, None if it is in another form. reads_file: whether a file
-    alone is in it. is_special: another form could take its folders for its own, so it is tried
-    before.
+    alone is in it.
     """
 
     name: str
@@ -32,7 +31,6 @@ class Format:
     find_root: Callable[[Path], Path | None]
     load: Load
     reads_file: Callable[[Path], bool] = lambda _: False
-    is_special: bool = False
 
 
 def _tables(folder: Path) -> list[Path]:
@@ -53,29 +51,27 @@ def _load_table(path: Path, **names: str) -> Dataset:
     return table.load(_tables(path)[0] if path.is_dir() else path, **names)
 
 
+# In the order in which they are tried: a folder of one could be taken for one of a later.
 FORMATS: tuple[Format, ...] = (
-    Format("lama", "LAMA's folders", "facts", lama.find_root, lama.load),
-    Format("lpaqa", "LPAQA's folders", "prompts", lpaqa.find_root, lpaqa.load, is_special=True),
-    Format(
-        "pararel", "ParaRel's folders", "facts", pararel.find_root, pararel.load, is_special=True
-    ),
-    Format("bear", "BEAR's folder", "facts", bear.find_root, bear.load, is_special=True),
+    Format("lpaqa", "LPAQA's folders", "prompts", lpaqa.find_root, lpaqa.load),
+    Format("pararel", "ParaRel's folders", "facts", pararel.find_root, pararel.load),
+    Format("bear", "BEAR's folder", "facts", bear.find_root, bear.load),
     Format(
         "analogies",
         "BATS's folders or the Google analogies",
         "analogies",
         bats.find_root,
         bats.load,
-        reads_file=bats.is_analogies,
-        is_special=True,
+        bats.is_analogies,
     ),
+    Format("lama", "LAMA's folders", "facts", lama.find_root, lama.load),
     Format(
         "table",
         "a CSV, TSV or JSONL table with subject and object",
         "facts",
         _table_root,
         _load_table,
-        reads_file=_is_table,
+        _is_table,
     ),
 )
 
@@ -84,7 +80,7 @@ def detect(path: Path) -> Format:
     """The form of what lies at `path`. Raises UserError if it is none that is known."""
     if not path.exists():
         raise UserError(f"there is no file or folder {path}")
-    for form in sorted(FORMATS, key=lambda form: not form.is_special):
+    for form in FORMATS:
         if form.reads_file(path) if path.is_file() else form.find_root(path):
             return form
     tables = _tables(path) if path.is_dir() else []
@@ -100,25 +96,21 @@ def root_of(folder: Path) -> Path:
 
 
 def load(
-    path: Path,
-    *,
-    name: str | None = None,
-    licence: str = "",
-    citation: str = "",
-    relations_file: Path | None = None,
+    path: Path, *, name: str | None = None, relations_file: Path | None = None, **about: str
 ) -> Dataset | AnalogyDataset:
     """The facts or analogies at `path`, in whichever form. Raises UserError if it is in none.
 
-    relations_file: of LAMA's templates, for a folder in LAMA's layout that brings none.
+    relations_file: of LAMA's templates, for a folder in LAMA's layout that brings none. about: the
+    `licence` and `citation`.
     """
     name = name or (path.name if path.is_dir() else path.stem)
     more = {"relations_file": relations_file} if relations_file else {}
-    return detect(path).load(path, name=name, licence=licence, citation=citation, **more)
+    return detect(path).load(path, name=name, **about, **more)
 
 
-def load_facts(path: Path, **names: str | Path | None) -> Dataset:
+def load_facts(path: Path, *, relations_file: Path | None = None, **names: str) -> Dataset:
     """The facts at `path`, in whichever form, as `load`. Raises UserError for analogies."""
-    found = load(path, **names)  # type: ignore[arg-type]
+    found = load(path, relations_file=relations_file, **names)
     if isinstance(found, AnalogyDataset):
         raise UserError(f"{path} holds analogies, not facts: use it where analogies are asked for")
     return found

@@ -13,30 +13,21 @@ drawn by the fact's id.
 Departure: Evidences that are kept
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lama_core.datasets import lama_facts
-from lama_core.datasets.base import (
-    BLANK,
-    SQUAD_RELATION,
-    Dataset,
-    Dropped,
-    ReadReport,
-    make_dataset,
-)
+from lama_core.datasets.base import BLANK, SQUAD_RELATION, Dataset, make_dataset
 from lama_core.datasets.folders import files_under, find_folder, subfolders
-from lama_core.datasets.jsonl import (
+from lama_core.datasets.lama_relations import GOOGLE_RE_RELATIONS, read_rows
+from lama_core.datasets.reading import (
     JsonObject,
+    Reading,
     Rejected,
-    iter_objects,
     optional_text,
     required_text,
 )
-from lama_core.datasets.lama_relations import GOOGLE_RE_RELATIONS, Described, read_rows
-from lama_core.errors import UserError
 from lama_core.types import Fact, Relation
 
 SOURCES = ("Google_RE", "TREx", "ConceptNet", "Squad")
@@ -44,22 +35,12 @@ MAX_SENTENCES = 10
 
 
 @dataclass
-class _Reading:
-    """What accumulates while the files of one dataset are read."""
+class _Reading(Reading):
+    """described: line and content of relations.jsonl's rows. relations: of the facts."""
 
-    root: Path
-    max_sentences: int
-    dropped: list[Dropped] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    templates: dict[str, Described] = field(default_factory=dict)
+    max_sentences: int = MAX_SENTENCES
+    described: dict[str, tuple[int, Relation]] = field(default_factory=dict)
     relations: dict[str, Relation] = field(default_factory=dict)
-    facts: list[Fact] = field(default_factory=list)
-
-    def shown(self, path: Path) -> str:
-        """The file's name in reports: relative to the dataset's folder where it lies in it."""
-        return (
-            path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else path.name
-        )
 
 
 def find_root(path: Path) -> Path | None:
@@ -73,8 +54,7 @@ def load(
     name: str | None = None,
     relations_file: Path | None = None,
     max_sentences: int = MAX_SENTENCES,
-    licence: str = "",
-    citation: str = "",
+    **about: str,
 ) -> Dataset:
     """The dataset in LAMA's layout at or under the folder `path`.
 
@@ -83,71 +63,42 @@ def load(
     Facts keep the order of their file, relations that of relations.jsonl.
     Raises UserError if the folder has none of LAMA's folders or no usable fact.
     """
-    root = find_root(path)
-    if root is None:
-        raise UserError(
-            f"{path} is not in LAMA's layout: it has no folder {', '.join(SOURCES[:-1])} or Squad"
-        )
-    reading = _Reading(root, max_sentences)
-    relations_file = relations_file or _relations_file(root)
+    lacking = f"is not in LAMA's layout: it has no folder {', '.join(SOURCES[:-1])} or Squad"
+    reading = _Reading.at(find_root(path), path, lacking)
+    reading.max_sentences = max_sentences
+    root = reading.root
+    places = (root / "relations.jsonl", root.parent / "relations.jsonl")
+    relations_file = relations_file or next((file for file in places if file.is_file()), None)
     if relations_file is None:
         reading.notes.append("no relations.jsonl: relations have no templates")
     else:
-        shown = reading.shown(relations_file)
-        reading.templates = read_rows(relations_file, shown, reading.dropped)
+        reading.described = read_rows(reading, relations_file)
     for source, folder in _source_folders(root):
-        _read_source(reading, source, folder)
-    _report_unused(reading, relations_file)
-    _report_objects_with_spaces(reading)
-    if not reading.facts:
-        first = f"; the first: {reading.dropped[0]}" if reading.dropped else ""
-        raise UserError(
-            f"{path} has no usable fact: {len(reading.dropped)} line(s) were left out{first}"
+        for file in _fact_files(source, folder):
+            _read_facts(reading, source, file)
+    if relations_file:
+        _report_unused(reading, relations_file)
+    with_spaces = Counter(fact.relation for fact in reading.facts if " " in fact.object)
+    for relation, n in with_spaces.items():
+        reading.notes.append(
+            f"{relation}: {n} object(s) have spaces; scoring leaves these facts out, "
+            "because no model has them as one token"
         )
-    report = ReadReport(tuple(reading.dropped), tuple(reading.notes))
-    return make_dataset(
-        name or path.name,
-        _in_order(reading),
-        reading.facts,
-        report,
-        licence=licence,
-        citation=citation,
-    )
+    if not reading.facts:
+        raise reading.nothing(path, "fact")
+    relations = _in_order(reading)
+    return make_dataset(name or path.name, relations, reading.facts, reading.report, **about)
 
 
 def _source_folders(folder: Path) -> list[tuple[str, Path]]:
     """(source, folder) of LAMA's folders in `folder`, in the order of SOURCES."""
-    known = {source.lower(): source for source in SOURCES}
     found: dict[str, Path] = {}
     for child in subfolders(folder):
-        source = known.get(child.name.lower().removesuffix("_uhn"))
+        name = child.name.lower().removesuffix("_uhn")
+        source = next((one for one in SOURCES if one.lower() == name), "")
         if source and any(path.suffix == ".jsonl" for path in files_under(child)):
             found.setdefault(source, child)
     return [(source, found[source]) for source in SOURCES if source in found]
-
-
-def _relations_file(root: Path) -> Path | None:
-    for candidate in (root / "relations.jsonl", root.parent / "relations.jsonl"):
-        if candidate.is_file():
-            return candidate
-    return None
-
-
-def _read_source(reading: _Reading, source: str, folder: Path) -> None:
-    for path in _fact_files(source, folder):
-        ids: dict[str, int] = {}
-        shown = reading.shown(path)
-        n_before = len(reading.facts) + len(reading.dropped)
-        for number, row in iter_objects(path, shown, reading.dropped):
-            try:
-                fact = _read_fact(reading, source, path, row, ids, number)
-            except Rejected as reason:
-                reading.dropped.append(Dropped(shown, number, str(reason)))
-                continue
-            if fact is not None:
-                reading.facts.append(fact)
-        if len(reading.facts) + len(reading.dropped) == n_before:
-            reading.notes.append(f"{shown} has no facts")
 
 
 def _fact_files(source: str, folder: Path) -> list[Path]:
@@ -159,38 +110,38 @@ def _fact_files(source: str, folder: Path) -> list[Path]:
 
 
 def _natural_order(path: Path) -> tuple[str, int, str]:
-    name = path.parent.name if path.stem == "test" else path.stem
+    name = _relation_of_file(path)
     digits = name[1:] if name[:1] == "P" and name[1:].isdigit() else ""
     return (name[0] if digits else name, int(digits or 0), name)
 
 
-def _relation_name(source: str, path: Path, row: JsonObject) -> str:
-    if source == "ConceptNet":
-        return required_text(row, "pred")
-    if source == "Squad":
-        return SQUAD_RELATION
-    if source == "Google_RE":
-        return path.stem.removesuffix("_test")
-    name = path.parent.name if path.stem == "test" else path.stem
-    stated = optional_text(row, "predicate_id")
-    if stated and stated != name:
-        raise Rejected(f"predicate_id is {stated!r}, but the file is {name!r}'s")
-    return name
+def _relation_of_file(path: Path) -> str:
+    return path.parent.name if path.stem == "test" else path.stem
+
+
+def _read_facts(reading: _Reading, source: str, file: Path) -> None:
+    lines: dict[str, int] = {}
+    n_before = len(reading.facts) + len(reading.dropped)
+    for number, row in reading.objects(file):
+        with reading.line(file, number):
+            fact = _read_fact(reading, source, file, row, lines, number)
+            reading.facts.append(fact)
+    if len(reading.facts) + len(reading.dropped) == n_before:
+        reading.notes.append(f"{reading.shown(file)} has no facts")
 
 
 def _read_fact(
-    reading: _Reading, source: str, path: Path, row: JsonObject, ids: dict[str, int], number: int
-) -> Fact | None:
-    relation_name = _relation_name(source, path, row)
-    subject = (
-        optional_text(row, "sub_label", "sub") or SQUAD_RELATION
-        if source == "Squad"
-        else required_text(row, "sub_label", "sub")
-    )
+    reading: _Reading, source: str, file: Path, row: JsonObject, lines: dict[str, int], number: int
+) -> Fact:
+    name = _relation_name(source, file, row)
+    if source == "Squad":
+        subject = optional_text(row, "sub_label", "sub") or SQUAD_RELATION
+    else:
+        subject = required_text(row, "sub_label", "sub")
     obj = required_text(row, "obj_label", "obj")
     stated = lama_facts.sentences(row, "masked_sentences")
-    relation = _relation_of(reading, source, relation_name)
-    fact_id = lama_facts.make_id(row, f"{relation.name}:", subject, obj, ids, number)
+    relation = _relation_of(reading, source, name)
+    fact_id = lama_facts.make_id(row, f"{relation.name}:", subject, obj, lines, number)
     sentences = lama_facts.with_evidences(stated, row, fact_id, reading.max_sentences)
     if not sentences and not relation.prompts:
         if source in ("ConceptNet", "Squad"):
@@ -216,58 +167,52 @@ def _read_fact(
     )
 
 
-def _relation_of(reading: _Reading, source: str, name: str) -> Relation:
+def _relation_name(source: str, file: Path, row: JsonObject) -> str:
+    if source == "ConceptNet":
+        return required_text(row, "pred")
+    if source == "Squad":
+        return SQUAD_RELATION
+    if source == "Google_RE":
+        return file.stem.removesuffix("_test")
+    name = _relation_of_file(file)
+    stated = optional_text(row, "predicate_id")
+    if stated and stated != name:
+        raise Rejected(f"predicate_id is {stated!r}, but the file is {name!r}'s")
+    return name
+
+
+def _relation_of(reading: _Reading, source: str, plain: str) -> Relation:
     """The relation of that source, made on first sight."""
-    relation = reading.relations.get(name)
-    if relation is not None and relation.source != source:
-        # Two sources that use one name stay apart.
-        name = f"{source}:{name}"
-        relation = reading.relations.get(name)
-    if relation is None:
-        plain_name = name.removeprefix(f"{source}:")
-        described = reading.templates.get(plain_name)
-        if described is not None:
-            relation = described.relation(name, source)
-        elif source == "Google_RE" and plain_name in GOOGLE_RE_RELATIONS:
-            relation = GOOGLE_RE_RELATIONS[plain_name]
+    name, known = plain, reading.relations
+    if name in known and known[name].source != source:
+        name = f"{source}:{name}"  # two sources that use one name stay apart
+    if name not in known:
+        if plain in reading.described:
+            known[name] = replace(reading.described[plain][1], name=name, source=source)
+        elif source == "Google_RE" and plain in GOOGLE_RE_RELATIONS:
+            known[name] = GOOGLE_RE_RELATIONS[plain]
         else:
-            relation = Relation(name, source, SQUAD_RELATION if source == "Squad" else "")
+            known[name] = Relation(name, source, SQUAD_RELATION if source == "Squad" else "")
             if source in ("TREx", "Google_RE"):
                 reading.notes.append(f"{name} is not in relations.jsonl: it has no template")
-        reading.relations[name] = relation
-    return relation
+    return known[name]
 
 
-def _report_unused(reading: _Reading, relations_file: Path | None) -> None:
-    if relations_file is None:
-        return
+def _report_unused(reading: _Reading, relations_file: Path) -> None:
     used = {fact.relation.split(":", 1)[-1] for fact in reading.facts}
-    shown = reading.shown(relations_file)
-    for name, row in reading.templates.items():
+    for name, (line, row) in reading.described.items():
         if name not in used:
             label = f" ({row.label})" if row.label else ""
-            reading.notes.append(f"{shown}, line {row.line}: {name}{label} has no facts; skipped")
+            where = f"{reading.shown(relations_file)}, line {line}"
+            reading.notes.append(f"{where}: {name}{label} has no facts; skipped")
 
 
-def _report_objects_with_spaces(reading: _Reading) -> None:
-    counts: defaultdict[str, int] = defaultdict(int)
-    for fact in reading.facts:
-        if " " in fact.object:
-            counts[fact.relation] += 1
-    for name, count in counts.items():
-        reading.notes.append(
-            f"{name}: {count} object(s) have spaces; scoring leaves these facts out, "
-            "because no model has them as one token"
-        )
-
-
-def _in_order(reading: _Reading) -> Iterator[Relation]:
+def _in_order(reading: _Reading) -> list[Relation]:
     """Relations with facts: by source, in the order of relations.jsonl, then as they were met."""
     used = {fact.relation for fact in reading.facts}
-    listed = {name: place for place, name in enumerate(reading.templates)}
+    listed = {name: place for place, name in enumerate(reading.described)}
 
     def order(relation: Relation) -> tuple[int, int]:
         return SOURCES.index(relation.source), listed.get(relation.name, len(listed))
 
-    kept: Iterable[Relation] = (r for r in reading.relations.values() if r.name in used)
-    yield from sorted(kept, key=order)
+    return sorted((one for one in reading.relations.values() if one.name in used), key=order)

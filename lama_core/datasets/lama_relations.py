@@ -4,14 +4,12 @@ A row: relation, template, label, description, type. Our own additions: `paraphr
 `negated_template` (or `template_negated`, as negated LAMA has it).
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
-from lama_core.datasets.base import Dropped
-from lama_core.datasets.jsonl import (
+from lama_core.datasets.reading import (
     JsonObject,
+    Reading,
     Rejected,
-    iter_objects,
     optional_text,
     required_text,
     text_list,
@@ -19,81 +17,43 @@ from lama_core.datasets.jsonl import (
 from lama_core.datasets.templates import template_fault
 from lama_core.types import Prompt, Relation, RelationType
 
-# Not in relations.jsonl; LAMA's scripts/run_experiments.py holds them.
+RELATION_TYPES: dict[str, RelationType] = {"1-1": "1-1", "N-1": "N-1", "N-M": "N-M"}
+# Not in relations.jsonl; LAMA's scripts/run_experiments.py holds them: the template, negated.
+_GOOGLE_RE = {
+    "place_of_birth": ("[X] was born in [Y] .", "[X] was not born in [Y] ."),
+    "date_of_birth": ("[X] (born [Y]).", "[X] (not born [Y])."),
+    "place_of_death": ("[X] died in [Y] .", "[X] did not die in [Y] ."),
+}
 GOOGLE_RE_RELATIONS = {
-    relation.name: relation
-    for relation in (
-        Relation(
-            "place_of_birth",
-            "Google_RE",
-            "place of birth",
-            type="N-1",
-            prompts=(Prompt("[X] was born in [Y] ."),),
-            negated_template="[X] was not born in [Y] .",
-        ),
-        Relation(
-            "date_of_birth",
-            "Google_RE",
-            "date of birth",
-            type="N-1",
-            prompts=(Prompt("[X] (born [Y])."),),
-            negated_template="[X] (not born [Y]).",
-        ),
-        Relation(
-            "place_of_death",
-            "Google_RE",
-            "place of death",
-            type="N-1",
-            prompts=(Prompt("[X] died in [Y] ."),),
-            negated_template="[X] did not die in [Y] .",
-        ),
+    name: Relation(
+        name,
+        "Google_RE",
+        name.replace("_", " "),
+        type="N-1",
+        prompts=(Prompt(template),),
+        negated_template=negated,
     )
+    for name, (template, negated) in _GOOGLE_RE.items()
 }
 
 
-@dataclass(frozen=True)
-class Described:
-    """A row of relations.jsonl; its `source` is only known once facts are found."""
-
-    line: int
-    label: str
-    description: str
-    type: RelationType | None
-    prompts: tuple[Prompt, ...]
-    negated_template: str | None
-
-    def relation(self, name: str, source: str) -> Relation:
-        """The row as a Relation of `source`."""
-        return Relation(
-            name,
-            source,
-            self.label,
-            self.description,
-            self.type,
-            self.prompts,
-            self.negated_template,
-        )
-
-
-def read_rows(path: Path, shown: str, dropped: list[Dropped]) -> dict[str, Described]:
-    """The file's rows by relation. shown: the file's name for what is added to `dropped`."""
-    rows: dict[str, Described] = {}
-    for number, row in iter_objects(path, shown, dropped):
-        try:
+def read_rows(reading: Reading, path: Path) -> dict[str, tuple[int, Relation]]:
+    """Relation -> its line in the file, and what it says; the `source` is not known yet."""
+    rows: dict[str, tuple[int, Relation]] = {}
+    for number, row in reading.objects(path):
+        faults: list[str] = []
+        with reading.line(path, number):
             name = required_text(row, "relation")
             if name in rows:
-                raise Rejected(f"the relation {name!r} was already on line {rows[name].line}")
-            rows[name], faults = _describe(row, number)
-        except Rejected as reason:
-            dropped.append(Dropped(shown, number, str(reason)))
-            continue
-        dropped += [Dropped(shown, number, f"{name}: {fault}") for fault in faults]
+                raise Rejected(f"the relation {name!r} was already on line {rows[name][0]}")
+            rows[name] = number, _describe(name, row, faults)
+            for fault in faults:
+                reading.drop(path, number, f"{name}: {fault}")
     return rows
 
 
-def _describe(row: JsonObject, line: int) -> tuple[Described, list[str]]:
-    """A row of relations.jsonl and the faults of its templates, which are left out."""
-    faults: list[str] = []
+def _describe(name: str, row: JsonObject, faults: list[str]) -> Relation:
+    """A row of relations.jsonl; what is left out of it is added to `faults`."""
 
     def usable(template: str) -> bool:
         fault = template_fault(template) if template else None
@@ -107,15 +67,14 @@ def _describe(row: JsonObject, line: int) -> tuple[Described, list[str]]:
     prompts += [Prompt(text, "paraphrased") for text in paraphrases if usable(text)]
     negated = optional_text(row, "negated_template", "template_negated")
     type_name = optional_text(row, "type")
-    types: dict[str, RelationType] = {"1-1": "1-1", "N-1": "N-1", "N-M": "N-M"}
-    if type_name and type_name not in types:
+    if type_name and type_name not in RELATION_TYPES:
         faults.append(f"the type {type_name!r} is none of 1-1, N-1, N-M; it is left open")
-    described = Described(
-        line,
+    return Relation(
+        name,
+        "",
         optional_text(row, "label"),
         optional_text(row, "description"),
-        types.get(type_name),
+        RELATION_TYPES.get(type_name),
         tuple(dict.fromkeys(prompts)),
         negated if usable(negated) else None,
     )
-    return described, faults

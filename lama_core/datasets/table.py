@@ -8,24 +8,23 @@ line break, so that one broken row can't swallow the next.
 """
 
 import csv
-from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 
-from lama_core.datasets.base import BLANK, Dataset, Dropped, ReadReport, make_dataset
-from lama_core.datasets.jsonl import (
+from lama_core.datasets.base import BLANK, Dataset, make_dataset
+from lama_core.datasets.lama_relations import RELATION_TYPES
+from lama_core.datasets.reading import (
     JsonObject,
+    Reading,
     Rejected,
-    iter_objects,
-    iter_text_lines,
     optional_text,
     required_text,
     text_list,
 )
 from lama_core.datasets.templates import template_fault
 from lama_core.errors import UserError
-from lama_core.types import Fact, Prompt, Relation, RelationType
+from lama_core.types import Fact, Prompt, Relation
 
 SUFFIXES = (".csv", ".tsv", ".jsonl")
 SOURCE = "User"
@@ -35,19 +34,7 @@ _OBJECT = ("object", "obj_label", "obj")
 _RELATION = ("relation", "predicate_id", "pred")
 
 
-@dataclass
-class _Rows:
-    """What accumulates while the rows are read."""
-
-    templates: defaultdict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
-    negated: dict[str, str] = field(default_factory=dict)
-    labels: dict[str, str] = field(default_factory=dict)
-    types: dict[str, RelationType] = field(default_factory=dict)
-    ids: dict[str, int] = field(default_factory=dict)
-    facts: list[tuple[int, Fact]] = field(default_factory=list)
-
-
-def load(path: Path, *, name: str | None = None, licence: str = "", citation: str = "") -> Dataset:
+def load(path: Path, *, name: str | None = None, **about: str) -> Dataset:
     """The facts of the table at `path`.
 
     Raises UserError for another kind of file, a header without subject and object, or no usable
@@ -55,97 +42,82 @@ def load(path: Path, *, name: str | None = None, licence: str = "", citation: st
     """
     if path.suffix.lower() not in SUFFIXES:
         raise UserError(f"{path} is no table: expected a {', '.join(SUFFIXES)} file")
-    dropped: list[Dropped] = []
-    rows = _Rows()
-    read = iter_objects if path.suffix.lower() == ".jsonl" else _iter_csv
-    for number, row in read(path, path.name, dropped):
-        try:
-            rows.facts.append((number, _read_row(rows, row, path.stem, number)))
-        except Rejected as reason:
-            dropped.append(Dropped(path.name, number, str(reason)))
+    reading = Reading(path)
+    relations: dict[str, Relation] = {}
+    lines: dict[str, int] = {}
+    rows = reading.objects(path) if path.suffix.lower() == ".jsonl" else _iter_csv(reading)
+    for number, row in rows:
+        with reading.line(path, number):
+            _read_row(reading, relations, lines, row, number)
     facts = []
-    for number, fact in rows.facts:
-        if fact.sentences or rows.templates[fact.relation]:
+    for fact in reading.facts:
+        if fact.sentences or relations[fact.relation].prompts:
             facts.append(fact)
         else:
             unasked = f"{fact.relation} has no template and this row no sentence: nothing to ask"
-            dropped.append(Dropped(path.name, number, unasked))
+            reading.drop(path, lines[fact.id], unasked)
     if not facts:
-        if not dropped:
-            raise UserError(f"{path} has no usable row: give it a row a fact")
-        raise UserError(
-            f"{path} has no usable row: {len(dropped)} were left out; the first: {dropped[0]}"
-        )
-    names = dict.fromkeys(fact.relation for fact in facts)
-    relations = [_relation(rows, relation) for relation in names]
-    report = ReadReport(tuple(sorted(dropped, key=lambda item: item.line)))
-    return make_dataset(
-        name or path.stem, relations, facts, report, licence=licence, citation=citation
-    )
+        raise reading.nothing(path, "row")
+    reading.dropped.sort(key=lambda dropped: dropped.line)
+    used = dict.fromkeys(fact.relation for fact in facts)
+    kept = [relations[relation] for relation in used]
+    return make_dataset(name or path.stem, kept, facts, reading.report, **about)
 
 
-def _iter_csv(path: Path, shown: str, dropped: list[Dropped]) -> Iterator[tuple[int, JsonObject]]:
-    lines = iter_text_lines(path, shown, dropped)
-    _, header_line = next(lines, (0, ""))
-    separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t", key=header_line.count)
+def _iter_csv(reading: Reading) -> Iterator[tuple[int, JsonObject]]:
+    path = reading.root
+    lines = reading.lines(path)
+    _, first = next(lines, (0, ""))
+    separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t", key=first.count)
     try:
-        cells = next(csv.reader([header_line], delimiter=separator), [])
+        header = [
+            cell.strip().lower() for cell in next(csv.reader([first], delimiter=separator), [])
+        ]
     except csv.Error as error:
         raise UserError(f"{path} has no header that can be read ({error})") from error
-    header = [cell.strip().lower() for cell in cells]
     if not (set(header) & set(_SUBJECT) and set(header) & set(_OBJECT)):
         columns = ", ".join(header)[:200] or "none"
         raise UserError(
             f"{path} needs the columns subject and object in its first line; it has: {columns}"
         )
     for number, line in lines:
-        try:
-            cells = next(csv.reader([line], delimiter=separator, strict=True))
-        except csv.Error as error:
-            dropped.append(Dropped(shown, number, f"not a valid row ({error})"))
-            continue
-        if len(cells) != len(header):
-            reason = f"{len(cells)} cells were found where the header has {len(header)}"
-            dropped.append(Dropped(shown, number, reason))
-            continue
-        yield (
-            number,
-            {key: cell for key, cell in zip(header, cells, strict=True) if cell.strip()},
-        )
+        with reading.line(path, number):
+            try:
+                cells = next(csv.reader([line], delimiter=separator, strict=True))
+            except csv.Error as error:
+                raise Rejected(f"not a valid row ({error})") from error
+            if len(cells) != len(header):
+                n = len(header)
+                raise Rejected(f"{len(cells)} cells were found where the header has {n}")
+            yield (
+                number,
+                {key: cell for key, cell in zip(header, cells, strict=True) if cell.strip()},
+            )
 
 
-def _read_row(rows: _Rows, row: JsonObject, stem: str, number: int) -> Fact:
+def _read_row(
+    reading: Reading,
+    relations: dict[str, Relation],
+    lines: dict[str, int],
+    row: JsonObject,
+    number: int,
+) -> None:
+    """Add a row's fact, and what it says of its relation."""
     subject = required_text(row, *_SUBJECT)
     obj = required_text(row, *_OBJECT)
-    relation = optional_text(row, *_RELATION) or stem
+    name = optional_text(row, *_RELATION) or reading.root.stem
     template = optional_text(row, "template")
-    fault = template_fault(template) if template else None
-    if fault:
-        raise Rejected(f"{relation}: {fault}")
+    if fault := template and template_fault(template):
+        raise Rejected(f"{name}: {fault}")
     sentences = (*text_list(row, "sentence"), *text_list(row, "masked_sentences"))
     for sentence in sentences:
         if BLANK not in sentence:
             raise Rejected(f"the sentence {sentence!r} has no {BLANK} where the object stands")
     stated = optional_text(row, "id") or optional_text(row, "uuid")
-    fact_id = f"{relation}:{stated or f'{subject}|{obj}'}"
-    if fact_id in rows.ids:
-        what = f"the id {stated!r}" if stated else f"{subject!r} with {obj!r}"
-        raise Rejected(f"{what} was already on line {rows.ids[fact_id]}")
-    rows.ids[fact_id] = number
-    if template:
-        rows.templates[relation][template] = None
-    negated = optional_text(row, "negated_template")
-    if negated and not template_fault(negated):
-        rows.negated.setdefault(relation, negated)
-    rows.labels.setdefault(relation, optional_text(row, "label"))
-    kinds: dict[str, RelationType] = {"1-1": "1-1", "N-1": "N-1", "N-M": "N-M"}
-    kind = kinds.get(optional_text(row, "type"))
-    if kind:
-        rows.types.setdefault(relation, kind)
-    return Fact(
-        fact_id,
+    fact = Fact(
+        f"{name}:{stated or f'{subject}|{obj}'}",
         subject,
-        relation,
+        name,
         obj,
         SOURCE,
         subject_id=optional_text(row, "sub_uri"),
@@ -153,14 +125,16 @@ def _read_row(rows: _Rows, row: JsonObject, stem: str, number: int) -> Fact:
         sentences=sentences,
         origin=optional_text(row, "origin"),
     )
-
-
-def _relation(rows: _Rows, name: str) -> Relation:
-    return Relation(
-        name,
-        SOURCE,
-        rows.labels.get(name, ""),
-        type=rows.types.get(name),
-        prompts=tuple(Prompt(template, "user") for template in rows.templates[name]),
-        negated_template=rows.negated.get(name),
+    label = optional_text(row, "label")
+    known = relations.get(name) or Relation(name, SOURCE, label)
+    kind = RELATION_TYPES.get(optional_text(row, "type"))
+    negated = optional_text(row, "negated_template")
+    reading.fact(fact, number, lines, f"the id {stated!r}" if stated else "")
+    prompts = [*known.prompts, *([Prompt(template, "user")] if template else [])]
+    usable = negated if negated and not template_fault(negated) else None
+    relations[name] = replace(
+        known,
+        type=known.type or kind,
+        prompts=tuple(dict.fromkeys(prompts)),
+        negated_template=known.negated_template or usable,
     )

@@ -29,12 +29,12 @@ def test_a_weight_that_is_no_number_costs_its_line(tmp_path: Path) -> None:
         '{"template": "[X] at [Y]"}\n'
     )
     write(tmp_path / "prompt" / "mine" / "P1.jsonl", lines)
-    prompts, report = lpaqa.load_prompts(tmp_path, "mine")
-    assert [(p.template, p.weight, p.origin) for p in prompts["P1"]] == [
+    dataset = lpaqa.load(tmp_path)
+    assert [(p.template, p.weight, p.origin) for p in dataset.relation("P1").prompts] == [
         ("[X] in [Y]", 0.5, "mined"),
         ("[X] at [Y]", None, "mined"),
     ]
-    assert str(report.dropped[0]) == (
+    assert str(dataset.report.dropped[0]) == (
         "prompt/mine/P1.jsonl, line 2: 'weight' is a str, not a number"
     )
 
@@ -45,11 +45,12 @@ def test_the_reference_prompts_and_pairs_are_read_whole() -> None:
     assert dataset.report.dropped == ()
     assert len(dataset.relations) == 20
     assert len(dataset.facts_of("P19")) == 1_000
-    mined, _ = lpaqa.load_prompts(SHARED / "lpaqa", "mine")
-    assert mined["P19"][0].template == "[X] was born in [Y] ."
-    assert mined["P19"][0].weight == pytest.approx(0.003614419372752309)
-    manual, _ = lpaqa.load_prompts(SHARED / "lpaqa", "manual_paraphrase")
-    assert all(prompt.weight is None for prompt in manual["P19"])
+    mined = dataset.relation("P19").prompts[0]
+    assert (mined.template, mined.origin) == ("[X] was born in [Y] .", "mined")
+    assert mined.weight == pytest.approx(0.003614419372752309)
+    prompts = dataset.relation("P19").prompts
+    manual = [prompt for prompt in prompts if prompt.origin == "manual paraphrase"]
+    assert manual and all(prompt.weight is None for prompt in manual)
 
 
 @needs_shared
@@ -157,7 +158,7 @@ def test_a_table_without_facts_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_an_unknown_format_names_those_that_are_known(tmp_path: Path) -> None:
     write(tmp_path / "notes.md", "hello")
-    with pytest.raises(UserError, match="in no known format: expected LAMA's"):
+    with pytest.raises(UserError, match="in no known format: expected LPAQA's"):
         formats.detect(tmp_path)
 
 

@@ -190,7 +190,7 @@ def test_lpaqa_keeps_the_usable_templates_and_reports_the_others(
         folder = Path(name) / "prompt" / "manual_paraphrase"
         folder.mkdir(parents=True)
         (folder / "P1.txt").write_text("".join(t + "\n" for t in templates), "utf-8")
-        prompts, report = lpaqa.load_prompts(Path(name), "manual_paraphrase")
+        dataset = lpaqa.load(Path(name))
     expected = [t for (ok, _), t in zip(lines, templates, strict=True) if ok]
-    assert [prompt.template for prompt in prompts["P1"]] == expected
-    assert len(report.dropped) == len(lines) - len(expected)
+    assert [prompt.template for prompt in dataset.relation("P1").prompts] == expected
+    assert len(dataset.report.dropped) == len(lines) - len(expected)

@@ -238,7 +238,7 @@ def _all_wordings(dataset: Dataset, relation: Relation) -> Iterator[RelationWord
             for prompt in sorted(prompts, key=lambda one: -(one.weight or 0.0)):
                 yield _worded(kind, source, prompt)
     if installed_dir("pararel").is_dir():
-        patterns, _ = pararel.load_patterns(installed_dir("pararel"))
+        patterns = pararel.load_patterns(installed_dir("pararel"))
         for prompt in patterns.get(relation.name, ()):
             yield _worded("paraphrase", "pararel", prompt)
     for template in PROMPT_SETS["negated"].templates(relation):
