@@ -11,20 +11,12 @@ A run is written into `<id>.part` and renamed when it is whole; see `execute`.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from functools import cache, cached_property
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
-from types import UnionType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Literal,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -155,6 +147,11 @@ class RunInfo:
         raise UserError(f"The run {self.id} has no relation {name!r}{hint}.")
 
 
+# What of it `run.json` holds: what is of the run itself.
+NOT_STORED = {"id", "folder", "bundled", "title", "beside", "exact_to"}
+STORED = {one.name for one in fields(RunInfo)} - NOT_STORED
+
+
 @dataclass(frozen=True)
 class TopPredictions:
     """The ten best words of every row, raw ranking.
@@ -195,20 +192,16 @@ class Run:
     @cached_property
     def facts(self) -> "pd.DataFrame":
         """One row a query (see `table`), without the ten best; NaN where excluded."""
-        if self.seen is not None:
-            return self.seen
         from lama_core.runs.table import read_facts
 
-        return read_facts(self.info.folder / FACTS_FILE)
+        return read_facts(self.info.folder / FACTS_FILE) if self.seen is None else self.seen
 
     @cached_property
     def top(self) -> TopPredictions:
         """The ten best predictions, in the same row order as `facts`."""
-        if self.seen_top is not None:
-            return self.seen_top
         from lama_core.runs.table import read_top
 
-        return TopPredictions(*read_top(self.info.folder / FACTS_FILE))
+        return self.seen_top or TopPredictions(*read_top(self.info.folder / FACTS_FILE))
 
     @cached_property
     def words(self) -> Mapping[str, frozenset[str]] | None:
@@ -216,11 +209,10 @@ class Run:
 
         None for a run that doesn't say.
         """
-        if self.seen_words is not None:
-            return self.seen_words
         from lama_core.runs.table import read_candidates
 
-        return read_candidates(self.info.folder / CANDIDATES_FILE)
+        read = self.seen_words is None
+        return read_candidates(self.info.folder / CANDIDATES_FILE) if read else self.seen_words
 
     @cached_property
     def n_words(self) -> Mapping[str, int]:
@@ -238,16 +230,15 @@ class Run:
         """
         from lama_core.runs.table import read_scores, read_words
 
-        scores = read_scores(self.info.folder / FACTS_FILE, row)
+        folder, relation = self.info.folder, str(self.facts["relation"].iloc[row])
+        scores = read_scores(folder / FACTS_FILE, row)
         if scores is None:
             return None
-        words = read_words(
-            self.info.folder / CANDIDATES_FILE, str(self.facts["relation"].iloc[row])
-        )
+        words = read_words(folder / CANDIDATES_FILE, relation)
         if len(words) != len(scores):
             raise UserError(
-                f"{self.info.folder}: {len(scores):,} scores of {len(words):,} answers: delete the "
-                "run and make it again."
+                f"{folder}: {len(scores):,} scores of {len(words):,} answers: delete the run and "
+                "make it again."
             )
         return AnswerScores(words, scores)
 
@@ -262,69 +253,21 @@ def read_info(folder: Path) -> RunInfo:
     """What a run folder says of itself. Raises UserError if it is broken or missing."""
     path = folder / RUN_FILE
     raw = _read_json(path)
-    title = _read_title(folder)
     try:
         if raw.pop("form", 1) < FORM:
             raw |= {"kind": "cloze", "version": 1}
-        raw["relations"] = tuple(
-            RelationInfo(
-                **{
-                    **relation,
-                    "templates": tuple(relation["templates"]),
-                    "domains": tuple(relation.get("domains", ())),
-                }
-            )
-            for relation in raw["relations"]
-        )
-        raw["versions"] = tuple((name, version) for name, version in raw["versions"])
-        bundled = folder.resolve().is_relative_to(ASSETS)
-        info = RunInfo(id=folder.name, folder=folder, bundled=bundled, title=title, **raw)
-        _check_types(info)
-        for relation in info.relations:
-            _check_types(relation)
-        return info
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise UserError(
-            f"{path}: the run's description is damaged ({error}): delete the run and make it again."
-        ) from error
-
-
-def _check_types(described: RunInfo | RelationInfo) -> None:
-    """Raise TypeError for a field that isn't what its annotation says."""
-    described_by: type = type(described)
-    for name, kind in _hints(described_by).items():
-        value = getattr(described, name)
-        if not _fits(value, kind):
-            raise TypeError(f"{name} is {str(value)[:60]!r}")
-
-
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
-def _fits(value: object, kind: Any) -> bool:
-    """Whether a value is of a kind that `run.json` can hold."""
-    origin, inner = get_origin(kind), get_args(kind)
-    if origin is Literal:
-        return value in inner
-    if origin in (Union, UnionType):
-        return any(_fits(value, one) for one in inner)
-    if origin is tuple:
-        if not isinstance(value, tuple):
-            return False
-        kinds = [inner[0]] * len(value) if inner[1:] == (...,) else inner
-        return len(kinds) == len(value) and all(map(_fits, value, kinds))
-    if kind is float:
-        return type(value) in (int, float)
-    return type(value) is kind if kind in (int, bool) else isinstance(value, kind)
+        if unknown := raw.keys() - STORED:
+            raise ValueError(f"unknown field {min(unknown)!r}")
+        raw |= {"id": folder.name, "folder": folder, "title": _read_title(folder)}
+        raw["bundled"] = folder.resolve().is_relative_to(ASSETS)
+        return msgspec.convert(raw, RunInfo)
+    except (msgspec.MsgspecError, ValueError, TypeError) as error:
+        raise _damaged(path, error) from error
 
 
 def write_info(info: RunInfo, folder: Path) -> None:
     """Write `run.json` whole."""
-    content = {"form": FORM, **asdict(info)}
-    for name in ("id", "folder", "bundled", "title", "beside", "exact_to"):
-        del content[name]
+    content = {"form": FORM} | {k: v for k, v in asdict(info).items() if k in STORED}
     write_text_whole(folder / RUN_FILE, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
 
 
@@ -345,15 +288,14 @@ def _read_title(folder: Path) -> str:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        raw = json.loads(read_file(path))
+        return msgspec.json.decode(read_file(path), type=dict[str, Any])
     except UserError as error:
         raise UserError(f"{error} Delete the run and make it again.") from error
-    except (ValueError, RecursionError) as error:
-        raise UserError(
-            f"{path}: the run's description is damaged ({error}): delete the run and make it again."
-        ) from error
-    if not isinstance(raw, dict):
-        raise UserError(
-            f"{path}: the run's description is damaged: delete the run and make it again."
-        )
-    return raw
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> UserError:
+    return UserError(
+        f"{path}: the run's description is damaged ({error}): delete the run and make it again."
+    )

@@ -46,18 +46,20 @@ class KeptRun:
 
     def record(self) -> dict[str, str | int | None]:
         """The row as plain values, as lists of runs show it."""
-        info = self.info
+        described = (
+            "kind",
+            "model",
+            "dataset",
+            "prompts",
+            "precision",
+            "device",
+            "n",
+            "n_excluded",
+        )
         return {
             "run": self.name,
-            "called": info.title if info else "",
-            "kind": info.kind if info else None,
-            "model": info.model if info else None,
-            "dataset": info.dataset if info else None,
-            "prompts": info.prompts if info else None,
-            "precision": info.precision if info else None,
-            "device": info.device if info else None,
-            "n": info.n if info else None,
-            "n_excluded": info.n_excluded if info else None,
+            "called": self.info.title if self.info else "",
+            **{name: getattr(self.info, name, None) for name in described},
             "state": self.state,
             "n_parts": self.n_parts,
             "changed": self.changed,
