@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 import orjson
 
@@ -42,7 +42,7 @@ class Reading:
     notes: list[str] = field(default_factory=list)
 
     @classmethod
-    def at(cls, root: Path | None, path: Path, lacking: str) -> "Reading":
+    def at(cls, root: Path | None, path: Path, lacking: str) -> Self:
         """The reading of a folder that was found at or under `path`.
 
         Raises UserError, with what is `lacking`, if none was found.

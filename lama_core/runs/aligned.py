@@ -18,7 +18,7 @@ Departure: Runs beside each other
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -29,8 +29,8 @@ from lama_core.asking.questions import SQUAD
 from lama_core.runs.info import RelationInfo, Run, RunInfo, TopPredictions
 
 # What an excluded row doesn't have, as in a run's own rows.
-ANSWERED = ["rank_raw", "rank_filtered", "log_prob", "first", "first_log_prob", "first_filtered",
-            "first_filtered_log_prob"]  # fmt: skip
+FIRSTS = ["first", "first_log_prob", "first_filtered", "first_filtered_log_prob"]
+ANSWERED = ["rank_raw", "rank_filtered", "log_prob", *FIRSTS]
 
 NOT_SHARED = "object is not among the shared candidates"
 Bools = NDArray[np.bool_]
@@ -207,24 +207,16 @@ def _choose_firsts(
         str(name): {spelled for word in known.astype(str) for spelled in (word, word.lower())}
         for name, known in facts.groupby("relation", observed=True)["object"]
     }
-    relations = facts["relation"].astype(str).to_numpy()[rows]
     chosen, valid = best.words[rows], valid[rows]
     there = chosen.astype(bool)
-    at = np.arange(len(rows))
     for name, taken in (("first", there), ("first_filtered", there & ~valid)):
         place, none = taken.argmax(axis=1), ~taken.any(axis=1)
-        words = chosen[at, place]
-        words[none] = None
+        words = facts[name].astype(object).to_numpy(copy=True)
+        words[rows] = np.where(none, None, chosen[np.arange(len(rows)), place])
+        facts[name] = pd.Categorical(words)
         log_probs = np.where(none, np.nan, best.log_probs[rows, place])
-        facts[name] = pd.Categorical(_put(facts[name].astype(object), rows, words))
-        facts[f"{name}_log_prob"] = _put(facts[f"{name}_log_prob"], rows, log_probs)
+        facts.loc[rows, f"{name}_log_prob"] = log_probs.astype(np.float32)
+    facts.loc[rows, "first_is_valid"] = valid[:, 0]
+    relations = facts["relation"].iloc[rows].astype(str)
     is_object = [word in objects[name] for word, name in zip(chosen[:, 0], relations, strict=True)]
-    facts["first_is_valid"] = _put(facts["first_is_valid"], rows, valid[:, 0])
-    facts["first_is_object"] = _put(facts["first_is_object"], rows, np.array(is_object))
-
-
-def _put(column: "pd.Series[Any]", rows: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
-    """A column with other values in some rows."""
-    changed = column.to_numpy(copy=True)
-    changed[rows] = values
-    return changed
+    facts.loc[rows, "first_is_object"] = is_object

@@ -14,7 +14,7 @@ import importlib.metadata
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,13 @@ from lama_core.runs.spec import Finished, Load, RunSpec, Sitting, load_by_name
 from lama_core.runs.table import write_candidates, write_facts
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scikit-learn", "pyarrow")
+
+
+# What a run says of itself as its specification does.
+COPIED = (
+    *("kind", "version", "digest", "data_digest", "model_identity", "model_kind", "precision"),
+    *("context", "ranking", "limit"),
+)
 
 
 class RunStopped(UserError):
@@ -76,8 +83,9 @@ def execute_all(
         with locked([spec.run_id for spec in missing], folder):
             found |= {spec.run_id: find_finished(spec.run_id, folder) for spec in missing}
             left = [spec for spec in missing if found[spec.run_id] is None]
-            made = _Making(folder, load, on_progress, on_note, stopped)
-            found |= made.make(left, executor or make_executor("local")) if left else {}
+            if left:
+                executor = executor or make_executor("local")
+                found |= _make(left, executor, folder, load, on_progress, on_note, stopped)
     return tuple(run for spec in specs if (run := found[spec.run_id]) is not None)
 
 
@@ -94,104 +102,108 @@ def save(spec: RunSpec, finished: Finished, device: str, folder: Path | None = N
 
 @dataclass
 class _Making:
-    """One process's work on some runs, from where the last one stopped."""
+    """A run in the making. opened: the device that who is asked was opened on.
 
-    folder: Path
-    load: Load
-    on_progress: OnProgress
-    on_note: OnNote
-    stopped: Callable[[], bool] | None
+    tables: of its finished parts, by number; seconds, devices: of scoring them.
+    """
 
-    def make(self, specs: Sequence[RunSpec], executor: Executor) -> dict[str, Run]:
-        """Score what isn't scored yet, and save the runs."""
-        sittings, jobs, opened = self._open(specs, here=executor.here)
-        parts = [Parts(self._part(spec), spec.digest) for spec in specs]
-        known: list[dict[int, pa.Table]] = [{} for _ in specs]
-        seconds = [0.0] * len(specs)
-        devices: list[set[str]] = [set() for _ in specs]
-        made: dict[str, Run] = {}
-        tasks: list[Task] = []
+    spec: RunSpec
+    sitting: Sitting
+    opened: str
+    parts: Parts
+    tables: dict[int, pa.Table] = field(default_factory=dict)
+    seconds: float = 0.0
+    devices: set[str] = field(default_factory=set)
 
-        def save_if_whole(at: int) -> None:
-            if len(known[at]) == len(jobs[at].work.parts):
-                tables = [known[at].pop(number) for number in sorted(known[at])]
-                finished = sittings[at].finish(tables)
-                where = " and ".join(sorted(devices[at])) or opened[at]
-                made[specs[at].run_id] = _save(specs[at], finished, self.folder, seconds[at], where)
 
-        for number in range(max(len(job.work.parts) for job in jobs)):
-            for at, job in enumerate(jobs):
-                if number < len(job.work.parts):
-                    tasks.append(Task(at, number))
-                    here = parts[at].load(job.work.parts[number].name, self.on_note)
-                    if here is not None:
-                        known[at][number] = here[0]
-                        seconds[at] += here[1]
-        sizes = {task: jobs[task.job].work.parts[task.part].size for task in tasks}
-        waiting = [task for task in tasks if task.part not in known[task.job]]
-        total = sum(sizes.values())
-        resumed = total - sum(sizes[task] for task in waiting)
-        self._begin(_title(specs), jobs[0], total, resumed)
-        for at in range(len(specs)):
-            save_if_whole(at)
-        last = time.perf_counter()
-        for task, table, device in executor.tables(jobs, waiting, self._tick) if waiting else ():
-            took, last = time.perf_counter() - last, time.perf_counter()
-            parts[task.job].write(jobs[task.job].work.parts[task.part].name, table, took)
-            known[task.job][task.part] = table
-            devices[task.job].add(device)
-            seconds[task.job] += took
-            self._done += sizes[task]
-            self._tick(0, of_part=False)
-            save_if_whole(task.job)
-        return made
+def _make(
+    specs: Sequence[RunSpec],
+    executor: Executor,
+    folder: Path,
+    load: Load,
+    on_progress: OnProgress,
+    on_note: OnNote,
+    stopped: Callable[[], bool] | None,
+) -> dict[str, Run]:
+    """Score what isn't scored yet, and save the runs."""
+    runs, jobs = _open(specs, folder, load, on_note, here=executor.here)
+    parts = [job.work.parts for job in jobs]
+    most = max(map(len, parts))
+    tasks = [Task(at, n) for n in range(most) for at in range(len(runs)) if n < len(parts[at])]
+    waiting = []
+    for task in tasks:
+        run = runs[task.job]
+        here = run.parts.load(parts[task.job][task.part].name, on_note)
+        if here is None:
+            waiting.append(task)
+        else:
+            run.tables[task.part] = here[0]
+            run.seconds += here[1]
+    sizes = {task: parts[task.job][task.part].size for task in tasks}
+    total = sum(sizes.values())
+    done = resumed = total - sum(sizes[task] for task in waiting)
+    inside = 0  # of a part that is not finished yet
+    stage, unit = _title(specs), jobs[0].work.unit
+    on_progress(Progress(stage, done, total, unit, resumed))
 
-    def _open(
-        self, specs: Sequence[RunSpec], *, here: bool
-    ) -> tuple[list[Sitting], list[Job], list[str]]:
-        """The runs' work, and the device that who is asked was opened on.
-
-        here: it stays open; else only until its tokens are made.
-        """
-        scorers: dict[Any, Any] = {}
-        sittings, jobs, opened = [], [], []
-        for spec in specs:
-            _note_stale_parts(spec, self.folder, self.on_note)
-            key = spec.scorer_key()
-            if key not in scorers:
-                if not here:
-                    scorers.clear()
-                scorers[key] = spec.open(self.load)
-            sitting = spec.prepare(scorers[key], self.on_note)
-            sittings.append(sitting)
-            opened.append(scorers[key].device)
-            scorer = scorers[key] if here else None
-            jobs.append(Job(sitting.work, key, scorer, partial(spec.open, self.load)))
-        return sittings, jobs, opened
-
-    def _begin(self, title: str, job: Job, total: int, resumed: int) -> None:
-        self._title, self._unit, self._total = title, job.work.unit, total
-        self._resumed = self._done = resumed
-        self._inside = 0
-        self._report()
-
-    def _tick(self, n_more: int, *, of_part: bool = True) -> None:
-        """So many more units are done, of a part that is not finished yet."""
-        self._inside = self._inside + n_more if of_part else 0
-        self._report()
-        if self.stopped is not None and self._done < self._total and self.stopped():
+    def tick(n_more: int) -> None:
+        nonlocal inside
+        inside += n_more
+        on_progress(Progress(stage, min(done + inside, total), total, unit, resumed))
+        if stopped is not None and done < total and stopped():
             raise RunStopped(
-                f"Stopped after {self._done:,} of {self._total:,} {self._unit}; they are kept, and "
-                "the same request goes on from there."
+                f"Stopped after {done:,} of {total:,} {unit}; they are kept, and the same request "
+                "goes on from there."
             )
 
-    def _report(self) -> None:
-        done = min(self._done + self._inside, self._total)
-        step = Progress(self._title, done, self._total, self._unit, self._resumed)
-        self.on_progress(step)
+    made = {run.spec.run_id: _finish(run, folder) for run in runs if _is_whole(run)}
+    last = time.perf_counter()
+    for task, table, device in executor.tables(jobs, waiting, tick) if waiting else ():
+        took, last = time.perf_counter() - last, time.perf_counter()
+        run = runs[task.job]
+        run.parts.write(parts[task.job][task.part].name, table, took)
+        run.tables[task.part] = table
+        run.seconds += took
+        run.devices.add(device)
+        done += sizes[task]
+        inside = 0
+        tick(0)
+        if _is_whole(run):
+            made[run.spec.run_id] = _finish(run, folder)
+    return made
 
-    def _part(self, spec: RunSpec) -> Path:
-        return self.folder / (spec.run_id + PART)
+
+def _is_whole(run: _Making) -> bool:
+    return len(run.tables) == len(run.sitting.work.parts)
+
+
+def _finish(run: _Making, folder: Path) -> Run:
+    """Save a run that has all parts; its rows leave the memory."""
+    finished = run.sitting.finish([run.tables.pop(number) for number in sorted(run.tables)])
+    where = " and ".join(sorted(run.devices)) or run.opened
+    return _save(run.spec, finished, folder, run.seconds, where)
+
+
+def _open(
+    specs: Sequence[RunSpec], folder: Path, load: Load, on_note: OnNote, *, here: bool
+) -> tuple[list[_Making], list[Job]]:
+    """The runs' work. here: who is asked stays open; else only until its tokens are made."""
+    scorers: dict[Any, Any] = {}
+    runs, jobs = [], []
+    for spec in specs:
+        _note_stale_parts(spec, folder, on_note)
+        key = spec.scorer_key()
+        if key not in scorers:
+            if not here:
+                scorers.clear()
+            scorers[key] = spec.open(load)
+        sitting = spec.prepare(scorers[key], on_note)
+        parts = Parts(folder / (spec.run_id + PART), spec.digest)
+        runs.append(_Making(spec, sitting, scorers[key].device, parts))
+        jobs.append(
+            Job(sitting.work, key, scorers[key] if here else None, partial(spec.open, load))
+        )
+    return runs, jobs
 
 
 def _title(specs: Sequence[RunSpec]) -> str:
@@ -229,24 +241,14 @@ def _describe(
         id=spec.run_id,
         folder=folder,
         bundled=False,
-        kind=spec.kind,
-        version=spec.version,
-        digest=spec.digest,
         dataset=spec.dataset_name,
-        data_digest=spec.data_digest,
         model=spec.model_name,
-        model_identity=spec.model_identity,
-        model_kind=spec.model_kind,
-        precision=spec.precision,
         prompts=spec.prompt_name(),
         prompt_kind=spec.prompt_kind(),
         candidates=candidates,
         candidates_digest=digest,
         n_candidates=finished.n_candidates,
         fold_case=fold_case,
-        context=spec.context,
-        ranking=spec.ranking,
-        limit=spec.limit,
         n=sum(relation.n for relation in finished.relations),
         n_excluded=sum(relation.n_excluded for relation in finished.relations),
         relations=finished.relations,
@@ -254,6 +256,7 @@ def _describe(
         made=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         versions=tuple((name, _version(name)) for name in PACKAGES),
         device=device,
+        **{name: getattr(spec, name) for name in COPIED},
     )
 
 

@@ -211,8 +211,10 @@ class Run:
         """
         from lama_core.runs.table import read_candidates
 
-        read = self.seen_words is None
-        return read_candidates(self.info.folder / CANDIDATES_FILE) if read else self.seen_words
+        if self.seen_words is not None:
+            return self.seen_words
+        known = read_candidates(self.info.folder / CANDIDATES_FILE)
+        return None if known is None else {name: frozenset(known[name]) for name in known}
 
     @cached_property
     def n_words(self) -> Mapping[str, int]:
@@ -228,13 +230,14 @@ class Run:
 
         None where they weren't kept. Raises UserError if the files are damaged.
         """
-        from lama_core.runs.table import read_scores, read_words
+        from lama_core.runs.table import read_candidates, read_scores
 
-        folder, relation = self.info.folder, str(self.facts["relation"].iloc[row])
+        folder = self.info.folder
         scores = read_scores(folder / FACTS_FILE, row)
         if scores is None:
             return None
-        words = read_words(folder / CANDIDATES_FILE, relation)
+        known = read_candidates(folder / CANDIDATES_FILE) or {}
+        words = known.get(str(self.facts["relation"].iloc[row])) or known.get("", ())
         if len(words) != len(scores):
             raise UserError(
                 f"{folder}: {len(scores):,} scores of {len(words):,} answers: delete the run and "

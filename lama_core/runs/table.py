@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -135,37 +134,24 @@ def write_candidates(words: Mapping[str, Sequence[str]], path: Path) -> None:
         pq.write_table(table, part, compression="zstd", compression_level=9)
 
 
-def read_candidates(path: Path) -> dict[str, frozenset[str]] | None:
-    """The words that `write_candidates` wrote; None if there is no such file.
+def read_candidates(path: Path) -> dict[str, tuple[str, ...]] | None:
+    """The words that `write_candidates` wrote, in their order; None if there is no such file.
 
     Raises UserError if it is damaged.
     """
     if not path.is_file():
         return None
     table = read_columns(path, ["relation", "word"])
-    words: dict[str, set[str]] = {}
+    words: dict[str, list[str]] = {}
     for name, word in zip(table["relation"].to_pylist(), table["word"].to_pylist(), strict=True):
-        words.setdefault(name, set()).add(word)
-    return {name: frozenset(known) for name, known in words.items()}
-
-
-def read_words(path: Path, relation: str) -> tuple[str, ...]:
-    """The words that were ranked for one relation, in their order.
-
-    Raises UserError if the file is missing or damaged.
-    """
-    table = read_columns(path, ["relation", "word"])
-    for name in (relation, ""):
-        chosen = table.filter(pc.equal(table["relation"], name))
-        if chosen.num_rows:
-            return tuple(chosen["word"].to_pylist())
-    return ()
+        words.setdefault(name, []).append(word)
+    return {name: tuple(known) for name, known in words.items()}
 
 
 def read_scores(path: Path, row: int) -> NDArray[np.float32] | None:
     """The scores of all answers to the fact of one row, float32 [answer].
 
-    None where they weren't kept. Reads no more of the file than it must.
+    None where they weren't kept. Few rows are in memory at a time.
     Raises UserError if the file is missing or damaged.
     """
     with _reading(path):
@@ -173,24 +159,12 @@ def read_scores(path: Path, row: int) -> NDArray[np.float32] | None:
         with pq.ParquetFile(path) as file:
             if "scores" not in file.schema_arrow.names:
                 return None
-            first = 0
-            for group in range(file.num_row_groups):
-                n_rows = file.metadata.row_group(group).num_rows
-                if row < first + n_rows:
-                    return _scores_in(file, group, row - first)
-                first += n_rows
-            raise ValueError(f"there is no row {row:,}")
-
-
-def _scores_in(file: pq.ParquetFile, group: int, row: int) -> NDArray[np.float32] | None:
-    """The scores of one row of a group of rows, a few rows in memory at a time."""
-    for batch in file.iter_batches(BATCH_ROWS, row_groups=[group], columns=["scores"]):
-        if row < batch.num_rows:
-            found = batch.column(0)[row]
-            values = found.values
-            return None if values is None else np.asarray(values, dtype=np.float32)
-        row -= batch.num_rows
-    raise ValueError("a group of rows ends early")
+            for batch in file.iter_batches(BATCH_ROWS, columns=["scores"]):
+                if row < batch.num_rows:
+                    values = batch.column(0)[row].values
+                    return None if values is None else np.asarray(values, dtype=np.float32)
+                row -= batch.num_rows
+            raise ValueError("the file ends before the row")
 
 
 def read_facts(path: Path) -> "pd.DataFrame":
