@@ -5,7 +5,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lama_core.asking.preparation import Segment
-from lama_core.asking.ranking import NO_COLUMN, Floats, Ints, Top, best_candidates, rank_gold
+from lama_core.asking.ranking import NO_COLUMN, Top, best_candidates, rank_gold
 from lama_core.asking.scoring import ScoreBlock
 from lama_core.errors import UserError
 
@@ -43,7 +43,10 @@ def rank_block(name: str, segment: Segment, scored: ScoreBlock) -> Rows:
             "before is kept."
         )
     ranks = rank_gold(scored.log_probs, gold, removed=removed, order=scored.order)
-    top = _scored(best_candidates(scored.log_probs, TOP_K, order=scored.order), scored.order)
+    top = best_candidates(scored.log_probs, TOP_K, order=scored.order)
+    if scored.order is None:  # candidates that the model didn't score, and said nothing else of
+        unscored = np.isneginf(top.log_probs)
+        top = Top(np.where(unscored, NO_COLUMN, top.columns), top.log_probs)
     rows = np.zeros(len(at), dtype=ROW)
     rows["query"] = at
     rows["rank_raw"] = ranks.raw
@@ -64,14 +67,6 @@ def rank_block(name: str, segment: Segment, scored: ScoreBlock) -> Rows:
         rows["first_filtered"][beaten] = best.columns[:, 0]
         rows["first_filtered_log_prob"][beaten] = best.log_probs[:, 0]
     return rows
-
-
-def _scored(top: Top, order: Floats | None) -> Top:
-    """The best candidates less those that a model didn't score, and said nothing else of."""
-    if order is not None:
-        return top
-    columns: Ints = np.where(np.isneginf(top.log_probs), NO_COLUMN, top.columns)
-    return Top(columns, top.log_probs)
 
 
 def to_table(rows: Rows) -> pa.Table:

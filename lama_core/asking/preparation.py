@@ -7,6 +7,7 @@ stopped plans the same batches again.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,19 +78,12 @@ def prepare(
     kept = list(questions)
     segments = []
     for name, rows in groups.items():
-        words = candidates
-        if candidates.per_relation:
-            words = candidates.of_relation(tuple(knowledge.counts[name]))
-        try:
-            columns = words.columns(model.vocabulary)
-        except UserError:
-            if not candidates.per_relation:
-                raise
-            # No object of this relation is one token: its facts are out, the other relations stay.
+        columns = _columns(name, knowledge, candidates, model)
+        if columns is None:  # the facts of this relation are out, the other relations stay
             for row in rows:
                 kept[row] = _excluded(kept[row], NOT_ONE_TOKEN)
-            continue
-        segments.append(_segment(kept, rows, knowledge, columns, model, context))
+        else:
+            segments.append(_segment(kept, rows, knowledge, columns, model, context))
     return as_prepared(kept, segments, model.name)
 
 
@@ -114,18 +108,7 @@ def make_judge(
     knowledge: Knowledge, candidates: Candidates, model: BlankFiller, context: Context
 ) -> Judge:
     """Says why `prepare` would leave out a fact asked in a query, None where it wouldn't."""
-    known: dict[str, Columns | None] = {}
-
-    def columns_of(relation: str) -> Columns | None:
-        if not candidates.per_relation:
-            return candidates.columns(model.vocabulary)
-        if relation not in known:
-            words = candidates.of_relation(tuple(knowledge.counts[relation]))
-            try:
-                known[relation] = words.columns(model.vocabulary)
-            except UserError:  # no object of the relation is one token
-                known[relation] = None
-        return known[relation]
+    columns_of = cache(lambda relation: _columns(relation, knowledge, candidates, model))
 
     def judge(fact: Fact, query: Query) -> str | None:
         columns = columns_of(fact.relation)
@@ -137,6 +120,19 @@ def make_judge(
         return NO_FIT if _encode_one(model, query, context) is None else None
 
     return judge
+
+
+def _columns(
+    relation: str, knowledge: Knowledge, candidates: Candidates, model: BlankFiller
+) -> Columns | None:
+    """The candidates as columns; None where no object of the relation is one token."""
+    if not candidates.per_relation:
+        return candidates.columns(model.vocabulary)
+    try:
+        words = candidates.of_relation(tuple(knowledge.counts[relation]))
+        return words.columns(model.vocabulary)
+    except UserError:
+        return None
 
 
 def _segment(
@@ -151,37 +147,35 @@ def _segment(
     asked: list[tuple[int, Query, int]] = []
     for row in rows:
         question = questions[row]
-        query = question.query
-        if question.excluded is not None or query is None:
+        if question.excluded is not None or question.query is None:
             continue
-        column = columns.find(question.fact.object, place_of(query.parts[0]))
+        column = columns.find(question.fact.object, place_of(question.query.parts[0]))
         if isinstance(column, str):
             questions[row] = _excluded(question, column)
         else:
-            asked.append((row, query, column))
-    kept: list[tuple[int, Query, int, Encoded]] = []
+            asked.append((row, question.query, column))
+    kept, golds, queries, encoded, removed = [], [], [], [], []
     tokens = _encode(model, [query for _, query, _ in asked], context)
-    for (row, query, column), encoded in zip(asked, tokens, strict=True):
-        if encoded is None:
+    for (row, query, gold), found in zip(asked, tokens, strict=True):
+        if found is None:
             questions[row] = _excluded(questions[row], NO_FIT)
-        else:
-            kept.append((row, query, column, encoded))
-    removed = []
-    for row, query, gold, _ in kept:
-        words = knowledge.valid(questions[row].fact)
+            continue
+        valid = knowledge.valid(questions[row].fact)
         place = place_of(query.parts[0])
-        others = [columns.find(word, place) for word in words] if len(words) > 1 else []
-        removed.append(sorted({o for o in others if isinstance(o, int) and o != gold}))
+        columns_of_valid = [columns.find(word, place) for word in valid] if len(valid) > 1 else []
+        others = sorted({at for at in columns_of_valid if isinstance(at, int) and at != gold})
+        kept.append(row)
+        golds.append(gold)
+        queries.append(query)
+        # Any valid object must be rescored, or the gold's rank is by what its left side says.
+        encoded.append(replace(found, rescored=(gold, *others)))
+        removed.append(others)
     return Segment(
         columns,
-        tuple(query for _, query, _, _ in kept),
-        tuple(
-            # Any valid object must be rescored, or the gold's rank is by what its left side says.
-            replace(encoded, rescored=(gold, *others))
-            for (_, _, gold, encoded), others in zip(kept, removed, strict=True)
-        ),
-        np.array([row for row, _, _, _ in kept], dtype=np.int64),
-        np.array([gold for _, _, gold, _ in kept], dtype=np.int64),
+        tuple(queries),
+        tuple(encoded),
+        np.array(kept, dtype=np.int64),
+        np.array(golds, dtype=np.int64),
         pad_columns(removed),
     )
 

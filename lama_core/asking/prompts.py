@@ -47,19 +47,11 @@ class Wording:
     kind: PromptKind
     meaning: str
     lacking: str
-    templates: Callable[[Relation], tuple[str, ...]]
+    templates: Callable[[Relation], tuple[str, ...]] = lambda _: ()
 
 
-def _manual(relation: Relation) -> tuple[str, ...]:
-    return tuple(prompt.template for prompt in relation.prompts[:1])
-
-
-def _all(relation: Relation) -> tuple[str, ...]:
+def _templates(relation: Relation) -> tuple[str, ...]:
     return tuple(prompt.template for prompt in relation.prompts)
-
-
-def _none(_: Relation) -> tuple[str, ...]:
-    return ()
 
 
 def _negated(relation: Relation) -> tuple[str, ...]:
@@ -70,53 +62,50 @@ def _negated(relation: Relation) -> tuple[str, ...]:
     return (found,) if found else ()
 
 
-PROMPT_SETS: dict[str, Wording] = {
-    one.name: one
-    for one in (
-        Wording(
-            "manual",
-            "template",
-            "each relation's own template, or the fact's sentence if it has none",
-            "no relation has a template and no fact a sentence",
-            _manual,
-        ),
-        Wording(
-            "paraphrases",
-            "template",
-            "the own template and every paraphrase of it",
-            "no relation has a template and no fact a sentence",
-            _all,
-        ),
-        Wording(
-            "sentences",
-            "sentences",
-            "the first sentence that states the fact",
-            "no fact has a sentence",
-            _none,
-        ),
-        Wording(
-            "ten-sentences",
-            "ten sentences",
-            "ten sentences a fact, at most 100 facts a relation",
-            "no fact has ten sentences",
-            _none,
-        ),
-        Wording(
-            "negated",
-            "negated",
-            "the negated template or sentence",
-            "no template can be negated and no fact has a negated sentence",
-            _negated,
-        ),
-        Wording(
-            "misprimed",
-            "misprimed",
-            "the query after a misleading word, as in “Paris? ...”",
-            "no relation has an object to mislead with",
-            _manual,
-        ),
-    )
-}
+_NO_TEXT = "no relation has a template and no fact a sentence"
+_WORDINGS = (
+    Wording(
+        "manual",
+        "template",
+        "each relation's own template, or the fact's sentence if it has none",
+        _NO_TEXT,
+        lambda relation: _templates(relation)[:1],
+    ),
+    Wording(
+        "paraphrases",
+        "template",
+        "the own template and every paraphrase of it",
+        _NO_TEXT,
+        _templates,
+    ),
+    Wording(
+        "sentences",
+        "sentences",
+        "the first sentence that states the fact",
+        "no fact has a sentence",
+    ),
+    Wording(
+        "ten-sentences",
+        "ten sentences",
+        "ten sentences a fact, at most 100 facts a relation",
+        "no fact has ten sentences",
+    ),
+    Wording(
+        "negated",
+        "negated",
+        "the negated template or sentence",
+        "no template can be negated and no fact has a negated sentence",
+        _negated,
+    ),
+    Wording(
+        "misprimed",
+        "misprimed",
+        "the query after a misleading word, as in “Paris? ...”",
+        "no relation has an object to mislead with",
+        lambda relation: _templates(relation)[:1],
+    ),
+)
+PROMPT_SETS = {one.name: one for one in _WORDINGS}
 # LPAQA's sets, by the names of its paper.
 LPAQA_SETS = tuple(name for name in COMBINATIONS if name not in ("manual", "user", "all"))
 

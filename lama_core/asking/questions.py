@@ -15,6 +15,8 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from operator import attrgetter
 
 from lama_core.asking.blanks import fill
 from lama_core.asking.prompts import (
@@ -122,7 +124,7 @@ def make_questions(
     for name in relations:
         questions += _questions_of(dataset, name, prompts, limit, judge)
     if not any(question.query for question in questions):
-        raise UserError(_nothing(dataset, prompts))
+        raise _nothing(dataset, prompts)
     return questions
 
 
@@ -130,8 +132,9 @@ def check_questions(
     dataset: Dataset, relations: Sequence[str], prompts: PromptSet, limit: int | None
 ) -> None:
     """Raise UserError where `make_questions` would; without making all of them."""
-    if not _asks(dataset, relations, prompts, limit):
-        raise UserError(_nothing(dataset, prompts))
+    rows = (_questions_of(dataset, name, prompts, limit) for name in relations)
+    if not any(question.query for found in rows for question in found):
+        raise _nothing(dataset, prompts)
 
 
 def impossible_prompts(
@@ -142,14 +145,10 @@ def impossible_prompts(
     found = {}
     for name in (*PROMPT_SETS, *LPAQA_SETS):
         try:
-            prompts = make_prompt_set(name, chosen)
+            check_questions(dataset, relations, make_prompt_set(name, chosen), limit)
         except NotFetched as error:
             found[name] = Impossible("not here yet", error.source)
-            continue
         except UserError:
-            found[name] = Impossible(_lacking(""))
-            continue
-        if not _asks(dataset, relations, prompts, limit):
             found[name] = Impossible(_lacking(name))
     return found
 
@@ -165,18 +164,8 @@ def _questions_of(
     return ASKING[prompts.kind](asked)
 
 
-def _asks(
-    dataset: Dataset, relations: Sequence[str], prompts: PromptSet, limit: int | None
-) -> bool:
-    return any(
-        question.query
-        for name in relations
-        for question in _questions_of(dataset, name, prompts, limit)
-    )
-
-
-def _nothing(dataset: Dataset, prompts: PromptSet) -> str:
-    return (
+def _nothing(dataset: Dataset, prompts: PromptSet) -> UserError:
+    return UserError(
         f"The prompts {prompts.name!r} give nothing to ask for the chosen relations of "
         f"{dataset.name} ({_lacking(prompts.name)}): choose other prompts or relations."
     )
@@ -204,7 +193,9 @@ class Asked:
         return self.known[: self.limit]
 
 
-def _by_templates(asked: Asked, own: Callable[[Fact], tuple[str, ...]]) -> list[Question]:
+def _by_templates(
+    asked: Asked, own: Callable[[Fact], tuple[str, ...]] = attrgetter("sentences")
+) -> list[Question]:
     """A row a template and fact; without a template the first of the fact's `own` sentences."""
     if not asked.templates:
         return [_by_sentence(asked.relation, fact, own(fact)) for fact in asked.facts]
@@ -214,18 +205,27 @@ def _by_templates(asked: Asked, own: Callable[[Fact], tuple[str, ...]]) -> list[
         for fact in asked.facts:
             excluded = _judged(fact)
             if excluded is None:
-                if (fact.subject, fact.object) in seen:
-                    excluded = DUPLICATE
+                excluded = DUPLICATE if (fact.subject, fact.object) in seen else None
                 seen.add((fact.subject, fact.object))
             query = fill(template, fact.subject)
             rows.append(Question(fact, asked.relation, number, query, excluded))
     return rows
 
 
-def _by_sentence(relation: Relation, fact: Fact, sentences: Sequence[str]) -> Question:
+def _by_sentence(
+    relation: Relation, fact: Fact, sentences: Sequence[str], number: int = 0
+) -> Question:
+    """A row of one of a fact's sentences."""
     if not sentences:
         return Question(fact, relation, 0, None, NO_TEXT)
-    return _asked(relation, fact, 0, sentences[0])
+    sentence = sentences[number]
+    query = Query(tuple(sentence.split(BLANK)))
+    excluded = _judged(fact)
+    if query.n_blanks != 1:
+        excluded = SEVERAL_BLANKS if query.n_blanks else NO_TEXT
+    elif excluded is None and len(sentence.split()) > MAX_WORDS:
+        excluded = TOO_LONG
+    return Question(fact, relation, number, query, excluded)
 
 
 def _spread(asked: Asked) -> list[Question]:
@@ -248,19 +248,17 @@ def _spread(asked: Asked) -> list[Question]:
 
 def _ten(asked: Asked, fact: Fact) -> list[Question]:
     """Ten of a fact's sentences that count; the first that doesn't where fewer do."""
-    rows = [_judge(asked, _asked(asked.relation, fact, number, sentence))
-            for number, sentence in enumerate(fact.sentences)]  # fmt: skip
+    rows = []
+    for number in range(len(fact.sentences)):
+        row = _by_sentence(asked.relation, fact, fact.sentences, number)
+        if asked.judge and row.query and row.excluded is None:
+            row = replace(row, excluded=asked.judge(fact, row.query))
+        rows.append(row)
     counted = [row for row in rows if row.excluded is None]
     if len(counted) < SPREAD_SENTENCES:
         return [row for row in rows if row.excluded is not None][:1]
     draw = random.Random(f"{SPREAD_SEED}:{fact.id}")
     return [counted[pick] for pick in sorted(draw.sample(range(len(counted)), SPREAD_SENTENCES))]
-
-
-def _judge(asked: Asked, row: Question) -> Question:
-    if row.excluded is not None or row.query is None or asked.judge is None:
-        return row
-    return replace(row, excluded=asked.judge(row.fact, row.query))
 
 
 def _misprimed(asked: Asked) -> list[Question]:
@@ -285,22 +283,12 @@ def _misprimed(asked: Asked) -> list[Question]:
 
 # Kind of prompts -> the rows of one relation.
 ASKING: dict[PromptKind, Callable[[Asked], list[Question]]] = {
-    "template": lambda asked: _by_templates(asked, lambda fact: fact.sentences),
-    "sentences": lambda asked: _by_templates(asked, lambda fact: fact.sentences),
-    "negated": lambda asked: _by_templates(asked, lambda fact: fact.negated_sentences),
+    "template": _by_templates,
+    "sentences": _by_templates,
+    "negated": partial(_by_templates, own=attrgetter("negated_sentences")),
     "misprimed": _misprimed,
     "ten sentences": _spread,
 }
-
-
-def _asked(relation: Relation, fact: Fact, number: int, sentence: str) -> Question:
-    query = Query(tuple(sentence.split(BLANK)))
-    excluded = _judged(fact)
-    if query.n_blanks != 1:
-        excluded = SEVERAL_BLANKS if query.n_blanks else NO_TEXT
-    elif excluded is None and len(sentence.split()) > MAX_WORDS:
-        excluded = TOO_LONG
-    return Question(fact, relation, number, query, excluded)
 
 
 def _judged(fact: Fact) -> str | None:

@@ -101,17 +101,16 @@ def score_cloze(
     columns: Columns,
     *,
     context: Context | None = None,
-    first_batch: int = 0,
     max_rows: int = MAX_ROWS,
     max_tokens: int = MAX_TOKENS,
 ) -> Iterator[ScoreBlock]:
-    """Scores of queries of one blank each, a block a batch, from batch `first_batch` on.
+    """Scores of queries of one blank each, a block a batch.
 
     The log-softmax is over the whole vocabulary before the candidates are picked.
     Source: Petroni et al. 2019, section 4.4.
     """
     encoded = encode_queries(model, queries, context)
     batches = plan_batches(encoded, max_rows=max_rows, max_tokens=max_tokens)
-    for number, batch in enumerate(batches[first_batch:], start=first_batch):
+    for number, batch in enumerate(batches):
         scores = model.blank_log_probs([encoded[index] for index in batch], columns)
         yield ScoreBlock(number, np.array(batch, dtype=np.int64), scores.log_probs, scores.order)

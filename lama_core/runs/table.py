@@ -159,12 +159,13 @@ def read_scores(path: Path, row: int) -> NDArray[np.float32] | None:
         with pq.ParquetFile(path) as file:
             if "scores" not in file.schema_arrow.names:
                 return None
+            first = 0
             for batch in file.iter_batches(BATCH_ROWS, columns=["scores"]):
-                if row < batch.num_rows:
-                    values = batch.column(0)[row].values
+                if row < first + batch.num_rows:
+                    values = batch.column(0)[row - first].values
                     return None if values is None else np.asarray(values, dtype=np.float32)
-                row -= batch.num_rows
-            raise ValueError("the file ends before the row")
+                first += batch.num_rows
+            raise ValueError(f"there is no row {row:,}")
 
 
 def read_facts(path: Path) -> "pd.DataFrame":

@@ -79,11 +79,13 @@ def test_a_run_that_goes_on_from_a_later_batch_gets_the_same_numbers_to_the_bit(
     queries = [parse_query(text) for text in TEXTS]
     columns = Candidates("full", None).columns(model.vocabulary)
     blocks = list(score_cloze(model, queries, columns, max_rows=2))
-    later = list(score_cloze(model, queries, columns, max_rows=2, first_batch=1))
-    assert [block.number for block in later] == [1, 2]
-    for one, other in zip(blocks[1:], later, strict=True):
-        assert one.indices.tolist() == other.indices.tolist()
-        assert one.log_probs.tobytes() == other.log_probs.tobytes()
+    encoded = encode_queries(model, queries)
+    later = plan_batches(encoded, max_rows=2)[1:]
+    assert [block.number for block in blocks[1:]] == [1, 2]
+    for block, batch in zip(blocks[1:], later, strict=True):
+        assert block.indices.tolist() == batch
+        scores = model.blank_log_probs([encoded[at] for at in batch], columns)
+        assert block.log_probs.tobytes() == scores.log_probs.tobytes()
 
 
 def test_a_query_of_several_blanks_is_named(tiny_model: Models) -> None:
