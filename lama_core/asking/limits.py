@@ -87,9 +87,6 @@ def limits_of_pages() -> Limits:
     Variables: LAMA_QUERY_SECONDS, LAMA_QUERY_TOKENS, LAMA_QUERY_RESCORED, LAMA_QUERY_SENTENCES; 0
     is no limit. Raises UserError for what is no number.
     """
-    return Limits(
-        positive("LAMA_QUERY_SECONDS", 20) or math.inf,
-        positive("LAMA_QUERY_TOKENS", 512) or math.inf,
-        positive("LAMA_QUERY_RESCORED", 1000) or math.inf,
-        positive("LAMA_QUERY_SENTENCES", 1000) or math.inf,
-    )
+    most = {"seconds": 20, "tokens": 512, "rescored": 1000, "sentences": 1000}
+    given = {name: positive(f"LAMA_QUERY_{name.upper()}", most[name]) for name in most}
+    return Limits(**{name: value or math.inf for name, value in given.items()})

@@ -13,20 +13,20 @@ does not remove them).
 Departure: Other valid objects
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lama_core.candidates.columns import NO_COLUMN as NO_COLUMN
+from lama_core.candidates.columns import pad_columns as pad_columns
+
 Ranking = Literal["filtered", "raw"]
 RANKINGS: tuple[Ranking, ...] = ("filtered", "raw")
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
-
-NO_COLUMN = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +50,6 @@ class Top:
 
     columns: Ints
     log_probs: Floats
-
-
-def pad_columns(rows: Sequence[Sequence[int]]) -> Ints:
-    """Rows of columns as one table: int64 [query, widest row], -1 where a row is shorter."""
-    width = max((len(row) for row in rows), default=0)
-    table = np.full((len(rows), width), NO_COLUMN, dtype=np.int64)
-    for number, row in enumerate(rows):
-        table[number, : len(row)] = row
-    return table
 
 
 def rank_gold(
@@ -114,10 +105,11 @@ def best_candidates(
     log_probs, removed and order: as for `rank_gold`. Removed candidates are passed over.
     """
     n_queries, n_candidates = log_probs.shape
+    out = np.zeros(log_probs.shape, dtype=bool)
     if removed is not None and removed.size:
-        log_probs, n_removed = _without(log_probs, removed)
-    else:
-        n_removed = np.zeros(n_queries, dtype=np.int64)
+        query, place = np.nonzero(removed != NO_COLUMN)
+        out[query, removed[query, place]] = True
+        log_probs = np.where(out, np.float32(-np.inf), log_probs)
     width = min(k, n_candidates)
     rows = np.arange(n_queries)[:, None]
     # argpartition alone would break a tie at the k-th place anyhow; those rows are sorted in full.
@@ -128,38 +120,20 @@ def best_candidates(
     n_at_least = np.count_nonzero(log_probs >= lowest, axis=1)
     within = np.argsort(-log_probs[rows, columns], axis=1, kind="stable")
     columns = columns[rows, within]
-    for query in np.flatnonzero((n_at_least > width) | np.isneginf(lowest[:, 0])):
-        columns[query] = _sorted_in_full(
-            log_probs[query], None if order is None else order[query], removed, int(query)
-        )[:width]
-    chosen = log_probs[rows, columns]
-    n_left = (n_candidates - n_removed)[:, None]
-    gone = np.arange(width) >= n_left
-    columns = np.where(gone, NO_COLUMN, columns)
-    chosen = np.where(gone, -np.inf, chosen).astype(np.float32)
-    if width < k:
-        columns = np.pad(columns, ((0, 0), (0, k - width)), constant_values=NO_COLUMN)
-        chosen = np.pad(chosen, ((0, 0), (0, k - width)), constant_values=-np.inf)
-    return Top(columns, chosen)
+    for at in np.flatnonzero((n_at_least > width) | np.isneginf(lowest[:, 0])):
+        ordered = _sorted_in_full(log_probs[at], None if order is None else order[at], out[at])
+        columns[at] = ordered[:width]
+    gone = np.arange(width) >= n_candidates - np.count_nonzero(out, axis=1)[:, None]
+    chosen = np.where(gone, -np.inf, log_probs[rows, columns]).astype(np.float32)
+    missing = ((0, 0), (0, k - width))
+    return Top(
+        np.pad(np.where(gone, NO_COLUMN, columns), missing, constant_values=NO_COLUMN),
+        np.pad(chosen, missing, constant_values=-np.inf),
+    )
 
 
-def _without(log_probs: Floats, removed: Ints) -> tuple[Floats, Ints]:
-    """A copy with the removed columns at -inf, and how many there are in each query."""
-    taken = np.zeros(log_probs.shape, dtype=bool)
-    query, place = np.nonzero(removed != NO_COLUMN)
-    taken[query, removed[query, place]] = True
-    kept = np.where(taken, np.float32(-np.inf), log_probs)
-    return kept, np.count_nonzero(taken, axis=1).astype(np.int64)
-
-
-def _sorted_in_full(
-    log_probs: Floats, order: Floats | None, removed: Ints | None, row: int
-) -> Ints:
-    """All columns of one query, best first; removed ones last."""
+def _sorted_in_full(log_probs: Floats, order: Floats | None, out: NDArray[np.bool_]) -> Ints:
+    """All columns of one query, best first; removed ones (`out`) last."""
     n = len(log_probs)
-    last = np.zeros(n, dtype=bool)
-    if removed is not None and removed.size:
-        last[removed[row][removed[row] != NO_COLUMN]] = True
-    tail = np.isneginf(log_probs)
-    among_tail = np.zeros(n) if order is None else np.where(tail, -order, 0)
-    return np.lexsort((np.arange(n), among_tail, -log_probs, last))
+    among_tail = np.zeros(n) if order is None else np.where(np.isneginf(log_probs), -order, 0)
+    return np.lexsort((np.arange(n), among_tail, -log_probs, out))

@@ -16,8 +16,8 @@ Departure: The open book
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -71,17 +71,16 @@ class Index:
         """
         scores = np.zeros(self.n_passages, dtype=np.float32)
         for at, weight in self._weights(query):
-            first, last = self._array("starts")[at : at + 2]
-            scores[self._array("passages")[first:last]] += (
-                np.float32(weight) * self._array("weights")[first:last]
-            )
+            first, last = self._arrays["starts"][at : at + 2]
+            weights = np.float32(weight) * self._arrays["weights"][first:last]
+            scores[self._arrays["passages"][first:last]] += weights
         some = np.flatnonzero(scores > 0)
         best = some[np.lexsort((some, -scores[some]))[:k]]
         return [Found(self.passage(int(one)), int(one), float(scores[one])) for one in best]
 
     def passage(self, number: int) -> str:
         """The passage of that number."""
-        first, last = (int(one) for one in self._array("offsets")[number : number + 2])
+        first, last = map(int, self._arrays["offsets"][number : number + 2])
         with (self.folder / PASSAGES).open("rb") as file:
             file.seek(first)
             return file.read(last - first).decode().rstrip("\n")
@@ -89,26 +88,20 @@ class Index:
     def _weights(self, query: Query) -> list[tuple[int, float]]:
         """The places of the query's terms in the index, with their weights."""
         counts = _vectorizer().transform([[term for part in query.parts for term in terms(part)]])
-        bins = self._array("bins")
+        bins = self._arrays["bins"]
         places = np.searchsorted(bins, counts.indices)
         known = places < len(bins)
         known[known] &= bins[places[known]] == counts.indices[known]
         places = places[known]
-        weights = (1 + np.log(counts.data[known].astype(np.float64))) * self._array("idf")[places]
+        weights = (1 + np.log(counts.data[known].astype(np.float64))) * self._arrays["idf"][places]
         length = float(np.sqrt((weights**2).sum()))
         return sorted(zip(places.tolist(), (weights / length).tolist(), strict=True))
-
-    def _array(self, name: str) -> NDArray[Any]:
-        return self._arrays[name]
 
     @cached_property
     def _arrays(self) -> dict[str, NDArray[Any]]:
         names = ("bins", "starts", "passages", "weights", "idf", "offsets")
         try:
-            return {
-                name: np.load(self.folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-                for name in names
-            }
+            return {name: np.load(self.folder / f"{name}.npy", mmap_mode="r") for name in names}
         except (OSError, ValueError) as error:
             raise _damaged(self.folder, error) from error
 
@@ -116,14 +109,8 @@ class Index:
 def terms(text: str) -> list[str]:
     """Words of a text in lower case, then pairs of neighbours, without stop words."""
     words = [word.casefold() for word in WORD.findall(text)]
-    counts = [word not in STOP_WORDS for word in words]
-    single = [word for word, count in zip(words, counts, strict=True) if count]
-    pairs = [
-        f"{left} {right}"
-        for (left, here), (right, there) in pairwise(zip(words, counts, strict=True))
-        if here and there
-    ]
-    return single + pairs
+    pairs = (pair for pair in pairwise(words) if STOP_WORDS.isdisjoint(pair))
+    return [word for word in words if word not in STOP_WORDS] + [" ".join(pair) for pair in pairs]
 
 
 def with_passage(query: Query, found: Found | None) -> Query:
@@ -164,7 +151,7 @@ def open_index(corpus: Corpus, on_progress: OnProgress = silent) -> Index:
 
     Raises UserError for a corpus that can't be read or holds nothing, and a full disk.
     """
-    folder = _folder(corpus.digest)
+    folder = _folder(corpus)
     if not folder.is_dir():
         try:
             with work_folder(folder.parent) as work:
@@ -177,24 +164,20 @@ def open_index(corpus: Corpus, on_progress: OnProgress = silent) -> Index:
             raise UserError(
                 f"{folder}: the index of {corpus.name} can't be written: {error.strerror}."
             ) from error
-    return replace(_open(folder), name=corpus.name)
+    try:
+        about = json.loads(read_file(folder / ABOUT))
+        return Index(folder, corpus.name, about["digest"], int(about["n_passages"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(folder, error) from error
 
 
 def is_indexed(corpus: Corpus) -> bool:
     """Whether the index of a corpus is there."""
-    return _folder(corpus.digest).is_dir()
+    return _folder(corpus).is_dir()
 
 
-def _folder(digest: str) -> Path:
-    return cache_dir() / "retrieval" / f"{digest[:20]}-{FORM}"
-
-
-def _open(folder: Path) -> Index:
-    try:
-        about = json.loads(read_file(folder / ABOUT))
-        return Index(folder, about["name"], about["digest"], int(about["n_passages"]))
-    except (ValueError, KeyError, TypeError) as error:
-        raise _damaged(folder, error) from error
+def _folder(corpus: Corpus) -> Path:
+    return cache_dir() / "retrieval" / f"{corpus.digest[:20]}-{FORM}"
 
 
 def _damaged(folder: Path, error: Exception) -> UserError:
@@ -217,11 +200,13 @@ def _make(corpus: Corpus, folder: Path, on_progress: OnProgress) -> None:
 
     def texts() -> Iterator[list[str]]:
         with (folder / PASSAGES).open("wb") as file:
-            for passage in corpus.passages():
+            for number, passage in enumerate(corpus.passages()):
+                if number % REPORTED == 0:
+                    on_progress(Progress(f"Index of {corpus.name}", number, None, "passages"))
                 sizes.append(file.write(f"{passage}\n".encode()))
                 yield terms(passage)
 
-    counts = _vectorizer().transform(_watched(texts(), f"Index of {corpus.name}", on_progress))
+    counts = _vectorizer().transform(texts())
     weigh = TfidfTransformer(sublinear_tf=True)
     table = weigh.fit(counts).transform(counts, copy=False).tocsc()
     per_bin = np.diff(table.indptr)
@@ -238,12 +223,3 @@ def _make(corpus: Corpus, folder: Path, on_progress: OnProgress) -> None:
         np.save(folder / f"{name}.npy", values, allow_pickle=False)
     about = {"name": corpus.name, "digest": corpus.digest, "n_passages": len(sizes)}
     write_text_whole(folder / ABOUT, json.dumps(about, ensure_ascii=False, indent=1) + "\n")
-
-
-def _watched(
-    texts: Iterable[list[str]], stage: str, on_progress: OnProgress
-) -> Iterator[list[str]]:
-    for number, text in enumerate(texts):
-        if number % REPORTED == 0:
-            on_progress(Progress(stage, number, None, "passages"))
-        yield text

@@ -30,6 +30,16 @@ from lama_core.errors import UserError
 
 NOT_ONE_TOKEN = "object is not one token of the model"
 NOT_A_CANDIDATE = "object is not among the candidates"
+NO_COLUMN = -1
+
+
+def pad_columns(rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    """Rows of columns as one table: int64 [row, widest row], -1 where a row is shorter."""
+    width = max(map(len, rows), default=0)
+    table = np.full((len(rows), width), NO_COLUMN, dtype=np.int64)
+    for number, row in enumerate(rows):
+        table[number, : len(row)] = row
+    return table
 
 
 @dataclass(frozen=True)
@@ -177,17 +187,8 @@ class Candidates:
                 f"None of the {len(words):,} words of the candidates '{self.name}' is a single "
                 "token of the model: choose another candidate list."
             )
-        return Columns(
-            known,
-            {place: _padded([spelling.tokens(word, place) for word in known]) for place in PLACES},
-            spelling,
-            tuple(word for word in words if word not in spelling.forms["after space"]),
-        )
-
-
-def _padded(rows: Sequence[tuple[int, ...]]) -> NDArray[np.int64]:
-    width = max(len(row) for row in rows)
-    table = np.full((len(rows), width), -1, dtype=np.int64)
-    for number, row in enumerate(rows):
-        table[number, : len(row)] = row
-    return table
+        ids = {
+            place: pad_columns([spelling.tokens(word, place) for word in known]) for place in PLACES
+        }
+        missing = tuple(word for word in words if word not in spelling.forms["after space"])
+        return Columns(known, ids, spelling, missing)

@@ -72,10 +72,7 @@ def common_vocabulary(vocabularies: Sequence[Vocabulary]) -> Candidates:
 
 
 def read_candidate_file(path: Path) -> tuple[str, ...]:
-    """The words of a candidate file, one a line, in file order, doubles dropped.
-
-    Raises UserError as `read_lines` does.
-    """
+    """The words of a candidate file, one a line, doubles dropped. Raises as `read_lines`."""
     return tuple(dict.fromkeys(read_lines(path)))
 
 

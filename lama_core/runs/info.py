@@ -213,8 +213,10 @@ class Run:
 
         if self.seen_words is not None:
             return self.seen_words
-        known = read_candidates(self.info.folder / CANDIDATES_FILE)
-        return None if known is None else {name: frozenset(known[name]) for name in known}
+        path = self.info.folder / CANDIDATES_FILE
+        if not path.is_file():
+            return None
+        return {name: frozenset(known) for name, known in read_candidates(path).items()}
 
     @cached_property
     def n_words(self) -> Mapping[str, int]:
@@ -236,7 +238,7 @@ class Run:
         scores = read_scores(folder / FACTS_FILE, row)
         if scores is None:
             return None
-        known = read_candidates(folder / CANDIDATES_FILE) or {}
+        known = read_candidates(folder / CANDIDATES_FILE)
         words = known.get(str(self.facts["relation"].iloc[row])) or known.get("", ())
         if len(words) != len(scores):
             raise UserError(

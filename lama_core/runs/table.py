@@ -134,13 +134,11 @@ def write_candidates(words: Mapping[str, Sequence[str]], path: Path) -> None:
         pq.write_table(table, part, compression="zstd", compression_level=9)
 
 
-def read_candidates(path: Path) -> dict[str, tuple[str, ...]] | None:
-    """The words that `write_candidates` wrote, in their order; None if there is no such file.
+def read_candidates(path: Path) -> dict[str, tuple[str, ...]]:
+    """The words that `write_candidates` wrote, in their order.
 
-    Raises UserError if it is damaged.
+    Raises UserError if the file is missing or damaged.
     """
-    if not path.is_file():
-        return None
     table = read_columns(path, ["relation", "word"])
     words: dict[str, list[str]] = {}
     for name, word in zip(table["relation"].to_pylist(), table["word"].to_pylist(), strict=True):
