@@ -131,10 +131,7 @@ def read_file(path: Path, max_bytes: int = MAX_FILE) -> bytes:
     Raises UserError as `open_file` does.
     """
     with open_file(path, max_bytes) as file:
-        try:
-            data = file.read(max_bytes + 1) or b""  # None: a file of the system's that would wait
-        except OSError as error:
-            raise cant_be_read(path, error) from error
+        data = _read(file, path, max_bytes + 1)
     if len(data) > max_bytes:
         raise _too_large(path, max_bytes)
     return data
@@ -144,7 +141,7 @@ def copy_file(source: Path, target: Path, max_bytes: int) -> int:
     """Copy the bytes of a plain file; how many. Raises UserError as `read_file` does."""
     n_bytes = 0
     with open_file(source, max_bytes) as file, target.open("wb") as out:
-        while chunk := _read_chunk(file, source):
+        while chunk := _read(file, source, _CHUNK):
             n_bytes += len(chunk)
             if n_bytes > max_bytes:
                 raise _too_large(source, max_bytes)
@@ -152,9 +149,9 @@ def copy_file(source: Path, target: Path, max_bytes: int) -> int:
     return n_bytes
 
 
-def _read_chunk(file: BinaryIO, path: Path) -> bytes:
+def _read(file: BinaryIO, path: Path, n_bytes: int) -> bytes:
     try:
-        return file.read(_CHUNK)
+        return file.read(n_bytes) or b""  # None: a file of the system's that would wait
     except OSError as error:
         raise cant_be_read(path, error) from error
 

@@ -69,10 +69,6 @@ class ReadReport:
     dropped: tuple[Dropped, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def __add__(self, other: "ReadReport") -> "ReadReport":
-        """Both reports, this one's lines first."""
-        return ReadReport(self.dropped + other.dropped, self.notes + other.notes)
-
     def summary(self, *, limit: int = 10) -> str:
         """A few lines for a person: how many lines were dropped, the first `limit`, the notes."""
         lines = [f"{len(self.dropped)} line(s) left out"] if self.dropped else []

@@ -33,19 +33,18 @@ def _file(fact: Fact, suffix: str) -> Path:
 
 
 def _relation(relation: Relation) -> dict[str, object]:
-    row: dict[str, object] = {
+    more = {
+        "type": relation.type,
+        "paraphrases": [prompt.template for prompt in relation.prompts[1:]],
+        "negated_template": relation.negated_template,
+    }
+    return {
         "relation": relation.name,
         "template": relation.prompts[0].template,
         "label": relation.label,
         "description": relation.description,
+        **{key: value for key, value in more.items() if value},
     }
-    if relation.type:
-        row["type"] = relation.type
-    if relation.prompts[1:]:
-        row["paraphrases"] = [prompt.template for prompt in relation.prompts[1:]]
-    if relation.negated_template:
-        row["negated_template"] = relation.negated_template
-    return row
 
 
 def _fact(fact: Fact) -> dict[str, object]:

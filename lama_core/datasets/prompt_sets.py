@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from lama_core.datasets.lpaqa import read_prompts
 from lama_core.datasets.templates import template_fault
@@ -24,13 +24,7 @@ from lama_core.errors import UserError, choose
 from lama_core.types import Prompt, Relation
 
 Origin = Literal["manual", "mined", "mined-paraphrased", "manual-paraphrased", "user"]
-ORIGINS: tuple[Origin, ...] = (
-    "manual",
-    "mined",
-    "mined-paraphrased",
-    "manual-paraphrased",
-    "user",
-)
+ORIGINS: tuple[Origin, ...] = get_args(Origin)
 
 # Jiang et al. 2020, section 5.1. The released files of paraphrases begin with their seed.
 COMBINATIONS: dict[str, tuple[Origin, ...]] = {
@@ -42,15 +36,7 @@ COMBINATIONS: dict[str, tuple[Origin, ...]] = {
     "user": ("user",),
     "all": ORIGINS,
 }
-TITLES = {
-    "manual": "Manual",
-    "mine": "Mine",
-    "mine+man": "Mine+Man",
-    "mine+para": "Mine+Para",
-    "man+para": "Man+Para",
-    "user": "Own",
-    "all": "All",
-}
+TITLES = {name: name.title() for name in COMBINATIONS} | {"user": "Own"}
 FOLDERS: dict[Origin, str] = {
     "mined": "mine",
     "mined-paraphrased": "paraphrase",
@@ -105,12 +91,11 @@ class PromptPool:
         Raises UserError for an unknown combination.
         """
         wanted = set(parse_combination(combination))
-        return tuple(number for number, entry in enumerate(self.entries) if entry.origins & wanted)
+        return tuple(at for at, entry in enumerate(self.entries) if entry.origins & wanted)
 
     def eligible(self, combination: str) -> tuple[int, ...]:
         """Positions of its prompts from which ensembles are made: those that aren't set aside."""
-        members = self.members(combination)
-        return tuple(number for number in members if not self.entries[number].aside)
+        return tuple(at for at in self.members(combination) if not self.entries[at].aside)
 
     def only(self, combinations: Iterable[str]) -> "PromptPool":
         """The pool with the prompts of these combinations alone."""
@@ -120,11 +105,8 @@ class PromptPool:
     def combinations(self) -> tuple[str, ...]:
         """The combinations of which every part is here, in the paper's order."""
         here = {origin for entry in self.entries for origin in entry.origins}
-        return tuple(
-            name
-            for name, parts in COMBINATIONS.items()
-            if (name == "all" and here) or (name != "all" and here.issuperset(parts))
-        )
+        wanted = COMBINATIONS | {"all": tuple(here)} if here else COMBINATIONS
+        return tuple(name for name, parts in wanted.items() if here.issuperset(parts))
 
     def with_user(self, templates: Sequence[str]) -> "PromptPool":
         """The pool with a user's own prompts at the end.
@@ -225,5 +207,4 @@ def load_pool(
             sets[origin] = (*sets.get(origin, ()), *prompts)
             notes += tuple(str(dropped) for dropped in report.dropped)
     pool = make_pool(relation.name, sets)
-    pool = replace(pool, notes=notes + pool.notes)
-    return pool.with_user(user) if user else pool
+    return replace(pool, notes=notes + pool.notes).with_user(user)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import Self
 
 import orjson
 
@@ -86,28 +86,35 @@ class Reading:
 
     def _bytes(self, path: Path) -> Iterator[tuple[int, bytes]]:
         shown = self.shown(path)
-        with open_file(path, MAX_FILE_BYTES) as file:
-            number = n_bytes = 0
-            while line := _read_line(file, path, MAX_LINE_BYTES + 1):
-                number += 1
-                n_bytes += len(line)
-                if number > MAX_LINES or n_bytes > MAX_FILE_BYTES:
-                    most = f"{MAX_LINES:,} lines or {bytes_text(MAX_FILE_BYTES)}"
-                    raise UserError(f"{shown} has more than {most}: split it")
-                if len(self.dropped) > MAX_DROPPED:
-                    raise UserError(
-                        f"{shown} is no data: more than {MAX_DROPPED:,} lines can't be read; the "
-                        f"first: {self.dropped[0]}"
-                    )
-                if len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
-                    while (rest := _read_line(file, path, 1 << 20)) and not rest.endswith(b"\n"):
-                        pass
-                    self.drop(path, number, f"the line is longer than {MAX_LINE_BYTES:,} bytes")
-                    continue
-                if number == 1:
-                    line = line.removeprefix(b"\xef\xbb\xbf")
-                if line := line.strip():
-                    yield number, line
+        number = n_bytes = 0
+        try:
+            with open_file(path, MAX_FILE_BYTES) as file:
+                while line := file.readline(MAX_LINE_BYTES + 1):
+                    number += 1
+                    n_bytes += len(line)
+                    self._check(shown, number, n_bytes)
+                    if len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
+                        while (rest := file.readline(1 << 20)) and not rest.endswith(b"\n"):
+                            pass
+                        self.drop(path, number, f"the line is longer than {MAX_LINE_BYTES:,} bytes")
+                        continue
+                    if number == 1:
+                        line = line.removeprefix(b"\xef\xbb\xbf")
+                    if line := line.strip():
+                        yield number, line
+        except OSError as error:
+            raise cant_be_read(path, error) from error
+
+    def _check(self, shown: str, n_lines: int, n_bytes: int) -> None:
+        """Raise UserError for a file that is larger than data are, or hardly can be read."""
+        if n_lines > MAX_LINES or n_bytes > MAX_FILE_BYTES:
+            most = f"{MAX_LINES:,} lines or {bytes_text(MAX_FILE_BYTES)}"
+            raise UserError(f"{shown} has more than {most}: split it")
+        if len(self.dropped) > MAX_DROPPED:
+            raise UserError(
+                f"{shown} is no data: more than {MAX_DROPPED:,} lines can't be read; the first: "
+                f"{self.dropped[0]}"
+            )
 
     def fact(self, fact: Fact, line: int, lines: dict[str, int], what: str = "") -> None:
         """Add a fact. lines: where the facts of this file are, by id. what: it, in the reason.
@@ -197,10 +204,3 @@ def _object(line: bytes) -> JsonObject:
         _text(line)  # says which byte is wrong
         raise Rejected(f"not valid JSON ({error.msg}, column {error.colno})") from error
     return as_object(value)
-
-
-def _read_line(file: BinaryIO, path: Path, max_bytes: int) -> bytes:
-    try:
-        return file.readline(max_bytes)
-    except OSError as error:
-        raise cant_be_read(path, error) from error

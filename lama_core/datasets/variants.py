@@ -10,19 +10,16 @@ import random
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from lama_core.datasets.base import Dataset, make_dataset
-from lama_core.types import Fact, Relation
+from lama_core.types import Fact
 
 # Called with a cloze text (blank written [MASK]) and k: the k most probable words, best first.
 Guess = Callable[[str, int], Sequence[str]]
 
 UHN_SOURCES = ("Google_RE", "TREx")
-NAME_NOUNS = {
-    "place_of_birth": "city",
-    "place_of_death": "city",
-    "P19": "city",
-    "P20": "city",
+NAME_NOUNS = dict.fromkeys(("place_of_birth", "place_of_death", "P19", "P20"), "city") | {
     "P27": "country",
     "P103": "language",
     "P1412": "language",
@@ -81,12 +78,10 @@ def uhn_names(dataset: Dataset, guess: Guess, *, top_k: int = NAME_TOP_K) -> Var
     ignored, so that an uncased guesser works too.
     Departure: Facts that names give away
     """
-    guessed: dict[str, frozenset[str]] = {}
 
+    @cache
     def guesses(text: str) -> frozenset[str]:
-        if text not in guessed:
-            guessed[text] = frozenset(word.strip().lower() for word in guess(text, top_k))
-        return guessed[text]
+        return frozenset(word.strip().lower() for word in guess(text, top_k))
 
     def reason(fact: Fact) -> str | None:
         noun = NAME_NOUNS.get(fact.relation)
@@ -145,9 +140,8 @@ def wrong_word(pool: Sequence[str], right: set[str], fact_id: str) -> str | None
     return word
 
 
-def _without(
-    dataset: Dataset, reason: Callable[[Fact], str | None], variant: str
-) -> tuple[Dataset, tuple[Excluded, ...]]:
+def _without(dataset: Dataset, reason: Callable[[Fact], str | None], variant: str) -> Variant:
+    """The dataset without the facts that there is a reason against, and these."""
     kept, excluded = [], []
     for fact in dataset.facts:
         why = reason(fact)
@@ -155,19 +149,13 @@ def _without(
             kept.append(fact)
         else:
             excluded.append(Excluded(fact, why))
-    return _named(dataset, dataset.relations, kept, variant), tuple(excluded)
-
-
-def _named(
-    dataset: Dataset, relations: Sequence[Relation], facts: Sequence[Fact], variant: str
-) -> Dataset:
-    """The changed dataset; relations that lost all their facts are left out."""
-    used = {fact.relation for fact in facts}
-    return make_dataset(
+    used = {fact.relation for fact in kept}
+    changed = make_dataset(
         f"{dataset.name}+{variant}",
-        [relation for relation in relations if relation.name in used],
-        facts,
+        [relation for relation in dataset.relations if relation.name in used],
+        kept,
         dataset.report,
         licence=dataset.licence,
         citation=dataset.citation,
     )
+    return changed, tuple(excluded)
