@@ -265,18 +265,26 @@ def kept_names(parent: Path) -> tuple[str, ...]:
 
     Hidden ones aren't named, and no links. Raises UserError if `parent` can't be read.
     """
-    try:
-        children = list(parent.iterdir())
-    except (FileNotFoundError, NotADirectoryError):
-        return ()
-    except OSError as error:
-        raise cant_be_read(parent, error) from error
-    found = (child.name for child in children if child.is_dir() and not child.is_symlink())
+    found = (child.name for child in folders_in(parent))
     names = (
         name[1 : -len(_OLD)] if name.startswith(".") and name.endswith(_OLD) else name
         for name in found
     )
     return tuple(sorted({name for name in names if name and not name.startswith(".")}))
+
+
+def folders_in(parent: Path) -> list[Path]:
+    """The folders in `parent`, in order of their names, no links; none if it isn't there.
+
+    Raises UserError if `parent` can't be read.
+    """
+    try:
+        children = sorted(parent.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise cant_be_read(parent, error) from error
+    return [child for child in children if child.is_dir() and not child.is_symlink()]
 
 
 def _set_aside(place: Path) -> Path:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lama_core.errors import UserError, did_you_mean
-from lama_core.files import cant_be_read
+from lama_core.files import folders_in
 from lama_core.paths import ASSETS, data_dir
 from lama_core.runs.info import FACTS_FILE, RUN_FILE, Run, RunInfo, read_info
 from lama_core.runs.parts import PART, PARTS
@@ -75,16 +75,10 @@ def run_folders(place: Path) -> list[Path]:
 
     Raises UserError if the place can't be read.
     """
-    try:
-        children = sorted(place.iterdir())
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise cant_be_read(place, error) from error
     return [
         child
-        for child in children
-        if child.is_dir() and not child.is_symlink() and not child.name.startswith(".")
+        for child in folders_in(place)
+        if not child.name.startswith(".")
         if child.name.endswith(PART) or any(os.path.lexists(child / name) for name in FILES)
     ]
 

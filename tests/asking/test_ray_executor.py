@@ -12,8 +12,6 @@ import pytest
 from probe_fakes import hash_model, write_dataset
 from written_statements import hashed, write_many
 
-from lama_core.asking.executors import ray as executors
-from lama_core.asking.executors.ray import RayExecutor
 from lama_core.errors import UserError
 from lama_core.probes.cloze.runs import ClozeSpec
 from lama_core.probes.probing import ProbeRequest, plan
@@ -24,6 +22,9 @@ from lama_core.runs.execute import RunStopped, execute, execute_all
 ray: Any = pytest.importorskip("ray", reason="ray, an optional extra, is not installed")
 import ray_fakes  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
+
+from lama_core.asking.executors import ray as executors  # noqa: E402
+from lama_core.asking.executors.ray import RayExecutor  # noqa: E402
 
 # Nodes are missed after a second instead of a quarter of a minute.
 SOON = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300,

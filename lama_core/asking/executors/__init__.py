@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from lama_core.errors import choose
+from lama_core.errors import UserError, choose
 from lama_core.progress import Unit
 
 # Told how many more units of a part are done; may raise to stop the work.
@@ -102,8 +102,12 @@ class LocalExecutor:
 
 
 def _ray() -> Executor:
-    from lama_core.asking.executors.ray import RayExecutor
-
+    try:
+        from lama_core.asking.executors.ray import RayExecutor
+    except ModuleNotFoundError as error:
+        raise UserError(
+            "Ray is not installed: run `pip install ray`, or leave out `--executor ray`."
+        ) from error
     return RayExecutor()
 
 

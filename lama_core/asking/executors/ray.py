@@ -10,7 +10,6 @@ Ray is an optional extra (`pip install ray`); RAY_ADDRESS names a running cluste
 on this machine. Weights and data must be on every node, under the same names: docs/scale.md.
 """
 
-import importlib.util
 import itertools
 import logging
 import os
@@ -22,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import ray
 
 from lama_core.asking.executors import Job, Task, Tick
 from lama_core.asking.executors.dealing import Deal
@@ -46,10 +46,6 @@ class RayExecutor:
     here = False
 
     def __init__(self, n_workers: int | None = None) -> None:
-        if importlib.util.find_spec("ray") is None:
-            raise UserError(
-                "Ray is not installed: run `pip install ray`, or leave out `--executor ray`."
-            )
         self.n_workers = n_workers
 
     def tables(
@@ -78,8 +74,6 @@ class _Room:
 
 def _room() -> _Room:
     """The room in the cluster as it is now."""
-    import ray
-
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     cards = sum(int(node.get("GPU", 0)) for node in nodes)
     if cards and _device() != "cpu":
@@ -96,8 +90,6 @@ def _device() -> str:
 
 def _connect() -> None:
     """Be part of the cluster of RAY_ADDRESS, or begin one here."""
-    import ray
-
     if ray.is_initialized():
         return
     address = os.environ.get("RAY_ADDRESS", "")
@@ -117,8 +109,6 @@ class _Crew:
     """The workers, and what each of them has in hand."""
 
     def __init__(self, jobs: Sequence[Job], tasks: Sequence[Task], n_workers: int | None) -> None:
-        import ray
-
         _connect()
         self._deal = Deal(jobs, tasks)
         self._jobs = jobs
@@ -137,8 +127,6 @@ class _Crew:
 
     def work(self, tick: Tick) -> Iterator[tuple[Task, pa.Table, str]]:
         """Each task with its rows and the device."""
-        import ray
-
         moved = time.monotonic()
         # A worker for whom there is no room yet has no part: nobody waits for it at the end.
         while not self._is_done():
@@ -165,8 +153,6 @@ class _Crew:
 
     def _hire(self) -> None:
         """Ask for one worker more; it is given parts when it has begun."""
-        import ray
-
         remote: Any = ray.remote(_Worker).options(
             num_cpus=self._room.processors,
             num_gpus=self._room.cards,
@@ -192,8 +178,6 @@ class _Crew:
 
     def _receive(self, reference: Any) -> Iterator[tuple[Task, pa.Table, str]]:
         """What has come of a worker: rows, that it has begun, or that it is no more."""
-        import ray
-
         number, task = self._awaited.pop(reference)
         try:
             answer = ray.get(reference)
@@ -219,8 +203,6 @@ class _Crew:
         Only the part that it was at counts the death; an idle worker was at none. Raises UserError
         for a part over which too many died, or if workers die before they begin.
         """
-        import ray
-
         lost = [(ref, at) for ref, (whose, at) in self._awaited.items() if whose == number]
         for reference, _ in lost:
             del self._awaited[reference]
@@ -249,8 +231,6 @@ class _Crew:
 
     def dismiss(self) -> None:
         """End the workers."""
-        import ray
-
         for actor in self._actors.values():
             ray.kill(actor)
 
@@ -275,8 +255,6 @@ class _Worker:
 
     def score(self, job: int, part: int) -> tuple[pa.Table, str]:
         """The rows of one part, and the device. Raises UserError for what this node can't open."""
-        import ray
-
         if self._open is None or self._open[0] != self._keys[job]:
             self._open = None  # and its memory is free before the next is loaded
             self._works.clear()
