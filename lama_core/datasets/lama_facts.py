@@ -67,14 +67,11 @@ def judgments(row: JsonObject) -> tuple[int, int] | None:
     A vote for anything but yes, such as `skip`, counts as no: Petroni et al. 2019, as the released
     code does (`filter_samples`).
     """
-    judgments = row.get("judgments")
-    if judgments is None:
+    votes = row.get("judgments")
+    if votes is None:
         return None
-    if not isinstance(judgments, list):
+    if not isinstance(votes, list):
         raise Rejected("'judgments' is not a list")
-    votes = [
-        as_text(item.get("judgment", ""), "judgment") if isinstance(item, dict) else ""
-        for item in judgments
-    ]
-    n_yes = votes.count("yes")
+    said = [one.get("judgment", "") if isinstance(one, dict) else "" for one in votes]
+    n_yes = [as_text(vote, "judgment") for vote in said].count("yes")
     return n_yes, len(votes) - n_yes

@@ -123,17 +123,14 @@ def _shared_words(runs: Sequence[Run]) -> Words | None:
     """
     if not differing_candidates([run.info for run in runs]):
         return None
-    lists = [run.words for run in runs]
-    if len({run.info.fold_case for run in runs}) > 1:
-        return None
-    known = [words for words in lists if words is not None]
-    names = {name for words in known for name in words}
-    if len(known) < len(runs) or len({"" in words for words in known}) > 1:
+    known = [run.words for run in runs if run.words is not None]
+    ways = {(run.info.fold_case, "" in (run.words or ())) for run in runs}
+    if len(known) < len(runs) or len(ways) > 1:
         return None
     nothing: frozenset[str] = frozenset()
     return {
         name: reduce(frozenset.intersection, [words.get(name, nothing) for words in known])
-        for name in names
+        for name in {name for words in known for name in words}
     }
 
 

@@ -22,6 +22,7 @@ from lama_core.asking.executors import Work
 from lama_core.asking.prompts import PromptKind
 from lama_core.asking.ranking import Ranking
 from lama_core.errors import UserError
+from lama_core.models import loader
 from lama_core.models.addresses import is_server
 from lama_core.models.base import Context
 from lama_core.models.loader import Precision
@@ -34,9 +35,7 @@ Load = Callable[..., Any]
 
 def load_by_name(reference: str, *, precision: Any, on_progress: OnProgress = silent) -> Any:
     """The model that a user means, by `models.loader.load_model`."""
-    from lama_core.models.loader import load_model
-
-    return load_model(reference, precision=precision, on_progress=on_progress)
+    return loader.load_model(reference, precision=precision, on_progress=on_progress)
 
 
 @dataclass(frozen=True)
