@@ -187,8 +187,8 @@ class Candidates:
                 f"None of the {len(words):,} words of the candidates '{self.name}' is a single "
                 "token of the model: choose another candidate list."
             )
-        ids = {
+        token_ids = {
             place: pad_columns([spelling.tokens(word, place) for word in known]) for place in PLACES
         }
         missing = tuple(word for word in words if word not in spelling.forms["after space"])
-        return Columns(known, ids, spelling, missing)
+        return Columns(known, token_ids, spelling, missing)
