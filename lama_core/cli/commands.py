@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from lama_core.cli import show
-from lama_core.requests import Choice, Function, choices
+from lama_core.requests import PROGRAM, Choice, Function, choices
 
 Json = Annotated[bool, Parameter(help="Print JSON.", negative="", show_default=False)]
 Yes = Annotated[
@@ -27,11 +27,22 @@ _LOADS = {"models", "model", "readers", "guesser"}
 Print = Callable[[Any], None]
 
 
+def make_help(app: App) -> Callable[[], None]:
+    """Return what a group does without a command: print its help, and exit with status 2."""
+
+    def print_help() -> None:
+        app.help_print()
+        raise SystemExit(2)
+
+    return print_help
+
+
 def make_group(name: str, function: Callable[..., None] | None = None) -> App:
     """Return a group of commands, such as `models`. function: what it does without a command."""
     group = App(name=name, help_flags=["--help", "-h"], version_flags=[])
-    if function is not None:
-        group.default(function)
+    if function is None:
+        group.usage = f"Usage: {PROGRAM} {name} COMMAND"
+    group.default(function or make_help(group))
     return group
 
 

@@ -146,7 +146,9 @@ def progress() -> Iterator[OnProgress]:
         return
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
     pace = Pace()
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    # Where nobody watches it, a transient bar would only leave an empty line.
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=None, visible=False)
 
         def report(step: Progress) -> None:
