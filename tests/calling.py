@@ -2,11 +2,14 @@
 
 import contextlib
 import io
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
+from cyclopts import App
 
 from lama_core import cli
 
@@ -40,12 +43,17 @@ class Invoked:
         return self.stdout + self.stderr
 
 
-def invoke(words: Sequence[str]) -> Invoked:
-    """Run a command in this process, with what it raises kept."""
+def invoke(words: Sequence[str], *, typed: str = "") -> Invoked:
+    """Run a command in this process, with what it raises kept. typed: to standard input."""
     out, errors = io.StringIO(), io.StringIO()
     exception: BaseException | None = None
     code = 0
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(errors),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed.encode())))
         try:
             cli.call(*words)
         except SystemExit as end:
@@ -62,3 +70,15 @@ def printed(*words: str) -> str:
         raise result.exception
     assert result.exit_code == 0, result.output
     return result.stdout
+
+
+def told(*words: str) -> Any:
+    """What a command prints with `--json`."""
+    command, *rest = words
+    return json.loads(printed(command, "--json", *rest))
+
+
+def options(command: App) -> set[str]:
+    """The options of a command."""
+    collection = command.assemble_argument_collection()
+    return {name for one in collection for name in one.names if name.startswith("--")}

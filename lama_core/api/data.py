@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from lama_core.asking.blanks import parse_query
 from lama_core.candidates.lists import named_candidates
-from lama_core.datasets import load_dataset as load_dataset
+from lama_core.datasets import load_dataset
 from lama_core.datasets.base import AnalogyDataset, Dataset
 from lama_core.datasets.library import download, installed
 from lama_core.datasets.library.catalog import source
 from lama_core.datasets.library.download import GetRequest, ImportRequest, Installed
 from lama_core.datasets.library.installed import Listed
-from lama_core.datasets.library.keeping import dataset_bytes as dataset_bytes
-from lama_core.datasets.library.keeping import delete_dataset as delete_dataset
-from lama_core.datasets.library.keeping import rename_dataset as rename_dataset
-from lama_core.datasets.library.keeping import users_of as users_of
+from lama_core.datasets.library.keeping import (
+    dataset_bytes,
+    delete_dataset,
+    rename_dataset,
+    users_of,
+)
 from lama_core.datasets.variants import Guess
 from lama_core.errors import UserError
 from lama_core.models.base import KINDS
@@ -160,3 +162,19 @@ import_data = Function(
         The dataset; `.report` says what was excluded.
     """,
 )
+
+
+__all__ = [
+    "Brought",
+    "by_source",
+    "dataset_bytes",
+    "dataset_records",
+    "delete_dataset",
+    "get_data",
+    "import_data",
+    "list_datasets",
+    "listed",
+    "load_dataset",
+    "rename_dataset",
+    "users_of",
+]

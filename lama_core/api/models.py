@@ -8,7 +8,7 @@ from lama_core.files import given_path
 from lama_core.models.catalog import Entry, ModelRequest, all_models, find_model
 from lama_core.models.catalog import forget_model as _forget
 from lama_core.models.conversion.convert import convert as _convert
-from lama_core.models.devices import use_device as use_device
+from lama_core.models.devices import use_device
 from lama_core.models.loader import Precision, add_checked, load_model
 from lama_core.models.sources import fetch, is_here, locate
 from lama_core.progress import OnProgress, Progress, Result, silent
@@ -129,3 +129,19 @@ def convert_model(
     release = _convert(source, target, on_progress)
     on_progress(Progress("Converted", 1, 1, result=Result("model", str(target))))
     return release.title, target
+
+
+__all__ = [
+    "Fetched",
+    "add_model",
+    "convert_model",
+    "entries",
+    "forget_model",
+    "get_model",
+    "list_models",
+    "locate",
+    "model_info",
+    "model_record",
+    "open_model",
+    "use_device",
+]

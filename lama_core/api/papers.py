@@ -7,8 +7,7 @@ from typing import Any
 import pandas as pd
 
 from lama_core.files import given_path, whole_file
-from lama_core.papers.framework import ReproducedTable as ReproducedTable
-from lama_core.papers.framework import ReproduceOptions, Reproduction
+from lama_core.papers.framework import ReproducedTable, ReproduceOptions, Reproduction
 from lama_core.papers.known import find_paper
 from lama_core.papers.report import as_html
 from lama_core.paths import data_dir
@@ -75,3 +74,10 @@ reproduce = Function(
         A DataFrame with a row for each cell of each table: ours, published, and the difference.
     """,
 )
+
+
+__all__ = [
+    "Reproduced",
+    "ReproducedTable",
+    "reproduce",
+]

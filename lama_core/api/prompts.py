@@ -22,7 +22,7 @@ from lama_core.models.base import KINDS, Context
 from lama_core.models.loader import load_model
 from lama_core.papers.jiang2020_scores import make_table
 from lama_core.probes.prompts import analyses, mining
-from lama_core.probes.prompts.analyses import AnalyseRequest
+from lama_core.probes.prompts.analyses import OTHER, PATTERNS, AnalyseRequest
 from lama_core.probes.prompts.asking import make_asked
 from lama_core.probes.prompts.backward import SubjectForm, measure_both_ways
 from lama_core.probes.prompts.parsing import SpacyParser
@@ -545,3 +545,19 @@ both_ways = Function(
         A DataFrame with a row for each relation.
     """,
 )
+
+
+__all__ = [
+    "OTHER",
+    "PATTERNS",
+    "Analysed",
+    "Studied",
+    "Table",
+    "analyse_prompts",
+    "both_ways",
+    "list_prompts",
+    "mine_prompts",
+    "paraphrase_prompt",
+    "select_prompts",
+    "study",
+]

@@ -16,18 +16,37 @@ from lama_core.datasets import load_dataset
 from lama_core.datasets.corpus import load_corpus
 from lama_core.files import given_path
 from lama_core.files import read_file as read_bytes
+from lama_core.models.base import KINDS
+from lama_core.models.devices import how_computed
 from lama_core.probes.analogy.score import ScoreAnswer, ScoreRequest, parse_pair, score_pairs
 from lama_core.probes.analogy.solve import Solution, SolveRequest, solve
-from lama_core.probes.cloze.ask import ClozeAnswer, ClozeRequest, ask_all
+from lama_core.probes.cloze.ask import BlankAnswer, ClozeAnswer, ClozeRequest, ask_all
 from lama_core.probes.cloze.by_relation import (
+    ModelOnRelation,
     RelationAnswer,
+    RelationQuestion,
     RelationRequest,
     ask_relation_of_all,
+    first_answers,
     make_question,
 )
-from lama_core.probes.cloze.inside import InsideAnswer, InspectRequest, look_inside
-from lama_core.probes.cloze.many import MAX_BYTES, ManyAnswer, ManyRequest, ask_lines, read_file
+from lama_core.probes.cloze.inside import (
+    InsideAnswer,
+    InspectRequest,
+    ModelAttribution,
+    ModelLayers,
+    look_inside,
+)
+from lama_core.probes.cloze.many import (
+    MAX_BYTES,
+    ManyAnswer,
+    ManyRequest,
+    ModelOnMany,
+    ask_lines,
+    read_file,
+)
 from lama_core.probes.statements.rank import RankAnswer, RankRequest, rank_answers
+from lama_core.probes.statements.scoring import shown_tokens
 from lama_core.probes.statements.sentences import (
     SentencesAnswer,
     SentencesRequest,
@@ -360,22 +379,32 @@ def frames(tables: Sequence["pd.DataFrame"]) -> "pd.DataFrame":
 
 
 __all__ = [
+    "KINDS",
+    "BlankAnswer",
     "ClozeAnswer",
     "InsideAnswer",
     "ManyAnswer",
+    "ModelAttribution",
+    "ModelLayers",
+    "ModelOnMany",
+    "ModelOnRelation",
     "RankAnswer",
     "RelationAnswer",
+    "RelationQuestion",
     "ScoreAnswer",
     "SentencesAnswer",
     "Solution",
     "analogy",
     "batch",
     "fill",
+    "first_answers",
     "frame_of",
     "frames",
+    "how_computed",
     "inspect",
     "rank",
     "relation",
     "score_analogies",
     "sentences",
+    "shown_tokens",
 ]

@@ -15,11 +15,18 @@ from lama_core import metrics
 from lama_core.api.queries import frames
 from lama_core.errors import UserError
 from lama_core.metrics.answers import join_answers
-from lama_core.metrics.comparison import CompareRequest, Comparison, Difference, MeanDifference
-from lama_core.metrics.comparison import what_differs as what_differs
+from lama_core.metrics.comparison import (
+    CompareRequest,
+    Comparison,
+    Difference,
+    MeanDifference,
+    what_differs,
+)
+from lama_core.metrics.figures import METRICS
+from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS, Interval
 from lama_core.metrics.origins import sentence, trained_on
 from lama_core.metrics.slices import slice_differences, slice_table
-from lama_core.metrics.tables import ResultsRequest
+from lama_core.metrics.tables import CONCEPTNET, ResultsRequest
 from lama_core.models.devices import how_computed
 from lama_core.papers.published import lama_shares, published_scores
 from lama_core.probes.kinds import FACT_KINDS
@@ -71,7 +78,7 @@ class Results:
         by_relation = self.request.by == "relation"
         named = "relation" if by_relation else "source"
         over = [] if by_relation else ["n_relations", "mean_over"]
-        shown = [name for name, metric in metrics.METRICS.items() if metric.in_json]
+        shown = [name for name, metric in METRICS.items() if metric.in_json]
         more = ["p_at_k", "low", "high"] if self.request.k > 1 else []
         head = ["run", "model", "dataset", named, "type", *over, "n", "n_excluded"]
         lines = self.frame[[*head, *shown, *more, *self.chance_columns]].to_dict("records")
@@ -356,3 +363,22 @@ def _flip(row: Mapping[Hashable, Any]) -> dict[str, Any]:
     first = {"a": row["first_a"], "b": row["first_b"]}
     ranks = {name: int(row[name]) for name in ("rank_a", "rank_b")}
     return {"right": "A" if row["right_a"] else "B", **known, **first, **ranks}
+
+
+__all__ = [
+    "CONCEPTNET",
+    "METHOD",
+    "METHOD_OF_MEANS",
+    "METRICS",
+    "Compared",
+    "ComparedSlices",
+    "Interval",
+    "Results",
+    "ResultsRequest",
+    "Slices",
+    "Wordings",
+    "compare",
+    "model_names",
+    "results",
+    "what_differs",
+]

@@ -19,6 +19,13 @@ from lama_core.probes.analogy import probing as analogy_probing
 from lama_core.probes.analogy import tables
 from lama_core.probes.analogy.probing import AnalogyRequest
 from lama_core.probes.analogy.runs import ProbeRun
+from lama_core.probes.analogy.tables import (
+    RANDOM,
+    SIGNIFICANT,
+    Accuracy,
+    frequency_summary,
+    probes_in,
+)
 from lama_core.probes.extraction.probing import (
     ExtractRequest,
     FindRequest,
@@ -34,8 +41,14 @@ from lama_core.requests import Function, Request
 from lama_core.runs import find
 from lama_core.runs.execute import execute_all
 from lama_core.runs.info import Run, RunInfo
-from lama_core.runs.keeping import KeptRun, RunsRequest, delete_run, list_kept, own_folder
-from lama_core.runs.keeping import rename_run as rename_run
+from lama_core.runs.keeping import (
+    KeptRun,
+    RunsRequest,
+    delete_run,
+    list_kept,
+    own_folder,
+    rename_run,
+)
 from lama_core.runs.spec import RunSpec, load_by_name
 
 if TYPE_CHECKING:
@@ -178,7 +191,7 @@ class AnalogyRuns(Runs):
         accuracies: A line for each model, setting, probe and relation (or kind of relations).
     """
 
-    accuracies: tuple[tables.Accuracy, ...]
+    accuracies: tuple[Accuracy, ...]
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return what `analogy probe --json` prints."""
@@ -315,17 +328,23 @@ def kind_title(info: RunInfo) -> str:
 
 
 __all__ = [
+    "RANDOM",
+    "SIGNIFICANT",
+    "Accuracy",
+    "AnalogyRuns",
     "KeptRuns",
     "Runs",
     "analogy_probe",
     "delete_run",
     "extract",
+    "frequency_summary",
     "kind_title",
     "list_runs",
     "load_run",
     "own_folder",
     "probe",
+    "probes_in",
     "read",
     "rename_run",
     "statements",
-]  # fmt: skip
+]

@@ -8,15 +8,16 @@ import signal
 import sys
 
 from cyclopts import App, CycloptsError
-from cyclopts.exceptions import UnusedCliTokensError
+from cyclopts.exceptions import MissingArgumentError, UnknownOptionError, UnusedCliTokensError
 
 from lama_core import __version__
-from lama_core.cli import endings, show
+from lama_core.cli import commands, endings, show
 from lama_core.errors import UserError, did_you_mean
 from lama_core.requests import PROGRAM
 from lama_core.runs.locks import clear_killed
 
 STOPPED = 128 + signal.SIGINT
+LONGEST = 60  # characters of a word that an error repeats
 # name -> where it is made, and what it does
 COMMANDS: dict[str, tuple[str, str]] = {
     "models": ("models:models", "List models; fetch, add, convert, look up or forget one."),
@@ -50,6 +51,7 @@ def make_app() -> App:
         help_flags=["--help", "-h"],
         help_format="plaintext",
     )
+    app.default(commands.make_help(app))
     for name, (place, about) in COMMANDS.items():
         app.command(f"lama_core.cli.{place}", name=name, help=about)
     return app
@@ -60,19 +62,25 @@ def call(*words: str) -> None:
     app = make_app()
     try:
         app(words, exit_on_error=False, print_error=False, result_action="return_value")
-    except UnusedCliTokensError as error:
-        raise UserError(_unexpected(app, error)) from error
     except CycloptsError as error:
-        raise UserError(f"{' '.join(str(error).split())} See --help.") from error
+        raise UserError(f"{_sentence(app, error, words)} See --help.") from error
 
 
-def _unexpected(app: App, error: UnusedCliTokensError) -> str:
-    """A sentence on words that are too many, or on a misspelt command of a group."""
-    word = (error.unused_tokens or ["?"])[0]
-    groups = [name for name in error.command_chain or () if name in COMMANDS]
-    known = [name for name in app[groups[0]] if not name.startswith("-")] if groups else []
-    hint = did_you_mean(word, known)
-    return f"Unexpected argument {word[:60]!r}{hint}. See --help."
+def _sentence(app: App, error: CycloptsError, words: tuple[str, ...]) -> str:
+    """What is wrong with the words that were typed."""
+    if isinstance(error, MissingArgumentError) and error.argument:
+        name = error.keyword or error.argument.name
+        return f"{name} {'needs a value' if name in words else 'is missing'}."
+    if isinstance(error, UnusedCliTokensError):
+        word = (error.unused_tokens or ["?"])[0]
+        known = [name for name in error.app or app if not name.startswith("-")]
+        what = "command" if known else "argument"
+        return f"Unexpected {what} {word[:LONGEST]!r}{did_you_mean(word, known)}."
+    if isinstance(error, UnknownOptionError) and "--" in words:
+        word = error.token.keyword or error.token.value
+        if word in words[words.index("--") :]:  # where nothing is an option
+            return f"Unexpected argument {word[:LONGEST]!r}."
+    return " ".join(str(error).split())
 
 
 def _end(number: int, _frame: object) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from lama_core.cli import show
-from lama_core.requests import Choice, Function, choices
+from lama_core.requests import PROGRAM, Choice, Function, choices
 
 Json = Annotated[bool, Parameter(help="Print JSON.", negative="", show_default=False)]
 Yes = Annotated[
@@ -27,11 +27,22 @@ _LOADS = {"models", "model", "readers", "guesser"}
 Print = Callable[[Any], None]
 
 
+def make_help(app: App) -> Callable[[], None]:
+    """Return what a group does without a command: print its help, and exit with status 2."""
+
+    def print_help() -> None:
+        app.help_print()
+        raise SystemExit(2)
+
+    return print_help
+
+
 def make_group(name: str, function: Callable[..., None] | None = None) -> App:
     """Return a group of commands, such as `models`. function: what it does without a command."""
     group = App(name=name, help_flags=["--help", "-h"], version_flags=[])
-    if function is not None:
-        group.default(function)
+    if function is None:
+        group.usage = f"Usage: {PROGRAM} {name} COMMAND"
+    group.default(function or make_help(group))
     return group
 
 
@@ -40,6 +51,8 @@ def make(
     print_answer: Print,
     example: str,
     as_json: Callable[[Any], object] = lambda answer: answer.to_json(),
+    *,
+    has_device: bool = False,
 ) -> App:
     """Return the command of a function of the Python API.
 
@@ -48,6 +61,7 @@ def make(
         print_answer: Prints the whole answer for people.
         example: A command to show under `--help`, without the program's name.
         as_json: Returns what `--json` prints.
+        has_device: It loads models though no field names them.
     """
     summary, more = help_of(function)
     app = App(
@@ -57,7 +71,7 @@ def make(
         help_flags=["--help", "-h"],
         version_flags=[],
     )
-    app.default(make_command(function, print_answer, as_json))
+    app.default(make_command(function, print_answer, as_json, has_device=has_device))
     return app
 
 
@@ -72,6 +86,8 @@ def make_command(
     function: Function[..., Any, Any, Any],
     print_answer: Print,
     as_json: Callable[[Any], object],
+    *,
+    has_device: bool = False,
 ) -> Callable[..., None]:
     """Return a function with one parameter for each field, `device` where models are loaded, and
     `json`."""
@@ -80,7 +96,7 @@ def make_command(
 
     def command(*args: Any, json: bool = False, device: str | None = None, **options: Any) -> None:
         if device is not None:
-            from lama_core.models.devices import use_device
+            from lama_core.api.models import use_device  # heavy: --help doesn't need it
 
             use_device(device)
         request = kind(**_given(fields, args), **options, on_note=show.say)
@@ -92,9 +108,10 @@ def make_command(
             print_answer(answer)
 
     made = [_parameter(choice) for choice in fields.values()]
-    made.sort(key=lambda one: one.kind)  # arguments come first, a list of them last
+    # Arguments come first, a list of them last; then options, where runs are kept last.
+    made.sort(key=lambda one: (one.kind, one.name in ("out", "executor")))
     keyword = inspect.Parameter.KEYWORD_ONLY
-    if fields.keys() & _LOADS:
+    if has_device or fields.keys() & _LOADS:
         made.append(inspect.Parameter("device", keyword, default=None, annotation=Device))
     made.append(inspect.Parameter("json", keyword, default=False, annotation=Json))
     command.__signature__ = inspect.Signature(made)  # type: ignore[attr-defined]

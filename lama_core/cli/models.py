@@ -6,9 +6,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lama_core.api import models as api
-from lama_core.api.models import Fetched
+from lama_core.api.models import Fetched, locate
 from lama_core.cli import commands, show
-from lama_core.models.sources import locate
 
 WHERE = {
     "assets": "not complete",

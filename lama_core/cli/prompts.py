@@ -3,10 +3,9 @@
 from typing import Any
 
 from lama_core.api import prompts as api
-from lama_core.api.prompts import Analysed, Studied, Table
+from lama_core.api.prompts import OTHER, PATTERNS, Analysed, Studied, Table
 from lama_core.cli import commands, show
 from lama_core.cli.show import percent
-from lama_core.probes.prompts.analyses import OTHER, PATTERNS
 from lama_core.rounding import fixed
 
 
@@ -187,7 +186,10 @@ for command in (
     ),
     commands.make(api.study, print_study, "prompts fit --dataset starter --relation P36"),
     commands.make(
-        api.both_ways, print_both_ways, "prompts both-ways starter-minilm_mlm --relation P36"
+        api.both_ways,
+        print_both_ways,
+        "prompts both-ways starter-minilm_mlm --relation P36",
+        has_device=True,
     ),
 ):
     prompts.command(command)

@@ -5,21 +5,26 @@ from collections.abc import Sequence
 
 from lama_core.api import queries
 from lama_core.api.queries import (
+    KINDS,
+    BlankAnswer,
     ClozeAnswer,
     InsideAnswer,
     ManyAnswer,
+    ModelAttribution,
+    ModelLayers,
+    ModelOnMany,
+    ModelOnRelation,
     RankAnswer,
     RelationAnswer,
+    RelationQuestion,
     ScoreAnswer,
     SentencesAnswer,
     Solution,
+    first_answers,
+    how_computed,
+    shown_tokens,
 )
 from lama_core.cli import commands, show
-from lama_core.models.base import KINDS
-from lama_core.probes.cloze.by_relation import ModelOnRelation, RelationQuestion, first_answers
-from lama_core.probes.cloze.inside import ModelAttribution, ModelLayers
-from lama_core.probes.cloze.many import ModelOnMany
-from lama_core.probes.statements.scoring import shown_tokens
 from lama_core.rounding import fixed
 
 
@@ -30,12 +35,43 @@ def print_cloze(answer: ClozeAnswer) -> None:
         for one in answer.models:
             which = f", blank {number + 1}" if len(one.blanks) > 1 else ""
             seen = f"context {one.context}, {one.n_candidates:,} candidates"
-            seen += f" ({answer.candidates.name})" + show.computed(one.precision, one.device)
+            seen += f" ({answer.candidates.name})" + _computed(one.precision, one.device)
             blank = one.blanks[number]
             if number and blank.asked != first:
                 which += f", queried as {blank.asked!r}"
-            show.print_answers(blank, f"{one.name}{which}: {seen}")
+            _print_answers(blank, f"{one.name}{which}: {seen}")
             print()
+
+
+def _print_answers(blank: BlankAnswer, title: str) -> None:
+    """A model's best words for a blank, best first, and where the gold stands."""
+    rows: list[Sequence[object]] = [
+        (
+            item.rank,
+            f"{item.token} ({item.begins})" if item.begins else item.token,
+            fixed(item.prob, 3),
+            fixed(item.log_prob, 2),
+        )
+        for item in blank.predictions
+    ]
+    if gold := blank.gold:
+        note = "" if len(gold.pieces) == 1 else f" ({' + '.join(gold.pieces)})"
+        rows.append((gold.rank, f"gold: {gold.word}{note}", "", gold.shown_log_prob()))
+    heads = ("rank", "word", f"prob of {blank.shown_over()}", "log-prob")
+    show.print_table(heads, rows, title=title)
+    for note in blank.notes():
+        print(note)
+
+
+def _score(value: float | None, digits: int, *, signed: bool = False) -> str:
+    """A score with so many decimals; a dash where there is none."""
+    return "-" if value is None else fixed(value, digits, signed=signed)
+
+
+def _computed(precision: str, device: str) -> str:
+    """`, bf16 on cuda:0`; nothing of fp32 on a CPU."""
+    said = how_computed(precision, device)
+    return f", {said}" if said else ""
 
 
 def print_relation(answer: RelationAnswer) -> None:
@@ -74,7 +110,7 @@ def _print_wordings(question: RelationQuestion, model: ModelOnRelation, words: s
     if 1 == n < total:
         same = f"no two of {total} wordings give the same word first"
     size = f"{model.n_candidates:,} candidates ({words})"
-    size += show.computed(model.precision, model.device)
+    size += _computed(model.precision, model.device)
     show.print_table(
         ("wording", "sentence", "first answer", "prob", "rank of the gold answer", "note"),
         rows,
@@ -100,13 +136,13 @@ def print_rank(answer: RankAnswer) -> None:
                     one.rank,
                     one.answer + (" ✓" if one.answer == gold else ""),
                     fixed(one.prob, 3),
-                    show.score(one.score, 2),
+                    _score(one.score, 2),
                     "  ".join(shown_tokens(one.tokens, answer=True)),
                 )
                 for one in model.answers
             ],
             title=f"{model.name}: {len(model.answers):,} answers, part {request.part}"
-            + show.computed(model.precision, model.device),
+            + _computed(model.precision, model.device),
         )
         for note in model.notes(gold):
             print(note)
@@ -120,15 +156,15 @@ def print_sentences(answer: SentencesAnswer) -> None:
             ("total log-prob.", "minus the first's", "mean", "tokens", "sentence"),
             [
                 (
-                    show.score(one.total, 3),
-                    show.score(one.difference, 3, signed=True),
-                    show.score(one.mean, 3),
+                    _score(one.total, 3),
+                    _score(one.difference, 3, signed=True),
+                    _score(one.mean, 3),
                     one.n_scored,
                     one.text,
                 )
                 for one in model.sentences
             ],
-            title=model.name + show.computed(model.precision, model.device),
+            title=model.name + _computed(model.precision, model.device),
         )
         for one in model.sentences:
             print("  " + "  ".join(shown_tokens(one.tokens)))
@@ -159,7 +195,7 @@ def _print_layers(model: ModelLayers, words: str) -> None:
     ]
     heads = [f"rank of {word.word}" + " (gold)" * word.is_gold for word in model.words]
     size = f"{model.n_candidates:,} candidates ({words})"
-    size += show.computed(model.precision, model.device)
+    size += _computed(model.precision, model.device)
     show.print_table(
         ("layer", "first answer", "log-prob", *heads), rows, title=f"{model.name}: {size}"
     )
@@ -175,7 +211,7 @@ def _print_attribution(model: ModelAttribution) -> None:
         for token, value in zip(model.tokens, model.values, strict=True)
     ]
     how = f"{model.method}, log-prob of {model.word}: {fixed(model.log_prob, 3)}"
-    how += show.computed(model.precision, model.device)
+    how += _computed(model.precision, model.device)
     show.print_table(("token", "adds"), rows, title=f"{model.name}: {how}")
     for note in filter(None, (*model.notes, model.completeness())):
         print(note)
@@ -201,7 +237,7 @@ def print_batch(answer: ManyAnswer) -> None:
     show.print_table(("line", "text", "gold answer", *heads), rows)
     print()
     for model in answer.models:
-        print(f"{model.name}: {model.summary()}{show.computed(model.precision, model.device)}")
+        print(f"{model.name}: {model.summary()}{_computed(model.precision, model.device)}")
 
 
 def _first_cells(model: ModelOnMany, row: int) -> tuple[str, str, str]:
@@ -224,8 +260,8 @@ def print_solution(solution: Solution) -> None:
     print(solution.question.query.text("___") + "\n")
     for answer in solution.cloze.models:
         seen = f"context {answer.context}, {answer.n_candidates:,} candidates"
-        seen += show.computed(answer.precision, answer.device)
-        show.print_answers(answer.blanks[0], f"{answer.name}: {seen}")
+        seen += _computed(answer.precision, answer.device)
+        _print_answers(answer.blanks[0], f"{answer.name}: {seen}")
         for baseline in solution.baselines:
             if baseline.name == answer.name:
                 words = ", ".join(item.token for item in baseline.predictions)
@@ -254,7 +290,7 @@ def print_scores(answer: ScoreAnswer) -> None:
                 for found in one.ranked
             ],
             title=f"{one.name}, ranked by the {answer.normalise} of the log-probabilities"
-            + show.computed(one.precision, one.device),
+            + _computed(one.precision, one.device),
         )
         for found in one.ranked:
             print("  " + _tokens(found.tokens.tokens, found.tokens.log_probs.tolist()))

@@ -7,9 +7,15 @@ from typing import Any
 from lama_core import rounding
 from lama_core.api import results as api
 from lama_core.api.results import (
+    CONCEPTNET,
+    METHOD,
+    METHOD_OF_MEANS,
+    METRICS,
     Compared,
     ComparedSlices,
+    Interval,
     Results,
+    ResultsRequest,
     Slices,
     Wordings,
     model_names,
@@ -18,9 +24,6 @@ from lama_core.api.results import (
 from lama_core.api.runs import Runs
 from lama_core.cli import commands, show
 from lama_core.cli.show import percent
-from lama_core.metrics import METRICS, Interval
-from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
-from lama_core.metrics.tables import CONCEPTNET, ResultsRequest
 
 HELD_BACK = 40  # flips that `compare` prints; --json has them all
 

@@ -6,18 +6,19 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lama_core.api import runs as api
-from lama_core.api.runs import AnalogyRuns, KeptRuns
+from lama_core.api.runs import (
+    RANDOM,
+    SIGNIFICANT,
+    Accuracy,
+    AnalogyRuns,
+    KeptRuns,
+    frequency_summary,
+    probes_in,
+)
 from lama_core.cli import commands, show
 from lama_core.cli.results import print_runs, runs_json
 from lama_core.errors import UserError
 from lama_core.files import folder_bytes
-from lama_core.probes.analogy.tables import (
-    RANDOM,
-    SIGNIFICANT,
-    Accuracy,
-    frequency_summary,
-    probes_in,
-)
 from lama_core.rounding import percent
 
 Name = Annotated[str, Parameter(help="A name of `runs list`, in full.")]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn
@@ -22,12 +22,7 @@ from rich.text import Text
 
 from lama_core import rounding
 from lama_core.files import bytes_text
-from lama_core.models.devices import how_computed
 from lama_core.progress import OnProgress, Pace, Progress, describe
-
-if TYPE_CHECKING:
-    from lama_core.probes.cloze.ask import BlankAnswer
-
 
 LONGEST = 2000  # characters of what went wrong: a name may be a page long
 _NUMBER = re.compile(r"[-+]?\d[^A-Za-z]*(e[-+]\d+)?( ([kMG]?B|to .*))?$")
@@ -62,37 +57,6 @@ def print_table(
     if title:
         console.print(Text(title))
     console.print(table)
-
-
-def print_answers(blank: "BlankAnswer", title: str) -> None:
-    """A model's best words for a blank, best first, and where the gold stands."""
-    rows: list[Sequence[object]] = [
-        (
-            item.rank,
-            f"{item.token} ({item.begins})" if item.begins else item.token,
-            rounding.fixed(item.prob, 3),
-            rounding.fixed(item.log_prob, 2),
-        )
-        for item in blank.predictions
-    ]
-    if gold := blank.gold:
-        note = "" if len(gold.pieces) == 1 else f" ({' + '.join(gold.pieces)})"
-        rows.append((gold.rank, f"gold: {gold.word}{note}", "", gold.shown_log_prob()))
-    heads = ("rank", "word", f"prob of {blank.shown_over()}", "log-prob")
-    print_table(heads, rows, title=title)
-    for note in blank.notes():
-        print(note)
-
-
-def score(value: float | None, digits: int, *, signed: bool = False) -> str:
-    """A score with so many decimals; a dash where there is none."""
-    return "-" if value is None else rounding.fixed(value, digits, signed=signed)
-
-
-def computed(precision: str, device: str) -> str:
-    """`, bf16 on cuda:0`; nothing of fp32 on a processor."""
-    said = how_computed(precision, device)
-    return f", {said}" if said else ""
 
 
 def size(n_bytes: int | None) -> str:
@@ -146,7 +110,9 @@ def progress() -> Iterator[OnProgress]:
         return
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
     pace = Pace()
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    # Where nobody watches it, a transient bar would only leave an empty line.
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=None, visible=False)
 
         def report(step: Progress) -> None:
