@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from lama_core.datasets.library.catalog import SourceFile
+from lama_core.downloads import SourceFile
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import read_file, write_text_whole
 from lama_core.models.addresses import is_server, read_address

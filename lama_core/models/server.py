@@ -23,6 +23,7 @@ import numpy as np
 
 from lama_core.candidates.columns import Columns, OpenColumns
 from lama_core.candidates.spelling import OpenVocabulary, place_of
+from lama_core.downloads.retry import Patience
 from lama_core.errors import UserError
 from lama_core.models.addresses import read_address
 from lama_core.models.base import (
@@ -37,7 +38,7 @@ from lama_core.models.base import (
     TokenScores,
     WordScore,
 )
-from lama_core.models.completions import BROKEN, Completions, Echo, Lists, Patience, Refused
+from lama_core.models.completions import BROKEN, Completions, Echo, Lists, Refused
 from lama_core.models.vocabulary import CONTINUATION
 from lama_core.types import Query
 

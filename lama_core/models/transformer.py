@@ -22,9 +22,9 @@ from lama_core.candidates.spelling import Place
 from lama_core.errors import UserError
 from lama_core.models.base import Encoded, Scored, Scores, StatementScores
 from lama_core.models.devices import Placed, host, in_parts, tokens_per_pass
-from lama_core.models.turns import TURNS
 from lama_core.models.vocabulary import TextTokens, TokenVocabulary
 from lama_core.models.words import WordVocabulary
+from lama_core.queue import PASSES
 
 # Of the cores, as many as torch takes where nobody says otherwise.
 N_THREADS = torch.get_num_threads()
@@ -37,7 +37,7 @@ TOLERANCES = {"fp32": 1e-3, "bf16": 0.3}
 
 
 class Transformer(Placed):
-    """A loaded model. Pages share it between sessions, whose forward passes take turns (`turns`).
+    """A loaded model. Pages share it between sessions, whose forward passes take turns (`queue`).
 
     model: in evaluation mode. tokenizer: a fast tokenizer, or a vocabulary of words. identity: what
     makes two loads the same model. max_tokens: the window, special tokens included. precision:
@@ -118,8 +118,8 @@ class Transformer(Placed):
 
         slopes: whether gradients are to be had of it.
         """
-        with TURNS, self._alone, torch.enable_grad() if slopes else torch.inference_mode():
-            n_threads = max(1, N_THREADS // TURNS.n_running)
+        with PASSES.slot(), self._alone, torch.enable_grad() if slopes else torch.inference_mode():
+            n_threads = max(1, N_THREADS // PASSES.n_running)
             if torch.get_num_threads() != n_threads:
                 torch.set_num_threads(n_threads)
             self._here.keep = positions
