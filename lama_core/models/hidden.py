@@ -4,7 +4,6 @@ Source: Rezaee and Camacho-Collados, section 2.4, which leaves the layer and the
 """
 
 from collections.abc import Sequence
-from operator import itemgetter
 
 import numpy as np
 import torch
@@ -43,14 +42,19 @@ def hidden_states(
 
     def run(some: Sequence[int]) -> dict[int, NDArray[np.float32]]:
         states = _layer(model, [rows[number] for number in some], layer)
-        pooled = {"mean": lambda one: one.mean(0), "first": itemgetter(0), "last": itemgetter(-1)}
         return {
-            number: np.stack([pooled[pooling](states[row, at]).numpy() for at in pieces[number]])
+            number: np.stack([_pool(states[row, at], pooling).numpy() for at in pieces[number]])
             for row, number in enumerate(some)
         }
 
     found = model.longest_first(run, [len(row) for row in rows])
     return np.stack(found) if found else np.zeros((0, 0, 0), np.float32)
+
+
+def _pool(states: torch.Tensor, pooling: Pooling) -> torch.Tensor:
+    if pooling == "mean":
+        return states.mean(0)
+    return states[0] if pooling == "first" else states[-1]
 
 
 def _encode(
