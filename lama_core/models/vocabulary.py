@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers.decoders import ByteLevel
 
 from lama_core.candidates.spelling import Place
 from lama_core.models.base import Statement
@@ -121,6 +120,8 @@ class TokenVocabulary:
     @cached_property
     def _entries(self) -> dict[int, tuple[str, bool]]:
         """Token id -> (text, whether it begins a word), special tokens and lone bytes left out."""
+        from tokenizers.decoders import ByteLevel  # a fifth of a second: only for a model
+
         suffix = self._backend["model"].get("end_of_word_suffix") or ""
         prefix = self._backend["model"].get("continuing_subword_prefix") or "##"
         bytes_of_tokens = ByteLevel()
