@@ -57,58 +57,57 @@ def _open_bert(name: str, folder: Path, precision: str, identity: str) -> "Model
     return MaskedModel(name, model.to(one_device()), tokenizer, identity=identity)
 
 
-def _open_masked(name: str, folder: Path, precision: str, identity: str) -> "Model":
+def _open_masked(*asked: Any) -> "Model":
     from transformers import AutoModelForMaskedLM
 
     from lama_core.models.masked import MaskedModel
-    from lama_core.models.proofs import proved
 
-    read = by_transformers(name, folder, AutoModelForMaskedLM, "masked", precision)
-    return proved(MaskedModel(name, *read, identity=identity))
+    return _open_proved(MaskedModel, AutoModelForMaskedLM, *asked)
 
 
-def _open_causal(name: str, folder: Path, precision: str, identity: str) -> "Model":
+def _open_causal(*asked: Any) -> "Model":
     from transformers import AutoModelForCausalLM
 
     from lama_core.models.causal import CausalModel
-    from lama_core.models.proofs import proved
 
-    read = by_transformers(name, folder, AutoModelForCausalLM, "causal", precision)
-    return proved(CausalModel(name, *read, identity=identity))
+    return _open_proved(CausalModel, AutoModelForCausalLM, *asked)
 
 
-def _open_seq2seq(name: str, folder: Path, precision: str, identity: str) -> "Model":
+def _open_seq2seq(*asked: Any) -> "Model":
     from transformers import AutoModelForSeq2SeqLM
 
-    from lama_core.models.proofs import proved
     from lama_core.models.seq2seq import Seq2SeqModel
 
-    read = by_transformers(name, folder, AutoModelForSeq2SeqLM, "seq2seq", precision)
-    return proved(Seq2SeqModel(name, *read, identity=identity))
+    return _open_proved(Seq2SeqModel, AutoModelForSeq2SeqLM, *asked)
 
 
-def _open_elmo(
-    name: str, folder: Path, precision: str, identity: str, *, passes: str = ""
+def _open_proved(
+    backend: Any, auto: Any, name: str, folder: Path, precision: str, identity: str
 ) -> "Model":
+    from lama_core.models.proofs import proved
+
+    read = by_transformers(name, folder, auto, backend.kind, precision)
+    return proved(backend(name, *read, identity=identity))
+
+
+def _open_elmo(name: str, folder: Path, precision: str, *more: str, **reading: str) -> "Model":
     from lama_core.models.classic.elmo import open_elmo
 
-    place = one_device()
-    return open_elmo(name, folder, _dtype(precision), place, identity, passes=passes)
+    return open_elmo(name, folder, _dtype(precision), one_device(), *more, **reading)
 
 
 def _open_transformer_xl(
-    name: str, folder: Path, precision: str, identity: str, *, memory: str = ""
+    name: str, folder: Path, precision: str, *more: str, **reading: str
 ) -> "Model":
     from lama_core.models.classic.transformer_xl import open_transformer_xl
 
-    place = one_device()
-    return open_transformer_xl(name, folder, _dtype(precision), place, identity, memory=memory)
+    return open_transformer_xl(name, folder, _dtype(precision), one_device(), *more, **reading)
 
 
-def _open_fconv(name: str, folder: Path, precision: str, identity: str) -> "Model":
+def _open_fconv(name: str, folder: Path, precision: str, *more: str) -> "Model":
     from lama_core.models.classic.fconv import open_fconv
 
-    return open_fconv(name, folder, _dtype(precision), one_device(), identity)
+    return open_fconv(name, folder, _dtype(precision), one_device(), *more)
 
 
 MASKED, CAUSAL = "MODEL_FOR_MASKED_LM_MAPPING_NAMES", "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"
@@ -201,11 +200,10 @@ def read_folder(folder: Path, read: Callable[[], Any]) -> Any:
 
     try:
         return read()
-    except (*FAULTS, SafetensorError, StrictDataclassError) as error:
-        reason: Exception = error
     except Exception as error:
-        if type(error) is not Exception:  # the tokenizers library raises Exception itself
-            raise
+        expected = (*FAULTS, SafetensorError, StrictDataclassError)
+        if not isinstance(error, expected) and type(error) is not Exception:
+            raise  # the tokenizers library raises Exception itself
         reason = error
     lines = str(reason).strip().splitlines()[:2]
     said = " ".join(line.strip() for line in lines if lines[0].endswith(":") or line == lines[0])

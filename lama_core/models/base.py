@@ -61,16 +61,13 @@ KINDS: dict[Kind, ModelKind] = {
 class Encoded:
     """A query as one model's tokens.
 
-    token_ids: with the model's special tokens.
-    positions: where in `token_ids` each blank's distribution is read; of an encoder-decoder model,
-        where the blank stands that its decoder fills.
-    places: whether each blank stands after a space, or open (start of text, after a bracket).
-    suffix: causal models with context `both`: the text right of the blank, rescored with each word.
-    n_rescored: how many of the best words by the left context are rescored.
-    rescored: columns that are scored whatever their place, also by a model that gives its likeliest
-        words only: the gold, the other valid objects.
-    n_suffix: tokens of the suffix.
-    until: when (`time.monotonic`) the rescoring ends, with what it has.
+    token_ids: with the model's special tokens. positions: where each blank's distribution is read;
+        of an encoder-decoder model, where the blank is that its decoder fills.
+    places: whether each blank is after a space, or open (start of text, after a bracket).
+    suffix, n_suffix: causal models with context `both`: the text right of the blank, rescored with
+        each word, and its tokens. n_rescored: how many of the best words by the left context are
+        rescored, until the time `until` (`time.monotonic`).
+    rescored: columns that are scored whatever their rank: the gold, the other valid objects.
     """
 
     token_ids: tuple[int, ...]
@@ -89,16 +86,13 @@ class Scores:
 
     log_probs: float32 [blank, candidate], natural log, over the model's whole vocabulary; with
         context `both` of a causal model, over the rescored words, -inf for the others.
-    order: float32 [blank, candidate], by which the candidates of log-probability -inf stand among
-        themselves (higher first); None where there are none.
-    normaliser: float32 [blank], the log of the sum over the rescored words, which turns another
-        word's sentence score into a log-probability; None where the vocabulary is the sum.
-    first: int64 [blank], the likeliest token of the whole vocabulary, a candidate or not (of a
-        causal model, after the left context); first_log_probs: float32 [blank], over that
-        vocabulary. None of a backend that doesn't say.
-    n_listed: int64 [blank], of a model that gives its likeliest tokens only: how many; the
-        candidates that are not among them, nor in `Encoded.rescored`, have -inf. floor: float32
-        [blank], the log-probability of the last one. None of a model that gives all.
+    order: float32 [blank, candidate], the order of candidates of log-probability -inf (higher
+        first). normaliser: float32 [blank], the log of the sum over the rescored words, which turns
+        another word's sentence score into a log-probability; None if that is the vocabulary.
+    first, first_log_probs: int64 and float32 [blank], the likeliest token of the whole vocabulary
+        (of a causal model, after the left context); None of a backend that doesn't say.
+    n_listed: int64 [blank], of a model that gives its likeliest tokens only: how many; others have
+        -inf, unless in `Encoded.rescored`. floor: float32 [blank], log-probability of the last one.
     """
 
     log_probs: NDArray[np.float32]
@@ -185,23 +179,28 @@ class Attribution:
     baseline: float | None = None
 
 
-@runtime_checkable
-class BlankFiller(Protocol):
-    """Gives log-probabilities of words at a blank. precision: `fp32` or `bf16`."""
+class Scorer(Protocol):
+    """What every model that scores has. precision: `fp32` or `bf16`."""
 
     name: str
     kind: Kind
-    max_tokens: int
     precision: str
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """What a user should know of how it is asked, a sentence each."""
-        ...
 
     @property
     def device(self) -> str:
         """Where it computes, such as `cpu` or `cuda:0`."""
+        ...
+
+
+@runtime_checkable
+class BlankFiller(Scorer, Protocol):
+    """Gives log-probabilities of words at a blank."""
+
+    max_tokens: int
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a user should know of how it is asked, a sentence each."""
         ...
 
     @property
@@ -267,40 +266,22 @@ class WordContinuer(Protocol):
 
 
 @runtime_checkable
-class SentenceScorer(Protocol):
-    """Gives the log-probability of each token of a text. precision: as of `BlankFiller`."""
-
-    name: str
-    kind: Kind
-    precision: str
-
-    @property
-    def device(self) -> str:
-        """Where it computes, such as `cpu` or `cuda:0`."""
-        ...
+class SentenceScorer(Scorer, Protocol):
+    """Gives the log-probability of each token of a text."""
 
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
         """The log-probability of each token of each text.
 
         Masked: each token in turn replaced by the mask (Wang and Cho 2019). Causal: given what
-        stands left of it. Encoder-decoder: each token in turn replaced by a sentinel, and said by
-        the decoder.
+        stands left of it; NaN of the first token of a model without a start token.
+        Encoder-decoder: each token in turn replaced by a sentinel, and said by the decoder.
         """
         ...
 
 
 @runtime_checkable
-class StatementScorer(Protocol):
+class StatementScorer(Scorer, Protocol):
     """Gives the log-probability of each token of statements with an answer in them."""
-
-    name: str
-    kind: Kind
-    precision: str
-
-    @property
-    def device(self) -> str:
-        """Where it computes, such as `cpu` or `cuda:0`."""
-        ...
 
     def statement_log_probs(
         self,
@@ -320,7 +301,7 @@ class StatementScorer(Protocol):
 
 @runtime_checkable
 class LayerReader(Protocol):
-    """Says what it would answer after each of its layers."""
+    """Gives its answer after each of its layers."""
 
     def layer_log_probs(
         self, encoded: Encoded, columns: Columns, words: Sequence[Sequence[int]]
@@ -328,14 +309,15 @@ class LayerReader(Protocol):
         """Scores at the first blank of a text, after each layer.
 
         words: of each, the tokens that write it. Of a causal model, given what stands left.
-        Raises UserError for a model whose layers can't be read so.
+        Raises UserError for a model whose layers can't be read so: they aren't as many as it says,
+        or its answer takes more than what the last of them gives.
         """
         ...
 
 
 @runtime_checkable
 class Attributor(Protocol):
-    """Says what each token of a text adds to an answer."""
+    """Attributes an answer to the tokens of the text."""
 
     def erased(
         self, encoded: Encoded, word: Sequence[int], *, until: float = math.inf
@@ -343,7 +325,7 @@ class Attributor(Protocol):
         """By how much the first blank's word is likelier with a token than without it.
 
         word: the tokens that write it. Of a model with a mask the token is masked, else left out.
-        until: when (`time.monotonic`) the tokens end that are tried, with what there is.
+        until: after this time (`time.monotonic`) no more tokens are tried; the others are NaN.
         """
         ...
 
@@ -352,7 +334,9 @@ class Attributor(Protocol):
     ) -> Attribution:
         """Integrated gradients of the word's log-probability over the tokens' embeddings.
 
-        steps: points of the integral at most. until: when (`time.monotonic`) no more are added.
+        steps: points of the integral at most; fewer where the parts of the way add up before, or
+        after the time `until`. The baseline has a hidden token in the place of each token of the
+        text; special tokens and blanks keep their own embeddings.
         Raises UserError for a model that has no gradients.
         """
         ...

@@ -17,7 +17,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from lama_core.models.layers import Linear, Norm, Table
+from lama_core.errors import UserError
+from lama_core.models.folders import FAULTS
+from lama_core.models.layers import Linear, Norm, Output, Table, read_weights
 
 _FIXED: dict[str, set[object]] = {
     "model_type": {"bert"},
@@ -31,6 +33,7 @@ _FIXED: dict[str, set[object]] = {
 }
 # The decoder's copies are of what it is tied to: the word embeddings and `cls.predictions.bias`.
 _UNUSED = ("bert.pooler.", "cls.seq_relationship.", "cls.predictions.decoder.")
+_ATTENDED = ("query", "key", "value")
 _SPECIAL = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 
 
@@ -41,12 +44,6 @@ class BodyOutput(NamedTuple):
     hidden_states: tuple[torch.Tensor, ...] | None = None
 
 
-class HeadOutput(NamedTuple):
-    """logits: [row, position, vocabulary]."""
-
-    logits: torch.Tensor
-
-
 class BertMaskedLM(nn.Module):
     """The encoder and its masked-LM head; called as transformers' `BertForMaskedLM` is."""
 
@@ -54,27 +51,24 @@ class BertMaskedLM(nn.Module):
         super().__init__()
         self.config = config
         self.bert = _Body(config)
-        self.cls = _Heads(config)
+        self.cls = nn.ModuleDict({"predictions": _Head(config)})
 
     @property
     def base_model(self) -> nn.Module:
-        """The encoder without its head."""
         return self.bert
 
     def get_input_embeddings(self) -> nn.Module:
-        """The table of word embeddings."""
         return self.bert.embeddings.word_embeddings
 
     def get_output_embeddings(self) -> nn.Module:
-        """The head's projection to the vocabulary."""
-        return self.cls.predictions.decoder
+        return cast(_Head, self.cls["predictions"]).decoder
 
     def forward(
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None
-    ) -> HeadOutput:
+    ) -> Output:
         """Logits of token ids int64 [row, position]; attention_mask is 1 where there is a token."""
         states = self.bert(input_ids, attention_mask)[0]
-        return HeadOutput(self.cls.predictions(states))
+        return Output(self.cls["predictions"](states))
 
 
 class _Body(nn.Module):
@@ -121,12 +115,12 @@ class _Layer(nn.Module):
         super().__init__()
         width, inner = config.hidden_size, config.intermediate_size
         self.attention = _Attention(config)
-        self.intermediate = _Widened(width, inner)
+        self.intermediate = nn.ModuleDict({"dense": Linear(width, inner)})
         self.output = _Added(inner, width, config.layer_norm_eps)
 
     def forward(self, states: torch.Tensor, seen: torch.Tensor | None) -> torch.Tensor:
         attended = self.attention(states, seen)[0]
-        return self.output(self.intermediate(attended), attended)
+        return self.output(functional.gelu(self.intermediate["dense"](attended)), attended)
 
 
 class _Attention(nn.Module):
@@ -134,27 +128,16 @@ class _Attention(nn.Module):
         super().__init__()
         width = config.hidden_size
         self.heads = config.num_attention_heads
-        names = ("query", "key", "value")
-        self.self = nn.ModuleDict({name: Linear(width, width) for name in names})
+        self.self = nn.ModuleDict({name: Linear(width, width) for name in _ATTENDED})
         self.output = _Added(width, width, config.layer_norm_eps)
 
     def forward(self, states: torch.Tensor, seen: torch.Tensor | None) -> tuple[torch.Tensor]:
         split = (*states.shape[:2], self.heads, -1)
         query, key, value = (
-            self.self[name](states).view(split).transpose(1, 2)
-            for name in ("query", "key", "value")
+            self.self[name](states).view(split).transpose(1, 2) for name in _ATTENDED
         )
         mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=seen)
         return (self.output(mixed.transpose(1, 2).reshape(states.shape), states),)
-
-
-class _Widened(nn.Module):
-    def __init__(self, width: int, inner: int) -> None:
-        super().__init__()
-        self.dense = Linear(width, inner)
-
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        return functional.gelu(self.dense(states))
 
 
 class _Added(nn.Module):
@@ -169,22 +152,12 @@ class _Added(nn.Module):
         return self.LayerNorm(self.dense(states) + before)
 
 
-class _Heads(nn.Module):
-    def __init__(self, config: SimpleNamespace) -> None:
-        super().__init__()
-        self.predictions = _Head(config)
-
-
 class _Head(nn.Module):
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__()
         width = config.hidden_size
-        self.transform = nn.ModuleDict(
-            {
-                "dense": Linear(width, width),
-                "LayerNorm": Norm(width, config.layer_norm_eps),
-            }
-        )
+        parts = {"dense": Linear(width, width), "LayerNorm": Norm(width, config.layer_norm_eps)}
+        self.transform = nn.ModuleDict(parts)
         self.decoder = Linear(width, config.vocab_size)
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
@@ -214,12 +187,11 @@ class WordPieceTokenizer:
         self.model_max_length = int(config.get("model_max_length", 10**30))
         self.all_special_tokens = [config[name] for name in _SPECIAL]
         self.all_special_ids = [backend.token_to_id(token) for token in self.all_special_tokens]
-        ids = dict(zip(_SPECIAL, self.all_special_ids, strict=True))
         self.mask_token: str = config["mask_token"]
         self.sep_token: str = config["sep_token"]
-        self.mask_token_id: int = ids["mask_token"]
-        self.pad_token_id: int = ids["pad_token"]
-        self.unk_token_id: int = ids["unk_token"]
+        self.mask_token_id: int = backend.token_to_id(self.mask_token)
+        self.pad_token_id: int = backend.token_to_id(config["pad_token"])
+        self.unk_token_id: int = backend.token_to_id(config["unk_token"])
 
     def __len__(self) -> int:
         return self.backend_tokenizer.get_vocab_size(with_added_tokens=True)
@@ -248,13 +220,11 @@ class WordPieceTokenizer:
         return result
 
     def convert_ids_to_tokens(self, ids: int | Sequence[int]) -> Any:
-        """The token of an id, or the tokens of several."""
         if isinstance(ids, int):
             return self.backend_tokenizer.id_to_token(ids)
         return [self.backend_tokenizer.id_to_token(number) for number in ids]
 
     def get_vocab(self) -> dict[str, int]:
-        """Token -> id, added tokens included."""
         return dict(self.backend_tokenizer.get_vocab(with_added_tokens=True))
 
 
@@ -274,9 +244,11 @@ def read_bert(folder: Path, dtype: torch.dtype) -> tuple[BertMaskedLM, WordPiece
         if config["hidden_size"] % config["num_attention_heads"]:
             return None
         model = _read_weights(folder, SimpleNamespace(**config), dtype)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError):
+    except Exception as error:
+        if not isinstance(error, (*FAULTS, UserError)) and type(error) is not Exception:
+            raise  # the tokenizers library raises Exception itself
         return None
-    return (model, tokenizer) if model else None
+    return model, tokenizer
 
 
 def _read_tokenizer(folder: Path) -> WordPieceTokenizer | None:
@@ -299,47 +271,27 @@ def _read_tokenizer(folder: Path) -> WordPieceTokenizer | None:
     )
     if not plain:
         return None
-    try:
-        backend = Tokenizer.from_str(text)
-    except Exception as error:
-        if type(error) is not Exception:  # the library raises Exception itself
-            raise
-        return None
+    backend = Tokenizer.from_str(text)
     backend.no_truncation()
     backend.no_padding()
     tokenizer = WordPieceTokenizer(backend, config)
     return None if None in tokenizer.all_special_ids else tokenizer
 
 
-def _read_weights(folder: Path, config: SimpleNamespace, dtype: torch.dtype) -> BertMaskedLM | None:
-    from safetensors import SafetensorError, safe_open
-
+def _read_weights(folder: Path, config: SimpleNamespace, dtype: torch.dtype) -> BertMaskedLM:
     with torch.device("meta"):  # shapes without memory, until those of the file are the same
         model = BertMaskedLM(config)
-    table, projection = model.bert.embeddings.word_embeddings, model.cls.predictions.decoder
+    table, projection = model.get_input_embeddings(), model.get_output_embeddings()
     projection.weight = table.weight  # tied
-    wanted = {name: value.shape for name, value in model.named_parameters()}
-    found = {}
-    try:
-        with safe_open(folder / "model.safetensors", "pt") as stored:
-            for key in stored.keys():  # noqa: SIM118 (no mapping)
-                if key.startswith(_UNUSED) or key.endswith("position_ids"):
-                    continue
-                name = _our_name(key)
-                if name not in wanted or wanted[name] != (*stored.get_slice(key).get_shape(),):
-                    return None
-                found[name] = stored.get_tensor(key).to(dtype, copy=True)
-    except SafetensorError:
-        return None
-    if found.keys() != wanted.keys():
-        return None
-    model.load_state_dict(found, strict=False, assign=True)
+    read_weights(model, folder / "model.safetensors", dtype, own_name=_own_name, copy=True)
     projection.weight = table.weight
-    return model.requires_grad_(False).eval()
+    return model
 
 
-def _our_name(key: str) -> str:
-    """A stored weight's name here."""
+def _own_name(key: str) -> str:
+    """The name of a stored weight here; empty for one that is unused."""
+    if key.startswith(_UNUSED) or key.endswith("position_ids"):
+        return ""
     if key == "cls.predictions.bias":
         return "cls.predictions.decoder.bias"
     # Early checkpoints name a normalisation's weights otherwise.

@@ -8,7 +8,7 @@ Source: Wang and Cho 2019, Salazar et al. 2020; Rezaee and Camacho-Collados, equ
 pseudo-perplexity is exp of the negative sum); Kauf and Ivanova 2023 (within words).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,24 +16,24 @@ import torch
 from numpy.typing import NDArray
 
 from lama_core.models.base import Hiding, Scored, Statement, StatementScores, TokenScores
-from lama_core.models.devices import host, in_parts
+from lama_core.models.devices import host, in_passes, once_each
 from lama_core.models.inside import Inspected
 from lama_core.models.vocabulary import TextTokens
 
 
 @dataclass(frozen=True, slots=True)
-class Hidden:
-    """A text of which one token is asked for.
+class LeftOut:
+    """A text without some of its tokens, which are asked for, each given those before it.
 
-    ids: the whole text as the model is given it, with signs. at: where the token is, the first
-    sign. target: the token. text, token: whose it is.
+    ids: the whole text as the model is given it, with signs. at: the first sign. pieces: the tokens
+    that are asked for. text, first: which text they are of, and where.
     """
 
     ids: tuple[int, ...]
     at: int
-    target: int
+    pieces: tuple[int, ...]
     text: int
-    token: int
+    first: int
 
 
 def asked_tokens(read: TextTokens, scored: Scored) -> list[int]:
@@ -73,14 +73,15 @@ class BothSides(Inspected):
         return [*before, *self.text_ids(text), *after]
 
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
-        """Log-probability of each token of each text, left out in turn."""
-        bodies = list(dict.fromkeys(texts))
-        read = self.vocabulary.read([Statement(text, 0, len(text)) for text in bodies])
-        values = dict(zip(bodies, self.left_out(read, "original", "statement"), strict=True))
-        tokens = dict(zip(bodies, (one.ids for one in read), strict=True))
-        return [
-            TokenScores(self.vocabulary.show_text(tokens[text]), values[text]) for text in texts
-        ]
+        def score(texts: list[str]) -> list[TokenScores]:
+            read = self.vocabulary.read([Statement(text, 0, len(text)) for text in texts])
+            values = self.left_out(read, "original", "statement")
+            return [
+                TokenScores(self.vocabulary.show_text(one.ids), found)
+                for one, found in zip(read, values, strict=True)
+            ]
+
+        return once_each(score, texts)
 
     scores_first = True  # what stands right of a text's first token is seen
 
@@ -91,7 +92,6 @@ class BothSides(Inspected):
         hiding: Hiding = "within-word",
         scored: Scored = "statement",
     ) -> list[StatementScores]:
-        """Log-probability of each token of each statement, or of its answer's, left out in turn."""
         read = self.vocabulary.read(statements)
         values = self.left_out(read, hiding, scored)
         return [
@@ -108,47 +108,51 @@ class BothSides(Inspected):
         as those of two answers of one token with the answer hidden, are computed once.
         """
         values = [np.full(len(one.ids), np.nan, np.float32) for one in read]
-        by_length: dict[int, list[Hidden]] = {}
+        by_shape: dict[tuple[int, int], list[LeftOut]] = {}
         for number, one in enumerate(read):
-            for token in asked_tokens(one, scored):
-                copy = self.hidden(one, number, token, hiding)
-                by_length.setdefault(len(copy.ids), []).append(copy)
-        for length in sorted(by_length, reverse=True):  # the longest first: it may not fit
+            for copy in self.copies(one, number, hiding, scored):
+                by_shape.setdefault((len(copy.ids), len(copy.pieces)), []).append(copy)
+        # The longest first: it may not fit.
+        for (length, n_pieces), copies in sorted(by_shape.items(), reverse=True):
             self.check_window(length)
-            copies = by_length[length]
             for copy, found in zip(copies, self._asked(copies, length), strict=True):
-                values[copy.text][copy.token] = found
+                values[copy.text][copy.first : copy.first + n_pieces] = found
         return values
 
-    def hidden(self, read: TextTokens, number: int, token: int, hiding: Hiding) -> Hidden:
-        """The text without one of its tokens."""
+    def copies(
+        self, read: TextTokens, number: int, hiding: Hiding, scored: Scored
+    ) -> Iterator[LeftOut]:
+        """The copies of a text in which its tokens are left out in turn."""
         before, after = self.vocabulary.frame
-        ids = list(read.ids)
-        end = word_of(read, token)[1] if hiding == "within-word" else token + 1
-        ids[token:end] = [self.sign] * (end - token)
-        whole = (*before, *ids, *after)
-        return Hidden(whole, len(before) + token, read.ids[token], number, token)
+        for token in asked_tokens(read, scored):
+            ids = list(read.ids)
+            end = word_of(read, token)[1] if hiding == "within-word" else token + 1
+            ids[token:end] = [self.sign] * (end - token)
+            whole = (*before, *ids, *after)
+            yield LeftOut(whole, len(before) + token, read.ids[token : token + 1], number, token)
 
-    def _asked(self, copies: Sequence[Hidden], length: int) -> NDArray[np.float32]:
-        """Log-probability of each copy's token, float32 [copy]; all are of one length."""
-        same: dict[tuple[int, ...], list[int]] = {}
+    def logits_of(self, some: Sequence[LeftOut]) -> torch.Tensor:
+        """Logits of the pieces of some copies of one shape, float32 [copy, piece, vocabulary]."""
+        ids, at = ([one.ids for one in some], [one.at for one in some])
+        return self.logits_at(torch.tensor(ids), torch.tensor(at))[:, None]
+
+    def _asked(self, copies: Sequence[LeftOut], length: int) -> NDArray[np.float32]:
+        """Log-probability of each copy's pieces, float32 [copy, piece]; all are of one shape."""
+        same: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
         for number, copy in enumerate(copies):
-            same.setdefault(copy.ids, []).append(number)
-        different = list(same.values())
-        values = np.empty(len(copies), np.float32)
+            same.setdefault((copy.ids, copy.pieces[:-1]), []).append(number)
+        n_pieces = len(copies[0].pieces)
+        values = np.empty((len(copies), n_pieces), np.float32)
 
         def score(some: Sequence[list[int]]) -> None:
-            firsts = [copies[numbers[0]] for numbers in some]
-            ids = torch.tensor([one.ids for one in firsts])
-            logits = self.logits_at(ids, torch.tensor([one.at for one in firsts]))
+            logits = self.logits_of([copies[numbers[0]] for numbers in some])
             members = [number for numbers in some for number in numbers]
-            rows = [row for row, numbers in enumerate(some) for _ in numbers]
-            targets = torch.tensor([copies[number].target for number in members])
-            chosen = logits[torch.tensor(rows).to(logits.device), targets.to(logits.device)]
-            sums = torch.logsumexp(logits, dim=1)[torch.tensor(rows).to(logits.device)]
-            values[members] = host(chosen - sums).numpy()
+            rows = torch.tensor([row for row, numbers in enumerate(some) for _ in numbers])
+            at = rows.to(logits.device)[:, None]
+            targets = torch.tensor([copies[number].pieces for number in members])
+            place = torch.arange(n_pieces, device=logits.device)
+            chosen = logits[at, place, targets.to(logits.device)]
+            values[members] = host(chosen - torch.logsumexp(logits, dim=2)[at, place]).numpy()
 
-        size = max(1, self.tokens_per_pass // length)
-        for first in range(0, len(different), size):
-            in_parts(score, different[first : first + size])
+        in_passes(score, list(same.values()), self.tokens_per_pass // (length + n_pieces - 1))
         return values

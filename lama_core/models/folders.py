@@ -3,7 +3,6 @@
 A configuration or a header is a claim of whoever wrote it. Each is bounded, and compared with the
 bytes that are there, so that nothing is allocated on its word. Links may lead to files of the same
 folder and, in the hub's cache, to the blobs of the same repository.
-Format of the weights: safetensors: 8 bytes, the length of a JSON header; the header; the tensors.
 """
 
 import hashlib
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from safetensors import SafetensorError, safe_open
 
 from lama_core.errors import UserError
 from lama_core.files import MAX_FILE, bytes_text, open_file, read_file, write_text_whole
@@ -32,18 +32,11 @@ SHARD = re.compile(r"(.+)-\d{5}-of-(\d{5})\.safetensors")
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model")
 # The files of a folder that can change a number. Not among them are chat templates (*.jinja): no
 # query is put into one.
-COUNTED = (
-    ".safetensors", ".json", ".txt", ".model", ".spm", ".tiktoken", ".codes", ".tokenizer",
-)  # fmt: skip
 NOT_COUNTED = "evaluation.json"  # what was measured of the model is no part of it
-TEXTS = (*COUNTED[1:], ".jinja")
+COUNTED_TEXTS = (".json", ".txt", ".model", ".spm", ".tiktoken", ".codes", ".tokenizer")
+COUNTED, TEXTS = (".safetensors", *COUNTED_TEXTS), (*COUNTED_TEXTS, ".jinja")
 MAX_ENTRIES = 10_000
-MAX_HEADER = 100 << 20  # as the safetensors library has it
 MAX_SIZE = 1 << 26
-ITEM_BITS = {
-    "BOOL": 8, "U8": 8, "I8": 8, "F8_E4M3": 8, "F8_E5M2": 8, "U16": 16, "I16": 16, "F16": 16,
-    "BF16": 16, "U32": 32, "I32": 32, "F32": 32, "U64": 64, "I64": 64, "F64": 64,
-}  # fmt: skip
 # The families' names for how large a model is and of how many parts.
 SIZES = re.compile(
     r"(\w+_)?(size|dim|heads|positions|position_embeddings|length|len|rank|buckets)|dim|d_\w+"
@@ -103,10 +96,10 @@ def _check_quantised(folder: Path, how: Any) -> None:
 
 
 def check_files(folder: Path) -> None:
-    """Raise UserError, naming the first, for what no model folder holds.
+    """Raise UserError, naming the first, for files that no model folder holds.
 
-    That is a link that leads elsewhere, a pipe, a socket, a device, a text that is too long to be
-    one, too many files, or weights that this machine's memory can't hold.
+    A link out of it, a pipe, socket or device, too long a text, too many files, or more weights
+    than this machine has memory.
     """
     weights = 0
     for number, path in enumerate(_walk(folder)):
@@ -162,11 +155,7 @@ def _status(folder: Path, path: Path) -> os.stat_result:
 
 
 def check_contents(folder: Path) -> None:
-    """Raise UserError, in one sentence, for a folder whose files don't hold what they say.
-
-    Looked at are the configuration, the headers of all weights, the index where they are in
-    several files, and that there is a tokenizer.
-    """
+    """Raise UserError if configuration, headers of weights, index and tokenizer don't fit."""
     config = read_json(folder / CONFIG)
     if "model_type" not in config:
         raise UserError(f"{folder / CONFIG} names no model_type: it is no model's.")
@@ -236,40 +225,20 @@ def _part(folder: Path, place: object) -> dict[str, Tensor]:
 
 
 def read_header(file: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file, by name.
+    """Return the tensors of a safetensors file, by name.
 
-    Raises UserError unless they lie in it one behind the other, each as long as its shape says.
+    Raises UserError unless they follow each other in it, each as long as its shape says.
     """
-    fault = UserError(f"{file} is no whole safetensors file: copy or fetch it again.")
-    with open_file(file) as opened:
-        n_bytes = os.fstat(opened.fileno()).st_size
-        n_header = int.from_bytes(opened.read(8), "little")
-        if not 2 <= n_header <= min(n_bytes - 8, MAX_HEADER):
-            raise fault
-        text = opened.read(n_header)
+    open_file(file).close()
     try:
-        header = json.loads(text)
-        header.pop("__metadata__", None)
-        tensors = {name: _tensor(entry) for name, entry in header.items()}
-        spans = sorted(tuple(entry["data_offsets"]) for entry in header.values())
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise fault from error
-    ends = [0, *(end for _start, end in spans)]
-    if [start for start, _end in spans] != ends[:-1] or ends[-1] != n_bytes - 8 - n_header:
-        raise fault
-    return tensors
-
-
-def _tensor(entry: dict[str, Any]) -> Tensor:
-    """A header's entry. Raises ValueError or TypeError where its length isn't that of its shape."""
-    start, end = entry["data_offsets"]
-    numbers = (start, end, *entry["shape"])
-    if not all(type(number) is int and number >= 0 for number in numbers):
-        raise ValueError("a size is no number")
-    tensor = Tensor(entry["dtype"], tuple(entry["shape"]))
-    if (end - start) * 8 != tensor.n_elements * ITEM_BITS[tensor.dtype]:
-        raise ValueError("a tensor has another length than its shape")
-    return tensor
+        with safe_open(file, "np") as stored:
+            slices = {name: stored.get_slice(name) for name in stored.keys()}  # noqa: SIM118
+            return {
+                name: Tensor(one.get_dtype(), tuple(one.get_shape()))
+                for name, one in slices.items()
+            }
+    except SafetensorError as error:
+        raise UserError(f"{file} is no whole safetensors file: copy or fetch it again.") from error
 
 
 def _check_config(path: Path, config: dict[str, Any], tensors: dict[str, Tensor]) -> None:
@@ -316,10 +285,9 @@ def folder_digest(folder: Path) -> str:
 
 
 def file_digest(file: Path) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal.
+    """SHA-256 of a file, kept in the cache under its path, size and time of change.
 
-    Reading hundreds of megabytes takes a second, so the digest is kept in the cache under the
-    file's path, size and time of change; where the cache can't be written, in this process.
+    Where the cache can't be written it is kept in this process.
     """
     status = file.stat()
     return _digest(str(file.resolve()), status.st_size, status.st_mtime_ns)

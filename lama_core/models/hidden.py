@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 from lama_core.errors import UserError
-from lama_core.models.base import Pooling
-from lama_core.models.devices import host, in_parts
+from lama_core.models.base import Pooling, Statement
+from lama_core.models.devices import host
 from lama_core.models.transformer import Transformer
 from lama_core.models.words import WordVocabulary
 
@@ -39,24 +39,16 @@ def hidden_states(
             "model for what takes hidden states."
         )
     rows, pieces = _encode(model, texts, spans)
-    n_words = len(spans[0]) if spans else 0
-    result: NDArray[np.float32] | None = None
-    order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
-    while order:
-        size = max(1, model.tokens_per_pass // len(rows[order[0]]))
-        longest = len(rows[order[0]])
-        chunk = [n for n in order[:size] if model.pads or len(rows[n]) == longest]
-        order = order[len(chunk) :]
-        parts = in_parts(
-            lambda some: (some, _layer(model, [rows[number] for number in some], layer)), chunk
-        )
-        for some, states in parts:
-            if result is None:
-                result = np.empty((len(rows), n_words, states.shape[2]), np.float32)
-            for row, number in enumerate(some):
-                for word, at in enumerate(pieces[number]):
-                    result[number, word] = _pool(states[row, at], pooling).numpy()
-    return np.zeros((0, 0, 0), np.float32) if result is None else result
+
+    def run(some: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+        states = _layer(model, [rows[number] for number in some], layer)
+        return {
+            number: np.stack([_pool(states[row, at], pooling).numpy() for at in pieces[number]])
+            for row, number in enumerate(some)
+        }
+
+    found = model.longest_first(run, [len(row) for row in rows])
+    return np.stack(found) if found else np.zeros((0, 0, 0), np.float32)
 
 
 def _pool(states: torch.Tensor, pooling: Pooling) -> torch.Tensor:
@@ -70,30 +62,24 @@ def _encode(
 ) -> tuple[list[list[int]], list[list[list[int]]]]:
     """Token ids of each text, and for each of its words the positions of its pieces."""
     before, after = model.vocabulary.frame
-    encoded = model.tokenizer(
-        list(texts),
-        add_special_tokens=False,
-        split_special_tokens=True,
-        return_offsets_mapping=True,
-        verbose=False,
-    )
-    rows, pieces = [], []
-    for ids, offsets, words in zip(
-        encoded["input_ids"], encoded["offset_mapping"], spans, strict=True
-    ):
-        model.check_window(len(before) + len(ids) + len(after))
-        rows.append([*before, *ids, *after])
-        found = []
-        for start, end in words:
-            at = [
-                len(before) + number
-                for number, (left, right) in enumerate(offsets)
-                if left < end and right > start
+    read = iter(
+        model.vocabulary.read(
+            [
+                Statement(text, *span)
+                for text, words in zip(texts, spans, strict=True)
+                for span in words
             ]
-            if not at:
-                raise UserError(f"{model.name} has no piece for a word: it holds no letters.")
-            found.append(at)
-        pieces.append(found)
+        )
+    )
+    marked = [[next(read) for _ in words] for words in spans]
+    rows = [[*before, *words[0].ids, *after] for words in marked]
+    for row in rows:
+        model.check_window(len(row))
+    pieces = [
+        [(np.flatnonzero(word.marked) + len(before)).tolist() for word in words] for words in marked
+    ]
+    if not all(map(all, pieces)):
+        raise UserError(f"{model.name} has no piece for a word: it holds no letters.")
     return rows, pieces
 
 

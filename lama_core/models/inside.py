@@ -35,7 +35,7 @@ from torch import nn
 from lama_core.candidates.columns import Columns
 from lama_core.errors import UserError
 from lama_core.models.base import BLANK, MISSED, Attribution, Encoded, Kind, LayerScores
-from lama_core.models.devices import fitting, host, in_parts, is_full
+from lama_core.models.devices import fitting, host, in_parts, in_passes, is_full
 from lama_core.models.transformer import TOLERANCES, Transformer, with_states
 
 # A pass whose gradients are wanted keeps what it computed in every layer.
@@ -126,12 +126,6 @@ class Inspected(Transformer):
     def layer_log_probs(
         self, encoded: Encoded, columns: Columns, words: Sequence[Sequence[int]]
     ) -> LayerScores:
-        """Scores at the first blank of a text, after each layer.
-
-        words: of each, the tokens that write it.
-        Raises UserError for a model whose layers can't be read so: they aren't as many as it says,
-        or its answer takes more than what the last of them gives.
-        """
         logits = fitting(lambda: self._layer_logits(encoded))
         picked = self.pick(logits, [encoded.places[0]] * len(logits), columns).log_probs
         return LayerScores(picked, host(word_log_probs(logits, words)).numpy())
@@ -149,7 +143,8 @@ class Inspected(Transformer):
                 f"The layers of {self.name} can't be read: a {self.model.config.model_type} model "
                 "doesn't pass one hidden state a token from layer to layer."
             )
-        found = self._answers_of(_together(known), stack, len(through), encoded)
+        together = torch.stack([one.to(known[0].device) for one in known])
+        found = self._answers_of(together, stack, len(through), encoded)
         bound = TOLERANCES[self.precision] * max(float(host(own.std())), 1e-3)
         if not bool((found[-1] - own[0]).abs().max() <= bound):
             raise UserError(
@@ -217,11 +212,6 @@ class Inspected(Transformer):
     def erased(
         self, encoded: Encoded, word: Sequence[int], *, until: float = math.inf
     ) -> Attribution:
-        """By how much the first blank's word is likelier with a token than without it.
-
-        word: the tokens that write it. until: when the time is over (`time.monotonic`); tokens that
-        were not tried by then are NaN.
-        """
         places = self._places(encoded)
         whole = float(fitting(lambda: self._log_probs([encoded], word))[0])
         found = np.full(len(places), np.nan, np.float32)
@@ -237,13 +227,6 @@ class Inspected(Transformer):
     def integrated_gradients(
         self, encoded: Encoded, word: Sequence[int], *, steps: int, until: float = math.inf
     ) -> Attribution:
-        """Integrated gradients of the word's log-probability over the tokens' embeddings.
-
-        steps: points of the integral at most; fewer where the parts of the way add up before, or
-        where the time is over. The baseline has `hidden_id` in the place of each token of the text;
-        special tokens and blanks keep their own embeddings.
-        Raises UserError for a model that has no gradients.
-        """
         places = self._places(encoded)
         ids = torch.tensor([encoded.token_ids])
         hidden = ids.clone()
@@ -289,13 +272,12 @@ class Inspected(Transformer):
 
         points: the text's embeddings, float [point, token, dim].
         """
-        size = max(1, self.tokens_per_pass // KEPT_FOR_SLOPES // points.shape[1])
-        chunks = [range(len(points))[first : first + size] for first in range(0, len(points), size)]
 
         def ask(some: Sequence[int]) -> torch.Tensor:
             return host(self._slopes_at(encoded, word, points[some[0] : some[-1] + 1])).double()
 
-        return torch.cat([part for chunk in chunks for part in in_parts(ask, chunk)])
+        size = self.tokens_per_pass // KEPT_FOR_SLOPES // points.shape[1]
+        return torch.cat(in_passes(ask, range(len(points)), size))
 
     def _slopes_at(
         self, encoded: Encoded, word: Sequence[int], embeddings: torch.Tensor
@@ -401,11 +383,6 @@ def word_log_probs(logits: torch.Tensor, words: Sequence[Sequence[int]]) -> torc
     sums = [torch.logsumexp(logits[:, list(forms)], dim=1) for forms in words]
     total = torch.logsumexp(logits, dim=1, keepdim=True)
     return torch.stack(sums, dim=1) - total if sums else logits[:, :0]
-
-
-def _together(states: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Hidden states, [state, dim]; of a model on several devices, where the first one is."""
-    return torch.stack([one.to(states[0].device) for one in states])
 
 
 def _stacks(model: nn.Module) -> list[nn.ModuleList]:

@@ -3,8 +3,9 @@
 torch's own modules of these names fill their weights with random numbers first.
 """
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import nn
@@ -13,6 +14,12 @@ from torch.nn import functional
 from lama_core.errors import UserError
 
 M = TypeVar("M", bound=nn.Module)
+
+
+class Output(NamedTuple):
+    """logits: [row, position, vocabulary]."""
+
+    logits: torch.Tensor
 
 
 class Linear(nn.Module):
@@ -55,10 +62,18 @@ class Table(nn.Module):
         return functional.embedding(rows, self.weight)
 
 
-def read_weights(module: M, file: Path, dtype: torch.dtype) -> M:
+def read_weights(
+    module: M,
+    file: Path,
+    dtype: torch.dtype,
+    *,
+    own_name: Callable[[str], str] = str,
+    copy: bool = False,
+) -> M:
     """A module that was made on `meta`, with the weights of a safetensors file, for inference.
 
-    Weights of 32 bits that stay so are not copied: they are mapped from the file.
+    Weights of 32 bits that stay so are mapped from the file, unless they are to be copied.
+    own_name: the module's name of a stored weight, empty for one that isn't needed.
     Raises UserError, naming the first, for a weight that is missing, too many or of another shape.
     """
     from safetensors import SafetensorError, safe_open
@@ -67,19 +82,20 @@ def read_weights(module: M, file: Path, dtype: torch.dtype) -> M:
     found = {}
     try:
         with safe_open(file, "pt") as stored:
-            names = set(stored.keys())
-            for name in sorted(names ^ wanted.keys()):
+            keys = {own_name(key): key for key in stored.keys()}  # noqa: SIM118 (no mapping)
+            keys.pop("", None)
+            for name in sorted(keys.keys() ^ wanted.keys()):
                 said = "holds no weight" if name in wanted else "holds a weight too many,"
                 raise UserError(f"{file} {said} {name[:80]!r}: convert the release again.")
             for name, shape in wanted.items():
-                there = tuple(stored.get_slice(name).get_shape())
+                there = tuple(stored.get_slice(keys[name]).get_shape())
                 if there != shape:
                     raise UserError(
                         f"{file}: {name} has the shape {there}, and {shape} by its config.json: "
                         "one of the two is another model's."
                     )
-                found[name] = stored.get_tensor(name).to(dtype)
+                found[name] = stored.get_tensor(keys[name]).to(dtype, copy=copy)
     except (SafetensorError, OSError) as error:
         raise UserError(f"{file} can't be read: {error}.") from error
-    module.load_state_dict(found, assign=True)
+    module.load_state_dict(found, strict=False, assign=True)
     return module.requires_grad_(False).eval()

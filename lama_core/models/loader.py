@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import psutil
 
 from lama_core.errors import positive
+from lama_core.models.backends import find_kind, open_model
 from lama_core.models.catalog import Entry, add_model, find_model
 from lama_core.models.devices import check_room, chosen_device, free_bytes, release
 from lama_core.models.folders import stored_tensors
-from lama_core.models.sources import Located, check_folder, fetch, locate
+from lama_core.models.sources import check_folder, fetch, locate
 from lama_core.progress import OnProgress, Progress, silent
 
 if TYPE_CHECKING:
@@ -73,7 +74,6 @@ class ModelCache:
         """The model of that name and precision on a device; `load()` makes it if it isn't here.
 
         n_bytes: what it will take; as much is made free first. One model is loaded at a time.
-        Raises UserError if there is no room for it.
         """
         with LOADING:
             model = self.find(name, precision, device)
@@ -94,10 +94,8 @@ class ModelCache:
             release()  # what PyTorch only keeps isn't free
         there = [key for key in self._models if key[2] == device]
         for key in there[: len(there) - keep]:
-            if device == "cpu":
-                if self._held(device) + n_more <= self.max_bytes:
-                    return
-            elif n_more <= free_bytes(device):
+            held = self._held(device) + n_more
+            if held <= self.max_bytes if device == "cpu" else n_more <= free_bytes(device):
                 return
             del self._models[key]
             release()
@@ -165,7 +163,12 @@ def load_model(
     located = located or fetch(entry, on_progress)
     on_progress(Progress(f"Loading {entry.title}"))
     needed = _weights_bytes(located.folder, used)
-    return CACHE.get(entry.name, used, lambda: _open(entry, located, used), needed, device)
+
+    def load() -> "Model":
+        kind = entry.kind or find_kind(located.folder)
+        return open_model(entry.name, located, kind, used, entry.reading)
+
+    return CACHE.get(entry.name, used, load, needed, device)
 
 
 def add_checked(reference: str) -> Entry:
@@ -177,8 +180,6 @@ def add_checked(reference: str) -> Entry:
     """
     entry = find_model(reference)
     if entry.source.how == "folder":
-        from lama_core.models.backends import find_kind
-
         check_folder(Path(entry.source.place))
         here = locate(entry)
         if here is not None:  # a GGUF file is expanded first, when it is first asked
@@ -202,19 +203,11 @@ def _connect(entry: Entry) -> Any:
 def _is_bf16(folder: Path) -> bool:
     """Whether most of a folder's weights are stored as bf16."""
     tensors = stored_tensors(folder).values()
-    n_bf16 = sum(tensor.n_elements for tensor in tensors if tensor.dtype == "BF16")
-    return 2 * n_bf16 > sum(tensor.n_elements for tensor in tensors)
+    return sum(one.n_elements if one.dtype == "BF16" else -one.n_elements for one in tensors) > 0
 
 
 def _weights_bytes(folder: Path, precision: str) -> int:
     """Bytes that a folder's weights take in memory, as their headers say."""
     width = 2 if precision == "bf16" else 4
     tensors = stored_tensors(folder).values()
-    return sum(tensor.n_elements * (1 if tensor.dtype == "I8" else width) for tensor in tensors)
-
-
-def _open(entry: Entry, located: Located, precision: str) -> "Model":
-    from lama_core.models.backends import find_kind, open_model
-
-    kind = entry.kind or find_kind(located.folder)
-    return open_model(entry.name, located, kind, precision, entry.reading)
+    return sum(one.n_elements * (1 if one.dtype == "I8" else width) for one in tensors)

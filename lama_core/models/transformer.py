@@ -9,9 +9,9 @@ numbers leave it by `devices.host`.
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -20,24 +20,26 @@ from numpy.typing import NDArray
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place
 from lama_core.errors import UserError
-from lama_core.models.base import Encoded, Scored, Scores, StatementScores
-from lama_core.models.devices import Placed, host, in_parts, tokens_per_pass
-from lama_core.models.turns import TURNS
+from lama_core.models.base import Context, Encoded, Scored, Scores, StatementScores, WordScore
+from lama_core.models.devices import Placed, host, in_parts, in_passes, tokens_per_pass
 from lama_core.models.vocabulary import TextTokens, TokenVocabulary
 from lama_core.models.words import WordVocabulary
+from lama_core.queue import PASSES
+from lama_core.types import Query
 
 # Of the cores, as many as torch takes where nobody says otherwise.
 N_THREADS = torch.get_num_threads()
 # Logits that are added up together.
 CACHED = {"cpu": 1 << 20}
 ON_CARDS = 1 << 27
+V = TypeVar("V")
 Positions = tuple[torch.Tensor, torch.Tensor]  # row and column of each position, int64 [position]
 # How far two logits of one token may lie apart, in standard deviations over the vocabulary.
 TOLERANCES = {"fp32": 1e-3, "bf16": 0.3}
 
 
 class Transformer(Placed):
-    """A loaded model. Pages share it between sessions, whose forward passes take turns (`turns`).
+    """A loaded model. Pages share it between sessions, whose forward passes take turns (`queue`).
 
     model: in evaluation mode. tokenizer: a fast tokenizer, or a vocabulary of words. identity: what
     makes two loads the same model. max_tokens: the window, special tokens included. precision:
@@ -52,7 +54,7 @@ class Transformer(Placed):
         self.model = model.eval().requires_grad_(False)
         self.tokenizer = tokenizer
         self.max_tokens = window(model, tokenizer)
-        self.precision = precision_of(model)
+        self.precision = "bf16" if next(model.parameters()).dtype == torch.bfloat16 else "fp32"
         self.notes: list[str] = []
         if getattr(model.config, "quantization_config", None) is not None:
             self.notes.append("Its weights are kept in 8 bits, as its folder has them.")
@@ -70,6 +72,10 @@ class Transformer(Placed):
             else TokenVocabulary(tokenizer, int(rows))
         )
 
+    def encode(self, query: Query, context: Context) -> Encoded:
+        """The query as tokens. Raises UserError if it doesn't fit the model's window."""
+        raise NotImplementedError
+
     @property
     def tokens_per_pass(self) -> int:
         """How many tokens go through the model together, padding included."""
@@ -86,19 +92,20 @@ class Transformer(Placed):
         """How many weights the model has, tied ones counted once."""
         return sum(tensor.numel() for tensor in self.model.parameters())
 
+    def input_vectors(self, ids: Sequence[int]) -> torch.Tensor:
+        """Input embeddings of some tokens, [token, dim]."""
+        return self.model.get_input_embeddings().weight.detach()[list(ids)]
+
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Input embeddings, float32 [word, dim]; the mean over a word's pieces."""
-        table = self.model.get_input_embeddings().weight.detach()
-        rows = [table[list(self.vocabulary.pieces(word))].float().mean(0) for word in words]
-        if not rows:
-            return np.zeros((0, table.shape[1]), np.float32)
-        return host(torch.stack(rows)).numpy()
+        pieces = [self.vocabulary.pieces(word) for word in words]
+        rows = [self.input_vectors(one).float().mean(0) for one in pieces]
+        return host(torch.stack(rows) if rows else self.input_vectors([]).float()).numpy()
 
     def word_matrix(self, columns: Columns) -> NDArray[np.float32]:
         """Input embeddings of the candidates, float32 [candidate, dim], by their first form."""
-        table = self.model.get_input_embeddings().weight.detach()
-        first = torch.from_numpy(columns.token_ids["after space"][:, 0]).to(table.device)
-        return host(table[first].float()).numpy()
+        first = columns.token_ids["after space"][:, 0].tolist()
+        return host(self.input_vectors(first).float()).numpy()
 
     def _cut(self, _module: Any, _arguments: Any, output: Any) -> Any:
         keep: Positions | None = getattr(self._here, "keep", None)
@@ -118,8 +125,8 @@ class Transformer(Placed):
 
         slopes: whether gradients are to be had of it.
         """
-        with TURNS, self._alone, torch.enable_grad() if slopes else torch.inference_mode():
-            n_threads = max(1, N_THREADS // TURNS.n_running)
+        with PASSES.slot(), self._alone, torch.enable_grad() if slopes else torch.inference_mode():
+            n_threads = max(1, N_THREADS // PASSES.n_running)
             if torch.get_num_threads() != n_threads:
                 torch.set_num_threads(n_threads)
             self._here.keep = positions
@@ -180,28 +187,38 @@ class Transformer(Placed):
         rows: token ids, padded here. positions: the positions wanted in each row.
         Raises UserError if the device has no room for even one of them.
         """
-        if not self.pads and len({len(row) for row in rows}) > 1:
-            return self._by_length(rows, positions)
 
         def ask(some: Sequence[int]) -> torch.Tensor:
             return self._logits([rows[n] for n in some], [positions[n] for n in some])
 
-        size = max(1, self.tokens_per_pass // max(len(row) for row in rows))
-        chunks = [range(len(rows))[first : first + size] for first in range(0, len(rows), size)]
-        parts = [part for chunk in chunks for part in in_parts(ask, chunk)]
+        def ask_one_length(some: Sequence[int]) -> dict[int, torch.Tensor]:
+            parts = ask(some).split([len(positions[n]) for n in some])
+            return dict(zip(some, parts, strict=True))
+
+        lengths = [len(row) for row in rows]
+        if not self.pads and len({*lengths}) > 1:
+            return torch.cat(self.longest_first(ask_one_length, lengths))
+        size = self.tokens_per_pass // max(lengths)
+        parts = in_passes(ask, range(len(rows)), size)
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
-    def _by_length(
-        self, rows: Sequence[Sequence[int]], positions: Sequence[Sequence[int]]
-    ) -> torch.Tensor:
-        """`logits` with rows of one length at a time."""
-        found: dict[int, torch.Tensor] = {}
-        for length in {len(row) for row in rows}:
-            same = [number for number, row in enumerate(rows) if len(row) == length]
-            logits = self.logits([rows[n] for n in same], [positions[n] for n in same])
-            parts = logits.split([len(positions[number]) for number in same])
-            found |= dict(zip(same, parts, strict=True))
-        return torch.cat([found[number] for number in range(len(rows))])
+    def longest_first(
+        self, run: Callable[[Sequence[int]], dict[int, V]], lengths: Sequence[int]
+    ) -> list[V]:
+        """The values that `run` gives of the numbers of rows, as many at a time as have room.
+
+        Padding is included; where it changes an answer, rows of one length go together.
+        """
+        found: dict[int, V] = {}
+        order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
+        while order:
+            longest = lengths[order[0]]
+            size = max(1, self.tokens_per_pass // longest)
+            chunk = [n for n in order[:size] if self.pads or lengths[n] == longest]
+            order = order[len(chunk) :]
+            for part in in_parts(run, chunk):
+                found |= part
+        return [found[number] for number in range(len(lengths))]
 
     def _logits(
         self, rows: Sequence[Sequence[int]], positions: Sequence[Sequence[int]]
@@ -255,9 +272,14 @@ class Transformer(Placed):
                 "precision is too low for them; try --precision fp32."
             )
 
-    def has_control_text(self, text: str) -> bool:
-        """Whether a text holds what the tokenizer would read as a control token."""
-        return any(special in text for special in self.vocabulary.special_texts)
+    def encode_all(self, queries: Sequence[Query], *context: Context) -> list[Encoded]:
+        """Many queries, in their order."""
+        return [self.encode(query, *context) for query in queries]
+
+    def word_score(self, pieces: Sequence[int], log_prob: float) -> WordScore:
+        """The score of a word of some pieces; -inf if the model can't write it."""
+        known = bool(pieces) and self.tokenizer.unk_token_id not in pieces
+        return WordScore(self.vocabulary.show_text(pieces), log_prob if known else -np.inf)
 
     def text_ids(self, text: str) -> list[int]:
         """Token ids of a plain text, without special tokens; control tokens in it are text."""
@@ -327,11 +349,6 @@ def log_normalisers(logits: torch.Tensor) -> torch.Tensor:
     return torch.cat(parts)
 
 
-def precision_of(model: Any) -> str:
-    """`bf16` or `fp32`, by the model's first weights."""
-    return "bf16" if next(model.parameters()).dtype == torch.bfloat16 else "fp32"
-
-
 def window(model: Any, tokenizer: Any) -> int:
     """How many tokens fit, special ones included: the least of what the folder's files say.
 
@@ -361,14 +378,12 @@ def window(model: Any, tokenizer: Any) -> int:
 
 def first_place(model: Any) -> int:
     """The number of a text's first place: 0, or behind the table's row for padding."""
-    return max((table.padding_idx + 1 for table in _padded_positions(model)), default=0)
-
-
-def _padded_positions(model: Any) -> Iterator[Any]:
-    for name, module in model.named_modules():
-        padding = getattr(module, "padding_idx", None)
-        if name.endswith("position_embeddings") and padding is not None:
-            yield module
+    behind = [
+        module.padding_idx + 1
+        for name, module in model.named_modules()
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None
+    ]
+    return max(behind, default=0)
 
 
 def pack(encoded: Sequence[Encoded]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:

@@ -55,7 +55,6 @@ class HubTranslator:
         self._model = self._model.eval().to(one_device())
 
     def translate(self, texts: Sequence[str], n: int) -> list[tuple[Translation, ...]]:
-        """The n best translations of each text by beam search with n beams, best first."""
         import torch
 
         inputs = self._tokenizer(list(texts), return_tensors="pt", padding=True)

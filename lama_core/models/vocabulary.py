@@ -25,18 +25,6 @@ ANCHORS = (":", ".", "a")
 SENTINEL = re.compile(rf"{METASPACE}?<extra_id_(\d+)>")
 
 
-def _byte_decoder() -> dict[str, int]:
-    """Character -> byte of the byte-level alphabet: printable bytes stand for themselves, the
-    others follow from 256 on. Source: Radford et al. 2019 (GPT-2), the released encoder."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in printable]
-    table = {chr(byte): byte for byte in printable}
-    return table | {chr(256 + number): byte for number, byte in enumerate(others)}
-
-
-BYTES = _byte_decoder()
-
-
 @dataclass(frozen=True, slots=True)
 class TextTokens:
     """A text as tokens, without special ones. words: int64 [token], which word each belongs to.
@@ -132,8 +120,11 @@ class TokenVocabulary:
     @cached_property
     def _entries(self) -> dict[int, tuple[str, bool]]:
         """Token id -> (text, whether it begins a word), special tokens and lone bytes left out."""
+        from tokenizers.decoders import ByteLevel  # a fifth of a second: only for a model
+
         suffix = self._backend["model"].get("end_of_word_suffix") or ""
         prefix = self._backend["model"].get("continuing_subword_prefix") or "##"
+        bytes_of_tokens = ByteLevel()
         entries: dict[int, tuple[str, bool]] = {}
         for token, number in sorted(
             self._tokenizer.get_vocab().items(), key=lambda entry: entry[1]
@@ -146,18 +137,12 @@ class TokenVocabulary:
             elif self._style == "suffix":
                 begins, text = token.endswith(suffix), token.removesuffix(suffix)
             elif self._style == "bytes":
-                text = self._decode_bytes(token)
+                text = bytes_of_tokens.decode([token])
                 begins, text = text.startswith(" "), text.removeprefix(" ")
             else:
                 begins, text = token.startswith(METASPACE), token.removeprefix(METASPACE)
             entries[number] = (text, begins)
         return entries
-
-    @staticmethod
-    def _decode_bytes(token: str) -> str:
-        if not all(character in BYTES for character in token):
-            return token  # an added token, written as it is
-        return bytes(BYTES[character] for character in token).decode("utf-8", errors="replace")
 
     @cached_property
     def cased(self) -> bool:

@@ -119,25 +119,20 @@ class WordVocabulary:
         return self.index[word] if self.knows(word) else self.unk_token_id
 
     def entry(self, token_id: int) -> tuple[str, bool]:
-        """A token's text and whether it begins a word; no text for a control token."""
         return ("" if token_id in self.special_ids else self.words[token_id], True)
 
     def tokens(self) -> dict[int, str]:
-        """Every word but those that stand for control."""
         special = self.special_ids
         return {n: word for n, word in enumerate(self.words) if n not in special}
 
     def show(self, token_id: int) -> str:
-        """A word as a person reads it."""
         word = self.words[token_id]
         return word if word.isprintable() else word.encode("unicode_escape").decode("ascii")
 
     def show_text(self, token_ids: Sequence[int]) -> tuple[str, ...]:
-        """The words of a text."""
         return tuple(map(self.show, token_ids))
 
     def forms(self, place: Place) -> Mapping[str, tuple[int, ...]]:
-        """Every word, with its id."""
         return self._forms
 
     @cached_property
@@ -149,16 +144,13 @@ class WordVocabulary:
         return tuple(self.encode(word))
 
     def can_write(self, word: str) -> bool:
-        """Whether there are words in it, and all are known."""
         pieces = self.pieces(word)
         return bool(pieces) and self.unk_token_id not in pieces
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text's words; what stands for control is text, and unknown."""
         return [self.number(word.text) for word in self.split(text)]
 
     def encode_after(self, text: str) -> list[int]:
-        """The ids of a text that follows a word."""
         return self.encode(text)
 
     def read(self, statements: Sequence[Statement]) -> list[TextTokens]:

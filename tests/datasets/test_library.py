@@ -16,8 +16,9 @@ from filelock import FileLock
 
 from lama_core.datasets import load_analogies, load_dataset
 from lama_core.datasets.base import Dataset
-from lama_core.datasets.library import archive, catalog, download, installed, keeping, transfer
-from lama_core.datasets.library.catalog import Source, SourceFile
+from lama_core.datasets.library import catalog, download, installed, keeping
+from lama_core.datasets.library.catalog import Source
+from lama_core.downloads import SourceFile, archive, transfer
 from lama_core.errors import UserError
 from lama_core.files import clear_leftovers, work_folder
 

@@ -14,7 +14,7 @@ import pytest
 from calling import invoke
 from old_releases import make_elmo, make_fconv
 
-from lama_core.datasets.library.catalog import SourceFile
+from lama_core.downloads import SourceFile
 from lama_core.errors import UserError
 from lama_core.models import catalog
 from lama_core.models.catalog import Entry, Source, find_model, known_models

@@ -19,12 +19,12 @@ from written_statements import write_bear
 from lama_core.asking.blanks import parse_query
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import named_candidates
+from lama_core.downloads.retry import Patience
 from lama_core.errors import UserError
 from lama_core.models import completions
 from lama_core.models.addresses import read_address
 from lama_core.models.base import Statement
 from lama_core.models.catalog import add_model, find_model, forget_model
-from lama_core.models.completions import Patience
 from lama_core.models.server import ServerModel, open_server
 from lama_core.models.sources import is_here
 from lama_core.probes.cloze.ask import ask

@@ -158,8 +158,7 @@ def unavoidable(model: str, precision: str) -> Ask:
             rows = {
                 (copy.ids, copy.at)
                 for number, each in enumerate(read)
-                for token in range(len(each.ids))
-                for copy in [opened.hidden(each, number, token, "within-word")]
+                for copy in opened.copies(each, number, "within-word", "statement")
             }
             for length in {len(ids) for ids, _ in rows}:
                 group = [row for row in rows if len(row[0]) == length]

@@ -14,7 +14,10 @@ from filelock import FileLock, Timeout
 from lama_core import paths
 from lama_core.datasets import formats, variants
 from lama_core.datasets.base import AnalogyDataset, Dataset
-from lama_core.datasets.library import archive, catalog, derived, installed, transfer
+from lama_core.datasets.library import catalog, derived, installed
+from lama_core.downloads import archive
+from lama_core.downloads.retry import Patience
+from lama_core.downloads.transfer import fetched
 from lama_core.errors import UserError
 from lama_core.files import copy_file, given_path, replace_folder, work_folder
 from lama_core.progress import OnProgress, Progress, silent
@@ -79,7 +82,7 @@ def get_dataset(
     name: str,
     *,
     on_progress: OnProgress = silent,
-    patience: transfer.Patience | None = None,
+    patience: Patience | None = None,
     repin: bool = False,
     compute: bool = False,
     guess: variants.Guess | None = None,
@@ -98,52 +101,25 @@ def get_dataset(
         get_dataset(source.needs, on_progress=on_progress, patience=patience, repin=repin)
     if compute:
         return _compute(source, guess, on_progress)
-    with _alone(name):
-        return _fetch_and_settle(source, on_progress, patience, repin)
-
-
-def _fetch_and_settle(
-    source: catalog.Source,
-    on_progress: OnProgress,
-    patience: transfer.Patience | None,
-    repin: bool,
-) -> Installed:
-    fetched = []
-    for file in source.files:
-
-        def on_bytes(done: int, total: int | None, file_name: str = file.name) -> None:
-            on_progress(Progress(f"fetching {file_name}", done, total, "bytes"))
-
-        fetched.append(
-            transfer.fetch(
-                file,
-                downloads_dir(source.name),
-                on_bytes=on_bytes,
-                patience=patience,
-                repin=repin,
-            )
-        )
-    try:
-        return _unpack_and_settle(source, fetched, on_progress)
-    except UserError:
-        # A page of an error or of a portal may come with status 200: it must not stay.
-        for file in source.files:
-            transfer.forget(file, downloads_dir(source.name))
-        raise
-
-
-def _unpack_and_settle(
-    source: catalog.Source, fetched: list[Path], on_progress: OnProgress
-) -> Installed:
-    limit = source.max_unpacked_bytes
-    with _beside(source.name) as folder:
-        for path in fetched:
+    with (
+        _alone(name),
+        fetched(
+            source.files,
+            downloads_dir(name),
+            on_progress,
+            stage="fetching",
+            patience=patience,
+            repin=repin,
+        ) as paths,
+        _beside(name) as folder,
+    ):
+        for path in paths:
             if archive.is_archive(path):
-                _unpack(path, folder / path.name.split(".")[0], limit, on_progress)
+                place = folder / path.name.split(".")[0]
+                _unpack(path, place, source.max_unpacked_bytes, on_progress)
             else:
-                copy_file(path, folder / path.name, limit)
-        _flatten(folder)
-        return _settle(folder, source.name)
+                copy_file(path, folder / path.name, source.max_unpacked_bytes)
+        return _settle(folder, name)
 
 
 def import_name(path: Path, name: str | None = None) -> str:
@@ -186,7 +162,6 @@ def import_dataset(
             copy_file(path, folder / path.name, MAX_IMPORTED_BYTES)
         try:
             on_progress(Progress(f"reading {name}"))
-            _flatten(folder)
             return _settle(folder, name)
         except UserError as error:
             # The user knows the path that was given, not the folder that it was copied to.
@@ -198,30 +173,26 @@ def import_dataset(
 def _compute(
     source: catalog.Source, guess: variants.Guess | None, on_progress: OnProgress
 ) -> Installed:
-    """LAMA-UHN computed from LAMA. Raises UserError for any other source."""
+    """Install LAMA-UHN computed from LAMA. Raises UserError for any other source."""
     if not source.needs:
         raise UserError(f"{source.name} is not computed from another source: leave compute out")
-    counted = _counted(guess, on_progress) if guess else None
-    with _beside(source.name) as folder:
-        derived.write_uhn(installed.load_dataset(source.needs), folder, guess=counted)
-        return _settle(folder, source.name)
-
-
-def _counted(guess: variants.Guess, on_progress: OnProgress) -> variants.Guess:
-    """`guess`, reporting how many names it was asked about."""
     asked = 0
 
     def counted(text: str, k: int) -> Sequence[str]:
         nonlocal asked
         asked += 1
         on_progress(Progress("guessing from names", asked, None, "queries"))
-        return guess(text, k)
+        return guess(text, k) if guess else ()
 
-    return counted
+    with _beside(source.name) as folder:
+        lama = installed.load_dataset(source.needs)
+        derived.write_uhn(lama, folder, guess=counted if guess else None)
+        return _settle(folder, source.name)
 
 
 def _settle(folder: Path, name: str) -> Installed:
-    """Read what lies in `folder` and, if that works, move it to its place in the library."""
+    """Read the content of `folder` and, if that works, move it to its place in the library."""
+    _flatten(folder)
     relations_file = installed.relations_file_for(folder)
     dataset = formats.load(folder, name=name, relations_file=relations_file)
     installed.write_record(folder, dataset, formats.detect(folder).content)
@@ -267,12 +238,8 @@ def _beside(name: str) -> Iterator[Path]:
 
 
 def _unpack(path: Path, folder: Path, max_bytes: int, on_progress: OnProgress) -> None:
-    done = 0
-
-    def on_bytes(n_bytes: int) -> None:
-        nonlocal done
-        done += n_bytes
-        on_progress(Progress(f"unpacking {path.name}", done, None, "bytes"))
+    def on_bytes(written: int) -> None:
+        on_progress(Progress(f"unpacking {path.name}", written, None, "bytes"))
 
     archive.unpack(path, folder, max_bytes=max_bytes, on_bytes=on_bytes)
 

@@ -23,8 +23,6 @@ STARTER_ANALOGIES = "starter-analogies"
 RECORD_FILE = "source.json"
 MAX_RECORD = 1 << 20  # bytes
 MAX_NAME = 60  # characters; a file system takes 255 bytes
-
-_STARTER_LICENCE = "CC0 1.0, CC BY 4.0 (GeoNames), WordNet licence; see assets/datasets/starter"
 _STARTER_CITATION = "the project's own collection; origins stand beside each fact"
 
 
@@ -39,15 +37,33 @@ class Listed:
     name: str
     title: str
     kind: Content
-    installed: bool
-    n_relations: int | None
-    n_facts: int | None
     licence: str
     citation: str
     homepage: str
+    n_relations: int | None
+    n_facts: int | None
     size: int | None
-    path: str
+    installed: bool = True
+    path: str = ""
     fault: str = ""
+
+
+_STARTERS = {
+    row.name: row
+    for row in (
+        catalog.Source(
+            STARTER,
+            "Starter facts",
+            "facts",
+            "CC0 1.0, CC BY 4.0 (GeoNames), WordNet licence; see assets/datasets/starter",
+            _STARTER_CITATION,
+            "",
+        ),
+        catalog.Source(
+            STARTER_ANALOGIES, "Starter analogies", "analogies", "CC0 1.0", _STARTER_CITATION, ""
+        ),
+    )
+}
 
 
 def starter_dir() -> Path:
@@ -92,7 +108,17 @@ def _row(name: str) -> Listed:
 
 
 def _damaged(name: str, fault: str, path: str) -> Listed:
-    return Listed(name, fault, "facts", True, None, None, "", "", "", None, path, fault)
+    empty = catalog.Source(name, fault, "facts", "", "", "")
+    return _listed(empty, path=path, fault=fault)
+
+
+def _listed(
+    source: catalog.Source, n_relations: int | None = None, n_facts: int | None = None, **more: Any
+) -> Listed:
+    own = (source.name, source.title, source.kind)
+    texts = (source.licence, source.citation, source.homepage)
+    size = source.size if source.files else None
+    return Listed(*own, *texts, n_relations, n_facts, size, **more)
 
 
 def _names_of(*kinds: Content) -> tuple[str, ...]:
@@ -134,11 +160,9 @@ def load_dataset(name_or_path: str | Path) -> Dataset:
     """
     name = str(name_or_path)
     if name == STARTER:
+        own = _STARTERS[name]
         return formats.load_facts(
-            starter_dir(),
-            name=STARTER,
-            licence=_STARTER_LICENCE,
-            citation=_STARTER_CITATION,
+            starter_dir(), name=name, licence=own.licence, citation=own.citation
         )
     if name in installed_names():
         record = read_record(name)
@@ -162,7 +186,7 @@ def load_analogies(name_or_path: str | Path) -> AnalogyDataset:
     """
     name = str(name_or_path)
     if name == STARTER_ANALOGIES:
-        return bats.load(starter_analogies_dir(), name=name, licence="CC0 1.0")
+        return bats.load(starter_analogies_dir(), name=name, licence=_STARTERS[name].licence)
     if name in installed_names():
         record = read_record(name)
         return bats.load(
@@ -228,32 +252,15 @@ def relations_file_for(path: Path) -> Path | None:
 
 def listing() -> list[Listed]:
     """The starter sets, then the published sources, then what else was imported."""
-    rows = [
-        _starter_row(STARTER, "Starter facts", "facts", starter_dir()),
-        _starter_row(STARTER_ANALOGIES, "Starter analogies", "analogies", starter_analogies_dir()),
-    ]
+    rows = []
+    for own, folder in zip(
+        _STARTERS.values(), (starter_dir(), starter_analogies_dir()), strict=True
+    ):
+        counts = _count_lines(folder, own.kind) if folder.is_dir() else ()
+        rows.append(_listed(own, *counts, installed=folder.is_dir(), path=str(folder)))
     here = {row.name: row for row in _installed()}
-    for source in catalog.SOURCES:
-        if source.name in here:
-            rows.append(here[source.name])
-        else:
-            rows.append(
-                Listed(
-                    source.name,
-                    source.title,
-                    source.kind,
-                    False,
-                    None,
-                    None,
-                    source.licence,
-                    source.citation,
-                    source.homepage,
-                    source.size if source.files else None,
-                    "",
-                )
-            )
-    rows += [row for row in here.values() if not catalog.is_published(row.name)]
-    return rows
+    published = {source.name: _listed(source, installed=False) for source in catalog.SOURCES}
+    return [*rows, *(published | here).values()]
 
 
 def read_record(name: str) -> Listed:
@@ -277,15 +284,14 @@ def read_record(name: str) -> Listed:
 
 
 def _fault(row: Listed) -> str:
-    """What of a record is not as it was written, or nothing."""
+    """Which part of a record is damaged, or nothing."""
     if row.kind not in get_args(Content):
         return f"its kind is {row.kind!r}"
     texts = (row.title, row.licence, row.citation, row.homepage, row.fault)
+    numbers = (row.n_relations, row.n_facts, row.size)
     if not all(isinstance(text, str) for text in texts):
         return "a text is none"
-    if any(type(n) not in (int, type(None)) for n in (row.n_relations, row.n_facts, row.size)):
-        return "a number is none"
-    return ""
+    return "" if all(type(n) in (int, type(None)) for n in numbers) else "a number is none"
 
 
 def describe(name: str) -> str:
@@ -301,30 +307,20 @@ def describe(name: str) -> str:
 
 def write_record(folder: Path, dataset: Dataset | AnalogyDataset, kind: Content) -> None:
     """Write `source.json` into `folder` for the set that was read from it."""
-    published = catalog.source(dataset.name) if catalog.is_published(dataset.name) else None
-    n_facts = len(dataset.facts) if isinstance(dataset, Dataset) else dataset.n_pairs
+    own = catalog.Source(dataset.name, dataset.name, kind, "not stated", "", "")
+    source = next((one for one in catalog.SOURCES if one.name == dataset.name), own)
     fields = {
         "name": dataset.name,
-        "title": published.title if published else dataset.name,
+        "title": source.title,
         "kind": kind,
         "n_relations": len(dataset.relations),
-        "n_facts": n_facts,
-        "licence": published.licence if published else "not stated",
-        "citation": published.citation if published else "",
-        "homepage": published.homepage if published else "",
+        "n_facts": len(dataset.facts) if isinstance(dataset, Dataset) else dataset.n_pairs,
+        "licence": source.licence,
+        "citation": source.citation,
+        "homepage": source.homepage,
         "size": None,
     }
     (folder / RECORD_FILE).write_bytes(orjson.dumps(fields, option=orjson.OPT_INDENT_2))
-
-
-def _starter_row(name: str, title: str, kind: Content, folder: Path) -> Listed:
-    here = folder.is_dir()
-    n_relations, n_facts = _count_lines(folder, kind) if here else (None, None)
-    licence = _STARTER_LICENCE if kind == "facts" else "CC0 1.0"
-    return Listed(
-        name, title, kind, here, n_relations, n_facts, licence, _STARTER_CITATION, "", None,
-        str(folder),
-    )  # fmt: skip
 
 
 def _count_lines(folder: Path, kind: Content) -> tuple[int, int]:

@@ -14,7 +14,7 @@ Departure: States of ELMo
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -24,7 +24,6 @@ from torch.nn import functional
 
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import place_of
-from lama_core.errors import UserError
 from lama_core.models.base import (
     Context,
     Encoded,
@@ -37,10 +36,9 @@ from lama_core.models.base import (
     TokenScores,
     WordScore,
 )
-from lama_core.models.classic.folder import LOGITS, N_CHARACTERS, WEIGHTS, read_description
-from lama_core.models.devices import host, in_parts
-from lama_core.models.folders import CONFIG
-from lama_core.models.layers import Linear, Table, read_weights
+from lama_core.models.classic.folder import LOGITS, N_CHARACTERS, are_sizes, open_release
+from lama_core.models.devices import host, once_each
+from lama_core.models.layers import Linear, Table
 from lama_core.models.transformer import Transformer
 from lama_core.models.words import WordVocabulary
 from lama_core.types import Query
@@ -75,7 +73,6 @@ class Elmo(nn.Module):
         return self
 
     def get_output_embeddings(self) -> nn.Module:
-        """The softmax."""
         return self.softmax
 
     def spell(self, words: Sequence[str]) -> torch.Tensor:
@@ -244,10 +241,6 @@ class ElmoModel(Transformer):
         lefts = (" ".join(query.parts[: number + 1]) for number in range(query.n_blanks))
         return Encoded((*ids, *end), tuple(positions), tuple(place_of(left) for left in lefts))
 
-    def encode_all(self, queries: Sequence[Query], context: Context = "both") -> list[Encoded]:
-        """Many queries, in their order."""
-        return [self.encode(query, context) for query in queries]
-
     def _number(self, word: str) -> int:
         if self.vocabulary.knows(word):
             return self.vocabulary.index[word]
@@ -260,20 +253,19 @@ class ElmoModel(Transformer):
         return letters[1:].decode()
 
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
-        """Scores of the candidates, a row for each blank of each query in turn."""
         words = [self._words(query) for query in batch]
         states = self._beside(words, [[at - 1 for at in query.positions] for query in batch])
         places = [place for query in batch for place in query.places]
-        found = []
-        for rows in self._rows(len(states)):
-            picked = self.pick(self._softmax(states[rows]), places[rows], columns)
-            found.append(picked)
-        firsts = [(one.first, one.first_log_probs) for one in found]
-        return Scores(
-            np.concatenate([one.log_probs for one in found]),
-            first=np.concatenate([first for first, _ in firsts if first is not None]),
-            first_log_probs=np.concatenate([value for _, value in firsts if value is not None]),
-        )
+        found = [
+            self.pick(self._softmax(states[rows]), places[rows], columns)
+            for rows in self._rows(len(states))
+        ]
+
+        def joined(name: str) -> NDArray[Any]:
+            return np.concatenate([getattr(one, name) for one in found])
+
+        first, first_log_probs = joined("first"), joined("first_log_probs")
+        return Scores(joined("log_probs"), first=first, first_log_probs=first_log_probs)
 
     def _words(self, query: Encoded) -> list[str]:
         """The words of an encoded query, without the signs around it."""
@@ -296,14 +288,10 @@ class ElmoModel(Transformer):
 
         places: of words; 0 is a text's first.
         """
-        found: dict[int, torch.Tensor] = {}
-        order = sorted(range(len(texts)), key=lambda number: -len(texts[number]))
-        while order:
-            size = max(1, self.tokens_per_pass // (len(texts[order[0]]) + 2))
-            chunk, order = order[:size], order[size:]
-            for part in in_parts(lambda some: self._read(texts, places, some), chunk):
-                found |= part
-        return torch.cat([found[number] for number in range(len(texts))])
+        found = self.longest_first(
+            lambda some: self._read(texts, places, some), [len(text) + 2 for text in texts]
+        )
+        return torch.cat(found)
 
     def _read(
         self,
@@ -352,8 +340,7 @@ class ElmoModel(Transformer):
             more = [""] * (len(pieces) - 1 - number)
             encoded = self.encode(Query((*before, left, *more, *behind)))
             total += float(self._log_probs([encoded], [blank], [piece])[0])
-        known = bool(pieces) and self.vocabulary.unk_token_id not in pieces
-        return WordScore(self.vocabulary.show_text(pieces), total if known else -np.inf)
+        return self.word_score(pieces, total)
 
     def masked_word_log_probs(self, asked: Sequence[tuple[Query, str]]) -> list[WordScore]:
         """Log-probability of each word at its query's first blank, a name's words all left out."""
@@ -364,9 +351,7 @@ class ElmoModel(Transformer):
             encoded = self.encode(Query((query.parts[0], *more, *query.parts[1:])))
             at = range(len(pieces))
             values = self._log_probs([encoded] * len(pieces), list(at), pieces)
-            known = bool(pieces) and self.vocabulary.unk_token_id not in pieces
-            total = float(values.sum()) if known else -np.inf
-            found.append(WordScore(self.vocabulary.show_text(pieces), total))
+            found.append(self.word_score(pieces, float(values.sum())))
         return found
 
     def _log_probs(
@@ -389,19 +374,17 @@ class ElmoModel(Transformer):
         return values
 
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
-        """Log-probability of each word of each text, by what stands on both sides of it.
-
-        Neither direction has read the word itself: a text is read once for all its words.
-        """
-        different = list(dict.fromkeys(texts))
-        values = dict(zip(different, self._all_words(different), strict=True))
+        values = once_each(self._all_words, texts)
         return [
-            TokenScores(self.vocabulary.show_text(self.vocabulary.encode(text)), values[text])
-            for text in texts
+            TokenScores(self.vocabulary.show_text(self.vocabulary.encode(text)), found)
+            for text, found in zip(texts, values, strict=True)
         ]
 
     def _all_words(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """Log-probability of each word of each text, float32 [word]."""
+        """Log-probability of each word of each text, float32 [word].
+
+        Neither direction has read the word itself: a text is read once for all its words.
+        """
         words = [[one.text for one in self.vocabulary.split(text)] for text in texts]
         for one in words:
             self.check_window(len(one) + 2)
@@ -418,19 +401,13 @@ class ElmoModel(Transformer):
         hiding: Hiding = "within-word",
         scored: Scored = "statement",
     ) -> list[StatementScores]:
-        """Log-probability of each word of each statement, or of its answer's.
-
-        hiding: a word is one token, so that there is nothing more of it to hide.
-        """
-        different = list(dict.fromkeys(one.text for one in statements))
-        values = dict(zip(different, self._all_words(different), strict=True))
+        values = once_each(self._all_words, [one.text for one in statements])
         return [
-            self.scored_statement(read, values[one.text], scored)
-            for one, read in zip(statements, self.vocabulary.read(statements), strict=True)
+            self.scored_statement(read, found, scored)
+            for read, found in zip(self.vocabulary.read(statements), values, strict=True)
         ]
 
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Input embeddings by letters, float32 [word, dim]; the mean over the words of a name."""
         with self._passing():
             rows = [
                 self.model.spell([one.text for one in self.vocabulary.split(word)]).float().mean(0)
@@ -438,47 +415,33 @@ class ElmoModel(Transformer):
             ]
             return host(torch.stack(rows)).numpy() if rows else np.zeros((0, 0), np.float32)
 
-    def word_matrix(self, columns: Columns) -> NDArray[np.float32]:
-        """Input embeddings of the candidates, float32 [candidate, dim]."""
-        ids = columns.token_ids["after space"][:, 0].tolist()
+    def input_vectors(self, ids: Sequence[int]) -> torch.Tensor:
         with self._passing():
-            rows = self._spelled([self.vocabulary.words[number] for number in ids])
-            return host(torch.cat(rows).float()).numpy()
+            return torch.cat(self._spelled([self.vocabulary.words[number] for number in ids]))
 
 
-def check_shape(folder: Path, config: SimpleNamespace) -> None:
-    """Raise UserError for sizes that no release has."""
+def _fits(config: SimpleNamespace) -> bool:
+    """Whether a release can have such sizes."""
     names = ("char_dim", "max_characters", "dim", "projection_dim", "n_layers")
-    filters = config.filters
-    whole = all(
-        type(value) is int and 0 < value < 1 << 24
-        for value in (*(getattr(config, name) for name in names), *_numbers(filters))
+    kernels = [kernel for kernel, _ in config.filters]
+    widths = [width for _, width in config.filters]
+    return (
+        are_sizes([*(getattr(config, name) for name in names), *kernels, *widths])
+        and are_sizes([config.n_highway], least=0)
+        and all(isinstance(one, int | float) for one in (config.cell_clip, config.proj_clip))
+        and max(config.n_highway, len(kernels)) < 100
+        and max(kernels) <= config.max_characters
     )
-    clips = all(isinstance(one, int | float) for one in (config.cell_clip, config.proj_clip))
-    kernels = [kernel for kernel, _ in filters] if whole and filters else [0]
-    few = type(config.n_highway) is int and 0 <= config.n_highway < 100 and len(kernels) < 100
-    if not (whole and clips and few and 0 < max(kernels) <= config.max_characters):
-        raise UserError(f"{folder / CONFIG}: its sizes are no model's: convert the release again.")
-
-
-def _numbers(filters: object) -> list[object]:
-    """The numbers of a list of pairs; [None] of anything else."""
-    pairs = filters if isinstance(filters, list) else [None]
-    return [
-        number
-        for pair in pairs
-        for number in (pair if isinstance(pair, list) and len(pair) == 2 else [None])
-    ]
 
 
 def open_elmo(
     name: str, folder: Path, dtype: torch.dtype, device: str, identity: str, *, passes: str = ""
 ) -> ElmoModel:
     """The model of a converted release. passes: how often a text is read."""
-    config, vocabulary = read_description(folder, *SIZES)
-    check_shape(folder, config)
-    with torch.device("meta"):
-        made = Elmo(config, n_words=config.vocab_size)
-    model = read_weights(made, folder / WEIGHTS, dtype).to(device)
+
+    def make(config: SimpleNamespace) -> Elmo:
+        return Elmo(config, n_words=config.vocab_size)
+
+    model, vocabulary = open_release(folder, SIZES, _fits, make, dtype)
     n_passes = int(passes) if passes else PASSES
-    return ElmoModel(name, model, vocabulary, identity=identity, passes=n_passes)
+    return ElmoModel(name, model.to(device), vocabulary, identity=identity, passes=n_passes)

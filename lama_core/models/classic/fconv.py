@@ -9,29 +9,26 @@ the released code's FConvDecoder.
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional
 
-from lama_core.errors import UserError
 from lama_core.models.classic.folder import (
     FACTOR,
     MAX_LAYERS,
-    WEIGHTS,
+    are_cutoffs,
+    are_sizes,
+    open_release,
     projections_of,
-    read_description,
     widths_of,
 )
 from lama_core.models.classic.left_to_right import (
-    Output,
     WordsLeftToRight,
     WordsNetwork,
     joined,
 )
-from lama_core.models.folders import CONFIG
-from lama_core.models.layers import Linear, Table, read_weights
+from lama_core.models.layers import Linear, Output, Table
 
 
 class FConv(WordsNetwork):
@@ -57,7 +54,6 @@ class FConv(WordsNetwork):
     def forward(
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None
     ) -> Output:
-        """Log-probabilities behind each token; padding stands on the right, where nothing sees."""
         states = self.body(input_ids)
         return Output(joined(self.head(states), [tail(states) for tail in self.tails]))
 
@@ -79,7 +75,6 @@ class _Body(nn.Module):
         )
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        """States [row, position, dim] of ids int64 [row, position]."""
         states = self.widened(self.embedding(ids))
         before = [states]
         for number, (layer, residual) in enumerate(
@@ -109,27 +104,16 @@ class _Convolution(nn.Module):
         return functional.conv1d(padded, self.weight, self.bias).transpose(1, 2)
 
 
-def check_shape(folder: Path, config: SimpleNamespace) -> None:
-    """Raise UserError for layers and cutoffs that no release has."""
-    layers, cutoffs = config.convolutions, config.cutoffs
-    several = isinstance(layers, list) and 0 < len(layers) <= MAX_LAYERS
-    whole = several and all(
-        _are_sizes(layer, 3, least=0) and layer[0] and layer[1] for layer in layers
-    )
-    fits = isinstance(cutoffs, list) and _are_sizes(cutoffs, len(cutoffs), least=1)
-    rising = fits and [*sorted({*cutoffs}), config.vocab_size] == [*cutoffs, cutoffs[-1]]
-    if not whole or not rising or any(one[2] > at + 1 for at, one in enumerate(layers)):
-        raise UserError(
-            f"{folder / CONFIG}: its convolutions or cutoffs are no model's: convert the release "
-            "again."
-        )
-
-
-def _are_sizes(values: Any, n: int, *, least: int) -> bool:
+def _fits(config: SimpleNamespace) -> bool:
+    """Whether a release can have such layers and cutoffs."""
+    layers = config.convolutions
     return (
-        isinstance(values, list)
-        and len(values) == n > 0
-        and all(type(value) is int and least <= value < 1 << 24 for value in values)
+        0 < len(layers) <= MAX_LAYERS
+        and all(
+            are_sizes([width, kernel]) and are_sizes([residual], least=0) and residual <= number + 1
+            for number, (width, kernel, residual) in enumerate(layers)
+        )
+        and are_cutoffs(config.cutoffs, config.vocab_size)
     )
 
 
@@ -137,10 +121,11 @@ def open_fconv(
     name: str, folder: Path, dtype: torch.dtype, device: str, identity: str
 ) -> WordsLeftToRight:
     """The model of a converted release."""
-    config, vocabulary = read_description(folder, "embed_dim", "convolutions", "cutoffs")
-    check_shape(folder, config)
-    config.num_hidden_layers = 0  # none that hands on one state: widths differ, and residuals skip
-    with torch.device("meta"):
-        made = FConv(config)
-    model = read_weights(made, folder / WEIGHTS, dtype).to(device)
-    return WordsLeftToRight(name, model, vocabulary, identity=identity)
+
+    def make(config: SimpleNamespace) -> FConv:
+        config.num_hidden_layers = 0  # none hands on one state: widths differ, and residuals skip
+        return FConv(config)
+
+    sizes = ("embed_dim", "convolutions", "cutoffs")
+    model, vocabulary = open_release(folder, sizes, _fits, make, dtype)
+    return WordsLeftToRight(name, model.to(device), vocabulary, identity=identity)

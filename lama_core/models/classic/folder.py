@@ -5,16 +5,20 @@ no word (`signs`, see `words.Signs`).
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lama_core.errors import UserError
 from lama_core.files import read_file
 from lama_core.models.folders import CONFIG, read_json
 from lama_core.models.words import Signs, WordVocabulary
 
+if TYPE_CHECKING:
+    import torch
+
+M = TypeVar("M", bound="torch.nn.Module")
 VOCABULARY, WEIGHTS = "vocab.txt", "model.safetensors"
 ELMO, TRANSFORMER_XL, FCONV = "elmo", "transformer-xl", "fconv"
 # None of them has a table of positions: the bound is of time and memory.
@@ -85,3 +89,41 @@ def read_description(folder: Path, *names: str) -> tuple[SimpleNamespace, WordVo
         ) from error
     sizes = {**config, "vocab_size": len(words), "is_encoder_decoder": False}
     return SimpleNamespace(**sizes), vocabulary
+
+
+def are_sizes(values: Iterable[object], *, least: int = 1) -> bool:
+    """Whether all values are numbers that a size can be."""
+    return all(type(value) is int and least <= value < 1 << 24 for value in values)
+
+
+def are_cutoffs(cutoffs: Sequence[int], n_words: int) -> bool:
+    """Whether clusters of words can end there, the last at the end of the vocabulary."""
+    rising = are_sizes(cutoffs) and list(cutoffs) == sorted(set(cutoffs))
+    return rising and cutoffs[-1] == n_words
+
+
+def open_release(
+    folder: Path,
+    sizes: Sequence[str],
+    fits: Callable[[SimpleNamespace], bool],
+    make: Callable[[SimpleNamespace], M],
+    dtype: "torch.dtype",
+) -> tuple[M, WordVocabulary]:
+    """The network that `make` gives of a configuration, with its weights, and its vocabulary.
+
+    fits: whether a release can have such sizes. Raises UserError where not.
+    """
+    import torch
+
+    from lama_core.models.layers import read_weights
+
+    config, vocabulary = read_description(folder, *sizes)
+    try:
+        known = fits(config)
+    except (TypeError, ValueError, LookupError):
+        known = False
+    if not known:
+        raise UserError(f"{folder / CONFIG}: its sizes are no model's: convert the release again.")
+    with torch.device("meta"):
+        made = make(config)
+    return read_weights(made, folder / WEIGHTS, dtype), vocabulary

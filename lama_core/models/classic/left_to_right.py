@@ -10,24 +10,13 @@ Source: Grave et al. 2017, Efficient softmax approximation for GPUs.
 
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
-from lama_core.candidates.columns import Columns
 from lama_core.models.causal import CausalModel
 from lama_core.models.classic.folder import LOGITS
-from lama_core.models.devices import host
-from lama_core.models.words import WordVocabulary
-
-
-class Output(NamedTuple):
-    """logits: log-probabilities [row, position, word]."""
-
-    logits: torch.Tensor
 
 
 def joined(head: torch.Tensor, tails: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -55,11 +44,9 @@ class WordsNetwork(nn.Module):
 
     @property
     def base_model(self) -> nn.Module:
-        """The layers without the softmax."""
         return self.body
 
     def get_input_embeddings(self) -> Any:
-        """The embeddings of the words."""
         return self.body.embedding
 
     def get_output_embeddings(self) -> None:
@@ -77,23 +64,11 @@ class WordsLeftToRight(CausalModel):
     caches = False
     logits_of_texts = LOGITS
 
-    def __init__(self, name: str, model: Any, vocabulary: WordVocabulary, *, identity: str) -> None:
-        super().__init__(name, model, vocabulary, identity=identity)
-
     @property
     def tokens_per_pass(self) -> int:
         """How many tokens go through it together: no more than its layers have room for."""
         return max(1, min(super().tokens_per_pass, LOGITS // self.model.numbers_a_token))
 
-    def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Input embeddings, float32 [word, dim]; the mean over the words of a name."""
-        rows = [self._vectors(self.vocabulary.pieces(word)).mean(0) for word in words]
-        return host(torch.stack(rows)).numpy() if rows else np.zeros((0, 0), np.float32)
-
-    def word_matrix(self, columns: Columns) -> NDArray[np.float32]:
-        """Input embeddings of the candidates, float32 [candidate, dim]."""
-        return host(self._vectors(columns.token_ids["after space"][:, 0].tolist())).numpy()
-
-    def _vectors(self, ids: Sequence[int]) -> torch.Tensor:
+    def input_vectors(self, ids: Sequence[int]) -> torch.Tensor:
         with torch.inference_mode():
-            return self.model.embed(torch.tensor(list(ids), device=self.device)).float()
+            return self.model.embed(torch.tensor(list(ids), dtype=torch.int64, device=self.device))

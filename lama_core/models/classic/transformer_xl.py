@@ -18,16 +18,13 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from lama_core.errors import UserError
-from lama_core.models.classic.folder import WEIGHTS, read_description
+from lama_core.models.classic.folder import are_cutoffs, are_sizes, open_release
 from lama_core.models.classic.left_to_right import (
-    Output,
     WordsLeftToRight,
     WordsNetwork,
     joined,
 )
-from lama_core.models.folders import CONFIG
-from lama_core.models.layers import Linear, Norm, Table, read_weights
+from lama_core.models.layers import Linear, Norm, Output, Table
 
 EPSILON = 1e-5
 SIZES = ("n_layer", "n_head", "d_model", "d_head", "d_inner", "mem_len", "clamp_len", "cutoffs",
@@ -206,39 +203,30 @@ class _Layer(nn.Module):
         return self.distances(waves).view(n, self.heads, self.width)
 
 
-def check_shape(folder: Path, config: SimpleNamespace) -> None:
-    """Raise UserError for sizes that no release has."""
-    numbers = [getattr(config, name) for name in SIZES[:6]] + [config.div_val]
-    whole = all(type(one) is int and 0 < one < 1 << 24 for one in numbers)
-    cutoffs = config.cutoffs
-    fits = isinstance(cutoffs, list) and all(type(one) is int and one > 0 for one in cutoffs)
-    if not (whole and fits and type(config.clamp_len) is int and cutoffs == sorted({*cutoffs})):
-        raise UserError(
-            f"{folder / CONFIG}: its sizes or cutoffs are no model's: convert the release again."
-        )
-    if len(cutoffs) < 2 or cutoffs[-1] != config.vocab_size:
-        raise UserError(
-            f"{folder / CONFIG}: its cutoffs don't end at the {config.vocab_size} words of its "
-            "vocabulary: convert the release again."
-        )
+def _fits(config: SimpleNamespace) -> bool:
+    """Whether a release can have such sizes."""
+    sizes = [getattr(config, name) for name in SIZES[:6]]
+    whole = are_sizes([*sizes, config.div_val]) and type(config.clamp_len) is int
+    return whole and len(config.cutoffs) > 1 and are_cutoffs(config.cutoffs, config.vocab_size)
 
 
 def open_transformer_xl(
     name: str, folder: Path, dtype: torch.dtype, device: str, identity: str, *, memory: str = ""
 ) -> WordsLeftToRight:
     """The model of a converted release. memory: `none` leaves the zero vectors out."""
-    config, vocabulary = read_description(folder, *SIZES)
-    check_shape(folder, config)
-    config.num_hidden_layers = config.n_layer
     zero = memory != NO_MEMORY
-    with torch.device("meta"):
-        made = TransformerXL(config, zero_memory=zero)
-    model = read_weights(made, folder / WEIGHTS, dtype).to(device)
-    opened = WordsLeftToRight(name, model, vocabulary, identity=identity)
+
+    def make(config: SimpleNamespace) -> TransformerXL:
+        config.num_hidden_layers = config.n_layer
+        return TransformerXL(config, zero_memory=zero)
+
+    model, vocabulary = open_release(folder, SIZES, _fits, make, dtype)
+    opened = WordsLeftToRight(name, model.to(device), vocabulary, identity=identity)
+    n_zeros = model.config.mem_len
     opened.notes.append(
-        f"{config.mem_len:,} zero vectors stand before every text, as in the released code that "
+        f"{n_zeros:,} zero vectors stand before every text, as in the released code that "
         f"LAMA ran ({name}+memory=none leaves them out)."
         if zero
-        else f"Nothing stands before a text; LAMA had {config.mem_len:,} zero vectors there."
+        else f"Nothing stands before a text; LAMA had {n_zeros:,} zero vectors there."
     )
     return opened

@@ -8,9 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from lama_core.errors import UserError
-from lama_core.files import read_file
 from lama_core.models.classic.folder import ELMO, N_CHARACTERS, write_description
-from lama_core.models.conversion.tensors import Array, Hdf5, open_hdf5, size_of, write_tensors
+from lama_core.models.conversion.tensors import (
+    Array,
+    Hdf5,
+    open_hdf5,
+    read_lines,
+    size_of,
+    write_tensors,
+)
 from lama_core.models.folders import read_json
 
 BEGIN, END, UNKNOWN = "<S>", "</S>", "<UNK>"
@@ -36,7 +42,7 @@ def convert_elmo(folder: Path, out: Path) -> None:
     options_file = _only(folder, sorted(folder.glob("*options.json")))
     config = read_options(options_file)
     vocabulary_file = _only(folder, sorted(folder.glob("vocab*.txt")))
-    words = read_words(vocabulary_file)
+    words = [line.strip() for line in read_lines(vocabulary_file)]
     for sign in (BEGIN, END, UNKNOWN):
         if sign not in words:
             raise UserError(f"{vocabulary_file} has no {sign}: it is no vocabulary of ELMo's.")
@@ -62,16 +68,6 @@ def _only(folder: Path, files: list[Path]) -> Path:
             f"release in a folder of its own ({FILES})."
         )
     return files[0]
-
-
-def read_words(path: Path) -> list[str]:
-    """The words of a vocabulary, one a line. Raises UserError for one that isn't text."""
-    try:
-        text = read_file(path).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 text (byte {error.start}).") from error
-    words = [line.strip() for line in text.split("\n")]
-    return words[:-1] if words and not words[-1] else words
 
 
 def read_options(path: Path) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from lama_core.errors import UserError
-from lama_core.models.conversion.elmo import read_words
 from lama_core.models.conversion.tensors import (
+    read_lines,
     read_pickle,
     read_state,
     size_of,
@@ -46,7 +46,7 @@ def convert_ernie(folder: Path, out: Path) -> None:
     for name in (WEIGHTS, WORDS):
         if not (folder / name).is_file():
             raise UserError(f"{folder} has no {name}: it isn't whole.")
-    words = read_words(folder / WORDS)
+    words = [line.strip() for line in read_lines(folder / WORDS)]
     missing = [sign for sign in SIGNS.values() if sign not in words]
     if missing or len(set(words)) != len(words):
         what = f"has no {missing[0]}" if missing else "has a word twice"

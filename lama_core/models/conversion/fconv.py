@@ -6,6 +6,7 @@ Four signs stand before the dictionary's words. Convolutions and projections are
 
 import argparse
 import ast
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from lama_core.errors import UserError
-from lama_core.files import read_file
 from lama_core.models.classic.folder import (
     FACTOR,
     FCONV,
@@ -22,12 +22,20 @@ from lama_core.models.classic.folder import (
     widths_of,
     write_description,
 )
-from lama_core.models.conversion.tensors import read_pickle, read_state, take, write_tensors
+from lama_core.models.conversion.tensors import (
+    read_lines,
+    read_pickle,
+    read_state,
+    take,
+    write_tensors,
+)
 
 DICTIONARY = "dict.txt"
 FIRST, PADDING, BEGIN, UNKNOWN = "<Lua heritage>", "<pad>", "</s>", "<unk>"
 APART = ("(", ")", ",", "--")
 MAX_EXPRESSION = 10_000
+# A list of pairs and triples of numbers, repeated: `[(850, 6), (850, 1)] * 3`.
+PART = re.compile(r"((?P<before>\d{1,4})\*)?(?P<list>\[[\d(),]+\])(\*(?P<behind>\d{1,4}))?")
 Layer = tuple[int, int, int]
 State = dict[str, np.ndarray]
 
@@ -69,12 +77,8 @@ def convert_fconv(folder: Path, out: Path) -> None:
 
 def read_dictionary(path: Path) -> list[str]:
     """The words of a fairseq dictionary. Raises UserError for a line that isn't a word's."""
-    try:
-        lines = read_file(path).decode("utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 text (byte {error.start}).") from error
     words = []
-    for number, line in enumerate(lines[:-1] if not lines[-1] else lines, start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         word, _, count = line.rstrip("\r").rpartition(" ")
         if not word or not count.isdigit():
             raise UserError(f"{path}: line {number:,} is no word with its count.")
@@ -85,62 +89,29 @@ def read_dictionary(path: Path) -> list[str]:
 def parse_layers(text: str, file: Path) -> list[list[int]]:
     """The width, kernel and residual of each layer, of an expression as fairseq's users write it.
 
-    Such as `[(850, 6)] * 3 + [(1024, 4, 2)]`. It is read, not run: lists, pairs, numbers, + and *.
+    Such as `[(850, 6)] * 3 + [(1024, 4, 2)]`. It is read, not run.
     Raises UserError for anything else.
     """
-    fault = UserError(
-        f"{file}: its decoder_layers are {text[:60]!r}: only lists of (width, kernel) and "
-        "(width, kernel, residual), added or repeated, are read."
-    )
+    layers: list[list[int]] = []
     try:
-        if len(text) > MAX_EXPRESSION:
-            raise fault
-        found = _value(ast.parse(text.strip(), mode="eval").body)
-        if not isinstance(found, list) or not found:
-            raise fault
-        layers = [(*one, 1) if len(one) == 2 else one for one in found]
-        widest = all(
-            len(one) == 3
-            and all(type(n) is int for n in one)
-            and 0 < one[0] < 1 << 20
-            and 0 < one[1] < 1 << 10
-            and 0 <= one[2] <= number + 1
-            for number, one in enumerate(layers)
-        )
+        for part in text[: MAX_EXPRESSION + 1].replace(" ", "").split("+"):
+            found = PART.fullmatch(part)
+            if not found or len(text) > MAX_EXPRESSION:
+                raise ValueError(part)
+            listed = ast.literal_eval(found["list"])
+            times = int(found["before"] or 1) * int(found["behind"] or 1)
+            if not 0 < len(listed) * times <= MAX_LAYERS - len(layers):
+                raise ValueError(times)
+            layers += [[*one, 1] if len(one) == 2 else [*one] for one in listed] * times
+        for number, (width, kernel, residual) in enumerate(layers):
+            if not (0 < width < 1 << 20 and 0 < kernel < 1 << 10 and residual <= number + 1):
+                raise ValueError(number)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
-        raise fault from error
-    if not widest:
-        raise fault
-    return [list(one) for one in layers]
-
-
-def _value(node: ast.expr) -> Any:
-    """What a part of the expression stands for: a number, a tuple or a list.
-
-    Raises ValueError or TypeError for any other part, and for more layers than a model has.
-    """
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        return node.value
-    if isinstance(node, ast.List):
-        return [_value(part) for part in node.elts]
-    if isinstance(node, ast.Tuple):
-        return tuple(_value(part) for part in node.elts)
-    if not isinstance(node, ast.BinOp):
-        raise ValueError("no list, pair or number")
-    left, right = _value(node.left), _value(node.right)
-    if isinstance(node.op, ast.Add) and isinstance(left, list) and isinstance(right, list):
-        return _short(len(left) + len(right)) and left + right
-    if isinstance(node.op, ast.Mult):
-        items, times = (left, right) if isinstance(left, list) else (right, left)
-        if isinstance(items, list) and type(times) is int:
-            return _short(len(items) * times) and items * times
-    raise ValueError("no list added or repeated")
-
-
-def _short(n: int) -> bool:
-    if not 0 < n <= MAX_LAYERS:
-        raise ValueError("so many layers")
-    return True
+        raise UserError(
+            f"{file}: its decoder_layers are {text[:60]!r}: only lists of (width, kernel) and "
+            "(width, kernel, residual), added or repeated, are read."
+        ) from error
+    return layers
 
 
 def _cutoffs(text: object, n_words: int, file: Path) -> list[int]:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.errors import UserError
+from lama_core.files import read_file
 from lama_core.models.folders import check_memory
 
 CHUNK = 1 << 24  # numbers that are written at once
@@ -30,13 +31,9 @@ class Array(Protocol):
     """What is written: a numpy array, or a data set of an open file."""
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Of the whole."""
-        ...
+    def shape(self) -> tuple[int, ...]: ...
 
-    def __getitem__(self, rows: Any) -> Any:
-        """Some of its rows."""
-        ...
+    def __getitem__(self, rows: Any) -> Any: ...
 
 
 def read_pickle(path: Path, allowed: Sequence[type] = ()) -> Any:
@@ -175,16 +172,10 @@ def write_tensors(path: Path, tensors: Mapping[str, Array]) -> None:
     with path.open("wb") as out:
         out.write(len(text).to_bytes(8, "little") + text)
         for array in tensors.values():
-            _write_rows(out, array)
-
-
-def _write_rows(out: Any, array: Array) -> None:
-    if not math.prod(array.shape):
-        return
-    size = max(1, CHUNK * array.shape[0] // math.prod(array.shape))
-    for first in range(0, array.shape[0], size):
-        rows = np.ascontiguousarray(array[first : first + size], dtype="<f4")
-        out.write(rows.data)
+            n_rows = max(1, CHUNK * array.shape[0] // max(1, math.prod(array.shape)))
+            for first in range(0, array.shape[0], n_rows):
+                rows = np.ascontiguousarray(array[first : first + n_rows], dtype="<f4")
+                out.write(rows.data)
 
 
 def take(
@@ -208,3 +199,12 @@ def size_of(config: Mapping[str, Any], name: str, path: Path, most: int = 1 << 2
     if type(value) is not int or not 0 < value <= most:
         raise UserError(f"{path}: {name} is {str(value)[:40]}, which is no size.")
     return value
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text. Raises UserError for one that isn't text."""
+    try:
+        lines = read_file(path).decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8 text (byte {error.start}).") from error
+    return lines if lines[-1] else lines[:-1]

@@ -67,7 +67,7 @@ class Budget:
     """What an archive and all that is packed in it may bring, and what they brought so far.
 
     name: of the outermost archive or folder. max_members: files and folders. on_bytes: called with
-    each number of bytes written.
+    the number of bytes written so far.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Budget:
         self.written += n_bytes
         self.check(self.written)
         if self.on_bytes:
-            self.on_bytes(n_bytes)
+            self.on_bytes(self.written)
 
     def spend_read(self, n_bytes: int) -> None:
         """Count bytes that came out of a packed stream, whether they are written or not."""
@@ -127,7 +127,7 @@ def unpack(
 ) -> None:
     """Unpack `archive`, and what is packed in it, into the new folder `folder`.
 
-    max_bytes: the most that may be written. on_bytes: called with each number of bytes written.
+    max_bytes: the most that may be written. on_bytes: called with the number so far.
     Raises UserError for an archive that is broken, truncated, too large or unsafe; the folder is
     removed again then.
     """

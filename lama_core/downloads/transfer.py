@@ -8,18 +8,18 @@ match it.
 
 import hashlib
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import requests
-import urllib3
 
-from lama_core.datasets.library.catalog import SourceFile
+from lama_core.downloads import SourceFile
+from lama_core.downloads.pins import Pins
+from lama_core.downloads.retry import Patience, TryAgain, passing_faults, retried
 from lama_core.errors import UserError
-from lama_core.files import open_file, read_file, write_text_whole
+from lama_core.files import open_file, read_file
+from lama_core.progress import OnProgress, Progress
 
 _CHUNK = 1 << 16
 PINS_FILE = "checksums.json"
@@ -28,22 +28,35 @@ PINS_FILE = "checksums.json"
 OnBytes = Callable[[int, int | None], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long to wait and how often to try.
+@contextmanager
+def fetched(
+    files: Sequence[SourceFile],
+    folder: Path,
+    on_progress: OnProgress,
+    *,
+    stage: str = "Fetching",
+    patience: Patience | None = None,
+    repin: bool = False,
+) -> Iterator[list[Path]]:
+    """The files in `folder`, fetched where needed, for a block that reads them.
 
-    connect, read: seconds without an answer or a byte. attempts: tries in a row that bring no
-    byte before giving up. pause: seconds before the second try, doubled for each further one.
+    If the block raises UserError they are removed with their pins: the page of an error or of a
+    portal may come with status 200.
     """
+    paths = []
+    for file in files:
 
-    connect: float = 10.0
-    read: float = 30.0
-    attempts: int = 4
-    pause: float = 1.0
+        def on_bytes(done: int, total: int | None, name: str = file.name) -> None:
+            on_progress(Progress(f"{stage} {name}", done, total, "bytes"))
 
-
-class _TryAgain(Exception):
-    """A failure that may pass: a broken connection, a stall, a server that is overloaded."""
+        paths.append(fetch(file, folder, on_bytes=on_bytes, patience=patience, repin=repin))
+    try:
+        yield paths
+    except UserError:
+        for file in files:
+            (folder / file.name).unlink(missing_ok=True)
+            _pins(folder).drop(file.url)
+        raise
 
 
 def fetch(
@@ -54,37 +67,32 @@ def fetch(
     patience: Patience | None = None,
     repin: bool = False,
 ) -> Path:
-    """The path of `file` in `folder`, fetched if it isn't there whole.
+    """Return the path of `file` in `folder`, fetched unless it is there whole.
 
-    repin: accept a file that differs from the one pinned at first sight.
+    repin: accept a file that differs from the one pinned at the first fetch.
     Raises UserError when the server can't be reached, refuses, or sends something else.
     """
     patience = patience or Patience()
     folder.mkdir(parents=True, exist_ok=True)
-    target = folder / file.name
+    target, part = folder / file.name, folder / f"{file.name}.part"
     if target.is_file():
         if not _fault(file, target, folder, repin=repin):
             return target
         target.unlink()
-    part = folder / f"{file.name}.part"
-    failures, best = 0, _size(part)
-    while True:
-        try:
-            with _full_disk_said(file):
-                _continue(file, part, patience, on_bytes)
-            break
-        except _TryAgain as reason:
-            # A try that got further is progress: only fruitless ones in a row count.
-            failures = 1 if _size(part) > best else failures + 1
-            best = max(best, _size(part))
-            if failures >= patience.attempts:
-                raise UserError(_given_up(file, str(reason), _size(part))) from reason
-            time.sleep(patience.pause * 2 ** (failures - 1))
+    try:
+        retried(lambda: _continue(file, part, patience, on_bytes), patience, lambda: _size(part))
+    except TryAgain as reason:
+        raise UserError(_given_up(file, str(reason), _size(part))) from reason
+    except OSError as error:
+        raise UserError(
+            f"{file.name} could not be written: {error.strerror or error}; what was fetched so far "
+            "is kept, the same command continues from there"
+        ) from error
     fault = _fault(file, part, folder, repin=repin)
     if fault:
         _discard(part)
         raise UserError(fault)
-    _pin(file, part, folder)
+    _pins(folder).keep(file.url, _digest(part))
     part.replace(target)
     _validator_file(part).unlink(missing_ok=True)
     return target
@@ -97,42 +105,34 @@ def _given_up(file: SourceFile, reason: str, n_bytes: int) -> str:
     return f"{said}; check the network, or get the file another way and {file.by_hand}"
 
 
-def forget(file: SourceFile, folder: Path) -> None:
-    """Remove the fetched `file` and its pin, for a file that turned out to be something else."""
-    (folder / file.name).unlink(missing_ok=True)
-    _write_pins(folder, {url: pin for url, pin in _pins(folder).items() if url != file.url})
-
-
 def _continue(file: SourceFile, part: Path, patience: Patience, on_bytes: OnBytes | None) -> None:
-    """Fetch what the part lacks. Raises _TryAgain, or UserError where trying again is no use."""
+    """Fetch what the part lacks. Raises TryAgain, or UserError where trying again is no use."""
     have = _size(part)
     headers = {"Accept-Encoding": "identity"}
     validator = _read_validator(part)
     if have and validator:
         headers |= {"Range": f"bytes={have}-", "If-Range": validator}
     try:
-        with requests.get(
-            file.url, headers=headers, stream=True, timeout=(patience.connect, patience.read)
-        ) as response:
+        with (
+            passing_faults(patience),
+            requests.get(
+                file.url, headers=headers, stream=True, timeout=(patience.connect, patience.read)
+            ) as response,
+        ):
             _check_answer(file, response)
             if response.status_code == 416:
                 _discard(part)
-                raise _TryAgain("the server has no more bytes than the part that was kept")
-            resumed = response.status_code == 206 and _starts_at(response, have)
-            if response.status_code == 206 and not resumed:
+                raise TryAgain("the server has no more bytes than the part that was kept")
+            start = have if response.status_code == 206 else 0
+            place = response.headers.get("Content-Range", "")
+            if response.status_code == 206 and not place.startswith(f"bytes {have}-"):
                 _discard(part)
-                raise _TryAgain("the server continued from another place than asked")
-            start = have if resumed else 0
-            total = _total(response, start)
+                raise TryAgain("the server continued from another place than asked")
+            length = response.headers.get("Content-Length", "")
+            total = start + int(length) if length.isdigit() else None
             _check_size(file, total or 0)
             _write_validator(part, response)
             _write(file, response, part, start, total, on_bytes)
-    except requests.exceptions.Timeout as error:
-        raise _TryAgain(f"no answer within {patience.read:g} seconds") from error
-    except urllib3.exceptions.ReadTimeoutError as error:
-        raise _TryAgain(f"no byte within {patience.read:g} seconds") from error
-    except (requests.exceptions.ConnectionError, urllib3.exceptions.HTTPError) as error:
-        raise _TryAgain("the connection broke") from error
     except requests.exceptions.RequestException as error:
         raise UserError(f"{file.url} could not be fetched: {error}") from error
 
@@ -144,7 +144,7 @@ def _check_answer(file: SourceFile, response: requests.Response) -> None:
     if status in (200, 206, 416):
         return
     if status == 429 or status >= 500:
-        raise _TryAgain(f"the server answered {status} {response.reason}")
+        raise TryAgain(f"the server answered {status} {response.reason}")
     raise UserError(
         f"{file.url} could not be fetched: the server answered {status} {response.reason}; if the "
         f"file has moved, download it yourself and {file.by_hand}"
@@ -171,7 +171,7 @@ def _write(
             if on_bytes:
                 on_bytes(done, total)
     if total is not None and done < total:
-        raise _TryAgain(f"the connection broke after {done:,} of {total:,} bytes")
+        raise TryAgain(f"the connection broke after {done:,} of {total:,} bytes")
 
 
 def _check_size(file: SourceFile, size: int) -> None:
@@ -179,23 +179,13 @@ def _check_size(file: SourceFile, size: int) -> None:
         raise UserError(f"{file.url} is larger than the {file.max_bytes:,} bytes that it may have")
 
 
-def _starts_at(response: requests.Response, start: int) -> bool:
-    return response.headers.get("Content-Range", "").startswith(f"bytes {start}-")
-
-
-def _total(response: requests.Response, start: int) -> int | None:
-    length = response.headers.get("Content-Length", "")
-    return start + int(length) if length.isdigit() else None
-
-
 def _fault(file: SourceFile, path: Path, folder: Path, *, repin: bool) -> str | None:
     """Why the complete file isn't the right one, or None."""
-    if file.sha256 and digest(path) != file.sha256:
-        return f"{file.url} is not the published file: its checksum differs; nothing was kept"
-    if file.sha1 and digest(path, "sha1") != file.sha1:
-        return f"{file.url} is not the published file: its checksum differs; nothing was kept"
-    pinned = _pins(folder).get(file.url)
-    if pinned and not repin and digest(path) != pinned:
+    for algorithm, published in (("sha256", file.sha256), ("sha1", file.sha1)):
+        if published and _digest(path, algorithm) != published:
+            return f"{file.url} is not the published file: its checksum differs; nothing was kept"
+    pinned = _pins(folder).find(file.url)
+    if pinned and not repin and _digest(path) != pinned:
         return (
             f"{file.url} differs from what it was when it was first fetched; nothing was kept. "
             "If the change is expected, fetch it again with --repin"
@@ -203,32 +193,13 @@ def _fault(file: SourceFile, path: Path, folder: Path, *, repin: bool) -> str | 
     return None
 
 
-def digest(path: Path, algorithm: str = "sha256") -> str:
-    """The file's checksum in hexadecimal digits."""
+def _digest(path: Path, algorithm: str = "sha256") -> str:
     with open_file(path) as file:
         return hashlib.file_digest(file, algorithm).hexdigest()
 
 
-def _pins(folder: Path) -> dict[str, str]:
-    path = folder / PINS_FILE
-    if not path.exists():
-        return {}
-    try:
-        pins = json.loads(read_file(path))
-        return {str(url): str(pin) for url, pin in pins.items()}
-    except (ValueError, AttributeError, RecursionError) as error:
-        raise UserError(
-            f"{path} is damaged: without it nothing says whether a file is what it was when it was "
-            "first fetched; remove it to take what comes now"
-        ) from error
-
-
-def _pin(file: SourceFile, path: Path, folder: Path) -> None:
-    _write_pins(folder, _pins(folder) | {file.url: digest(path)})
-
-
-def _write_pins(folder: Path, pins: dict[str, str]) -> None:
-    write_text_whole(folder / PINS_FILE, json.dumps(pins, indent=1))
+def _pins(folder: Path) -> Pins:
+    return Pins(folder / PINS_FILE)
 
 
 def _validator_file(part: Path) -> Path:
@@ -259,16 +230,3 @@ def _discard(part: Path) -> None:
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.is_file() else 0
-
-
-@contextmanager
-def _full_disk_said(file: SourceFile) -> Iterator[None]:
-    try:
-        yield
-    except requests.exceptions.RequestException:
-        raise
-    except OSError as error:
-        raise UserError(
-            f"{file.name} could not be written: {error.strerror or error}; what was fetched so far "
-            "is kept, the same command continues from there"
-        ) from error

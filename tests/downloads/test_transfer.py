@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 from lama_core.datasets import load_analogies
-from lama_core.datasets.library import download, transfer
-from lama_core.datasets.library.catalog import Source, SourceFile
-from lama_core.datasets.library.transfer import Patience, fetch
+from lama_core.datasets.library import download
+from lama_core.datasets.library.catalog import Source
+from lama_core.downloads import SourceFile, transfer
+from lama_core.downloads.retry import Patience
+from lama_core.downloads.transfer import fetch
 from lama_core.errors import UserError
 
 CONTENT = bytes(range(256)) * 1200

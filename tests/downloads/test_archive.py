@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lama_core.datasets.library.archive import unpack
+from lama_core.downloads.archive import unpack
 from lama_core.errors import UserError
 
 MB = 1 << 20

@@ -1,0 +1,290 @@
+"""Queues: passes by the smallest share; visitors in order, fairly, bounded, without a trace."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from lama_core.errors import UserError
+from lama_core.queue import PassQueue, VisitorQueue
+
+
+def wait_for(n: int, passes: PassQueue) -> None:
+    end = time.monotonic() + 20
+    while passes.n_waiting != n:
+        assert time.monotonic() < end, "nobody came"
+        time.sleep(0.001)
+
+
+def test_slots_are_given_in_the_order_of_asking() -> None:
+    passes = PassQueue()
+    order: list[int] = []
+
+    def ask(number: int) -> None:
+        for _ in range(2):  # everybody's second pass comes after everybody's first
+            with passes.slot():
+                order.append(number)
+                time.sleep(0.001)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(6)]
+    with passes.slot():
+        for number, thread in enumerate(threads):
+            thread.start()
+            wait_for(number + 1, passes)
+    for thread in threads:
+        thread.join()
+    assert order[:6] == list(range(6))
+    assert sorted(order[6:]) == list(range(6))
+
+
+def test_a_short_question_comes_before_the_rest_of_a_long_one() -> None:
+    passes = PassQueue()
+    order: list[str] = []
+    held = threading.Event()
+
+    def ask(name: str, n_passes: int) -> None:
+        with passes.query():
+            for _ in range(n_passes):
+                with passes.slot():
+                    order.append(name)
+                    held.set()
+                    time.sleep(0.05)
+
+    long = [threading.Thread(target=ask, args=("long", 4)) for _ in range(2)]
+    for thread in long:
+        thread.start()
+    held.wait(20)
+    while len(order) < 4:
+        time.sleep(0.001)
+    short = threading.Thread(target=ask, args=("short", 1))
+    short.start()
+    for thread in (*long, short):
+        thread.join()
+    assert order.index("short") <= 6  # one pass was going on, and one may have been given
+    assert order[-1] == "long"
+
+
+def test_a_new_question_has_had_nothing() -> None:
+    passes = PassQueue()
+    with passes.query():
+        with passes.slot():
+            time.sleep(0.01)
+        assert passes._used[threading.get_ident()][1] > 0
+    with passes.query():
+        assert passes._used[threading.get_ident()][1] == 0
+    assert passes._used == {}
+
+
+def test_whoever_has_the_turn_may_take_it_again() -> None:
+    passes, got = PassQueue(), threading.Event()
+
+    def ask() -> None:
+        with passes.slot():
+            got.set()
+
+    other = threading.Thread(target=ask)
+    with passes.slot(), passes.slot():
+        other.start()
+        wait_for(1, passes)
+        with passes.slot():
+            assert not got.is_set()
+    other.join()
+    assert got.is_set() and passes.n_waiting == 0
+
+
+def test_an_interrupted_wait_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = PassQueue()
+    waited: list[str] = []
+
+    def interrupted() -> None:
+        with pytest.raises(KeyboardInterrupt), passes.slot():
+            waited.append("never")
+
+    def calm() -> None:
+        with passes.slot():
+            waited.append("calm")
+
+    with passes.slot():
+        wait = threading.Event.wait
+
+        def raise_first(self: threading.Event, timeout: float | None = None) -> bool:
+            if threading.current_thread() is first:
+                wait_for(1, passes)
+                raise KeyboardInterrupt
+            return wait(self, timeout)
+
+        first = threading.Thread(target=interrupted)
+        monkeypatch.setattr(threading.Event, "wait", raise_first)
+        first.start()
+        first.join()
+        monkeypatch.undo()
+        assert passes.n_waiting == 0
+        second = threading.Thread(target=calm)
+        second.start()
+        wait_for(1, passes)
+    second.join()
+    assert waited == ["calm"]
+
+
+def test_as_many_as_there_are_cores_have_their_turn_at_once() -> None:
+    passes = PassQueue(slots=2)
+    inside = threading.Barrier(2)
+    running = []
+
+    def ask() -> None:
+        with passes.slot():
+            inside.wait(20)  # the other is inside, too
+            running.append(passes.n_running)
+            inside.wait(20)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert running == [2] * 4
+    assert passes.n_running == 0
+
+
+def until(what: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not what():
+        assert time.monotonic() < end, "it did not come to that"
+        time.sleep(0.002)
+
+
+class Visitor(threading.Thread):
+    """Asks one question, and is answered until it is let go."""
+
+    def __init__(self, queue: VisitorQueue, who: str) -> None:
+        super().__init__(daemon=True)
+        self.queue, self.who = queue, who
+        self.told: list[int] = []
+        self.answered, self.done = threading.Event(), threading.Event()
+
+    def run(self) -> None:
+        with self.queue.slot(self.who, self.told.append):
+            self.answered.set()
+            assert self.done.wait(20)
+
+
+def come(queue: VisitorQueue, *names: str) -> list[Visitor]:
+    found = []
+    for name in names:
+        found.append(Visitor(queue, name))
+        found[-1].start()
+        until(lambda: bool(found[-1].told) or found[-1].answered.is_set())
+    return found
+
+
+def leave(*visitors: Visitor) -> None:
+    for one in visitors:
+        one.done.set()
+        one.join()
+
+
+def test_questions_are_answered_in_order_and_whoever_waits_is_told() -> None:
+    queue = VisitorQueue(slots=2)
+    first, second, third, fourth = come(queue, "a", "b", "c", "d")
+    assert first.answered.is_set() and second.answered.is_set()
+    assert (third.told, fourth.told) == ([0], [1])
+    leave(first)
+    until(third.answered.is_set)
+    until(lambda: fourth.told == [1, 0])
+    assert not fourth.answered.is_set()
+    leave(second)
+    until(fourth.answered.is_set)
+    leave(third, fourth)
+
+
+def test_one_visitor_with_many_questions_does_not_hold_the_others() -> None:
+    queue = VisitorQueue(slots=2)
+    greedy = come(queue, "a", "a", "a", "a")
+    (other,) = come(queue, "b")
+    assert other.told == [0]  # before the two of "a" that came earlier
+    leave(greedy[0])
+    until(other.answered.is_set)
+    assert not greedy[2].answered.is_set()
+    leave(other, greedy[1])
+    until(greedy[2].answered.is_set)
+    leave(*greedy[2:])
+
+
+def test_whoever_leaves_the_queue_is_not_waited_for() -> None:
+    queue = VisitorQueue(slots=1)
+    (first,) = come(queue, "a")
+
+    def go_away(n_before: int) -> None:
+        raise RuntimeError("another page")
+
+    with pytest.raises(RuntimeError), queue.slot("b", go_away):
+        pytest.fail("it was not its turn")
+    (third,) = come(queue, "c")
+    assert third.told == [0]
+    leave(first)
+    until(third.answered.is_set)
+    leave(third)
+
+
+def test_a_question_that_fails_makes_room() -> None:
+    queue = VisitorQueue(slots=1)
+    with pytest.raises(ValueError, match="broken"), queue.slot("a", lambda n: None):
+        raise ValueError("broken")
+    leave(*come(queue, "b"))
+
+
+def test_the_queue_is_bounded() -> None:
+    queue = VisitorQueue(slots=1, max_waiting=2)
+    visitors = come(queue, "a", "b", "c")
+    with pytest.raises(UserError, match="ask again in a minute"), queue.slot("d", lambda n: None):
+        pytest.fail("it was full")
+    for one in visitors:
+        one.done.set()
+
+
+def test_a_pages_second_question_comes_before_a_later_pages_first() -> None:
+    queue = VisitorQueue(slots=1)
+    (first,) = come(queue, "a")
+    (later,) = come(queue, "b")
+    order: list[str] = []
+    earlier = threading.Thread(target=lambda: _ask(queue, "c", 0.0, order))
+    earlier.start()
+    until(lambda: later.told == [0, 1])
+    leave(first)
+    earlier.join()
+    assert order == ["c"]
+    until(later.answered.is_set)
+    leave(later)
+
+
+def _ask(queue: VisitorQueue, who: str, since: float, order: list[str]) -> None:
+    with queue.slot(who, lambda n: None, since):
+        order.append(who)
+
+
+@pytest.mark.parametrize("family", ("bert-uncased", "smollm2", "gpt2"))
+def test_passes_side_by_side_give_what_they_give_alone(
+    family: str, tiny_model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lama_core.models.transformer.PASSES", PassQueue(slots=4))
+    model = tiny_model(family)
+    rows = [[number % 50 + 5 for number in range(one, one + 3 + one % 7)] for one in range(24)]
+    alone = [model.logits([row], [[len(row) - 1]]) for row in rows]
+    found: dict[int, Any] = {}
+
+    def ask(first: int) -> None:
+        for number in range(first, len(rows), 4):
+            found[number] = model.logits([rows[number]], [[len(rows[number]) - 1]])
+
+    for _ in range(5):
+        threads = [threading.Thread(target=ask, args=(first,)) for first in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for number, one in enumerate(alone):
+            assert found[number].shape == one.shape
+            assert torch.allclose(found[number], one, atol=1e-4)
