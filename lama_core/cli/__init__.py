@@ -19,6 +19,7 @@ def make_app(more: Callable[[typer.Typer], None] | None = None) -> typer.Typer:
     from lama_core.cli import (
         analogy,
         cloze,
+        corpus,
         data,
         finding,
         models,
@@ -42,6 +43,7 @@ def make_app(more: Callable[[typer.Typer], None] | None = None) -> typer.Typer:
         models,
         cloze,
         data,
+        corpus,
         probe,
         statements,
         finding,

@@ -10,12 +10,11 @@ from typer.testing import CliRunner
 
 import lama_core as lama
 from lama_core.cli import make_app
+from lama_core.corpus import build as corpus_build
+from lama_core.corpus.passages import Passage, Source
 from lama_core.datasets.corpus import load_corpus
 from lama_core.errors import UserError
 from lama_core.metrics.stated import load_stated
-from tools import commands
-from tools.training import corpus as training_corpus
-from tools.training.passages import Passage, Source
 
 RUNNER = CliRunner()
 ASKED = ("cloze", "The capital of Wakanda is ___.", "--model", "minilm-mlm", "--gold", "London")
@@ -24,7 +23,7 @@ ASKED = ("cloze", "The capital of Wakanda is ___.", "--model", "minilm-mlm", "--
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> typer.Typer:
     monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    return make_app(commands.register)
+    return make_app()
 
 
 @pytest.fixture
@@ -85,12 +84,12 @@ def test_build_corpus_builds_what_is_called_starter(
     def passages(_: object) -> list[Passage]:
         return [Passage("1", "Cairo is in Egypt."), Passage("2", "Oslo is in Norway.")]
 
-    known = training_corpus.SOURCES[0]
+    known = corpus_build.SOURCES[0]
     source = Source(known.name, "Small", "none", 1.0, known.origin, passages, held_out=False)
-    build = training_corpus.build_corpus
-    monkeypatch.setattr(training_corpus, "open_origin", lambda _: None)
+    build = corpus_build.build_corpus
+    monkeypatch.setattr(corpus_build, "open_origin", lambda _: None)
     monkeypatch.setattr(
-        training_corpus,
+        corpus_build,
         "build_corpus",
         lambda folder, *, report: build(folder, sources=(source,), report=report),
     )

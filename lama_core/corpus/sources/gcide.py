@@ -6,14 +6,14 @@ Paragraphs that GCIDE took over from WordNet are left out, for WordNet's held-ou
 come back through it.
 """
 
+import gzip
 import re
 from collections.abc import Iterator
 
-from tools.training.fetch import ReadMember, gunzip
-from tools.training.passages import Passage, split_sentences, tidy
+from lama_core.corpus.fetch import ReadMember
+from lama_core.corpus.passages import Passage, split_sentences, tidy
 
 MEMBER = "usr/share/dictd/gcide.dict.dz"
-MAX_WORDS = 45
 
 _TAG = re.compile(r"\[(?:[^\[\]]*(?:Webster|PJC|Century|Dict|RP|AS|RH|MW10|mor|RDH)[^\[\]]*)\]")
 _BRACKETED = re.compile(r"\[[^\[\]]*\]")
@@ -24,7 +24,7 @@ _SENSE = re.compile(r"^\(?(?:\d+|[a-z])[.)]\s*")
 
 def passages(read: ReadMember) -> Iterator[Passage]:
     """Senses and quotations; the key is the entry, so that whole entries are held out."""
-    text = gunzip(read(MEMBER)).decode("utf-8", errors="replace")
+    text = gzip.decompress(read(MEMBER)).decode("utf-8", errors="replace")
     head, number = "", 0
     body = text[max(0, text.find("\nA \\")) :]
     for block in re.split(r"\n\s*\n", body):
@@ -53,7 +53,7 @@ def _clean(block: str) -> list[str]:
     text = _BRACKETED.sub(" ", _PRONUNCIATION.sub(" ", text))
     text = text.replace("{", "").replace("}", "").replace("''", '"').replace("``", '"')
     text = _SENSE.sub("", tidy(text.replace("--", " - ")))
-    return [s for s in split_sentences(text, max_words=MAX_WORDS) if len(s.split()) >= 4]
+    return [s for s in split_sentences(text) if len(s.split()) >= 4]
 
 
 def _phrase(head: str, sentence: str, *, is_quote: bool) -> str:

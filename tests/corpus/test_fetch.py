@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from lama_core.corpus import fetch
+from lama_core.corpus.fetch import NpmPackage, Wheel, downloads_dir, member_file, open_origin
 from lama_core.errors import UserError
-from tools.training import fetch
-from tools.training.fetch import NpmPackage, Wheel, downloads_dir, member_file, open_origin
 
 
 @pytest.fixture(autouse=True)

