@@ -6,18 +6,18 @@ Torch is imported only inside the commands that need it.
 import contextlib
 import signal
 import sys
-from collections.abc import Callable
 
 import typer
 
 from lama_core.cli import endings, show
 
 
-def make_app(more: Callable[[typer.Typer], None] | None = None) -> typer.Typer:
-    """The whole command line as a Typer app. more: adds commands that the library doesn't hold."""
+def make_app() -> typer.Typer:
+    """The whole command line as a Typer app."""
     # Imported here, so that whatever goes wrong in an import, or stops it, ends in a sentence.
     from lama_core.cli import (
         analogy,
+        bench,
         cloze,
         corpus,
         data,
@@ -49,13 +49,12 @@ def make_app(more: Callable[[typer.Typer], None] | None = None) -> typer.Typer:
         finding,
         results,
         reproducing,
+        bench,
         runs,
         analogy,
         prompts,
     ):
         command.register(app)
-    if more is not None:
-        more(app)
     return app
 
 
@@ -65,14 +64,14 @@ def _end(number: int, _frame: object) -> None:
     sys.exit(128 + number)
 
 
-def main(more: Callable[[typer.Typer], None] | None = None) -> None:
+def main() -> None:
     """Run the command line, and exit: 0; 2 for a user's mistake, which is one line on standard
     error, and for what the machine refuses; 130 when stopped; 1 for a fault of ours.
     """
     signal.signal(signal.SIGTERM, _end)
     endings.open_streams()
     try:
-        status = _run(more)
+        status = _run()
     except KeyboardInterrupt:
         status = STOPPED
     except BrokenPipeError:
@@ -89,7 +88,7 @@ def main(more: Callable[[typer.Typer], None] | None = None) -> None:
 STOPPED = 128 + signal.SIGINT
 
 
-def _run(more: Callable[[typer.Typer], None] | None) -> int:
+def _run() -> int:
     """The exit status of the command that was typed."""
     endings.check_arguments(sys.argv[1:])
     endings.check_home()
@@ -97,7 +96,7 @@ def _run(more: Callable[[typer.Typer], None] | None) -> int:
 
     clear_killed()
     try:
-        make_app(more)()
+        make_app()()
     except SystemExit as end:
         status = end.code
     else:

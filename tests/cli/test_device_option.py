@@ -14,7 +14,6 @@ from lama_core.asking import settings
 from lama_core.cli import make_app
 from lama_core.errors import UserError
 from lama_core.models.devices import VARIABLE
-from tools.bench import command as bench
 
 # Those of `models` and `data` that only fetch, list or remove; runs and results load nothing.
 LOADING = {
@@ -27,7 +26,7 @@ LOADING = {
 def commands() -> dict[str, click.Command]:
     """Every command by the words that call it."""
     found: dict[str, click.Command] = {}
-    waiting = [("", typer.main.get_command(make_app(bench.register)))]
+    waiting = [("", typer.main.get_command(make_app()))]
     while waiting:
         name, command = waiting.pop()
         parts = getattr(command, "commands", {})

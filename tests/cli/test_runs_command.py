@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from lama_core.bench.made_up import make_runs
 from lama_core.cli import make_app
 from lama_core.errors import UserError
 from lama_core.runs.find import list_runs, runs_dir
-from tools.bench.pages import make_runs
 
 
 @pytest.fixture

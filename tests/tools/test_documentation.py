@@ -14,7 +14,6 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from typer.main import get_command
 
-from lama_core.__main__ import add_tools
 from lama_core.cli import make_app
 from lama_core.glossary import explain, glossary_text, read_terms
 from lama_core.metrics.figures import METRICS
@@ -158,7 +157,7 @@ def test_every_page_of_the_app_has_its_guide_with_all_of_its_tabs() -> None:
 
 def test_every_command_stands_there_with_its_help(site: Path, pages: dict[Path, Reader]) -> None:
     text = pages[Path("commands.html")].text
-    commands = dict(commands_of(get_command(make_app(add_tools))))
+    commands = dict(commands_of(get_command(make_app())))
     assert {("cloze",), ("data", "import"), ("prompts", "fit"), ("bench",)} <= set(commands)
     for path, command in commands.items():
         called = " ".join(("python -m lama_core", *path))
@@ -168,7 +167,7 @@ def test_every_command_stands_there_with_its_help(site: Path, pages: dict[Path, 
 
 
 def test_the_commands_that_docs_write_are_there() -> None:
-    commands = dict(commands_of(get_command(make_app(add_tools))))
+    commands = dict(commands_of(get_command(make_app())))
     written = 0
     for path in (ROOT / "docs").glob("*.md"):
         for line in re.findall(r"python -m lama_core (.*)", path.read_text(encoding="utf-8")):

@@ -19,7 +19,6 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 from typer.main import get_command
 
-from lama_core.__main__ import add_tools
 from lama_core.cli import make_app
 from lama_core.metrics.figures import figures_text
 
@@ -79,7 +78,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 def commands_text() -> str:
     """The command line, a section a command, each with its own help."""
-    app = make_app(add_tools)
+    app = make_app()
     parts = ["# The command line", "Each command's `--help`, as it prints it."]
     for path, command in commands_of(get_command(app)):
         name = " ".join(("python -m lama_core", *path))

@@ -8,7 +8,8 @@ a run's page does, beside pyarrow's scan over all files, and beside the numbers 
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,19 +17,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.dataset import dataset, field
 
+from lama_core.bench import BenchRow, Way, rates
+from lama_core.bench.made_up import make_runs
 from lama_core.files import whole_file
 from lama_core.runs.info import FACTS_FILE
 from lama_core.runs.table import read_columns, write_facts
-from tools.bench import BenchRow
-from tools.bench.cloze import medians
-from tools.bench.pages import make_runs
 
-N_ROWS = 200_000  # of a run
-REPETITIONS = 3
 COLUMN = "rank_filtered"
 
 
-def run(*, n_queries: int = N_ROWS, repetitions: int = REPETITIONS) -> list[BenchRow]:
+def run(*, n_queries: int = 200_000, repetitions: int = 3) -> list[BenchRow]:
     """All rows. n_queries: rows of each of the six runs."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -61,8 +59,8 @@ def writing(file: Path, folder: Path, repetitions: int) -> list[BenchRow]:
             out.flush()
             os.fsync(out.fileno())
 
-    ways: Sequence[Callable[[], object]] = (lambda: write_facts(table, ours_file), plainly, bare)
-    ours, peer, limit = (n_rows / taken for taken in medians(ways, repetitions))
+    ways: tuple[Way, ...] = (partial(write_facts, table, ours_file), plainly, bare)
+    ours, peer, limit = rates(n_rows, ways, repetitions)
     sizes = [path.stat().st_size / n_rows for path in (ours_file, plain_file, bare_file)]
     what = f"{n_rows:,} rows of a run written"
     plain, columns = "pyarrow's defaults", "the columns' bytes, as in memory"
@@ -90,7 +88,7 @@ def reading(files: Sequence[Path], folder: Path, repetitions: int) -> list[Bench
         return _count(np.fromfile(numbers, np.int32))
 
     assert sum(by_column()) == scan() == bare()
-    ours, peer, limit = (n_rows / taken for taken in medians((by_column, scan, bare), repetitions))
+    ours, peer, limit = rates(n_rows, (by_column, scan, bare), repetitions)
     what = f"P@1 of {len(files)} runs, {n_rows:,} rows, from their files"
     return [BenchRow(what, "rows/s", ours, peer, "one scan", limit, "the numbers as a plain file")]
 

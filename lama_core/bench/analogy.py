@@ -10,15 +10,17 @@ its positions projected. All ways are measured in turn, and the median is taken.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
+
+from lama_core.bench import BenchRow, rates
+from lama_core.bench.passes import full_passes
+from lama_core.bench.workload import CAUSAL, MASKED
 from lama_core.datasets.base import AnalogyRelation
+from lama_core.models.loader import load_model
 from lama_core.probes.analogy.judges import ModelJudge
 from lama_core.probes.analogy.probes import PROBES, Instance, ProbeOptions, make_probe
 from lama_core.probes.analogy.templates import TEMPLATES, fill
-from tools.bench import BenchRow
-from tools.bench.cloze import CAUSAL, MASKED, medians
-from tools.bench.passes import full_passes
 
-REPETITIONS = 3
 N_EACH = 10
 LIMIT = "bare forward passes, scored positions only"
 PEER = "sentence by sentence"
@@ -47,10 +49,8 @@ def sentences_of(instances: Sequence[Instance]) -> list[str]:
     ]
 
 
-def run(*, repetitions: int = REPETITIONS) -> list[BenchRow]:
+def run(*, repetitions: int = 3) -> list[BenchRow]:
     """The unsupervised probes on the embedded masked model and on a causal one."""
-    from lama_core.models.loader import load_model
-
     instances = probe_instances(N_EACH)
     return [
         _measure("pseudo-perplexity", load_model(MASKED), instances, repetitions),
@@ -64,25 +64,23 @@ def _measure(what: str, model: Any, instances: Sequence[Instance], repetitions: 
     distinct = list(dict.fromkeys(every))
 
     def ours() -> None:
-        # A new judge each time: it remembers what it has scored.
-        judge = ModelJudge(model, _no_features, template=TEMPLATES["what-to"], normalise="sum")
+        # A new judge each time: it remembers what it has scored. Its features aren't needed.
+        judge = ModelJudge(model, _none, template=TEMPLATES["what-to"], normalise="sum")
         judge.prefer(instances)
 
     plain = (plain_masked if masked else plain_causal)(model, every)
     bare = (bare_masked if masked else bare_causal)(model, distinct)
-    rates = [len(instances) / seconds for seconds in medians((ours, plain, bare), repetitions)]
+    mine, peer, limit = rates(len(instances), (ours, plain, bare), repetitions)
     name = f"analogy probes, {what}, {model.name}"
-    return BenchRow(name, "instances/s", rates[0], rates[1], PEER, rates[2], LIMIT)
+    return BenchRow(name, "instances/s", mine, peer, PEER, limit, LIMIT)
 
 
-def _no_features(*_: object) -> Any:
+def _none(*_: object) -> Any:
     raise RuntimeError("the benchmark is of the unsupervised probes")
 
 
 def bare_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
     """A call that sends all masked copies through the model, those of one length together."""
-    import torch
-
     rows: dict[int, list[tuple[list[int], int]]] = {}
     for text in texts:
         body = model.text_ids(text)
@@ -108,7 +106,6 @@ def bare_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
 
 def plain_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
     """The usual script: one sentence's masked copies at a time, every position projected."""
-    import torch
 
     def scores() -> None:
         for text in texts:
@@ -132,7 +129,6 @@ def bare_causal(model: Any, texts: Sequence[str]) -> Callable[[], None]:
 
 def plain_causal(model: Any, texts: Sequence[str]) -> Callable[[], None]:
     """The usual script: one sentence at a time."""
-    import torch
 
     def scores() -> None:
         for text in texts:

@@ -1,38 +1,17 @@
-"""`bench pages`: what the Results and Facts pages compute at a click, on runs of LAMA's size.
+"""Made-up runs of six models on the same facts, written as the library writes any run."""
 
-Six models x 41 relations x 34,000 facts with made-up answers are written through the library, so
-that the pages read them like any other run. Measured here is the computing; what the browser adds
-is drawing.
-"""
-
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
-from time import perf_counter
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
 
-from lama_core import metrics
 from lama_core.asking.answers import TOP_K
-from lama_core.metrics import BYS, relation_figures, relation_precision, summarise
-from lama_core.metrics.answers import AnswerFilter, fallbacks, join_answers
-from lama_core.metrics.confusion import confusion
-from lama_core.metrics.slices import slice_table
-from lama_core.metrics.tables import RelationPrecision
-from lama_core.runs.info import (
-    FACTS_FILE,
-    RelationInfo,
-    Run,
-    RunInfo,
-    read_info,
-    write_info,
-)
+from lama_core.runs.info import FACTS_FILE, RelationInfo, Run, RunInfo, read_info, write_info
 from lama_core.runs.table import SCHEMA, write_facts
 from lama_core.types import RelationType
-from tools.bench import BenchRow
 
 MODELS = (
     "minilm-mlm", "smollm2-135m", "bert-base-cased", "bert-large-cased", "roberta-base", "gpt2",
@@ -42,9 +21,6 @@ SOURCES = {"Google_RE": 3, "TREx": 41, "ConceptNet": 14, "Squad": 1}  # 59 relat
 N_FACTS = 34_000
 N_WORDS = 21_018
 SKILL = (0.9, 0.8, 0.55, 0.5, 0.6, 0.75)  # the power of ten of a typical rank
-CLICK_SECONDS = 0.3
-FIRST_SECONDS = 1.5
-BOUND = "the bound this project sets itself"
 
 
 def make_runs(
@@ -70,32 +46,34 @@ def make_runs(
     gold = (relation * 211 + popularity) % N_WORDS
     subjects = [f"{words[a]} {words[b]}" for a, b in draw.integers(0, N_WORDS, (n_facts, 2))]
     count = np.unique(relation * N_WORDS + gold, return_inverse=True, return_counts=True)
-    facts = _Facts(words, relation, gold, subjects, count[2][count[1]], hardness, named)
+    facts = _Facts(words, relation, gold, subjects, count[2][count[1]], hardness, np.array(named))
     return tuple(
         _write(folder, model, skill, facts, draw)
         for model, skill in zip(MODELS, SKILL, strict=True)
     )
 
 
+@dataclass(frozen=True)
 class _Facts:
     """What all the made-up runs share."""
 
-    def __init__(
-        self,
-        words: np.ndarray,
-        relation: np.ndarray,
-        gold: np.ndarray,
-        subjects: list[str],
-        count: np.ndarray,
-        hardness: np.ndarray,
-        sources: list[str],
-    ) -> None:
-        self.words, self.relation, self.gold = words, relation, gold
-        self.subjects, self.count, self.hardness = subjects, count, hardness
-        self.n_relations = int(relation.max()) + 1
-        types: tuple[RelationType, ...] = ("1-1", "N-1", "N-M")
-        self.sources = np.array(sources)
-        self.types = [types[number % 3] for number in range(self.n_relations)]
+    words: np.ndarray
+    relation: np.ndarray
+    gold: np.ndarray
+    subjects: list[str]
+    count: np.ndarray
+    hardness: np.ndarray
+    sources: np.ndarray
+
+    @property
+    def n_relations(self) -> int:
+        """The relations that have a fact."""
+        return int(self.relation.max()) + 1
+
+    @property
+    def types(self) -> list[RelationType]:
+        """Of each relation."""
+        return [get_args(RelationType)[number % 3] for number in range(self.n_relations)]
 
 
 def _write(folder: Path, model: str, skill: float, facts: _Facts, draw: np.random.Generator) -> Run:
@@ -186,59 +164,3 @@ def _word(number: int) -> str:
 
 def _lists(values: pa.Array, out: np.ndarray) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(values, TOP_K, mask=pa.array(out))
-
-
-def run(*, n_facts: int = N_FACTS, repetitions: int = 5) -> list[BenchRow]:
-    """What a click on the Results and the Facts page computes, each beside its bound."""
-    with tempfile.TemporaryDirectory() as folder:
-        written = make_runs(Path(folder), n_facts=n_facts)
-        runs = [Run(read_info(run.info.folder)) for run in written]
-        cold, _ = _timed(lambda: [run.facts for run in runs], 1)
-        chosen = [relation.name for relation in runs[0].info.relations][:20]
-        answers = join_answers(runs)
-        figures = [relation_figures(run) for run in runs]
-        precisions = [relation_precision(run, 1) for run in runs]
-
-        def tables(precision: Sequence[RelationPrecision], relations: Sequence[str] = ()) -> None:
-            for by in BYS:
-                for known, shares in zip(figures, precision, strict=True):
-                    summarise(known, shares, by=by, relations=relations)
-
-        clicks: dict[str, Callable[[], object]] = {
-            "Results: tables, another k": lambda: tables([relation_precision(r, 10) for r in runs]),
-            "Results: tables, other relations": lambda: tables(precisions, chosen),
-            "Results: curves": lambda: metrics.precision_curves(runs),
-            "Results: rank histogram": lambda: metrics.rank_histogram(runs),
-            "Results: calibration": lambda: [metrics.calibrate(run) for run in runs],
-            "Results: two runs compared": lambda: metrics.compare(runs[0], runs[1]),
-            "Facts: right in A, wrong in B": lambda: answers.select(
-                AnswerFilter(right=(0,), wrong=(1,))
-            ),
-            "Facts: text": lambda: answers.select(AnswerFilter(text="bado")),
-            "Results: slices": lambda: slice_table(answers),
-            "Facts: golds by answers": lambda: confusion(answers, answers.select(AnswerFilter())),
-            "Facts: wrong answers": lambda: fallbacks(answers, answers.select(AnswerFilter())),
-        }
-        rows = [
-            BenchRow("runs read from disk", "s", cold, limit=FIRST_SECONDS, limit_name=BOUND),
-            BenchRow(
-                "Results: figures that no click changes, once",
-                "s",
-                _timed(lambda: [relation_figures(run) for run in runs], 3)[0],
-            ),
-            BenchRow("Facts: runs joined, once", "s", _timed(lambda: join_answers(runs), 3)[0]),
-        ]
-        for what, click in clicks.items():
-            seconds, _ = _timed(click, repetitions)
-            rows.append(BenchRow(what, "s", seconds, limit=CLICK_SECONDS, limit_name=BOUND))
-        return rows
-
-
-def _timed(action: Callable[[], object], repetitions: int) -> tuple[float, object]:
-    seconds = []
-    result: object = None
-    for _ in range(repetitions):
-        began = perf_counter()
-        result = action()
-        seconds.append(perf_counter() - began)
-    return median(seconds), result

@@ -1,6 +1,6 @@
 """The benchmark of rows writes and reads the tables that runs have."""
 
-from tools.bench import rows
+from lama_core.bench import rows
 
 
 def test_what_is_written_is_smaller_and_every_way_of_reading_counts_the_same() -> None:

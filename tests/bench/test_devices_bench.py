@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from lama_core.bench import devices
+from lama_core.bench.workload import trex_like_queries
 from lama_core.models import devices as known
 from lama_core.models.devices import VARIABLE
-from tools.bench import devices
-from tools.bench.cloze import trex_like_queries
 
 Models = Callable[..., Any]
 
@@ -33,7 +33,7 @@ def test_the_tokens_that_are_counted_are_those_that_go_through(
     frame = len(model.framed(""))
     copies = [n - frame if model.kind == "masked" else 1 for n in lengths]
     expected = sum(n * times for n, times in zip(lengths, copies, strict=True))
-    monkeypatch.setattr(devices, "medians", lambda ways, *_: [0.5 for _ in ways])
+    monkeypatch.setattr(devices, "rates", lambda n, ways, *_: [n / 0.5 for _ in ways])
     (row,) = devices.of_tokens(model, "x", 1)
     assert (row.ours, row.limit) == (expected / 0.5, expected / 0.5)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tools.bench import analogy
+from lama_core.bench import analogy
 
 Models = Callable[..., Any]
 

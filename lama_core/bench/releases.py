@@ -5,11 +5,11 @@ answers the same queries in a process of its own, ranking 16,000 words, and says
 the most memory that the process held, imports and vocabulary included.
 """
 
-import json
 import math
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,24 +17,17 @@ from typing import Any
 
 import numpy as np
 
+from lama_core.bench import BenchRow, called_in_a_fresh_process, rates
+from lama_core.bench.workload import first_answers, plain_base_sized_model, trex_like_queries
 from lama_core.candidates.columns import Candidates
+from lama_core.models.backends import open_model
 from lama_core.models.base import KINDS, Kind
 from lama_core.models.classic.folder import ELMO, FCONV, TRANSFORMER_XL, WEIGHTS, write_description
 from lama_core.models.conversion import elmo, fconv, transformer_xl
 from lama_core.models.conversion.tensors import write_tensors
 from lama_core.models.sources import Located
 from lama_core.types import Query
-from tools.bench import BenchRow
-from tools.bench.cloze import (
-    first_answers,
-    in_a_fresh_process,
-    medians,
-    plain_base_sized_model,
-    trex_like_queries,
-)
 
-N_QUERIES = 32
-REPETITIONS = 1
 N_CANDIDATES = 16_000
 SCALE = 0.02  # of the random weights
 BOUND = 4096  # MiB that an ELMo of the released size may take
@@ -127,45 +120,35 @@ def make_release(size: Size, folder: Path, queries: Sequence[Query]) -> int:
     return sum(map(math.prod, shapes.values()))
 
 
-def measure(folder: str, kind: Kind, n_queries: int, repetitions: int) -> None:
-    """Print what a model folder's model needs for the queries, as JSON: seconds and MiB."""
-    from lama_core.models.backends import open_model
-
+def queries_a_second(folder: str, kind: Kind, n_queries: int, repetitions: int) -> float:
+    """How fast a model folder's model answers."""
     queries = trex_like_queries(n_queries)
     model = open_model("random", Located(Path(folder), "random"), kind, "fp32")
     words = tuple(islice(model.vocabulary.forms("after space"), N_CANDIDATES))
     candidates = Candidates("some", words)
     left = [Query((query.parts[0], "")) for query in queries]  # what each kind is shown in runs
     asked = queries if KINDS[model.kind].sees_both else left
-    seconds = medians([lambda: first_answers(model, asked, candidates)], repetitions)[0]
-    peak = Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]  # KiB, of Linux
-    print(json.dumps({"seconds": seconds, "mebibytes": int(peak) / 1024}))
+    return rates(n_queries, [partial(first_answers, model, asked, candidates)], repetitions)[0]
 
 
-def in_its_own_process(
-    folder: Path, kind: Kind, n_queries: int, repetitions: int
-) -> tuple[float, float]:
-    """Queries a second, and MiB."""
-    said = in_a_fresh_process(
-        f"from tools.bench.releases import measure; "
-        f"measure({str(folder)!r}, {kind!r}, {n_queries}, {repetitions})"
-    )
-    found = json.loads(said.splitlines()[-1])
-    return n_queries / found["seconds"], found["mebibytes"]
+def measured(folder: str, kind: Kind, n_queries: int, repetitions: int) -> tuple[float, float]:
+    """Queries a second, and MiB, of a process of its own."""
+    given = (folder, kind, n_queries, repetitions)
+    speed, peak = called_in_a_fresh_process(queries_a_second, *given)
+    return speed, peak / (1 << 20)
 
 
-def run(*, n_queries: int = N_QUERIES, repetitions: int = REPETITIONS) -> list[BenchRow]:
+def run(*, n_queries: int = 32, repetitions: int = 1) -> list[BenchRow]:
     """All rows: speed and memory of each size."""
     rows = []
     with tempfile.TemporaryDirectory() as name:
-        place = Path(name) / "bert"
         for part in plain_base_sized_model():
-            part.save_pretrained(place)
-        fast, small = in_its_own_process(place, "masked", n_queries, repetitions)
+            part.save_pretrained(name)
+        fast, small = measured(name, "masked", n_queries, repetitions)
     for size in SIZES:
         with tempfile.TemporaryDirectory() as name:
             n = make_release(size, Path(name), trex_like_queries(n_queries))
-            speed, memory = in_its_own_process(Path(name), size.kind, n_queries, repetitions)
+            speed, memory = measured(name, size.kind, n_queries, repetitions)
         what = f"{n_queries} cloze queries, {size.title} ({n / 1e6:,.0f}M weights)"
         bound = (BOUND, "bound") if size.family == ELMO else (None, "")
         rows += [

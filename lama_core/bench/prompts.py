@@ -5,80 +5,70 @@ the size of one relation of the paper: 40 prompts x 1,000 training facts x 21,00
 Memory is that of a process of its own, from its start to the fitted weights.
 """
 
-import json
 import re
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lama_core.bench import BenchRow, called_in_a_fresh_process
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.candidates.spelling import Place
 from lama_core.models.base import Context, Encoded, Kind, Scores, WordScore
 from lama_core.probes.prompts.asking import make_asked
-from lama_core.probes.prompts.ensemble import RELEASED, combine_log_linear, fit_weights
+from lama_core.probes.prompts.ensemble import RELEASED, Fit, combine_log_linear, fit_weights
 from lama_core.probes.prompts.shortlist import make_shortlist
 from lama_core.probes.prompts.store import DistributionStore
 from lama_core.types import Fact, Prompt, Query, Relation
-from tools.bench import BenchRow
 
 PROMPTS, FACTS, CANDIDATES = 40, 1000, 21_000
 FITTED_WHOLE = 100  # facts: the whole distributions of all of them would not fit the bound
 
-SCRIPT = """
-import json, resource, sys, time
-from tools.bench.prompts import made_up_store
-from lama_core.probes.prompts.ensemble import RELEASED, fit_weights
-from lama_core.probes.prompts.shortlist import make_shortlist
 
-sizes = [int(word) for word in sys.argv[2:5]]
-store = made_up_store(sys.argv[1], *sizes)
-began = time.perf_counter()
-store.score()
-scored = time.perf_counter() - began
-began = time.perf_counter()
-short = make_shortlist(store)
-fit = fit_weights(short.log_probs, short.gold, offsets=short.offsets, recipe=RELEASED)
-fitted = time.perf_counter() - began
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-print(json.dumps({"scored": scored, "fitted": fitted, "peak": peak, "epochs": fit.n_epochs}))
-"""
+T = TypeVar("T")
 
 
 def run(
     *, n_prompts: int = PROMPTS, n_facts: int = FACTS, n_candidates: int = CANDIDATES
 ) -> list[BenchRow]:
-    """Peak memory beside all distributions in memory; seconds of a fit beside one on everything."""
-    sizes = [str(number) for number in (n_prompts, n_facts, n_candidates)]
+    """Peak memory next to all distributions in memory; seconds of a fit next to one on all."""
     with tempfile.TemporaryDirectory() as folder:
-        printed = subprocess.run(
-            [sys.executable, "-c", SCRIPT, folder, *sizes],
-            cwd=Path(__file__).resolve().parents[2],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        found = json.loads(printed)
+        scored, peak = called_in_a_fresh_process(
+            score_and_fit, folder, n_prompts, n_facts, n_candidates
+        )
     in_memory = 4 * n_prompts * n_facts * n_candidates / 1e9
     size = f"{n_prompts} x {n_facts:,} x {n_candidates:,}"
+    peer = "all distributions in memory"
+    what = f"peak memory, store and fit of {size}"
     return [
-        BenchRow(
-            f"peak memory, store and fit of {size}",
-            "GB",
-            found["peak"],
-            in_memory,
-            "all distributions in memory",
-            2.0,
-            "the bound",
-        ),
-        BenchRow(f"writing the store of {size}", "s", found["scored"]),
+        BenchRow(what, "GB", peak / 1e9, in_memory, peer, 2.0, "the bound"),
+        BenchRow(f"writing the store of {size}", "s", scored),
         *_fits(n_prompts, min(n_facts, FITTED_WHOLE), n_candidates),
     ]
+
+
+def score_and_fit(folder: str, n_prompts: int, n_facts: int, n_candidates: int) -> float:
+    """Fill a store and fit its shortlist; the seconds of the filling."""
+    store = made_up_store(folder, n_prompts, n_facts, n_candidates)
+    scored, _ = _timed(store.score)
+    _fit_shortlist(store)
+    return scored
+
+
+def _fit_shortlist(store: DistributionStore) -> Fit:
+    short = make_shortlist(store)
+    return fit_weights(short.log_probs, short.gold, offsets=short.offsets, recipe=RELEASED)
+
+
+def _timed(way: Callable[[], T]) -> tuple[float, T]:
+    began = time.perf_counter()
+    value = way()
+    return time.perf_counter() - began, value
 
 
 def _fits(n_prompts: int, n_facts: int, n_candidates: int) -> list[BenchRow]:
@@ -86,15 +76,10 @@ def _fits(n_prompts: int, n_facts: int, n_candidates: int) -> list[BenchRow]:
     with tempfile.TemporaryDirectory() as folder:
         store = made_up_store(folder, n_prompts, n_facts, n_candidates)
         store.score()
-        began = time.perf_counter()
-        short = make_shortlist(store)
-        on_short = fit_weights(short.log_probs, short.gold, offsets=short.offsets, recipe=RELEASED)
-        ours = time.perf_counter() - began
+        ours, on_short = _timed(partial(_fit_shortlist, store))
         whole = np.concatenate([chunk for _, chunk in store.chunks()], axis=1)
     gold = store.asked.gold
-    began = time.perf_counter()
-    on_all = fit_weights(whole, gold, recipe=RELEASED)
-    theirs = time.perf_counter() - began
+    theirs, on_all = _timed(partial(fit_weights, whole, gold, recipe=RELEASED))
     reached = combine_log_linear(whole, on_short.weights)[np.arange(n_facts), gold].mean()
     size = f"{n_prompts} prompts, {n_facts} facts"
     return [

@@ -7,31 +7,32 @@ model every different hidden text once. Scores are compared, too: of the first a
 statements' sums.
 """
 
-import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from statistics import median
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from lama_core.asking.blanks import fill
+from lama_core.bench import BenchRow, called_in_a_fresh_process
+from lama_core.bench.passes import full_passes
 from lama_core.datasets import load_dataset, relation_objects
+from lama_core.models.both_sides import BothSides
+from lama_core.models.catalog import find_model
+from lama_core.models.loader import load_model
+from lama_core.models.sources import fetch
 from lama_core.probes.statements.scoring import Scoring, score_answers, state
 from lama_core.types import Query
-from tools.bench import BenchRow
-from tools.bench.cloze import ROOT
-from tools.bench.passes import full_passes
 
 RELATIONS = ("P36", "P69", "P20")
 MODELS = ("smollm2-135m", "minilm-mlm")
-STATEMENTS = 3000
-REPETITIONS = 3
 PEERS = {"lm-pub-quiz": "lm_pub_quiz", "minicons": "minicons"}
 PEER_BATCH = 32  # what lm-pub-quiz's own examples take
 
@@ -73,8 +74,6 @@ Ask = Callable[[Relation], NDArray[np.float64]]
 
 def ours(model: str, precision: str) -> Ask:
     """This library's scores of a relation's statements, float64 [fact, answer]."""
-    from lama_core.models.loader import load_model
-
     opened: Any = load_model(model, precision=precision)  # type: ignore[arg-type]
     return lambda one: score_answers(opened, one.queries, one.answers, Scoring())
 
@@ -127,11 +126,7 @@ def minicons(model: str, precision: str) -> Ask:
 
 def _plain(model: str, precision: str) -> tuple[Any, Any, str]:
     """A model of the catalogue as transformers opens it, its tokenizer, and its kind."""
-    import torch
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
-
-    from lama_core.models.catalog import find_model
-    from lama_core.models.sources import fetch
 
     entry = find_model(model)
     folder, kind = fetch(entry).folder, str(entry.kind)
@@ -144,11 +139,6 @@ def _plain(model: str, precision: str) -> tuple[Any, Any, str]:
 
 def unavoidable(model: str, precision: str) -> Ask:
     """The passes alone that nobody can do without; the numbers are of no use."""
-    import torch
-
-    from lama_core.models.both_sides import BothSides
-    from lama_core.models.loader import load_model
-
     opened: Any = load_model(model, precision=precision)  # type: ignore[arg-type]
 
     def ask(one: Relation) -> NDArray[np.float64]:
@@ -185,73 +175,63 @@ SYSTEMS: dict[str, Callable[[str, str], Ask]] = {
 }
 
 
-def measure(system: str, model: str, precision: str, n_statements: int, repetitions: int) -> None:
-    """Print the seconds of a system, median of the repetitions, and its scores, as JSON."""
+Measured = dict[str, Any]
+
+
+def measure(
+    system: str, model: str, precision: str, n_statements: int, repetitions: int
+) -> Measured:
+    """Statements a second of a system, and its scores."""
     relations = asked(n_statements)
     ask = SYSTEMS[system](model, precision)
-    ask(Relation(relations[0].template, relations[0].subjects[:1], relations[0].answers[:8]))
+    first = relations[0]
+    ask(Relation(first.template, first.subjects[:1], first.answers[:8]))  # warms up
     seconds = []
     for _ in range(repetitions):
         began = time.perf_counter()
         scores = [ask(one) for one in relations]
         seconds.append(time.perf_counter() - began)
     n = sum(one.size for one in scores)
-    said = {"seconds": median(seconds), "n": n, "scores": [one.tolist() for one in scores]}
-    print(json.dumps(said))
+    return {"n": n, "rate": n / median(seconds), "scores": [one.tolist() for one in scores]}
 
 
-def _in_own_process(
-    system: str, model: str, precision: str, n_statements: int, repetitions: int
-) -> dict[str, Any] | None:
-    """What `measure` says in a process of its own; None of a peer that isn't installed or fails."""
-    if system in PEERS and not _is_installed(PEERS[system]):
+def _measured(*given: Any) -> Measured:
+    """What `measure` gives in a process of its own."""
+    found: Measured = called_in_a_fresh_process(measure, *given)[0]
+    return found
+
+
+def _peer(name: str, *given: Any) -> Measured | None:
+    """The same of a peer; None if it isn't installed or fails."""
+    if find_spec(PEERS[name]) is None:
         return None
-    given = repr((system, model, precision, n_statements, repetitions))[1:-1]
-    code = f"from tools.bench.statements import measure; measure({given})"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        check=system not in PEERS,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "TOKENIZERS_PARALLELISM": "false"},
-    )
-    if done.returncode:
+    try:
+        return _measured(name, *given)
+    except subprocess.CalledProcessError:
         return None
-    said: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return said
 
 
-def _is_installed(module: str) -> bool:
-    from importlib.util import find_spec
-
-    return find_spec(module) is not None
-
-
-def run(*, n_queries: int = STATEMENTS, repetitions: int = REPETITIONS) -> list[BenchRow]:
+def run(*, n_queries: int = 3000, repetitions: int = 3) -> list[BenchRow]:
     """Statements a second in fp32 and bf16, and how far the scores are apart.
 
     n_queries: statements. A peer that isn't installed has no figure, nor has one that fails.
     """
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
     rows = []
     for model in MODELS:
-        plain: dict[str, Any] | None = None
-        peers: dict[str, dict[str, Any] | None] = {}
-        for name in PEERS:
-            peers[name] = _in_own_process(name, model, "fp32", n_queries, 1)
+        plain: Measured | None = None
+        peers = {name: _peer(name, model, "fp32", n_queries, 1) for name in PEERS}
         for precision in ("fp32", "bf16"):
-            found = _in_own_process("ours", model, precision, n_queries, repetitions)
-            bare = _in_own_process("unavoidable", model, precision, n_queries, repetitions)
-            assert found is not None and bare is not None
+            given = (model, precision, n_queries, repetitions)
+            found = _measured("ours", *given)
+            limit = _measured("unavoidable", *given)["rate"]
             plain = plain or found
-            rate, limit = (one["n"] / one["seconds"] for one in (found, bare))
             what = f"{model}, {precision}, {found['n']:,} statements"
             for name, peer in peers.items():
-                theirs = peer["n"] / peer["seconds"] if peer else None
+                theirs = peer["rate"] if peer else None
                 named = f"{name}, fp32" if peer else f"{name} is not installed, or fails here"
-                rows.append(
-                    BenchRow(what, "statements/s", rate, theirs, named, limit, "unavoidable passes")
-                )
+                rows.append(BenchRow(what, "statements/s", found["rate"], theirs, named, limit,
+                                     "unavoidable passes"))  # fmt: skip
             same = _same_firsts(found["scores"], plain["scores"])
             rows.append(BenchRow(f"{what}: first answers as in fp32", "share", same))
         for name, peer in peers.items():
