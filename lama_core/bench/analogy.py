@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from lama_core.bench import BenchRow, rates
-from lama_core.bench.passes import full_passes
+from lama_core.bench.passes import copy_passes, full_passes
 from lama_core.bench.workload import CAUSAL, MASKED
 from lama_core.datasets.base import AnalogyRelation
 from lama_core.models.loader import load_model
@@ -80,28 +80,15 @@ def _none(*_: object) -> Any:
 
 
 def bare_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
-    """A call that sends all masked copies through the model, those of one length together."""
-    rows: dict[int, list[tuple[list[int], int]]] = {}
+    """A call that sends all masked copies through the model."""
+    copies = []
     for text in texts:
-        body = model.text_ids(text)
-        ids = model.tokenizer(text)["input_ids"]
-        start = (len(ids) - len(body)) // 2
-        for at in range(start, start + len(body)):
-            copy = [*ids[:at], model.tokenizer.mask_token_id, *ids[at + 1 :]]
-            rows.setdefault(len(ids), []).append((copy, at))
-    batches = []
-    for width, copies in rows.items():
-        size = max(1, 2048 // width)
-        for first in range(0, len(copies), size):
-            chunk = copies[first : first + size]
-            where = (torch.arange(len(chunk)), torch.tensor([at for _, at in chunk]))
-            batches.append((where, torch.tensor([ids for ids, _ in chunk])))
-
-    def passes() -> None:
-        for where, ids in batches:
-            model.forward(where, input_ids=ids, attention_mask=torch.ones_like(ids))
-
-    return passes
+        ids = model.framed(text)
+        n_tokens = len(model.text_ids(text))
+        start = (len(ids) - n_tokens) // 2
+        for at in range(start, start + n_tokens):
+            copies.append(([*ids[:at], model.hidden_id, *ids[at + 1 :]], at))
+    return copy_passes(model, copies)
 
 
 def plain_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:

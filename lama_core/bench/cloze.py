@@ -22,7 +22,7 @@ from lama_core.bench import (
     rates,
     seconds_in_a_fresh_process,
 )
-from lama_core.bench.passes import bare_passes, planned
+from lama_core.bench.passes import bare_passes, batched, planned
 from lama_core.bench.workload import (
     CAUSAL,
     MASKED,
@@ -175,11 +175,10 @@ def both_sides(repetitions: int) -> list[BenchRow]:
                 states = model.model.base_model(input_ids=rows)[0]
                 torch.logsumexp(model.model.lm_head(states), dim=-1)
 
-    chunks = [sentences[first : first + 25] for first in range(0, len(sentences), 25)]
     ways: list[Way] = [
         bare,
         partial(ask, model, query, candidates, gold="Paris", context="both", columns=columns),
-        bare_passes(model, chunks, scores),
+        bare_passes(model, batched(sentences, 25), scores),
     ]
     limit, taken, peer = medians(ways, repetitions, time.process_time)
     what = f"top 5 of {CAUSAL} with both sides, loaded"

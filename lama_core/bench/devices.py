@@ -17,7 +17,7 @@ from typing import Any
 from lama_core.asking.blanks import fill
 from lama_core.asking.scoring import encode_queries, score_cloze
 from lama_core.bench import BenchRow, Way, rates
-from lama_core.bench.passes import bare_passes, planned
+from lama_core.bench.passes import bare_passes, batched, planned
 from lama_core.bench.workload import CAUSAL, MASKED, SUBJECTS, TEMPLATES, trex_like_queries
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.lists import common_vocabulary
@@ -135,8 +135,7 @@ def of_tokens(model: Any, what: str, repetitions: int) -> list[BenchRow]:
         rows = [row for row in rows for _ in row[frame:]]
         part, name = model.model.base_model, "body alone"
     rows.sort(key=len, reverse=True)
-    size = max(1, model.tokens_per_pass // len(rows[0]))
-    batches = [rows[first : first + size] for first in range(0, len(rows), size)]
+    batches = batched(rows, max(1, model.tokens_per_pass // len(rows[0])))
     ways: list[Way] = [bare_passes(model, batches, part), partial(model.token_log_probs, texts)]
     clock, second = seconds_of(model)
     bare, ours = rates(sum(map(len, rows)), ways, repetitions, clock)

@@ -1,7 +1,8 @@
 """Bare passes through a model, with nothing done before or after: what can't be beaten."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import torch
 
@@ -10,6 +11,7 @@ from lama_core.models.base import Encoded
 from lama_core.models.devices import host
 from lama_core.models.transformer import log_normalisers
 
+T = TypeVar("T")
 WIDTH = 128  # tokens of a row: long enough for a pass to be full, short enough to attend to little
 
 
@@ -32,6 +34,32 @@ def bare_passes(
 def planned(encoded: Sequence[Encoded], **bounds: int) -> list[list[tuple[int, ...]]]:
     """The token ids of queries, in the batches in which they are scored."""
     return [[encoded[n].token_ids for n in batch] for batch in plan_batches(encoded, **bounds)]
+
+
+def copy_passes(model: Any, copies: Iterable[tuple[Sequence[int], int]]) -> Callable[[], None]:
+    """A call that sends texts with a token hidden through a masked model, for that token's logits.
+
+    copies: token ids, and where the hidden one is; those of one length go together.
+    """
+    by_length: dict[int, list[tuple[Sequence[int], int]]] = defaultdict(list)
+    for copy in copies:
+        by_length[len(copy[0])].append(copy)
+    batches = []
+    for length, group in by_length.items():
+        for some in batched(group, max(1, model.tokens_per_pass // length)):
+            rows, places = zip(*some, strict=True)
+            batches.append((torch.tensor(rows), torch.tensor(places)))
+
+    def passes() -> None:
+        for ids, at in batches:
+            model.logits_at(ids, at)
+
+    return passes
+
+
+def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """The items in their order, so many at a time."""
+    return (items[first : first + size] for first in range(0, len(items), size))
 
 
 def full_passes(model: Any, n_tokens: int) -> Callable[[], None]:

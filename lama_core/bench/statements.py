@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from lama_core.asking.blanks import fill
 from lama_core.bench import BenchRow, called_in_a_fresh_process
-from lama_core.bench.passes import full_passes
+from lama_core.bench.passes import batched, copy_passes, full_passes
 from lama_core.datasets import load_dataset, relation_objects
 from lama_core.models.both_sides import BothSides
 from lama_core.models.catalog import find_model
@@ -116,8 +116,7 @@ def minicons(model: str, precision: str) -> Ask:
     def ask(one: Relation) -> NDArray[np.float64]:
         texts = one.texts
         found: list[float] = []
-        for first in range(0, len(texts), PEER_BATCH):
-            some = texts[first : first + PEER_BATCH]
+        for some in batched(texts, PEER_BATCH):
             found += opened.sequence_score(some, reduction=lambda x: x.sum(0).item(), **more)
         return np.array(found).reshape(len(one.subjects), len(one.answers))
 
@@ -145,20 +144,13 @@ def unavoidable(model: str, precision: str) -> Ask:
         statements = [state(query, answer) for query in one.queries for answer in one.answers]
         read = opened.vocabulary.read(statements)
         if isinstance(opened, BothSides):
-            rows = {
+            copies = {
                 (copy.ids, copy.at)
                 for number, each in enumerate(read)
                 for token in range(len(each.ids))
                 for copy in [opened.hidden(each, number, token, "within-word")]
             }
-            for length in {len(ids) for ids, _ in rows}:
-                group = [row for row in rows if len(row[0]) == length]
-                size = max(1, opened.tokens_per_pass // length)
-                for first in range(0, len(group), size):
-                    some = group[first : first + size]
-                    ids = torch.tensor([row for row, _ in some])
-                    logits = opened.logits_at(ids, torch.tensor([at for _, at in some]))
-                    torch.logsumexp(logits, dim=1)
+            copy_passes(opened, copies)()
         else:
             beginnings = {each.ids[:end] for each in read for end in range(len(each.ids))}
             full_passes(opened, len(beginnings))()
