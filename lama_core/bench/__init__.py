@@ -15,7 +15,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
+from lama_core.paths import IMPORT_ROOT
+
 BOUND = "the bound this project sets itself"
 
 Way = Callable[[], object]
@@ -75,7 +76,9 @@ def rates(
 def in_a_fresh_process(code: str) -> str:
     """What a piece of code prints in a Python process of its own."""
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, encoding="utf-8")
+    done = subprocess.run(
+        command, check=True, cwd=IMPORT_ROOT, capture_output=True, encoding="utf-8"
+    )
     return done.stdout
 
 

@@ -35,6 +35,7 @@ from lama_core.candidates.lists import common_vocabulary
 from lama_core.models.catalog import find_model
 from lama_core.models.loader import CACHE, load_model
 from lama_core.models.sources import fetch, locate
+from lama_core.paths import APP_FILE
 from lama_core.probes.cloze.ask import ask, ask_all
 from lama_core.types import Query
 
@@ -235,7 +236,7 @@ def first_page(repetitions: int) -> list[BenchRow]:
     """
     code = (
         "import sys; from streamlit.testing.v1 import AppTest; "
-        "app = AppTest.from_file('app.py', default_timeout=60); "
+        f"app = AppTest.from_file({str(APP_FILE)!r}, default_timeout=60); "
         "app.query_params['text'] = 'no blank'; app.run(); "
         "raise SystemExit(bool(app.exception) or not app.header or 'torch' in sys.modules)"
     )

@@ -22,12 +22,13 @@ from lama_core.asking.answers import ROW, to_table
 from lama_core.asking.preparation import prepare
 from lama_core.asking.questions import gather_knowledge, make_questions
 from lama_core.asking.scoring import MAX_ROWS
-from lama_core.bench import BOUND, ROOT, BenchRow, called_in_a_fresh_process, rates
+from lama_core.bench import BOUND, BenchRow, called_in_a_fresh_process, rates
 from lama_core.bench.passes import bare_passes, planned
 from lama_core.bench.workload import base_sized_model, write_lama
 from lama_core.candidates.columns import Columns
 from lama_core.datasets import load_dataset
 from lama_core.models.base import Encoded, Scores
+from lama_core.paths import cache_dir
 from lama_core.probes.cloze.runs import BATCHES, ClozeSpec
 from lama_core.probes.probing import ProbeRequest, plan
 from lama_core.runs.execute import execute
@@ -115,7 +116,8 @@ def keeping(n_facts: int, repetitions: int) -> list[BenchRow]:
     rows = np.zeros(n_facts, dtype=ROW)
     rows["query"] = np.arange(n_facts)
     a_part = BATCHES * MAX_ROWS
-    with tempfile.TemporaryDirectory(dir=ROOT) as folder:
+    cache_dir().mkdir(parents=True, exist_ok=True)  # on a disk, where /tmp may be memory
+    with tempfile.TemporaryDirectory(dir=cache_dir()) as folder:
         number = iter(range(1000))
 
         def parts() -> None:

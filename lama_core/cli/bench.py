@@ -2,41 +2,47 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from cyclopts import App, Parameter, validators
 
-from lama_core.cli import options, show
+from lama_core.cli import commands, show
 from lama_core.errors import choose
 from lama_core.progress import Progress
 
 if TYPE_CHECKING:
     from lama_core.bench import BenchRow
 
-EXAMPLE = """
-Example: python -m lama_core bench cloze --json
-"""
 COLUMNS = ("what", "unit", "ours", "peer", "ours / peer", "limit", "ours / limit")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=EXAMPLE)(bench)
-
-
-def bench(
+def run(
     name: Annotated[
-        str | None, typer.Argument(help="A benchmark, such as cloze; without a name, all of them.")
+        str | None, Parameter(help="A benchmark, such as cloze; without a name, all of them.")
     ] = None,
+    /,
+    *,
     repetitions: Annotated[
-        int | None, typer.Option(help="How often each way is measured; the median counts.", min=1)
+        int | None,
+        Parameter(
+            help="How often each way is measured; the median counts.",
+            validator=validators.Number(gte=1),
+        ),
     ] = None,
     queries: Annotated[
-        int | None, typer.Option(help="How many queries are measured, where there are any.", min=1)
+        int | None,
+        Parameter(
+            help="How many queries are measured, where there are any.",
+            validator=validators.Number(gte=1),
+        ),
     ] = None,
-    device: options.Device = None,
-    as_json: options.Json = False,
+    device: commands.Device = None,
+    json: commands.Json = False,
 ) -> None:
     """Measure speed and memory; what one run measures can be compared, on any machine."""
     from lama_core.bench.table import BENCHMARKS, measure  # with torch
+    from lama_core.models.devices import use_device
+
+    if device is not None:
+        use_device(device)
 
     chosen = tuple(BENCHMARKS) if name is None else (choose(name, BENCHMARKS, "benchmark"),)
     rows: list[BenchRow] = []
@@ -44,7 +50,7 @@ def bench(
         for number, one in enumerate(chosen):
             on_progress(Progress(f"Measuring {one}", number, len(chosen)))
             rows += measure(one, repetitions=repetitions, n_queries=queries)
-    if as_json:
+    if json:
         show.print_json([row.to_json() for row in rows])
     else:
         show.print_table(COLUMNS, [_cells(row) for row in rows])
@@ -67,3 +73,12 @@ def _number(value: float | None, name: str = "") -> str:
     if value is None:
         return ""
     return f"{value:.3g} ({name})" if name else f"{value:.3g}"
+
+
+bench = App(
+    name="bench",
+    help_epilogue="Example: lama-explorer bench cloze --json",
+    help_flags=["--help", "-h"],
+    version_flags=[],
+)
+bench.default(run)

@@ -10,17 +10,19 @@
 
 import re
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from posixpath import dirname, join, normpath, relpath
-from typing import Any
 
+from cyclopts import App
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
-from typer.main import get_command
+from rich.console import Console
 
 from lama_core.cli import make_app
 from lama_core.metrics.figures import figures_text
+from lama_core.requests import PROGRAM
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "lama_core"
@@ -80,22 +82,22 @@ def commands_text() -> str:
     """The command line, a section a command, each with its own help."""
     app = make_app()
     parts = ["# The command line", "Each command's `--help`, as it prints it."]
-    for path, command in commands_of(get_command(app)):
-        name = " ".join(("python -m lama_core", *path))
-        context = command.context_class(
-            command, info_name=name, terminal_width=WIDTH, max_content_width=WIDTH
-        )
+    for path, _ in commands_of(app):
+        text = StringIO()
+        console = Console(file=text, width=WIDTH, color_system=None)
+        app.help_print(list(path), console=console)
         level = "#" * min(2 + max(0, len(path) - 1), 4)
-        parts.append(f"{level} {' '.join(path) or 'lama_core'}")
-        parts.append(f"```text\n{command.get_help(context).rstrip()}\n```")
+        parts.append(f"{level} {' '.join(path) or PROGRAM}")
+        parts.append(f"```text\n{text.getvalue().rstrip()}\n```")
     return "\n\n".join(parts) + "\n"
 
 
-def commands_of(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """A command of Typer's and all below it: the words that call it, and itself."""
-    yield path, command
-    for name, below in getattr(command, "commands", {}).items():
-        yield from commands_of(below, (*path, name))
+def commands_of(app: App, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], App]]:
+    """A command and all below it: the words that call it, and itself."""
+    yield path, app
+    for name in app:
+        if not name.startswith("-"):
+            yield from commands_of(app[name], (*path, name))
 
 
 def _library() -> Iterator[tuple[str, str, str]]:
