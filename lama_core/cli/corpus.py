@@ -25,7 +25,7 @@ def _built() -> build.Corpus:
 
 
 def build_corpus(*, json: commands.Json = False) -> None:
-    """Fetch the sources of the embedded model's training text, and write it to the cache.
+    """Build the embedded model's training text in the cache, from fetched sources.
 
     `prompts mine`, `extract`, `read` and `--open-book starter` read it.
     """
@@ -49,10 +49,9 @@ def find_stated(
     ] = None,
     json: commands.Json = False,
 ) -> None:
-    """Find the facts that the embedded model's training text states.
+    """Find the facts whose subject and object occur together in a training passage.
 
-    Those whose subject and object occur together in a passage. `results --slices` and
-    `compare --slices` read the file in a model's folder.
+    `results --slices` and `compare --slices` read the file in a model's folder.
     """
     kept = {source.name for source in all_but(without or ())}
     train = [path for name, _, path in _built().train if name in kept]

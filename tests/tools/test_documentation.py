@@ -12,11 +12,12 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from typer.main import get_command
+from cyclopts import App
 
 from lama_core.cli import make_app
 from lama_core.glossary import explain, glossary_text, read_terms
 from lama_core.metrics.figures import METRICS
+from lama_core.requests import PROGRAM
 from tools.documentation.docstrings import as_markdown
 from tools.documentation.site import commands_of
 
@@ -155,28 +156,35 @@ def test_every_page_of_the_app_has_its_guide_with_all_of_its_tabs() -> None:
     assert not lacking
 
 
+def options_of(command: App) -> set[str]:
+    """The long names of a command's options."""
+    arguments = command.assemble_argument_collection()
+    return {name for one in arguments for name in one.names if name.startswith("--")}
+
+
 def test_every_command_stands_there_with_its_help(site: Path, pages: dict[Path, Reader]) -> None:
     text = pages[Path("commands.html")].text
-    commands = dict(commands_of(get_command(make_app())))
+    commands = dict(commands_of(make_app()))
     assert {("cloze",), ("data", "import"), ("prompts", "fit"), ("bench",)} <= set(commands)
     for path, command in commands.items():
-        called = " ".join(("python -m lama_core", *path))
+        called = " ".join((PROGRAM, *path))
         assert f"Usage: {called} " in text, called
-        for option in (name for one in command.params for name in one.opts if name[:2] == "--"):
+        for option in options_of(command) if command.default_command else ():
             assert option in text, f"{called} {option}"
 
 
 def test_the_commands_that_docs_write_are_there() -> None:
-    commands = dict(commands_of(get_command(make_app())))
+    commands = dict(commands_of(make_app()))
     written = 0
     for path in (ROOT / "docs").glob("*.md"):
-        for line in re.findall(r"python -m lama_core (.*)", path.read_text(encoding="utf-8")):
+        text = path.read_text(encoding="utf-8")
+        for line in re.findall(rf"(?:python -m lama_core|{PROGRAM}) (.*)", text):
             words = tuple(re.match(r"(?:[a-z][a-z-]*(?: |$))*", line)[0].split())  # type: ignore[index]
             called = max(
                 (words[:n] for n in range(len(words) + 1) if words[:n] in commands), key=len
             )
-            assert called and not getattr(commands[called], "commands", None), f"{path}: {line}"
-            options = {name for one in commands[called].params for name in one.opts}
+            assert called and commands[called].default_command, f"{path}: {line}"
+            options = options_of(commands[called])
             assert set(re.findall(r"--[a-z][a-z-]*", line)) <= options, f"{path}: {line}"
             written += 1
     assert written >= 5
