@@ -67,9 +67,9 @@ def test_nothing_read_can_run(path: Path) -> None:
         ("lama_core/datasets/base.py", "import lama_core.runs.info", "only rooms below it"),
         ("lama_core/models/base.py", "import lama_core.models.loader", "no circles"),
         ("lama_core/metrics/figures.py", "import torch", "only the room of models knows torch"),
-        ("lama_core/paths.py", "import tools.commands", "stand on the library"),
+        ("lama_core/paths.py", "import tools.starter.build", "stand on the library"),
         ("lama_core/paths.py", "import streamlit", "knows nothing of its pages"),
-        ("tools/commands.py", "import pages.ui.shared.links", "not on each other"),
+        ("tools/starter/build.py", "import pages.ui.shared.links", "not on each other"),
         ("lama_core/paths.py", "", ""),
     ),
 )

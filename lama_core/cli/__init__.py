@@ -39,6 +39,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("runs:runs", "List the runs, finished or not; rename or delete one."),
     "prompts": ("prompts:prompts", "Mine, paraphrase, select, weight and analyse prompts."),
     "app": ("app:app", "Open the web app."),
+    "bench": ("bench:bench", "Measure speed and memory next to alternatives and limits."),
 }
 
 

@@ -6,7 +6,7 @@ from cyclopts import Parameter
 
 from lama_core.api import data as api
 from lama_core.api.data import Brought
-from lama_core.cli import commands, show
+from lama_core.cli import commands, corpus, show
 from lama_core.errors import UserError
 
 Name = Annotated[str, Parameter(help="A name of `data list` that is here.")]
@@ -74,3 +74,13 @@ data.command(commands.make(api.get_data, print_brought, "data get lama"))
 data.command(commands.make(api.import_data, print_brought, "data import ~/lama/data.zip"))
 data.command(rename, help_epilogue="Example: lama-explorer data rename facts capitals")
 data.command(delete, help_epilogue="Example: lama-explorer data delete facts --yes")
+data.command(
+    corpus.build_corpus,
+    name="build-corpus",
+    help_epilogue="Example: lama-explorer data build-corpus",
+)
+data.command(
+    corpus.find_stated,
+    name="find-stated",
+    help_epilogue=f"Example: lama-explorer data find-stated --out {corpus.STATED_FILE}",
+)

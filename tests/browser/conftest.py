@@ -12,10 +12,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from load.clients import running_app
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
-from tools.bench.pages import make_runs
-from tools.stress.clients import running_app
+from lama_core.bench.made_up import make_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 expect.set_options(timeout=90_000)  # a busy machine is slow, not wrong

@@ -128,8 +128,7 @@ def test_a_file_of_sentences_is_answered_as_each_of_them_is(models: list[str]) -
 
 
 def test_lines_come_from_standard_input_and_the_table_says_what_counts(models: list[str]) -> None:
-    made = invoke(("cloze", "--file", "-", *models[:2]), input="Oslo is in ___. | Norway\nx\n"
-    )
+    made = invoke(("cloze", "--file", "-", *models[:2]), input="Oslo is in ___. | Norway\nx\n")
     assert made.exit_code == 0, made.output
     assert "The text has no blank" in made.stdout
     assert "1 of 2 sentences answered" in made.stdout

@@ -13,7 +13,6 @@ from probe_fakes import CITIES, HashFiller
 from lama_core.asking import settings
 from lama_core.errors import UserError
 from lama_core.models.devices import VARIABLE
-from tools.bench import command as bench
 
 # Those of `models` and `data` that only fetch, list or remove; runs and results load nothing.
 LOADING = {
@@ -26,7 +25,7 @@ LOADING = {
 def commands() -> dict[str, click.Command]:
     """Every command by the words that call it."""
     found: dict[str, click.Command] = {}
-    waiting = [("", typer.main.get_command(make_app(bench.register)))]
+    waiting = [("", typer.main.get_command(make_app()))]
     while waiting:
         name, command = waiting.pop()
         parts = getattr(command, "commands", {})

@@ -4,25 +4,21 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
-from calling import printed
+from calling import invoke, printed
 
 import lama_core as lama
+from lama_core.corpus import build as corpus_build
+from lama_core.corpus.passages import Passage, Source
 from lama_core.datasets.corpus import load_corpus
 from lama_core.errors import UserError
 from lama_core.metrics.stated import load_stated
-from tools import commands
-from tools.training import corpus as training_corpus
-from tools.training.passages import Passage, Source
 
-RUNNER = CliRunner()
 ASKED = ("cloze", "The capital of Wakanda is ___.", "--model", "minilm-mlm", "--gold", "London")
 
 
-@pytest.fixture
-def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> typer.Typer:
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    return make_app(commands.register)
 
 
 @pytest.fixture
@@ -32,8 +28,8 @@ def text(tmp_path: Path) -> Path:
     return path
 
 
-def told(app: typer.Typer, *words: str) -> dict[str, object]:
-    found: dict[str, object] = json.loads(printed(*words, "--json", app=app))
+def told(*words: str) -> dict[str, object]:
+    found: dict[str, object] = json.loads(printed(*words, "--json"))
     return found
 
 
@@ -43,59 +39,56 @@ def gold(answer: dict) -> dict:  # type: ignore[type-arg]
 
 
 def test_the_passage_stands_before_the_text_and_in_what_is_printed(
-    app: typer.Typer, text: Path
+    text: Path,
 ) -> None:
-    opened = told(app, *ASKED, "--open-book", str(text))
+    opened = told(*ASKED, "--open-book", str(text))
     passage = opened["passage"]
     assert isinstance(passage, dict)
     assert (passage["passage"], passage["number"]) == ("London is the capital of Wakanda.", 0)
     assert opened["text"] == "The capital of Wakanda is [MASK]."
     # The same as if the passage had been typed.
-    typed = told(app, ASKED[0], f"{passage['passage']} {ASKED[1]}", *ASKED[2:])
+    typed = told(ASKED[0], f"{passage['passage']} {ASKED[1]}", *ASKED[2:])
     assert gold(opened) == gold(typed)
     (row, *_) = lama.fill(ASKED[1], gold="London", open_book=str(text)).to_dict("records")
     assert (row["gold_rank"], row["text"]) == (gold(opened)["rank"], opened["text"])
     assert row["passage"] == passage["passage"]
-    closed = told(app, *ASKED)
+    closed = told(*ASKED)
     assert "passage" not in closed
     assert gold(opened)["rank"] < gold(closed)["rank"], "it can read"
 
 
-def test_the_open_book_goes_with_a_text_and_a_text_of_something(
-    app: typer.Typer, tmp_path: Path
-) -> None:
+def test_the_open_book_goes_with_a_text_and_a_text_of_something(tmp_path: Path) -> None:
     def refused(*words: str) -> str:
-        with pytest.raises(UserError) as caught:
-            RUNNER.invoke(app, words)
-        return str(caught.value)
+        exception = invoke(words).exception
+        assert isinstance(exception, UserError)
+        return str(exception)
 
-    of_relation = ("cloze", "--relation", "P36", "--subject", "France", "--open-book", "starter")
-    assert "--open-book goes with a text" in refused(*of_relation)
-    assert "--open-book goes with a text" in refused(*ASKED, "--answer", "x", "--open-book", "x")
+    for words in (("relation", "P36", "--subject", "France"), ("rank", ASKED[1], "--answer", "x")):
+        assert "--open-book" in refused(*words, "--open-book", "starter")
     (tmp_path / "empty.txt").touch()
     assert "holds no text" in refused(*ASKED, "--open-book", str(tmp_path / "empty.txt"))
     assert "data build-corpus" in refused(*ASKED, "--open-book", "starter")
 
 
 def test_build_corpus_builds_what_is_called_starter(
-    app: typer.Typer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def passages(_: object) -> list[Passage]:
         return [Passage("1", "Cairo is in Egypt."), Passage("2", "Oslo is in Norway.")]
 
-    known = training_corpus.SOURCES[0]
+    known = corpus_build.SOURCES[0]
     source = Source(known.name, "Small", "none", 1.0, known.origin, passages, held_out=False)
-    build = training_corpus.build_corpus
-    monkeypatch.setattr(training_corpus, "open_origin", lambda _: None)
+    build = corpus_build.build_corpus
+    monkeypatch.setattr(corpus_build, "open_origin", lambda _: None)
     monkeypatch.setattr(
-        training_corpus,
+        corpus_build,
         "build_corpus",
         lambda folder, *, report: build(folder, sources=(source,), report=report),
     )
-    assert told(app, "data", "build-corpus") == {"passages": 2, "sources": 1}
+    assert told("data", "build-corpus") == {"passages": 2, "sources": 1}
     assert list(load_corpus("starter").passages()) == ["Cairo is in Egypt.", "Oslo is in Norway."]
     file = tmp_path / "stated.tsv.gz"
-    assert told(app, "data", "find-stated", "--out", str(file))["stated"] > 0
+    assert told("data", "find-stated", "--out", str(file))["stated"] > 0
     found = load_stated(file)
     assert found["Egypt", "Cairo"] and not found["France", "Paris"]
     assert all({"Cairo", "Oslo"} & {*pair} for pair, stated in found.items() if stated)

@@ -9,9 +9,9 @@ import typer
 from probe_fakes import hash_model, write_dataset
 
 from lama_core.cli import prompts as command
+from lama_core.corpus.build import corpus_from_files
 from lama_core.errors import UserError
-from tools.training import command as train
-from tools.training.corpus import corpus_from_files
+from tools.training.__main__ import train
 
 RUNNER = CliRunner()
 
@@ -93,14 +93,13 @@ def test_mine_without_a_text_reads_the_corpus_of_the_embedded_model(
     asked = ["prompts", "mine", "P19", "--pairs", str(pairs), "--json"]
     with pytest.raises(UserError, match="corpus is not built here"):
         RUNNER.invoke(app, asked)
-    found: list[Path] = []  # where `train-mlm` puts its run, and with it the corpus
+    found: list[Path] = []  # where `tools.training` puts its run, and with it the corpus
     monkeypatch.setattr(
         "tools.training.outcome.run_recipe",
         lambda *_, run_folder, **__: found.append(run_folder) or _stop(),
     )
-    train.register(app)
     with pytest.raises(UserError, match="stopped"):
-        RUNNER.invoke(app, ["train-mlm", "--out", str(tmp_path / "o")])
+        train(["--out", str(tmp_path / "o")])
     text = tmp_path / "text.txt"
     text.write_text("Dante was born in Florence.\n", encoding="utf-8")
     corpus_from_files([text], found[0] / "corpus")

@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 from test_hand_worked import ANSWERS, make_run
 
+from lama_core.corpus.catalog import SOURCES
 from lama_core.metrics.answers import AnswerFilter, join_answers
 from lama_core.metrics.origins import Part, n_from_training, sentence, trained_on
 from lama_core.metrics.slices import ORIGIN, slice_table, slicings
 from lama_core.models.catalog import known_models
 from lama_core.runs.info import FACTS_FILE, Run
 from lama_core.runs.table import read_facts
-from tools.training.catalog import SOURCES
 
 FACTBOOK = "CIA World Factbook and GeoNames, which agree"
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from disks import mounted
 from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
@@ -22,7 +23,6 @@ from lama_core.models.catalog import (
 from lama_core.models.folders import file_digest
 from lama_core.models.loader import CACHE, load_model
 from lama_core.models.sources import fetch, locate
-from tools.stress.disk import mounted
 
 EMBEDDED = ["minilm-mlm", "minilm-mlm-twin"]
 

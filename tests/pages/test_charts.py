@@ -7,6 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
+from lama_core.bench.made_up import make_runs
 from lama_core.metrics import METRICS, rank_histogram
 from lama_core.metrics.confusion import Confusion
 from lama_core.runs.find import RunListing
@@ -15,7 +16,6 @@ from pages.ui.shared import charts
 from pages.ui.shared.choice import pick_runs, relation_label, run_names
 from pages.ui.shared.colours import PALETTE
 from pages.ui.shared.export import json_of, records_of, to_csv
-from tools.bench.pages import make_runs
 
 P_AT_1 = METRICS["p_at_1"]
 COLOURS = {"a": "#2c86c7", "b": "#e0913a"}

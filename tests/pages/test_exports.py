@@ -15,6 +15,7 @@ from calling import invoke
 from opening import open_page
 
 import lama_core as lama
+from lama_core.bench.made_up import make_runs
 from lama_core.metrics import Correlations
 from lama_core.probes.prompts.runs import Study
 from lama_core.requests import Request, command_line, python_call
@@ -22,7 +23,6 @@ from lama_core.runs.find import load_run
 from lama_core.runs.tags import change_tags
 from pages.ui.shared import export
 from pages.ui.shared.state import title_of
-from tools.bench.pages import make_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = "minilm-mlm"

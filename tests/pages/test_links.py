@@ -8,11 +8,11 @@ import pytest
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
+from lama_core.bench.made_up import make_runs
 from lama_core.probes.prompts import runs as prompt_runs
 from pages.ui.prompts import choice as prompts_choice
 from pages.ui.shared import links
 from pages.ui.shared.share import qr_code
-from tools.bench.pages import make_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 ABSENT = "bert-base-cased"  # not on a fresh machine: it is offered, and nothing is scored

@@ -10,6 +10,7 @@ import pytest
 from calling import invoke
 from opening import ROOT, open_page
 
+from lama_core.bench.made_up import make_runs
 from lama_core.glossary import glossary_text, read_terms
 from lama_core.metrics import METRICS
 from lama_core.metrics.origins import Part, sentence, trained_on
@@ -20,7 +21,6 @@ from lama_core.runs.table import SCHEMA
 from pages.ui.shared import links
 from pages.ui.shared.router import PAPERS
 from pages.ui.shared.text import plain
-from tools.bench.pages import make_runs
 
 ORIGINS = ("written by hand", "WordNet 3.0", "CIA World Factbook and GeoNames, which agree")
 

@@ -7,10 +7,10 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from disks import mounted
 from opening import open_page
 
 from lama_core.paths import ASSETS
-from tools.stress.disk import mounted
 
 ROOT = Path(__file__).resolve().parents[2]
 SCREENS: list[tuple[str, dict[str, str]]] = [

@@ -7,6 +7,7 @@ import opening
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from lama_core.bench.made_up import make_runs
 from lama_core.datasets.library import download, installed
 from lama_core.models import devices
 from lama_core.models.devices import VARIABLE
@@ -14,7 +15,6 @@ from lama_core.models.loader import ModelCache
 from lama_core.runs.find import runs_dir
 from lama_core.runs.keeping import list_kept
 from pages.ui.shared import jobs, visitors
-from tools.bench.pages import make_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = "subject,object,template\nFrance,Paris,[X] has [Y] .\n"

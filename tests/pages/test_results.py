@@ -12,6 +12,7 @@ import pytest
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
+from lama_core.bench.made_up import SOURCES, make_runs
 from lama_core.metrics import compare
 from lama_core.metrics.answers import AnswerFilter, join_answers
 from lama_core.metrics.slices import SLICINGS
@@ -22,7 +23,6 @@ from lama_core.runs.find import list_runs, load_run, runs_dir
 from lama_core.runs.info import Run
 from lama_core.runs.tags import change_tags, read_tags
 from pages.ui.facts.filters import params_of
-from tools.bench.pages import SOURCES, make_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 120

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lama_core.bench.made_up import make_runs
 from lama_core.errors import UserError
 from lama_core.files import work_folder
 from lama_core.runs.find import bundled_dir, list_runs, load_run, runs_dir
@@ -20,7 +21,6 @@ from lama_core.runs.info import FACTS_FILE, RUN_FILE
 from lama_core.runs.keeping import delete_run, list_kept, rename_run
 from lama_core.runs.locks import locked
 from lama_core.runs.tags import read_tags
-from tools.bench.pages import make_runs
 
 
 @pytest.fixture

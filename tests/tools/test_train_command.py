@@ -1,28 +1,30 @@
 """The command: from text to a model that transformers reads, and its complaints."""
 
+import io
 import json
 import shutil
+import subprocess
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from lama_core.errors import UserError
 from lama_core.metrics.counts import load_corpus_counts
-from tools.training.command import register
+from tools.training.__main__ import train
 
+ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = ("--steps", "30", "--batch-tokens", "128", "--max-length", "24", "--threads", "1",
            "--precision", "fp32", "--learning-rate", "0.005")  # fmt: skip
 
 
 def invoke(*arguments: str) -> str:
     """What the command prints; a user's mistake is raised as it is."""
-    app = typer.Typer()
-    register(app)
-    app.callback()(lambda: None)
-    result = CliRunner().invoke(app, ["train-mlm", *arguments], catch_exceptions=False)
-    return result.stdout
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        train(arguments)
+    return printed.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +70,7 @@ def test_the_result_says_what_was_measured(trained: tuple[Path, str]) -> None:
 
 
 def test_what_was_measured_is_the_exported_model(trained: tuple[Path, str]) -> None:
-    from tools.training.corpus import open_corpus
+    from lama_core.corpus.build import open_corpus
     from tools.training.evaluate import evaluate_files
     from tools.training.modelling import load_encoder, load_tokenizer
 
@@ -120,7 +122,24 @@ def test_an_encoder_with_damaged_weights_is_named(
 
 
 def test_precision_and_facts_are_checked_before_anything_is_trained(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="'fp8'"):
-        invoke("--out", str(tmp_path / "model"), "--precision", "fp8")
+    out = ("--out", str(tmp_path / "model"))
+    with pytest.raises(SystemExit) as end:
+        invoke(*out, "--precision", "fp8")
+    assert end.value.code == 2
+    with pytest.raises(UserError, match="--steps is at least 1, not 0"):
+        invoke(*out, "--steps", "0")
+    with pytest.raises(UserError, match="--max-length is at most 512, not 513"):
+        invoke(*out, "--max-length", "513")
     with pytest.raises(UserError, match=r"relations\.jsonl"):
         invoke("--out", str(tmp_path / "model"), "--facts", str(tmp_path))
+
+
+def test_a_mistake_is_one_line_and_help_has_an_example(tmp_path: Path) -> None:
+    def start(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "tools.training", *words]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+    shown = start("--help")
+    assert shown.returncode == 0 and "Example: python -m tools.training" in shown.stdout
+    wrong = start("--out", str(tmp_path / "model"), "--steps", "0")
+    assert (wrong.returncode, wrong.stderr) == (2, "Error: --steps is at least 1, not 0\n")

@@ -1,6 +1,6 @@
 """The facts and analogies that come with the project: how they are built, and from what.
 
-`python -m lama_core data build-starter` writes `assets/datasets/starter` and
+`python -m tools.starter` writes `assets/datasets/starter` and
 `assets/datasets/starter-analogies` again, byte for byte, from the hand-written lists beside this
-file, WordNet 3.0 and the packages named in `sources.py`.
+file, WordNet 3.0 and the packages named in its modules.
 """

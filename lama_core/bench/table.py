@@ -1,0 +1,39 @@
+"""The benchmarks by name."""
+
+from collections.abc import Callable
+from inspect import signature
+
+from lama_core.bench import (
+    BenchRow,
+    analogy,
+    cloze,
+    data,
+    devices,
+    pages,
+    probe,
+    prompts,
+    releases,
+    rows,
+    statements,
+)
+
+BENCHMARKS: dict[str, Callable[..., list[BenchRow]]] = {
+    "analogy": analogy.run,
+    "cloze": cloze.run,
+    "data": data.run,
+    "devices": devices.run,
+    "pages": pages.run,
+    "probe": probe.run,
+    "prompts": prompts.run,
+    "releases": releases.run,
+    "rows": rows.run,
+    "statements": statements.run,
+}
+
+
+def measure(name: str, **options: int | None) -> list[BenchRow]:
+    """The rows of a benchmark; of the options it takes those that it has and that are given."""
+    run = BENCHMARKS[name]
+    known = signature(run).parameters
+    given = {key: value for key, value in options.items() if key in known and value is not None}
+    return run(**given)

@@ -1,0 +1,119 @@
+"""What several benchmarks ask: queries as long as T-REx's, and a model of BERT base's size.
+
+The model has random weights, which cost as much time as trained ones; its tokenizer is the embedded
+model's.
+"""
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from lama_core.asking.blanks import fill
+from lama_core.asking.ranking import best_candidates
+from lama_core.asking.scoring import score_cloze
+from lama_core.candidates.columns import Candidates
+from lama_core.models.backends import open_model
+from lama_core.models.catalog import find_model
+from lama_core.models.sources import Located, fetch
+from lama_core.types import Query
+
+if TYPE_CHECKING:
+    from lama_core.models.masked import MaskedModel
+
+MASKED, CAUSAL = "minilm-mlm", "smollm2-135m"
+# The templates of T-REx's relations (Petroni et al. 2019) and names as long as its subjects.
+TEMPLATES = (
+    "[X] was born in [Y] .", "[X] died in [Y] .", "[X] is a subclass of [Y] .",
+    "The official language of [X] is [Y] .", "[X] plays in [Y] position .",
+    "The headquarter of [X] is in [Y] .", "[X] was originally aired on [Y] .",
+    "[X] is affiliated with the [Y] religion .", "[X] is produced by [Y] .",
+    "The original language of [X] is [Y] .", "[X] was created in [Y] .", "[X] is owned by [Y] .",
+    "[X] maintains diplomatic relations with [Y] .", "[X] is a legal term in [Y] .",
+    "The capital of [X] is [Y] .", "[X] used to communicate in [Y] .",
+)  # fmt: skip
+SUBJECTS = (
+    "Lu Xun", "iPod Touch", "Marie Curie", "Claude Arrieu", "Hamburg Airport", "Anne Redpath",
+    "Bandai Namco Holdings", "Adolphe Adam", "Sunday Night Baseball",
+    "Francesco Bartolomeo Conti", "Province of Benevento", "Mohammad Hossein Shahriar",
+    "Nintendo", "Stockholm University", "Bailey Peninsula", "Red Bull Racing", "Fiat Multipla",
+    "Kingdom of Italy", "Windows Update", "Eibenstock", "Allan Peiper", "Sverre Lunde Pedersen",
+    "Yahoo! Japan", "Order of Saint Benedict", "James Hilton", "Thiruvananthapuram",
+    "Gothenburg tram", "Wilhelm Fritz von Roettig", "BBC", "St. Mary Axe",
+    "Nissan Skyline GT-R", "Dharmendra Pradhan",
+)  # fmt: skip
+OBJECTS = ("paris", "london", "french", "english", "actor", "germany", "italy", "japan")
+
+
+def trex_like_queries(n_queries: int) -> list[Query]:
+    """Short cloze queries of the form of T-REx's, every template with every subject."""
+    pairs = list(product(SUBJECTS, TEMPLATES))
+    return [
+        fill(template, subject)
+        for subject, template in (pairs * (1 + n_queries // len(pairs)))[:n_queries]
+    ]
+
+
+def write_lama(
+    folder: Path, n_facts: int, *, n_relations: int = len(TEMPLATES), n_evidences: int = 0
+) -> Path:
+    """A dataset in LAMA's layout: the templates as relations, the subjects in many spellings."""
+    (folder / "TREx").mkdir(parents=True)
+    per_relation = -(-n_facts // n_relations)
+    names = [f"{first} {second}" for first, second in product(SUBJECTS, SUBJECTS)]
+    names = [*SUBJECTS, *names, *(f"{name} {n}" for n in range(3) for name in names)]
+    relations = []
+    for number in range(n_relations):
+        relation, template = f"P{number + 1}", TEMPLATES[number % len(TEMPLATES)]
+        relations.append({"relation": relation, "template": template, "label": relation})
+        left = n_facts - number * per_relation
+        rows: list[dict[str, object]] = []
+        for at, subject in enumerate(names[: max(0, min(per_relation, left))]):
+            row = {"uuid": f"{relation}-{at}", "sub_label": subject, "predicate_id": relation}
+            sentences = [
+                f"{subject} stands, as sentence {number} of a long text says in passing and with "
+                "many words more than are needed, in [MASK], where it has always stood ."
+                for number in range(n_evidences)
+            ]
+            evidences = [{"sub_surface": subject, "masked_sentence": text} for text in sentences]
+            rows.append(row | {"obj_label": OBJECTS[at % len(OBJECTS)], "evidences": evidences})
+        _write_lines(folder / "TREx" / f"{relation}.jsonl", rows)
+    _write_lines(folder / "relations.jsonl", relations)
+    return folder
+
+
+def _write_lines(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def plain_base_sized_model() -> tuple[Any, Any]:
+    """A random model of BERT base's size and the embedded model's tokenizer, by transformers."""
+    import torch
+    from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    torch.manual_seed(0)
+    tokenizer = AutoTokenizer.from_pretrained(fetch(find_model(MASKED)).folder)
+    return BertForMaskedLM(BertConfig(vocab_size=len(tokenizer))).eval(), tokenizer
+
+
+def base_sized_model(precision: Literal["fp32", "bf16"] = "fp32") -> "MaskedModel":
+    """The same model from a folder, as any model of a user's is opened."""
+    with tempfile.TemporaryDirectory() as folder:
+        for part in plain_base_sized_model():
+            part.save_pretrained(folder)
+        located = Located(Path(folder), "random")
+        return cast("MaskedModel", open_model("random-bert-base", located, "masked", precision))
+
+
+def first_answers(model: Any, queries: Sequence[Query], candidates: Candidates) -> list[int]:
+    """The column of each query's best candidate."""
+    answers = [0] * len(queries)
+    for block in score_cloze(model, queries, candidates.columns(model.vocabulary)):
+        best = best_candidates(block.log_probs, 1, order=block.order)
+        for index, column in zip(block.indices, best.columns[:, 0], strict=True):
+            answers[index] = int(column)
+    return answers

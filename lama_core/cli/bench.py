@@ -1,0 +1,84 @@
+"""`bench`: the project's benchmarks, each next to its alternative and its limit."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter, validators
+
+from lama_core.cli import commands, show
+from lama_core.errors import choose
+from lama_core.progress import Progress
+
+if TYPE_CHECKING:
+    from lama_core.bench import BenchRow
+
+COLUMNS = ("what", "unit", "ours", "peer", "ours / peer", "limit", "ours / limit")
+
+
+def run(
+    name: Annotated[
+        str | None, Parameter(help="A benchmark, such as cloze; without a name, all of them.")
+    ] = None,
+    /,
+    *,
+    repetitions: Annotated[
+        int | None,
+        Parameter(
+            help="How often each way is measured; the median counts.",
+            validator=validators.Number(gte=1),
+        ),
+    ] = None,
+    queries: Annotated[
+        int | None,
+        Parameter(
+            help="How many queries are measured, where there are any.",
+            validator=validators.Number(gte=1),
+        ),
+    ] = None,
+    device: commands.Device = None,
+    json: commands.Json = False,
+) -> None:
+    """Measure speed and memory; what one run measures can be compared, on any machine."""
+    from lama_core.bench.table import BENCHMARKS, measure  # with torch
+    from lama_core.models.devices import use_device
+
+    if device is not None:
+        use_device(device)
+
+    chosen = tuple(BENCHMARKS) if name is None else (choose(name, BENCHMARKS, "benchmark"),)
+    rows: list[BenchRow] = []
+    with show.progress() as on_progress:
+        for number, one in enumerate(chosen):
+            on_progress(Progress(f"Measuring {one}", number, len(chosen)))
+            rows += measure(one, repetitions=repetitions, n_queries=queries)
+    if json:
+        show.print_json([row.to_json() for row in rows])
+    else:
+        show.print_table(COLUMNS, [_cells(row) for row in rows])
+
+
+def _cells(row: "BenchRow") -> tuple[str, ...]:
+    ratios = row.to_json()
+    return (
+        row.what,
+        row.unit,
+        _number(row.ours),
+        _number(row.peer, row.peer_name),
+        _number(ratios["ours_to_peer"]),
+        _number(row.limit, row.limit_name),
+        _number(ratios["ours_to_limit"]),
+    )
+
+
+def _number(value: float | None, name: str = "") -> str:
+    if value is None:
+        return ""
+    return f"{value:.3g} ({name})" if name else f"{value:.3g}"
+
+
+bench = App(
+    name="bench",
+    help_epilogue="Example: lama-explorer bench cloze --json",
+    help_flags=["--help", "-h"],
+    version_flags=[],
+)
+bench.default(run)

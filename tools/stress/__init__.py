@@ -1,1 +1,0 @@
-"""Campaigns against the project itself: what it does with whatever may be thrown at it."""
