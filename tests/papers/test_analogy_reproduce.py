@@ -11,7 +11,7 @@ from lama_core.datasets import load_analogies
 from lama_core.datasets.base import AnalogyRelation, ReadReport, make_analogies
 from lama_core.errors import UserError
 from lama_core.papers import rezaee2022 as module
-from lama_core.papers.framework import Made, ReproduceOptions
+from lama_core.papers.framework import ReproduceOptions
 from lama_core.papers.known import find_paper
 from lama_core.papers.published import published_table
 from lama_core.papers.rezaee2022 import (
@@ -25,6 +25,7 @@ from lama_core.probes.analogy.probing import AnalogyRequest
 from lama_core.probes.analogy.runs import ProbeRun
 from lama_core.probes.analogy.tables import SEMANTIC, UNMARKED
 from lama_core.progress import silent
+from lama_core.reports.tables import Made
 
 
 def many_relations(n: int) -> list[AnalogyRelation]:

@@ -11,10 +11,11 @@ from probe_fakes import TableFiller
 
 from lama_core.errors import UserError
 from lama_core.models.base import Context, WordScore
-from lama_core.papers.framework import ReproducedTable, ReproduceOptions, Reproduction
+from lama_core.papers.framework import ReproduceOptions
 from lama_core.papers.known import find_paper
 from lama_core.papers.lama import prepare
 from lama_core.paths import CORPUS_SUMMARY, training_dir
+from lama_core.reports.tables import ReproducedTable, Reproduction
 from lama_core.types import Query
 
 WORDS = ("Paris", "Rome", "Oslo", "Bern", "wings", "Florence")
@@ -236,7 +237,7 @@ def test_a_chart_shows_the_papers_values_beside_ours_of_its_own_data_alone(data:
         return [one.name for chart in charts for one in chart.series if one.published]
 
     assert published(done(data, "table2")) == [
-        "Freq, paper", "BERT-base, paper", "BERT-large, paper",
+        "Freq (paper)", "BERT-base (paper)", "BERT-large (paper)",
     ]  # fmt: skip
     starter = ReproduceOptions("starter", ("minilm-mlm",), 1, ("table2",))
     assert published(find_paper("petroni2019").reproduce(starter)) == []
