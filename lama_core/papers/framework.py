@@ -8,10 +8,12 @@ be had is listed with the reason and the command that brings it.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 from lama_core.asking import settings
+from lama_core.datasets.library.installed import installed_names
 from lama_core.errors import UserError, choose
 from lama_core.papers.published import published_paper, published_table
 from lama_core.progress import OnNote, OnProgress, Progress, silent
@@ -81,15 +83,44 @@ class Data:
     absent: tuple[Absent, ...] = ()
 
 
-@dataclass(kw_only=True)
+def find_data(
+    asked: str | None,
+    *,
+    own: str,
+    installed: tuple[str, ...],
+    instead: Data,
+    on_progress: OnProgress = silent,
+) -> Data:
+    """The data that a user named; else the paper's, fetched; else the ones instead.
+
+    own: the name of the paper's data. installed: the names of what is here.
+    """
+    # It would load the downloading library where a page needs only `differing`.
+    from lama_core.datasets.library.download import get_dataset
+
+    if asked is not None:
+        return Data(asked)
+    if own not in installed:
+        try:
+            get_dataset(own, on_progress=on_progress)
+        except UserError as error:
+            missing = Absent(own, str(error), f"python -m lama_core data get {own}")
+            return Data(instead.name, instead.other, (missing,))
+    return Data(own)
+
+
+@dataclass
 class Prepared:
     """The base of what a paper's tables are made from; runs are made when a table needs them.
 
-    missing: what can't be had, by the name that is shown.
+    own: the name of the paper's data. instead: what is used where that can't be had. missing: what
+    else can't be had, by the name that is shown.
     """
 
+    own: ClassVar[str] = ""
+    instead: ClassVar[Data] = Data("")
+
     options: ReproduceOptions = ReproduceOptions()
-    data: Data = Data("")
     on_progress: OnProgress = silent
     on_note: OnNote = silent
     missing: dict[str, Absent] = field(default_factory=dict)
@@ -103,6 +134,22 @@ class Prepared:
     def asked(self) -> Iterable[str]:
         """The models, as they are shown, that sources by model are called with."""
         return ()
+
+    @property
+    def installed(self) -> tuple[str, ...]:
+        """The names of the data that are here."""
+        return installed_names()
+
+    @cached_property
+    def data(self) -> Data:
+        """The data that the user named, or the paper's, or those instead."""
+        return find_data(
+            self.options.dataset,
+            own=self.own,
+            installed=self.installed,
+            instead=self.instead,
+            on_progress=self.on_progress,
+        )
 
     def absent(self) -> tuple[Absent, ...]:
         """The data and the models that can't be had."""
@@ -156,11 +203,11 @@ def of_models(prepared: P, items: Callable[[P, str], Iterable[Item]]) -> Iterato
 class Paper(Generic[P]):
     """A paper that can be reproduced. name: `petroni2019`.
 
-    prepare: makes ready what the tables are made from; raises UserError where there is nothing.
+    prepared: the class of what the tables are made from; raises UserError where there is nothing.
     """
 
     name: str
-    prepare: Callable[[ReproduceOptions, OnProgress, OnNote], P]
+    prepared: Callable[[ReproduceOptions, OnProgress, OnNote], P]
     tables: tuple[PaperTable[P], ...]
 
     def reproduce(
@@ -176,7 +223,8 @@ class Paper(Generic[P]):
         """
         named = {table.id: table for table in self.tables}
         chosen = [choose(_plain(name), named, "table") for name in options.tables] or list(named)
-        prepared = self.prepare(options, on_progress, on_note)
+        prepared = self.prepared(options, on_progress, on_note)
+        notes = tuple(prepared.notes)
         made = []
         for table in (named[name] for name in dict.fromkeys(chosen)):
             title = table.title or published_table(self.name, table.id).title
@@ -187,8 +235,7 @@ class Paper(Generic[P]):
                 found = Made((), absent=(Absent(table.name, str(error)),))
             head = (table.id, title, table.unit, table.counts, table.digits)
             made.append(ReproducedTable(*head, found))
-        citation = published_paper(self.name).citation
-        return Reproduction(self.name, citation, tuple(prepared.notes), tuple(made))
+        return Reproduction(self.name, published_paper(self.name).citation, notes, tuple(made))
 
 
 def _plain(name: str) -> str:
@@ -251,29 +298,3 @@ def bars(
     ]
     if series:
         yield Chart(title, "bars", x_title, y_title, tuple(series))
-
-
-def find_data(
-    asked: str | None,
-    *,
-    own: str,
-    installed: tuple[str, ...],
-    instead: Data,
-    on_progress: OnProgress = silent,
-) -> Data:
-    """The data that a user named; else the paper's, fetched; else the ones instead.
-
-    own: the name of the paper's data. installed: the names of what is here.
-    """
-    # It would load the downloading library where a page needs only `differing`.
-    from lama_core.datasets.library.download import get_dataset
-
-    if asked is not None:
-        return Data(asked)
-    if own not in installed:
-        try:
-            get_dataset(own, on_progress=on_progress)
-        except UserError as error:
-            missing = Absent(own, str(error), f"python -m lama_core data get {own}")
-            return Data(instead.name, instead.other, (missing,))
-    return Data(own)

@@ -25,7 +25,6 @@ from lama_core.papers.jiang2020_data import (
     N_RELATIONS,
     WITH_ENTITIES,
     Studies,
-    prepare,
 )
 from lama_core.papers.jiang2020_scores import (
     BERTS,
@@ -432,7 +431,7 @@ def _curves(figure: str, title: str, *args: Sequence[str]) -> PaperTable[Studies
 
 LPAQA_PAPER = Paper(
     PAPER,
-    prepare,
+    Studies,
     (
         PaperTable(
             "table1",

@@ -22,7 +22,7 @@ from lama_core.datasets.lpaqa import TRAINING_FOLDER
 from lama_core.datasets.prompt_sets import FOLDERS, load_pool, relations_in
 from lama_core.errors import UserError
 from lama_core.files import replace_folder, work_folder
-from lama_core.papers.framework import Data, Prepared, ReproduceOptions, differing, find_data
+from lama_core.papers.framework import Data, Prepared, differing, find_data
 from lama_core.papers.jiang2020_scores import BERTS, PAPER
 from lama_core.paths import ASSETS, cache_dir, data_dir
 from lama_core.probes.prompts.probing import (
@@ -34,7 +34,7 @@ from lama_core.probes.prompts.probing import (
 from lama_core.probes.prompts.runs import Study, split_of
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.probes.prompts.training_pairs import Split
-from lama_core.progress import OnNote, OnProgress
+from lama_core.progress import OnProgress
 from lama_core.reports.tables import Absent
 from lama_core.runs.execute import execute
 
@@ -106,22 +106,16 @@ def _with_pairs(facts: str, lpaqa: Path) -> Source:
     return Source(facts, prompts=lpaqa, training=lpaqa / TRAINING_FOLDER)
 
 
-def prepare(options: ReproduceOptions, on_progress: OnProgress, on_note: OnNote) -> "Studies":
-    """The data; no study is made yet. Raises UserError if the data can't be had."""
-    return Studies(
-        options=options,
-        data=find_source(options.dataset, on_progress),
-        on_progress=on_progress,
-        on_note=on_note,
-    )
-
-
-@dataclass(kw_only=True)
+@dataclass
 class Studies(Prepared):
     """The studies that the tables are made from, each made when a table needs it, and once."""
 
-    data: Source
     _studied: dict[StudyRequest, Study | UserError] = field(default_factory=dict)
+
+    @cached_property
+    def data(self) -> Source:
+        """See `find_source`."""
+        return find_source(self.options.dataset, self.on_progress)
 
     @property
     def asked(self) -> tuple[str, ...]:

@@ -19,25 +19,17 @@ from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import COMMON, named_candidates
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.corpus import load_corpus
-from lama_core.datasets.library.installed import STARTER, installed_names, lama_vocabulary_path
+from lama_core.datasets.library.installed import STARTER, lama_vocabulary_path
 from lama_core.errors import UserError
 from lama_core.models.catalog import find_model
 from lama_core.models.sources import is_here
-from lama_core.papers.framework import (
-    EMBEDDED,
-    Data,
-    Prepared,
-    ReproduceOptions,
-    differing,
-    find_data,
-)
+from lama_core.papers.framework import EMBEDDED, Data, Prepared, differing
 from lama_core.papers.published import LAMA_MODELS
 from lama_core.paths import corpus_files
 from lama_core.probes.cloze.runs import ClozeSpec
 from lama_core.probes.extraction.extractor import NAMES, extractable
 from lama_core.probes.extraction.probing import extractor_specs
 from lama_core.probes.probing import ProbeRequest, plan
-from lama_core.progress import OnNote, OnProgress, silent
 from lama_core.reports.tables import Absent
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
@@ -56,18 +48,37 @@ NO_MODEL = "no model could be run, so no facts were selected"
 SPREAD_LIMIT = 20  # facts a relation of Figure 4 on the starter facts: ten queries each
 
 
-@dataclass(kw_only=True)
+@dataclass
 class Lama(Prepared):
-    """The data, the models and the runs that were made of them.
+    """The data, the models and the runs that were made of them."""
 
-    candidates: a name of `candidates.lists`. models: column of the tables -> how the model is named
-    here; those of the paper first, then the others.
-    """
-
-    dataset: Dataset
-    candidates: str
-    models: dict[str, str]
+    own = "lama"
+    instead = Data(STARTER, "starter facts")
     _runs: dict[str, Run] = field(default_factory=dict)
+
+    @cached_property
+    def data(self) -> Data:
+        """The starter facts count as other data than LAMA, also where they are named."""
+        return self.instead if self.options.dataset == STARTER else super().data
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The facts. Raises UserError for data that can't be read."""
+        return load_dataset(self.data.name)
+
+    @cached_property
+    def candidates(self) -> str:
+        """The published vocabulary, in the data's folder or fetched; else the models' words."""
+        beside = Path(self.data.name).expanduser() / VOCABULARY_FILE
+        if beside.is_file():
+            return f"file:{beside}"
+        return PUBLISHED_LIST if lama_vocabulary_path() and not self.data.other else COMMON
+
+    @cached_property
+    def models(self) -> dict[str, str]:
+        """Column of the tables -> the model's name; the paper's models, then the others."""
+        named = self.options.models or EMBEDDED
+        return LAMA_MODELS | {name: name for name in named if name not in LAMA_MODELS.values()}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -207,35 +218,3 @@ class Lama(Prepared):
         """What isn't the paper's, of data, words and limit; see `framework.differing`."""
         other = self.data.other or ("other candidates" if self.own_words else "")
         return differing(data=other, relations=relations, facts=facts, limit=self.options.limit)
-
-
-def prepare(
-    options: ReproduceOptions,
-    on_progress: OnProgress = silent,
-    on_note: OnNote = silent,
-) -> Lama:
-    """The data and the models. Raises UserError for data that can't be read."""
-    instead = Data(STARTER, "starter facts")
-    data = find_data(
-        options.dataset,
-        own="lama",
-        installed=installed_names(),
-        instead=instead,
-        on_progress=on_progress,
-    )
-    if options.dataset == STARTER:
-        data = instead
-    named = options.models or EMBEDDED
-    # The published vocabulary, fetched or in the data's folder; else the words of all models.
-    words = PUBLISHED_LIST if lama_vocabulary_path() and not data.other else COMMON
-    if (beside := Path(data.name).expanduser() / VOCABULARY_FILE).is_file():
-        words = f"file:{beside}"
-    return Lama(
-        options=options,
-        data=data,
-        on_progress=on_progress,
-        on_note=on_note,
-        dataset=load_dataset(data.name),
-        candidates=words,
-        models=LAMA_MODELS | {name: name for name in named if name not in LAMA_MODELS.values()},
-    )

@@ -29,7 +29,6 @@ from lama_core.papers.lama import (
     TEN_SENTENCES,
     TREX,
     Lama,
-    prepare,
 )
 from lama_core.papers.published import (
     LAMA_MODELS,
@@ -369,7 +368,7 @@ _NOTES = (
 )
 LAMA_PAPER = Paper(
     PAPER,
-    prepare,
+    Lama,
     (
         PaperTable("table1", "Language models considered", "text", "models", 0, models),
         PaperTable(

@@ -9,7 +9,7 @@ few points is no failure.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 from lama_core.datasets import analogy_names
 from lama_core.errors import UserError
@@ -20,10 +20,8 @@ from lama_core.papers.framework import (
     Paper,
     PaperTable,
     Prepared,
-    ReproduceOptions,
     bars,
     differing,
-    find_data,
     joined,
 )
 from lama_core.papers.published import published_table
@@ -39,7 +37,6 @@ from lama_core.probes.analogy.tables import (
     frequency_summary,
     unmarked,
 )
-from lama_core.progress import OnNote, OnProgress
 from lama_core.reports.tables import Item, ReproducedRow
 from lama_core.runs.execute import execute_all
 
@@ -50,7 +47,6 @@ DATASET = "bats"
 N_RELATIONS = 40
 # The model of Table 2 and section 4.
 BY_RELATION = "RoBERTa-large"
-STARTER = Data("starter-analogies", "starter analogies")
 STARTER_LIMIT = 40
 MODELS_GET = "python -m lama_core models get "
 
@@ -85,16 +81,34 @@ JUDGES: dict[str, Judged] = {
 }
 
 
-@dataclass(kw_only=True)
+@dataclass
 class AnalogyRuns(Prepared):
-    """What the tables are made from.
+    """The judges and their runs."""
 
-    judges: by the name that is shown. limit: instances a relation.
-    """
-
-    limit: int | None
-    judges: dict[str, Judged]
+    own = DATASET
+    instead = Data("starter-analogies", "starter analogies")
     _made: dict[tuple[str, Setting], tuple[ProbeRun, ...]] = field(default_factory=dict)
+
+    @property
+    def installed(self) -> tuple[str, ...]:
+        """The names of the analogies that are here."""
+        return analogy_names()
+
+    @property
+    def limit(self) -> int | None:
+        """Instances a relation."""
+        other = self.data.other and self.options.limit is None
+        return STARTER_LIMIT if other else self.options.limit
+
+    @cached_property
+    def judges(self) -> dict[str, Judged]:
+        """By the name that is shown: the paper's, then others."""
+        further = dict.fromkeys((*(EMBEDDED if self.data.other else ()), *self.options.models))
+        judges = dict(JUDGES)
+        if self.data.other:
+            reason = "it is asked on BATS 3.0, which can't be had here"
+            judges = {name: Judged(None, one.command, reason) for name, one in JUDGES.items()}
+        return judges | {name: _model(name) for name in further}
 
     @property
     def notes(self) -> Sequence[str]:
@@ -138,30 +152,6 @@ class AnalogyRuns(Prepared):
                     self.on_note(reason)
                 self._made[name, setting] = runs
         return self._made.get((name, setting), ())
-
-
-def prepare(options: ReproduceOptions, on_progress: OnProgress, on_note: OnNote) -> AnalogyRuns:
-    """The data and the judges."""
-    data = find_data(
-        options.dataset,
-        own=DATASET,
-        installed=analogy_names(),
-        instead=STARTER,
-        on_progress=on_progress,
-    )
-    further = dict.fromkeys((*(EMBEDDED if data.other else ()), *options.models))
-    judges = JUDGES
-    if data.other:
-        reason = "it is asked on BATS 3.0, which can't be had here"
-        judges = {name: Judged(None, one.command, reason) for name, one in JUDGES.items()}
-    return AnalogyRuns(
-        options=options,
-        data=data,
-        on_progress=on_progress,
-        on_note=on_note,
-        limit=STARTER_LIMIT if data.other and options.limit is None else options.limit,
-        judges=judges | {name: _model(name) for name in further},
-    )
 
 
 def differs_from_paper(run: ProbeRun) -> tuple[str, ...]:
@@ -348,7 +338,7 @@ AVERAGED = (
 TESTED = "Frequency of right and wrong pairs, Kolmogorov-Smirnov test, supervised"
 ANALOGY_PAPER = Paper(
     PAPER,
-    prepare,
+    AnalogyRuns,
     (
         PaperTable("table1", "", "percent", "decisions", 2, BY_KIND),
         PaperTable(

@@ -22,27 +22,22 @@ import numpy as np
 from lama_core.asking.ranking import Ranking
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.bear import SOURCE
-from lama_core.datasets.library.installed import installed_names
 from lama_core.metrics import score_table
 from lama_core.models.catalog import find_model
 from lama_core.models.sources import is_here
 from lama_core.papers.framework import (
     EMBEDDED,
-    Data,
     Paper,
     PaperTable,
     Prepared,
-    ReproduceOptions,
     bars,
     differing,
-    find_data,
     joined,
 )
 from lama_core.papers.published import BEAR_MODELS, published_table
 from lama_core.probes.probing import check_limit
 from lama_core.probes.statements.probing import StatementsRequest, most_templates, plan
 from lama_core.probes.statements.spaces import RELATION, answers_of, named_space
-from lama_core.progress import OnNote, OnProgress, silent
 from lama_core.reports.tables import Absent, Item, ReproducedRow
 from lama_core.runs.execute import execute
 
@@ -91,9 +86,7 @@ def over_facts(lines: "pd.DataFrame") -> OverFacts:
 
 def standard_error(values: Sequence[float]) -> float | None:
     """Of the mean of some values; None of less than two."""
-    if len(values) < 2:
-        return None
-    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
 
 
 def differs_from_leaderboard(
@@ -114,16 +107,28 @@ def differs_from_leaderboard(
     return joined(differing(data=data, relations=relations, facts=facts, limit=limit), fewer, asked)
 
 
-@dataclass(kw_only=True)
+@dataclass
 class Bear(Prepared):
-    """The data, the models and their runs.
+    """The data, the models and their runs. Raises UserError for a wrong limit, data or model."""
 
-    dataset: None where BEAR can't be had. models: the name that is shown -> how it is named here;
-    those of the leaderboard first.
-    """
+    own = BEAR
 
-    dataset: Dataset | None
-    models: dict[str, str]
+    def __post_init__(self) -> None:
+        check_limit(self.options.limit)
+        named = [find_model(reference).name for reference in self.options.models]
+        known = {
+            name: reference
+            for name, reference in BEAR_MODELS.items()
+            if reference in named or is_here(find_model(reference))
+        }
+        further = [name for name in (*EMBEDDED, *named) if name not in BEAR_MODELS.values()]
+        # The name that is shown -> how it is named here; those of the leaderboard first.
+        self.models = known | {name: name for name in further}
+
+    @cached_property
+    def dataset(self) -> Dataset | None:
+        """The facts; None where BEAR can't be had."""
+        return load_dataset(self.data.name) if self.data.name else None
 
     @property
     def notes(self) -> Sequence[str]:
@@ -197,35 +202,6 @@ def _command(reference: str) -> str:
     return f"python -m lama_core models get {reference}"
 
 
-def prepare(
-    options: ReproduceOptions, on_progress: OnProgress = silent, on_note: OnNote = silent
-) -> Bear:
-    """The data and the models. Raises UserError for a wrong limit, data or model."""
-    check_limit(options.limit)
-    named = [find_model(reference).name for reference in options.models]
-    data = find_data(
-        options.dataset,
-        own=BEAR,
-        installed=installed_names(),
-        instead=Data(""),
-        on_progress=on_progress,
-    )
-    known = {
-        name: reference
-        for name, reference in BEAR_MODELS.items()
-        if reference in named or is_here(find_model(reference))
-    }
-    further = [name for name in (*EMBEDDED, *named) if name not in BEAR_MODELS.values()]
-    return Bear(
-        options=options,
-        data=data,
-        on_progress=on_progress,
-        on_note=on_note,
-        dataset=load_dataset(data.name) if data.name else None,
-        models=known | {name: name for name in further},
-    )
-
-
 def leaderboard(bear: Bear) -> Iterator[Item]:
     """Every model of the leaderboard, then the others: each template, the mean and its error."""
     printed = {str(row.labels[0]): row for row in published_table(PAPER, BOARD).rows}
@@ -283,6 +259,6 @@ def _baseline(bear: Bear, published: float | None) -> ReproducedRow:
 
 BEAR_PAPER = Paper(
     PAPER,
-    prepare,
+    Bear,
     (PaperTable(BOARD, "Accuracy on BEAR by model", "percent", "facts", 2, leaderboard),),
 )

@@ -24,7 +24,6 @@ from lama_core.probes.analogy.probes import ProbeOptions
 from lama_core.probes.analogy.probing import AnalogyRequest
 from lama_core.probes.analogy.runs import ProbeRun
 from lama_core.probes.analogy.tables import SEMANTIC, UNMARKED
-from lama_core.progress import silent
 from lama_core.reports.tables import Made
 
 
@@ -111,7 +110,7 @@ def test_without_bats_the_embedded_models_answer_the_starter_analogies(
         raise UserError(f"{name} can't be reached.")
 
     monkeypatch.setattr("lama_core.datasets.library.download.get_dataset", offline)
-    prepared = module.prepare(ReproduceOptions(), silent, silent)
+    prepared = module.AnalogyRuns(ReproduceOptions())
     assert (prepared.data.name, prepared.limit) == ("starter-analogies", 40)
     assert [name for name in prepared.judges if name not in module.JUDGES] == [*module.EMBEDDED]
     monkeypatch.setattr(module, "EMBEDDED", (tiny,))

@@ -12,7 +12,7 @@ from lama_core.errors import UserError
 from lama_core.papers import jiang2020_data
 from lama_core.papers.framework import ReproduceOptions
 from lama_core.papers.jiang2020 import LPAQA_PAPER
-from lama_core.papers.jiang2020_data import STARTER_FEWER, find_source, prepare
+from lama_core.papers.jiang2020_data import STARTER_FEWER, Studies, find_source
 from lama_core.probes.prompts.runs import list_studies
 from lama_core.reports.tables import ReproducedTable, Reproduction
 
@@ -166,7 +166,7 @@ def test_without_lama_the_starter_facts_are_taken_and_named(
         raise UserError("The server can't be reached.")
 
     monkeypatch.setattr("lama_core.datasets.library.download.get_dataset", refuse)
-    studies = prepare(ReproduceOptions(), lambda _: None, lambda _: None)
+    studies = Studies(ReproduceOptions())
     assert studies.asked == (jiang2020_data.DEFAULT_MODEL,)
     assert studies.data.is_starter and studies.differs(8, 700).startswith("starter facts")
     assert any("The server can't be reached." in note for note in studies.notes)
