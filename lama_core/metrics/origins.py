@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from lama_core.asking.ranking import Ranking
+from lama_core.metrics.answers import by_word
 from lama_core.models.catalog import known_models
 from lama_core.rounding import percent
 from lama_core.runs.info import Run
@@ -80,7 +80,10 @@ def trained_on(
     if relations:
         counted = counted & facts["relation"].isin(relations).to_numpy()
     right = counted & (facts[f"rank_{ranking}"] <= k).to_numpy()
-    named = {source: _naming(facts["origin"], source) for source in known}
+    named = {
+        source: by_word(facts["origin"], lambda origin, one=source: one in origin, False)
+        for source in known
+    }
     parts = [(source, _part(named[source], counted, right)) for source in known]
     anywhere = np.logical_or.reduce(list(named.values()))
     return TrainedOn(
@@ -88,12 +91,6 @@ def trained_on(
         _part(~anywhere, counted, right),
         tuple(sorted(((name, part) for name, part in parts if part.n), key=lambda one: -one[1].n)),
     )
-
-
-def _naming(origin: "pd.Series[str]", source: str) -> Bools:
-    """Whether each fact's origin names the source, bool [row]."""
-    names = np.array([*(source in str(one) for one in origin.cat.categories), False], dtype=bool)
-    return names[origin.cat.codes.to_numpy()]
 
 
 def _part(rows: Bools, counted: Bools, right: Bools) -> Part:

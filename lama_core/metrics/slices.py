@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from lama_core.metrics.answers import WRONG_KINDS, AnswerFilter, JoinedAnswers, wrong_kinds
 from lama_core.metrics.intervals import LEVEL, difference_intervals, share_intervals
+from lama_core.metrics.precision import group_shares
 from lama_core.metrics.stated import labels
 from lama_core.runs.info import OWN_WORDS
 
@@ -170,8 +171,8 @@ def slice_table(
                     "n": len(counted),
                     "n_right": int((run.rank[counted] <= k).sum()),
                     "n_wrong": int((run.rank[counted] > 1).sum()),
-                    "macro_p_at_1": _macro(golds[counted], run.rank[counted] == 1),
-                    "chance": _chance(run.n_answers[counted], k),
+                    "macro_p_at_1": _mean(group_shares(golds[counted], run.rank[counted] == 1)[1]),
+                    "chance": _mean(np.minimum(1.0, k / run.n_answers[counted].astype(float))),
                     **wrong,
                 }
             )
@@ -226,19 +227,8 @@ def _golds(joined: JoinedAnswers) -> Ints:
     return relations * width + facts["object"].cat.codes.to_numpy()
 
 
-def _macro(golds: Ints, right: NDArray[np.bool_]) -> float:
-    """The mean over golds of the share of right ones; NaN without facts."""
-    if not len(golds):
-        return float("nan")
-    _, codes = np.unique(golds, return_inverse=True)
-    return float((np.bincount(codes, right) / np.bincount(codes)).mean())
-
-
-def _chance(n_answers: NDArray[np.float32], k: int) -> float:
-    """P@k of a random order of so many answers, over facts; NaN without facts."""
-    if not len(n_answers):
-        return float("nan")
-    return float(np.minimum(1.0, k / n_answers.astype(np.float64)).mean())
+def _mean(values: NDArray[np.float64]) -> float:
+    return float(values.mean()) if len(values) else float("nan")
 
 
 def _shares(counts: pd.DataFrame, level: float) -> pd.DataFrame:
