@@ -16,7 +16,7 @@ from lama_core.asking import settings
 from lama_core.datasets.library.installed import installed_names
 from lama_core.errors import UserError, choose
 from lama_core.papers.published import published_paper, published_table
-from lama_core.progress import OnNote, OnProgress, Progress, silent
+from lama_core.progress import OnProgress, Progress, silent
 from lama_core.reports.tables import (
     Absent,
     Chart,
@@ -120,10 +120,13 @@ class Prepared:
     own: ClassVar[str] = ""
     instead: ClassVar[Data] = Data("")
 
-    options: ReproduceOptions = ReproduceOptions()
-    on_progress: OnProgress = silent
-    on_note: OnNote = silent
+    options: ReproduceOptions
     missing: dict[str, Absent] = field(default_factory=dict)
+
+    @property
+    def on_progress(self) -> OnProgress:
+        """The options' own."""
+        return self.options.on_progress
 
     @property
     def notes(self) -> Sequence[str]:
@@ -207,28 +210,22 @@ class Paper(Generic[P]):
     """
 
     name: str
-    prepared: Callable[[ReproduceOptions, OnProgress, OnNote], P]
+    prepared: Callable[[ReproduceOptions], P]
     tables: tuple[PaperTable[P], ...]
 
-    def reproduce(
-        self,
-        options: ReproduceOptions,
-        *,
-        on_progress: OnProgress = silent,
-        on_note: OnNote = silent,
-    ) -> Reproduction:
+    def reproduce(self, options: ReproduceOptions) -> Reproduction:
         """The tables that were requested; one that can't be made has the reason instead.
 
         Raises UserError for a table that the paper doesn't have here.
         """
         named = {table.id: table for table in self.tables}
         chosen = [choose(_plain(name), named, "table") for name in options.tables] or list(named)
-        prepared = self.prepared(options, on_progress, on_note)
+        prepared = self.prepared(options)
         notes = tuple(prepared.notes)
         made = []
         for table in (named[name] for name in dict.fromkeys(chosen)):
             title = table.title or published_table(self.name, table.id).title
-            on_progress(Progress(f"{table.name}: {title}"))
+            options.on_progress(Progress(f"{table.name}: {title}"))
             try:
                 found = table.make(prepared)
             except UserError as error:

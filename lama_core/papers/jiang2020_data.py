@@ -275,13 +275,13 @@ class Studies(Prepared):
         try:
             planned = plan_study(asked, load=self.load)
             for note in planned.notes:
-                self.on_note(note)
+                self.options.on_note(note)
             run = execute(
                 planned.spec,
                 folder=data_dir() / "reproductions" / "runs" if aside else None,
                 load=self.load,
                 on_progress=self.on_progress,
-                on_note=self.on_note,
+                on_note=self.options.on_note,
             )
             return Study(run)
         except UserError as error:

@@ -204,7 +204,7 @@ class Lama(Prepared):
             if spec.run_id not in self._runs:
                 with self.noting(column):
                     self._runs[spec.run_id] = execute(
-                        spec, on_progress=self.on_progress, on_note=self.on_note
+                        spec, on_progress=self.on_progress, on_note=self.options.on_note
                     )
             if spec.run_id in self._runs:
                 yield column, self._runs[spec.run_id]

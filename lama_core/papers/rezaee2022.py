@@ -149,7 +149,7 @@ class AnalogyRuns(Prepared):
                 made = execute_all(plan(request, load=self.load), on_progress=self.on_progress)
                 runs = tuple(map(ProbeRun, made))
                 for reason in sorted({one.reason for run in runs for one in run.details.left_out}):
-                    self.on_note(reason)
+                    self.options.on_note(reason)
                 self._made[name, setting] = runs
         return self._made.get((name, setting), ())
 

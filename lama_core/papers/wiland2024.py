@@ -166,7 +166,7 @@ class Bear(Prepared):
                     self.data.name, (reference,), template=template, limit=self.options.limit
                 )
                 (spec,) = plan(request, load=self.load).specs
-                run = execute(spec, on_progress=self.on_progress, on_note=self.on_note)
+                run = execute(spec, on_progress=self.on_progress, on_note=self.options.on_note)
                 found.append(over_facts(score_table([run], by="relation", ranking=RANKING)))
         return () if model in self.missing else tuple(found)
 
