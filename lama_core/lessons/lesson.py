@@ -112,25 +112,19 @@ class Predict(Step, frozen=True, kw_only=True, tag="predict"):
 
     def check(self) -> None:
         """Raise ValueError for choices that can't be, or an answer that isn't among them."""
-        choices, between = self.choices, self.between
+        choices, between, answer = self.choices, self.between, self.answer
+        each_once = len(choices) != 1 and len(set(choices)) == len(choices)
+        possible = all(0 < end < 100 for end in between)
+        known = not (choices and answer) or answer in choices
         _require(not (choices and between), "it has both choices and between: keep one")
-        _require(
-            len(choices) != 1 and len(set(choices)) == len(choices),
-            "choices needs at least two, each once",
-        )
+        _require(each_once, "choices needs at least two, each once")
         _require(list(between) == sorted(set(between)), "between must rise from number to number")
+        _require(possible, "between needs numbers between 0 and 100, in percent")
         _require(
-            all(0 < end < 100 for end in between),
-            "between needs numbers between 0 and 100, in percent",
-        )
-        _require(
-            not (between and self.answer),
+            not (between and answer),
             "between takes its answer from the next step: leave answer out",
         )
-        _require(
-            not (choices and self.answer) or self.answer in choices,
-            f"the answer {self.answer!r} is none of the choices",
-        )
+        _require(known, f"the answer {answer!r} is none of the choices")
 
 
 class Asking(Step, frozen=True, kw_only=True):

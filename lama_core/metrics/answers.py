@@ -36,10 +36,8 @@ COUNTINGS: tuple[Counting, ...] = ("counted", "excluded", "all")
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
-_BASE = (
-    "fact_id", "relation", "source", "type", "subject", "object", "origin", "prompt", "query",
-    "n_valid", "object_count", "subject_tokens",
-)  # fmt: skip
+_WORDS = ("relation", "source", "type", "subject", "object", "origin")
+_BASE = ("fact_id", *_WORDS, "prompt", "query", "n_valid", "object_count", "subject_tokens")
 
 
 @dataclass(frozen=True)
@@ -279,48 +277,35 @@ def fallbacks(joined: JoinedAnswers, rows: Ints, *, n: int = 20) -> pd.DataFrame
     Columns: number (of the run), answer, n, share (of the run's wrong answers), n_relations,
     right_type (share that are objects of the relation). At most n words a run.
     """
-    tables = []
+    names = ["number", "answer", "n", "share", "n_relations", "right_type"]
+    tables = [pd.DataFrame(columns=names)]
     relations = joined.facts["relation"].cat.codes.to_numpy() if len(joined.facts) else np.array([])
     for number, run in enumerate(joined.runs):
         with np.errstate(invalid="ignore"):
             wrong = rows[run.rank[rows] > 1]
         codes = run.answer.codes[wrong]
         wrong, codes = wrong[codes >= 0], codes[codes >= 0]
-        if not len(wrong):
-            continue
         counts = np.bincount(codes, minlength=len(run.answer.categories))
         typed = np.bincount(codes, run.is_object[wrong], minlength=len(counts))
         best = np.argsort(-counts, kind="stable")[:n]
         best = best[counts[best] > 0]
         kinds = pd.Series(relations[wrong]).groupby(codes).nunique()
-        tables.append(
-            pd.DataFrame(
-                {
-                    "number": number,
-                    "answer": run.answer.categories[best].astype(str),
-                    "n": counts[best],
-                    "share": counts[best] / len(wrong),
-                    "n_relations": kinds.reindex(best).to_numpy(),
-                    "right_type": typed[best] / counts[best],
-                }
-            )
+        columns = (
+            [number] * len(best),
+            run.answer.categories[best].astype(str),
+            counts[best],
+            counts[best] / max(1, len(wrong)),
+            kinds.reindex(best).to_numpy(),
+            typed[best] / counts[best],
         )
-    if not tables:
-        names = ["number", "answer", "n", "share", "n_relations", "right_type"]
-        return pd.DataFrame(columns=names)
-    return pd.concat(tables, ignore_index=True)
+        tables.append(pd.DataFrame(dict(zip(names, columns, strict=True))))
+    return pd.concat([one for one in tables if len(one)] or tables[:1], ignore_index=True)
 
 
 def _stack(pieces: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    frame = pd.concat(
-        [
-            piece.astype({name: "str" for name in ("relation", "source", "subject", "object")})
-            for piece in pieces
-        ],
-        ignore_index=True,
-    )
-    words = ["relation", "source", "type", "subject", "object", "origin"]
-    return frame.astype(dict.fromkeys(words, "category"))
+    texts = dict.fromkeys(("relation", "source", "subject", "object"), "str")
+    frame = pd.concat([piece.astype(texts) for piece in pieces], ignore_index=True)
+    return frame.astype(dict.fromkeys(_WORDS, "category"))
 
 
 def _align(run: Run, key: pd.Index, known: pd.Index, ranking: Ranking) -> RunAnswers:

@@ -145,10 +145,9 @@ def slice_table(
     golds = _golds(joined)
     places = [(by, name) for by, slicing in ways.items() for name in slicing.slices]
     shared: dict[tuple[str, str], Ints] = {}
-    tables = []
+    lines = []
     for number, run in enumerate(joined.runs):
         kinds = wrong_kinds(run)
-        lines = []
         for place, (by, name) in enumerate(places):
             fields = ways[by].slices[name]
             chosen = AnswerFilter(of=number, counting="all", relations=tuple(relations), **fields)
@@ -176,11 +175,9 @@ def slice_table(
                     **wrong,
                 }
             )
-        if lines:
-            tables.append(_shares(pd.DataFrame(lines), level))
-    if not tables:
+    if not lines:
         return pd.DataFrame()
-    table = pd.concat(tables).sort_values(["place", "number"], kind="stable")
+    table = _shares(pd.DataFrame(lines), level).sort_values(["place", "number"], kind="stable")
     return table.drop(columns="place").reset_index(drop=True)
 
 
@@ -209,11 +206,9 @@ def slice_differences(
             only_a, only_b = int((a & ~b).sum()), int((b & ~a).sum())
             counts = (np.array([n]) for n in (only_b, only_a, len(rows)))
             ends = difference_intervals(*counts, level=level)[0]
-            lines.append(
-                {"by": by, "slice": name, "n": len(rows), "a": float(a.mean()),
-                 "b": float(b.mean()), "difference": (only_b - only_a) / len(rows),
-                 "low": ends.low, "high": ends.high, "only_a": only_a, "only_b": only_b}
-            )  # fmt: skip
+            line = {"by": by, "slice": name, "n": len(rows), "a": a.mean(), "b": b.mean()}
+            line |= {"difference": (only_b - only_a) / len(rows), "low": ends.low}
+            lines.append(line | {"high": ends.high, "only_a": only_a, "only_b": only_b})
     return pd.DataFrame(lines)
 
 

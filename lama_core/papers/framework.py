@@ -282,16 +282,15 @@ def bars(
 
     published: the rows whose published value is drawn.
     """
-    ours: dict[str, dict[str, float]] = {}
-    papers: dict[str, dict[str, float]] = {}
+    values: dict[tuple[bool, str], dict[str, float]] = {}
     for row in rows:
         if isinstance(row.ours, NUMBERS):
-            ours.setdefault(name(row), {})[x(row)] = row.ours
+            values.setdefault((False, name(row)), {})[x(row)] = row.ours
         if isinstance(row.published, NUMBERS) and published(row):
-            papers.setdefault(f"{name(row)} (paper)", {})[x(row)] = row.published
+            values.setdefault((True, f"{name(row)} (paper)"), {})[x(row)] = row.published
     series = [
-        Series(title, tuple(values), tuple(values.values()), values in papers.values())
-        for title, values in (*ours.items(), *papers.items())
+        Series(label, tuple(of_label), tuple(of_label.values()), of_paper)
+        for (of_paper, label), of_label in sorted(values.items(), key=lambda one: one[0][0])
     ]
     if series:
         yield Chart(title, "bars", x_title, y_title, tuple(series))
