@@ -358,7 +358,8 @@ _MISSING = {"kind": f"choose {', '.join(STEPS)}", "steps": "begin each with [[st
 def _fault(message: str, raw: dict[str, Any]) -> str:
     """A message of msgspec in plain words, after the step and its kind."""
     said, _, place = message.partition(" - at `$")
-    where, kind = "", LessonFile
+    where: str = ""
+    kind: type[msgspec.Struct] = LessonFile
     if found := re.match(r"\.steps\[(\d+)\]", place):
         step, place = raw["steps"][int(found[1])], place[found.end() :]
         where = f", step {int(found[1]) + 1}"

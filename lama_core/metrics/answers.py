@@ -36,6 +36,7 @@ COUNTINGS: tuple[Counting, ...] = ("counted", "excluded", "all")
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
+_UNKNOWN = np.float32(np.nan)
 _WORDS = ("relation", "source", "type", "subject", "object", "origin")
 _BASE = ("fact_id", *_WORDS, "prompt", "query", "n_valid", "object_count", "subject_tokens")
 
@@ -214,8 +215,8 @@ class JoinedAnswers:
         queries = pa.array(self.facts["query"], pa.string())
         found = pc.match_substring(queries, text, ignore_case=True)
         holds: Bools = found.fill_null(False).to_numpy(zero_copy_only=False)
-        columns = (self.facts["subject"], self.facts["object"], *(run.answer for run in self.runs))
-        for words in columns:
+        answers = [run.answer for run in self.runs]
+        for words in (self.facts["subject"].array, self.facts["object"].array, *answers):
             holds = holds | by_word(words, lambda word: text.lower() in word.lower(), False)
         return holds
 
@@ -314,7 +315,7 @@ def _align(run: Run, key: pd.Index, known: pd.Index, ranking: Ranking) -> RunAns
     at = np.arange(len(known)) if same else key.get_indexer(known)
     name = "first" if ranking == "raw" else "first_filtered"
 
-    def there(values: NDArray[Any], missing: object = np.float32(np.nan)) -> NDArray[Any]:
+    def there(values: NDArray[Any], missing: Any = _UNKNOWN) -> NDArray[Any]:
         return values if same else np.where(at >= 0, values[at], missing)
 
     def numbers(column: str) -> NDArray[np.float32]:

@@ -228,9 +228,9 @@ def compare(
         {"a": right_a, "b": right_b, "only_a": right_a & ~right_b, "only_b": right_b & ~right_a}
     )
     by_relation = frame.groupby(pairs["relation"].astype(str), sort=False)
-    rows = _differences(list(by_relation.groups), by_relation.sum(), by_relation.size(), level)
-    whole = frame.sum().to_frame().T
-    (over_facts,) = _differences([""], whole, pd.Series([len(pairs)]), level)
+    rows = _differences(by_relation.sum(), by_relation.size(), level)
+    whole = frame.sum().to_frame("").T
+    (over_facts,) = _differences(whole, pd.Series([len(pairs)]), level)
     gained = (over_facts.only_b - over_facts.only_a) / over_facts.n
     differences = np.array([row.b - row.a for row in rows])
     sample = mean_of_sample(differences, level=level)
@@ -258,15 +258,14 @@ def compare(
 
 
 def _differences(
-    names: Sequence[str], right: pd.DataFrame, totals: pd.Series, level: float
+    right: pd.DataFrame, totals: "pd.Series[int]", level: float
 ) -> tuple[Difference, ...]:
     """The difference of each group. right: facts that a, b and only one of them gets right."""
     n = totals.to_numpy()
     a, b, only_a, only_b = (right[name].to_numpy() for name in ("a", "b", "only_a", "only_b"))
     ends = difference_intervals(only_b, only_a, n, level=level)
-    columns = (n, a / n, b / n, b / n - a / n)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
+    columns = [x.tolist() for x in (n, a / n, b / n, b / n - a / n)]
     return tuple(
-        Difference(name, *row, ends[at], int(only_a[at]), int(only_b[at]))
-        for at, (name, row) in enumerate(zip(names, rows, strict=True))
+        Difference(str(name), *row, ends[at], int(only_a[at]), int(only_b[at]))
+        for at, (name, *row) in enumerate(zip(right.index, *columns, strict=True))
     )

@@ -10,6 +10,7 @@ That a fact of another origin isn't in the training text, nobody says.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,10 +81,7 @@ def trained_on(
     if relations:
         counted = counted & facts["relation"].isin(relations).to_numpy()
     right = counted & (facts[f"rank_{ranking}"] <= k).to_numpy()
-    named = {
-        source: by_word(facts["origin"], lambda origin, one=source: one in origin, False)
-        for source in known
-    }
+    named = {one: by_word(facts["origin"], partial(_names, source=one), False) for one in known}
     parts = [(source, _part(named[source], counted, right)) for source in known]
     anywhere = np.logical_or.reduce(list(named.values()))
     return TrainedOn(
@@ -91,6 +89,10 @@ def trained_on(
         _part(~anywhere, counted, right),
         tuple(sorted(((name, part) for name, part in parts if part.n), key=lambda one: -one[1].n)),
     )
+
+
+def _names(origin: str, source: str) -> bool:
+    return source in origin
 
 
 def _part(rows: Bools, counted: Bools, right: Bools) -> Part:
