@@ -261,11 +261,20 @@ def _differences(
     right: pd.DataFrame, totals: "pd.Series[int]", level: float
 ) -> tuple[Difference, ...]:
     """The difference of each group. right: facts that a, b and only one of them gets right."""
-    n = totals.to_numpy()
+    n = totals.to_numpy(dtype=np.int64)
     a, b, only_a, only_b = (right[name].to_numpy() for name in ("a", "b", "only_a", "only_b"))
     ends = difference_intervals(only_b, only_a, n, level=level)
-    columns = [x.tolist() for x in (n, a / n, b / n, b / n - a / n)]
+    a, b = a / n, b / n
     return tuple(
-        Difference(str(name), *row, ends[at], int(only_a[at]), int(only_b[at]))
-        for at, (name, *row) in enumerate(zip(right.index, *columns, strict=True))
+        Difference(
+            str(name),
+            int(n[at]),
+            float(a[at]),
+            float(b[at]),
+            float(b[at] - a[at]),
+            ends[at],
+            int(only_a[at]),
+            int(only_b[at]),
+        )
+        for at, name in enumerate(right.index)
     )

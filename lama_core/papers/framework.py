@@ -1,11 +1,12 @@
 """One framework of reproduction: a paper is what is prepared once, and specifications of tables.
 
-A `PaperTable` is a row of data with a source of items (cells, charts, notes, what is missing). The
-source is called with what is prepared; a source by model, once for each of its models. What can't
-be had is listed with the reason and the command that brings it.
+The paper's file in `assets/published` has a row of data for each table that is reproduced; here it
+gets a source of items (cells, charts, notes, what is missing). The source is called with what is
+prepared; a source by model, once for each of its models. What can't be had is listed with the
+reason and the command that brings it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar
 from lama_core.asking import settings
 from lama_core.datasets.library.installed import installed_names
 from lama_core.errors import UserError, choose
-from lama_core.papers.published import published_paper, published_table
+from lama_core.papers.published import TableSpec, published_paper
 from lama_core.progress import OnProgress, Progress, silent
 from lama_core.reports.tables import (
     Absent,
@@ -26,7 +27,6 @@ from lama_core.reports.tables import (
     ReproducedTable,
     Reproduction,
     Series,
-    TableHead,
 )
 from lama_core.requests import Request, argument, option
 from lama_core.runs.spec import load_by_name
@@ -174,25 +174,6 @@ class Prepared:
 P = TypeVar("P", bound=Prepared)
 
 
-@dataclass(frozen=True)
-class PaperTable(TableHead, Generic[P]):
-    """The specification of a table or figure. With title "" it has the published table's.
-
-    items: its source. by_model: whether that takes a model too; the reason why a model can't be
-    run then replaces its rows.
-    """
-
-    items: Callable[[P], Iterable[Item]] | Callable[[P, str], Iterable[Item]]
-    by_model: bool = False
-    notes: tuple[str, ...] = ()
-
-    def make(self, prepared: P) -> Made:
-        """The table's contents. Raises UserError where nothing of it can be made."""
-        source: Any = self.items
-        made = [*self.notes, *(of_models(prepared, source) if self.by_model else source(prepared))]
-        return Made.of([*prepared.absent(), *made])
-
-
 def of_models(prepared: P, items: Callable[[P, str], Iterable[Item]]) -> Iterator[Item]:
     """The items of every model; of one that can't be run, a row with the reason."""
     for model in prepared.asked:
@@ -207,32 +188,39 @@ class Paper(Generic[P]):
     """A paper that can be reproduced. name: `petroni2019`.
 
     prepared: the class of what the tables are made from; raises UserError where there is nothing.
+    sources: of the items of each table that the paper's file specifies, by its id.
     """
 
     name: str
     prepared: Callable[[ReproduceOptions], P]
-    tables: tuple[PaperTable[P], ...]
+    sources: Mapping[str, Callable[[P], Iterable[Item]] | Callable[[P, str], Iterable[Item]]]
 
     def reproduce(self, options: ReproduceOptions) -> Reproduction:
         """The tables that were requested; one that can't be made has the reason instead.
 
         Raises UserError for a table that the paper doesn't have here.
         """
-        named = {table.id: table for table in self.tables}
+        paper = published_paper(self.name)
+        named = {table.id: table for table in paper.reproduced}
         chosen = [choose(_plain(name), named, "table") for name in options.tables] or list(named)
         prepared = self.prepared(options)
         notes = tuple(prepared.notes)
         made = []
         for table in (named[name] for name in dict.fromkeys(chosen)):
-            title = table.title or published_table(self.name, table.id).title
-            options.on_progress(Progress(f"{table.name}: {title}"))
+            options.on_progress(Progress(f"{table.name}: {table.title}"))
             try:
-                found = table.make(prepared)
+                found = self._made(table, prepared)
             except UserError as error:
                 found = Made((), absent=(Absent(table.name, str(error)),))
-            head = (table.id, title, table.unit, table.counts, table.digits)
+            head = (table.id, table.title, table.unit, table.counts, table.digits)
             made.append(ReproducedTable(*head, found))
-        return Reproduction(self.name, published_paper(self.name).citation, notes, tuple(made))
+        return Reproduction(self.name, paper.citation, notes, tuple(made))
+
+    def _made(self, table: TableSpec, prepared: P) -> Made:
+        source: Any = self.sources[table.id]
+        items = of_models(prepared, source) if table.by_model else source(prepared)
+        made = [*table.notes, *items]
+        return Made.of([*prepared.absent(), *made])
 
 
 def _plain(name: str) -> str:

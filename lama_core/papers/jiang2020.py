@@ -4,7 +4,7 @@ For the user's models, by default the embedded one. The paper's values are of BE
 only where the model is that BERT: ours are then compared, and what differs is said.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,13 +13,12 @@ from lama_core.datasets.variants import uhn_substring
 from lama_core.errors import UserError
 from lama_core.papers.framework import (
     Paper,
-    PaperTable,
     bars,
     differing,
     joined,
     of_models,
 )
-from lama_core.papers.jiang2020_ablations import ASKED_BACK, REFINED, ablated, asked_back, refined
+from lama_core.papers.jiang2020_ablations import ablated, asked_back, refined
 from lama_core.papers.jiang2020_data import (
     N_FACTS,
     N_RELATIONS,
@@ -48,7 +47,6 @@ SHOWN_GAINS = 6  # as many as the paper's table 4 has
 SHOWN_CHANGES = 5  # as many as its table 6 has
 SHOWN_WEIGHTS = 3
 SHOWN_K = (1, 2, 3, 5, 10, 20, 30, 40)
-FINDINGS = {str(row.labels[0]): row.values[1] for row in published_table(PAPER, "figures").rows}
 
 
 def _statistics(studies: Studies) -> Iterator[Item]:
@@ -343,7 +341,8 @@ def _pattern_ranks(studies: Studies) -> Iterator[Item]:
         yield Chart(title, "boxes", "pattern", "rank, 1 = best", (points,))
 
     yield from of_models(studies, of_model)
-    yield f"The paper's figure has no numbers; it finds that {FINDINGS['Figure 4']}."
+    findings = {row.labels[0]: row.values[1] for row in published_table(PAPER, "figures").rows}
+    yield f"The paper's figure has no numbers; it finds that {findings['Figure 4']}."
 
 
 # --- tables 12 and 13: other models' weights ------------------------------------------------------
@@ -412,86 +411,30 @@ def _with_ernie(studies: Studies) -> Iterator[Item]:
     yield Absent("Table 13", f"ERNIE: {WITH_ENTITIES['ERNIE']}")
 
 
-def _table(
-    number: str, items: Callable[..., Iterable[Item]], *notes: str, title: str = ""
-) -> PaperTable[Studies]:
-    """A table of percentages of facts, by model."""
-    return PaperTable(number, title, "percent", "facts", 1, items, True, notes)
-
-
-def _curves(figure: str, title: str, *args: Sequence[str]) -> PaperTable[Studies]:
-    return _table(
-        figure.lower().replace(" ", ""),
-        Curves(figure, *args),
-        "Each K averages the relations that have so many prompts.",
-        f"The paper's figure has no numbers; it finds that {FINDINGS[figure]}.",
-        title=title,
-    )
-
-
 LPAQA_PAPER = Paper(
     PAPER,
     Studies,
-    (
-        PaperTable(
-            "table1",
-            "",
-            "number",
-            "relations",
-            1,
-            _statistics,
-            notes=("Means over relations; entropy in natural units.",),
+    {
+        "table1": _statistics,
+        "table2": Combined("table2", "micro"),
+        "table3": Combined("table3", "macro"),
+        "table4": _mined_gains,
+        "table5": _weights,
+        "figure2": Curves("Figure 2", tuple(LINES), ("log-linear",)),
+        "table6": _word_changes,
+        "table7": ablated,
+        "table8": _models,
+        "table9": Scores(
+            "table9", request=Studies.uhn, few=True, of=(N_RELATIONS, None), other=GUESSED
         ),
-        _table("table2", Combined("table2", "micro")),
-        _table("table3", Combined("table3", "macro")),
-        _table(
-            "table4",
-            _mined_gains,
-            "In points of P@1: the mined prompt that is best on the training facts less the manual "
-            "one, on the test facts.",
-        ),
-        _table(
-            "table5",
-            _weights,
-            "In points of P@1: the optimised ensemble of the mined prompts less the best of them "
-            "on the training facts; weights in percent.",
-        ),
-        _curves("Figure 2", "Performance of the K best prompts", tuple(LINES), ("log-linear",)),
-        _table(
-            "table6",
-            _word_changes,
-            "In points of P@1 on the test facts, of paraphrases that are one word apart.",
-        ),
-        PaperTable("table7", "", "percent", "facts", 1, ablated),
-        PaperTable("table8", "", "percent", "facts", 1, _models),
-        _table(
-            "table9",
-            Scores("table9", request=Studies.uhn, few=True, of=(N_RELATIONS, None), other=GUESSED),
-            "Without facts whose object stands in their subject; the paper's facts are also "
-            "without those whose object a model guesses from the name.",
-        ),
-        _table(
-            "table10",
-            Scores("table10", request=Studies.google_re, few=True, of=(3, 5_527)),
-            "The prompts and training pairs are those of T-REx's P19, P20 and P569.",
-        ),
-        PaperTable("figure3", "", "correlation", "pairs of prompts", 2, _divergence, by_model=True),
-        PaperTable(
-            "table11",
-            "",
-            "text",
-            "",
-            1,
-            _patterns,
-            notes=("Ours are over Penn tags between [X] and [Y].",),
-        ),
-        PaperTable("figure4", "Ranks of prompts by pattern", "rank", "prompts", 1, _pattern_ranks),
-        PaperTable("table12", "", "percent", "facts", 1, _transfer),
-        PaperTable("table13", "", "percent", "facts", 1, _with_ernie),
-        _curves(
-            "Figure 5", "Log-linear and linear combination", ("mine",), ("log-linear", "linear")
-        ),
-        _table("table14", refined, REFINED),
-        _table("table15", asked_back, ASKED_BACK),
-    ),
+        "table10": Scores("table10", request=Studies.google_re, few=True, of=(3, 5_527)),
+        "figure3": _divergence,
+        "table11": _patterns,
+        "figure4": _pattern_ranks,
+        "table12": _transfer,
+        "table13": _with_ernie,
+        "figure5": Curves("Figure 5", ("mine",), ("log-linear", "linear")),
+        "table14": refined,
+        "table15": asked_back,
+    },
 )

@@ -67,15 +67,13 @@ def ablated(studies: Studies) -> Iterator[Item]:
     )
 
 
-REFINED = (
-    f"At most {FEW_RELATIONS} relations and of each the {FEW_PROMPTS} mined or manual prompts "
-    f"that are best on the training facts, refined on {FEW_PAIRS} training pairs; ones that "
-    "become the same count once."
-)
-
-
 def refined(studies: Studies, model: str) -> Iterator[Item]:
     """Table 14: mined and manual prompts before and after the model refilled their words."""
+    yield (
+        f"At most {FEW_RELATIONS} relations and of each the {FEW_PROMPTS} mined or manual prompts "
+        f"that are best on the training facts, refined on {FEW_PAIRS} training pairs; ones that "
+        "become the same count once."
+    )
     study = studies.study(model)
     asked = studies.load(model, precision=study.info.precision)
     before, after = {}, {}
@@ -92,15 +90,13 @@ def refined(studies: Studies, model: str) -> Iterator[Item]:
         yield from _score_rows(studies, model, line, pools, "table14")
 
 
-ASKED_BACK = (
-    f"Micro, of at most {FEW_RELATIONS} relations, {FEW_PROMPTS} prompts of each, and "
-    f"{FEW_FACTS} facts to train and to test. Paraphrase is Man+Para. The paper's headings "
-    "macro and micro are interchanged: beside ours stands what it heads macro."
-)
-
-
 def asked_back(studies: Studies, model: str) -> Iterator[Item]:
     """Table 15: the optimised ensemble without and with the backward probability."""
+    yield (
+        f"Micro, of at most {FEW_RELATIONS} relations, {FEW_PROMPTS} prompts of each, and "
+        f"{FEW_FACTS} facts to train and to test. Paraphrase is Man+Para. The paper's headings "
+        "macro and micro are interchanged: beside ours stands what it heads macro."
+    )
     table = published_table(PAPER, "table15")
     study = studies.study(model)
     asked = studies.load(model, precision=study.info.precision)

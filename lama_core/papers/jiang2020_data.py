@@ -120,7 +120,7 @@ class Studies(Prepared):
     @property
     def asked(self) -> tuple[str, ...]:
         """Names of the user's models, by default the embedded one."""
-        return self.options.models or (DEFAULT_MODEL,)
+        return tuple(self.options.models) or (DEFAULT_MODEL,)
 
     @property
     def limit(self) -> int | None:

@@ -18,7 +18,7 @@ import msgspec
 
 from lama_core.errors import UserError, choose
 from lama_core.paths import ASSETS
-from lama_core.reports.tables import Unit
+from lama_core.reports.tables import TableHead, Unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,12 +114,28 @@ class PublishedTable:
         return pd.DataFrame([(*row.labels, *row.values) for row in self.rows], columns=names)
 
 
+@dataclass(frozen=True)
+class TableSpec(TableHead):
+    """The specification of a table that is reproduced. With title "" it has the published one's.
+
+    by_model: whether its source takes a model, too. notes: those that don't depend on what is here.
+    """
+
+    by_model: bool = False
+    notes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A paper's file. models: their names in the tables -> in the catalogue."""
+    """A paper's file.
+
+    tables: as published. reproduced: specifications, in their order. models: their names in the
+    tables -> in the catalogue.
+    """
 
     citation: str
     tables: tuple[PublishedTable, ...]
+    reproduced: tuple[TableSpec, ...]
     models: dict[str, str] = field(default_factory=dict)
 
 
@@ -130,7 +146,9 @@ def published_paper(paper: str) -> Published:
     text = (FOLDER / f"{paper}.json").read_bytes()
     read = msgspec.json.decode(text, type=Published)
     tables = (replace(one, paper=paper, citation=read.citation) for one in read.tables)
-    return replace(read, tables=tuple(tables))
+    titles = {one.id: one.title for one in read.tables}
+    reproduced = (replace(one, title=one.title or titles[one.id]) for one in read.reproduced)
+    return replace(read, tables=tuple(tables), reproduced=tuple(reproduced))
 
 
 def load_published(paper: str) -> tuple[PublishedTable, ...]:

@@ -28,7 +28,6 @@ from lama_core.models.sources import is_here
 from lama_core.papers.framework import (
     EMBEDDED,
     Paper,
-    PaperTable,
     Prepared,
     bars,
     differing,
@@ -257,8 +256,4 @@ def _baseline(bear: Bear, published: float | None) -> ReproducedRow:
     return ReproducedRow(BASELINE, MEAN, chance.n, 100 * chance.chance, published, "", differs)
 
 
-BEAR_PAPER = Paper(
-    PAPER,
-    Bear,
-    (PaperTable(BOARD, "Accuracy on BEAR by model", "percent", "facts", 2, leaderboard),),
-)
+BEAR_PAPER = Paper(PAPER, Bear, {BOARD: leaderboard})

@@ -86,7 +86,7 @@ class Made:
 
     @classmethod
     def of(cls, items: Iterable[Item]) -> "Made":
-        """The items by their kind, each kind in its order; charts of one title become one."""
+        """The items by their kind, in order; each note once; charts of one title become one."""
         every = tuple(items)
         charts: dict[str, Chart] = {}
         for one in every:
@@ -96,7 +96,7 @@ class Made:
         return cls(
             tuple(one for one in every if isinstance(one, ReproducedRow)),
             tuple(charts.values()),
-            tuple(one for one in every if isinstance(one, str)),
+            tuple(dict.fromkeys(one for one in every if isinstance(one, str))),
             tuple(one for one in every if isinstance(one, Absent)),
         )
 
@@ -110,10 +110,10 @@ class TableHead:
     """
 
     id: str
-    title: str
-    unit: Unit
-    counts: str
-    digits: int
+    title: str = ""
+    unit: Unit = "percent"
+    counts: str = "facts"
+    digits: int = 1
 
     @property
     def name(self) -> str:
@@ -132,7 +132,7 @@ class TableHead:
 class ReproducedTable(TableHead):
     """A table or figure with its contents."""
 
-    made: Made
+    made: Made = Made(())
 
     def shown(self, value: Value, *, signed: bool = False) -> str:
         """A value as the paper prints it; signed: with its plus."""

@@ -1,6 +1,7 @@
 """A paper's tables are made one by one, compared only where they can be, and written as HTML."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -8,12 +9,12 @@ from lama_core.errors import UserError
 from lama_core.papers.framework import (
     Data,
     Paper,
-    PaperTable,
     Prepared,
     ReproduceOptions,
     differing,
     find_data,
 )
+from lama_core.papers.published import TableSpec, published_paper
 from lama_core.reports.html import as_html, figure
 from lama_core.reports.tables import Absent, Chart, Item, ReproducedRow, Series
 
@@ -47,15 +48,18 @@ def of_model(ready: Ready, model: str) -> Iterator[Item]:
     yield ReproducedRow(model, "done", 1, 2.0, None)
 
 
-PAPER = Paper(
-    "petroni2019",
-    Ready,
-    (
-        PaperTable("table2", "Means", "percent", "facts", 1, first),
-        PaperTable("figure3", "Correlations", "correlation", "facts", 2, second),
-        PaperTable("table3", "", "number", "", 0, of_model, by_model=True),
-    ),
+PAPER = Paper("petroni2019", Ready, {"table2": first, "figure3": second, "table3": of_model})
+SPECS = (
+    TableSpec("table2", "Means"),
+    TableSpec("figure3", "Correlations", "correlation", digits=2),
+    TableSpec("table3", "Examples", "number", "", 0, by_model=True, notes=("Once.",)),
 )
+
+
+@pytest.fixture(autouse=True)
+def specified(monkeypatch: pytest.MonkeyPatch) -> None:
+    paper = replace(published_paper("petroni2019"), reproduced=SPECS)
+    monkeypatch.setattr("lama_core.papers.framework.published_paper", lambda name: paper)
 
 
 def test_a_difference_is_given_only_where_all_is_the_same() -> None:
@@ -75,9 +79,9 @@ def test_a_table_that_cannot_be_made_says_why_and_the_others_are_made() -> None:
     assert found.absent == (GONE, Absent("Figure 3", said))
 
 
-def test_of_a_model_that_fails_the_reason_is_a_row_and_the_title_is_the_papers() -> None:
+def test_of_a_model_that_fails_the_reason_is_a_row() -> None:
     (table,) = PAPER.reproduce(ReproduceOptions(tables=("3",))).tables
-    assert table.title == "Examples of generation for BERT-large"
+    assert (table.title, table.made.notes) == ("Examples", ("Once.",))
     said = [(row.model, row.what, row.reason) for row in table.made.rows]
     assert said == [
         ("tiny", "begun", ""),
