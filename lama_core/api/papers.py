@@ -7,10 +7,12 @@ from typing import Any
 import pandas as pd
 
 from lama_core.files import given_path, whole_file
-from lama_core.papers.framework import ReproducedTable, ReproduceOptions, Reproduction
+from lama_core.papers.framework import ReproduceOptions
 from lama_core.papers.known import find_paper
-from lama_core.papers.report import as_html
 from lama_core.paths import data_dir
+from lama_core.reports.html import as_html
+from lama_core.reports.tables import ReproducedTable as ReproducedTable
+from lama_core.reports.tables import Reproduction
 from lama_core.requests import Function, command_line
 
 
@@ -58,7 +60,7 @@ def _reproduce(request: ReproduceOptions) -> Reproduced:
     known = find_paper(request.paper)
     default = data_dir() / "reproductions" / f"{known.name}.html"
     place = given_path(request.html) if request.html else default
-    found = known.reproduce(request, on_progress=request.on_progress, on_note=request.on_note)
+    found = known.reproduce(request)
     with whole_file(place) as part:
         part.write_text(as_html(found, command_line(request)), encoding="utf-8")
     return Reproduced(found, place)

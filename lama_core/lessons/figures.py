@@ -13,6 +13,7 @@ A new figure is a row in `FIGURES`. Each makes one table of its runs, a line a r
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -120,8 +121,7 @@ def _mentions(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
 
 def precision_by_mentions(run: Run, mentions: Mentions, step: ShowRun) -> pd.DataFrame:
     """P@k by how often the fact's object (or subject) stands in a text; only rows with facts."""
-    facts = run.facts
-    facts = facts[facts["excluded"].isna()]
+    facts = run.facts[run.facts["excluded"].isna()]
     if step.relations:
         facts = facts[facts["relation"].isin(step.relations)]
     codes, names = pd.factorize(facts[step.of].astype(str))
@@ -152,49 +152,41 @@ def _rankings(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     return both.sort_values("relation", kind="stable", key=lambda names: pd.factorize(names)[0])
 
 
-def _altered(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
-    """Means over relations of what `metrics.contrast` says."""
-    rows = {
-        "overlap": "the same first answer",
-        "plain": "P@1, asked plainly",
-        "altered": f"P@1, {step.prompts}",
-    }
-    return _means(runs, step, metrics.contrast, rows)
-
-
-def _wordings(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
-    """Means over relations of what `metrics.paraphrase_consistency` says."""
-    rows = {
-        "consistency": "pairs of wordings that agree",
-        "accuracy": "P@1 over all wordings",
-        "consistent_accuracy": "every wording gets it right",
-    }
-
-    def table(run: Run) -> pd.DataFrame:
-        found = pd.DataFrame(metrics.paraphrase_consistency(run.facts))
-        return found.rename(columns={"n_facts": "n"})
-
-    return _means(runs, step, table, rows)
-
-
 def _means(
-    runs: Sequence[Run],
-    step: ShowRun,
     make: Callable[[Run], pd.DataFrame],
     rows: dict[str, str],
+    runs: Sequence[Run],
+    step: ShowRun,
 ) -> pd.DataFrame:
-    """Unweighted means over relations of some columns of a run's table, a row a column."""
+    """Unweighted means over relations of columns of a run's table: column -> the row's name."""
     lines = []
     for run in runs:
         table = make(run)
         if step.relations:
             table = table[table["relation"].isin(step.relations)]
+        n = int(table["n"].sum())
         lines += [
-            {"run": run.info.id, "row": row, "value": float(table[column].mean()),
-             "n": int(table["n"].sum())}
+            {"run": run.info.id, "row": _filled(row, step), "value": table[column].mean(), "n": n}
             for column, row in rows.items()
-        ]  # fmt: skip
+        ]
     return pd.DataFrame(lines)
+
+
+def _consistency(run: Run) -> pd.DataFrame:
+    found = pd.DataFrame(metrics.paraphrase_consistency(run.facts))
+    return found.rename(columns={"n_facts": "n"})
+
+
+ALTERED = {
+    "overlap": "the same first answer",
+    "plain": "P@1, asked plainly",
+    "altered": "P@1, {prompts}",
+}
+WORDINGS = {
+    "consistency": "pairs of wordings that agree",
+    "accuracy": "P@1 over all wordings",
+    "consistent_accuracy": "every wording gets it right",
+}
 
 
 def _analogies(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
@@ -215,8 +207,12 @@ FIGURES: dict[Figure, FigureKind] = {
     "slices": FigureKind("P@{k} by {by}", "{by}", _slices),
     "mentions": FigureKind("P@{k} by mentions of the {of} in a text", "mentions", _mentions),
     "rankings": FigureKind("P@{k}, filtered and raw", "relation, ranking", _rankings),
-    "altered": FigureKind("{prompts} queries beside plain ones", "measure", _altered),
-    "wordings": FigureKind("The same facts in several wordings", "measure", _wordings),
+    "altered": FigureKind(
+        "{prompts} queries beside plain ones", "measure", partial(_means, metrics.contrast, ALTERED)
+    ),
+    "wordings": FigureKind(
+        "The same facts in several wordings", "measure", partial(_means, _consistency, WORDINGS)
+    ),
     "analogies": FigureKind("Accuracy of the analogy probes", "probe", _analogies, "decisions"),
 }
 

@@ -10,7 +10,7 @@ from lama_core import __version__
 from lama_core.lessons.lesson import SHOWING, Explain, Lesson, Predict, Step
 from lama_core.lessons.shown import Judged, Shown, judge, judged, whose
 from lama_core.lessons.words import as_html
-from lama_core.papers.report import grid, whole_page
+from lama_core.reports.html import grid, whole_page
 
 STYLE = """
 <style>

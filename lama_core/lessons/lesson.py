@@ -1,4 +1,4 @@
-"""A lesson: its steps, read from a TOML file and checked; docs/lessons.md says what is written how.
+"""A lesson: its steps, read from a TOML file and checked; docs/lessons.md documents the format.
 
 The lessons that come with the project are `assets/lessons/*.toml`, a user's own
 `data_dir()/lessons/*.toml`. A file's name without its ending is the lesson's name.
@@ -6,76 +6,87 @@ The lessons that come with the project are `assets/lessons/*.toml`, a user's own
 
 import re
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args
+
+import msgspec
+from msgspec import Meta
 
 from lama_core.asking.blanks import parse_query
+from lama_core.asking.settings import ClozeSettings
+from lama_core.datasets.library.installed import STARTER
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import cant_be_read, read_file
 from lama_core.metrics.slices import DOMAIN, ORIGIN, SLICINGS, STATED
 from lama_core.paths import ASSETS, data_dir
-from lama_core.probes.analogy.templates import TEMPLATES
+from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, TEMPLATES
 
 ENDING = ".toml"
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 # A model that the catalogue or the hub may have: no path, and no address of a server.
 MODEL = re.compile(r"[\w][\w.-]*(/[\w][\w.-]*)?(@[\w.-]+)?")
 MAX_FILE = 1 << 20  # bytes
-MAX_STEPS = 60
 MAX_LESSONS = 200
-MAX_QUERIES = 12
-MAX_MODELS = 4
-MAX_TEXT = 20_000  # characters
 DEFAULT_MODELS = ("minilm-mlm", "smollm2-135m")
 
 Figure = Literal[
-    "by relation", "curve", "ranks", "slices", "mentions", "rankings", "altered", "wordings",
+    "by relation",
+    "curve",
+    "ranks",
+    "slices",
+    "mentions",
+    "rankings",
+    "altered",
+    "wordings",
     "analogies",
-]  # fmt: skip
+]
 Of = Literal["object", "subject"]
 Context = Literal["auto", "left", "both"]
 Page = Literal["cloze", "analogy", "results", "facts", "prompts"]
+Words = Annotated[str, Meta(max_length=20_000)]
+Texts = tuple[Words, ...]
+AtMost12 = Meta(min_length=1, max_length=12)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """What every step has. title: above it, or empty. text: read before the rest; see `words`."""
+class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
+    """The fields of every step. title: above it, or empty. text: read first; see `words`.
 
-    kind: ClassVar[str]
+    A step's own `check` raises ValueError for values that don't fit together.
+    """
 
-    title: str = ""
-    text: str = ""
+    title: Words = ""
+    text: Words = ""
 
-    def fault(self) -> str:
-        """What is wrong with the step as it stands, and the remedy; empty if nothing is."""
-        return ""
+    @property
+    def kind(self) -> str:
+        """Its name in the file."""
+        return str(self.__struct_config__.tag)
+
+    def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Nothing more to check."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Text(Step):
+class Text(Step, frozen=True, kw_only=True, tag="text"):
     """A text to read."""
 
-    kind: ClassVar[str] = "text"
-
-    def fault(self) -> str:
-        """A text without words."""
-        return "" if self.text.strip() else "text is empty: write it"
+    def check(self) -> None:
+        """Raise ValueError for a text without words."""
+        _require(bool(self.text.strip()), "text is empty: write it")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Explain(Text):
+class Explain(Text, frozen=True, kw_only=True, tag="explain"):
     """A short explanation. source: where it is from."""
 
-    kind: ClassVar[str] = "explain"
-
-    source: str
+    source: Words
 
 
-@dataclass(frozen=True, kw_only=True)
-class Predict(Step):
+class Predict(Step, frozen=True, kw_only=True, tag="predict"):
     """A question that the reader answers before the next step shows the answer.
 
     choices: to choose from; () with no `between` is a word that the reader types. between: the
@@ -83,183 +94,175 @@ class Predict(Step):
     step gives it. row, model: whose first answer or number in it; by default the first's.
     """
 
-    kind: ClassVar[str] = "predict"
-
-    question: str
-    choices: tuple[str, ...] = ()
+    question: Words
+    choices: Texts = ()
     between: tuple[float, ...] = ()
-    answer: str = ""
-    row: str = ""
-    model: str = ""
+    answer: Words = ""
+    row: Words = ""
+    model: Words = ""
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What there is to choose from; () for a word that is typed."""
+        """The choices or ranges; () for a word that is typed."""
         if not self.between:
             return self.choices
         ends = [f"{end:g}" for end in self.between]
         middle = [f"{low} to {high} %" for low, high in pairwise(ends)]
         return (f"less than {ends[0]} %", *middle, f"{ends[-1]} % or more")
 
-    def fault(self) -> str:
-        """Choices that are none, or an answer that isn't among them."""
-        if self.choices and self.between:
-            return "it has both choices and between: keep one"
-        if len(self.choices) == 1 or len(set(self.choices)) < len(self.choices):
-            return "choices needs at least two, each once"
-        if list(self.between) != sorted(set(self.between)):
-            return "between must rise from number to number"
-        if not all(0 < end < 100 for end in self.between):
-            return "between needs numbers between 0 and 100, in percent"
-        if self.between and self.answer:
-            return "between takes its answer from the next step: leave answer out"
-        if self.choices and self.answer and self.answer not in self.choices:
-            return f"the answer {self.answer!r} is none of the choices"
-        return ""
+    def check(self) -> None:
+        """Raise ValueError for choices that can't be, or an answer that isn't among them."""
+        choices, between, answer = self.choices, self.between, self.answer
+        each_once = len(choices) != 1 and len(set(choices)) == len(choices)
+        possible = all(0 < end < 100 for end in between)
+        known = not (choices and answer) or answer in choices
+        _require(not (choices and between), "it has both choices and between: keep one")
+        _require(each_once, "choices needs at least two, each once")
+        _require(list(between) == sorted(set(between)), "between must rise from number to number")
+        _require(possible, "between needs numbers between 0 and 100, in percent")
+        _require(
+            not (between and answer),
+            "between takes its answer from the next step: leave answer out",
+        )
+        _require(known, f"the answer {answer!r} is none of the choices")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asking(Step):
+class Asking(Step, frozen=True, kw_only=True):
     """A step about models. models: by name."""
 
-    models: tuple[str, ...] = DEFAULT_MODELS
+    models: Annotated[tuple[str, ...], Meta(min_length=1, max_length=4)] = DEFAULT_MODELS
+
+    def __post_init__(self) -> None:
+        _each_once("models", self.models)
+        for name in self.models:
+            _require(
+                MODEL.fullmatch(name) is not None,
+                f"{name[:60]!r} can't be a model here: a lesson names one by its name alone",
+            )
+        self.check()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Live(Asking):
-    """A step that asks them now. context: what left-to-right models see, as on the Cloze page."""
+class Live(Asking, frozen=True, kw_only=True):
+    """A step that queries them now. context: what causal models see, as on the Cloze page."""
 
     context: Context = "auto"
 
+    def settings(self, models: tuple[str, ...]) -> ClozeSettings:
+        """The settings of its queries, as on the Cloze page. models: those that are queried."""
+        context = None if self.context == "auto" else self.context
+        return ClozeSettings(models=models, context=context)
 
-@dataclass(frozen=True, kw_only=True)
-class Ask(Live):
+
+class Ask(Live, frozen=True, kw_only=True, tag="ask"):
     """A cloze query, each model's five best answers side by side. gold: or empty."""
 
-    kind: ClassVar[str] = "ask"
+    query: Words
+    gold: Words = ""
 
-    query: str
-    gold: str = ""
-
-    def fault(self) -> str:
-        """A query that can't be asked."""
-        return _of_queries([self.query])
+    def check(self) -> None:
+        """Raise ValueError for a query without one blank."""
+        _check_queries([self.query])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Compare(Live):
+class Compare(Live, frozen=True, kw_only=True, tag="compare"):
     """Several cloze queries, each model's first answers side by side.
 
     golds: one each, or one for all, or none.
     """
 
-    kind: ClassVar[str] = "compare"
-
-    queries: tuple[str, ...]
-    golds: tuple[str, ...] = ()
+    queries: Annotated[Texts, AtMost12]
+    golds: Texts = ()
 
     @property
     def gold_of(self) -> dict[str, str]:
-        """Query -> its gold, or empty."""
+        """Query -> its gold answer, or empty."""
         golds = self.golds or ("",)
         golds = golds * len(self.queries) if len(golds) == 1 else golds
         return dict(zip(self.queries, golds, strict=True))
 
-    def fault(self) -> str:
-        """Queries that can't be asked, or golds that aren't theirs."""
-        if len(self.golds) not in (0, 1, len(self.queries)):
-            return f"{len(self.golds)} golds stand with {len(self.queries)} queries: give one each"
-        return _of_number("queries", self.queries) or _of_queries(self.queries)
+    def check(self) -> None:
+        """Raise ValueError for queries without one blank, or golds that aren't theirs."""
+        n_golds, n = len(self.golds), len(self.queries)
+        _require(n_golds in (0, 1, n), f"{n_golds} golds stand with {n} queries: give one each")
+        _each_once("queries", self.queries)
+        _check_queries(self.queries)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Analogy(Live):
+class Analogy(Live, frozen=True, kw_only=True, tag="analogy"):
     """Analogies, each model's first answer: A, B, C, and the gold D. template: a name."""
 
-    kind: ClassVar[str] = "analogy"
-
-    analogies: tuple[tuple[str, ...], ...]
-    template: str = "to-as"
+    analogies: Annotated[tuple[Texts, ...], AtMost12]
+    template: Words = DEFAULT_TEMPLATE
 
     @property
     def rows(self) -> tuple[str, ...]:
         """Each as a text without its answer: `Paris : France :: Rome : ?`."""
         return tuple(f"{a} : {b} :: {c} : ?" for a, b, c, _ in self.analogies)
 
-    def fault(self) -> str:
-        """Words that aren't four, or an unknown template."""
-        if any(len(words) != 4 or not all(word.strip() for word in words)
-               for words in self.analogies):  # fmt: skip
-            return "each of analogies needs four words: A, B, C and the answer D"
-        if self.template not in TEMPLATES:
-            return f"unknown template {self.template!r}: choose {', '.join(TEMPLATES)}"
-        return _of_number("analogies", self.analogies)
+    def check(self) -> None:
+        """Raise ValueError for words that aren't four, or an unknown template."""
+        _require(
+            all(len(words) == 4 and all(map(str.strip, words)) for words in self.analogies),
+            "each of analogies needs four words: A, B, C and the answer D",
+        )
+        _require_known("template", self.template, TEMPLATES)
+        _each_once("analogies", self.analogies)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShowRun(Asking):
+class ShowRun(Asking, frozen=True, kw_only=True, tag="run"):
     """A chart of finished runs; see `figures`.
 
     relations: () is all. k: of P@k. by: the slicing of `slices`. of: whose mentions.
     """
 
-    kind: ClassVar[str] = "run"
-
     figure: Figure
-    data: str = "starter"
-    prompts: str = "manual"
-    relations: tuple[str, ...] = ()
-    k: int = 1
-    by: str = "gold in the subject"
+    data: Words = STARTER
+    prompts: Words = "manual"
+    relations: Texts = ()
+    k: Annotated[int, Meta(ge=1, le=100)] = 1
+    by: Words = "gold in the subject"
     of: Of = "object"
 
-    def fault(self) -> str:
-        """Options that no figure has."""
-        if not 1 <= self.k <= 100:
-            return f"k is {self.k}: choose 1 to 100"
-        known = (*SLICINGS, ORIGIN, DOMAIN, STATED)
-        if self.by not in known:
-            return (
-                f"unknown by {self.by!r}{did_you_mean(self.by, known)}: choose {', '.join(known)}"
-            )
-        return ""
+    def check(self) -> None:
+        """Raise ValueError for an unknown slicing."""
+        _require_known("by", self.by, (*SLICINGS, ORIGIN, DOMAIN, STATED))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Try(Live):
+class Try(Live, frozen=True, kw_only=True, tag="try"):
     """The reader's own query, and the way to a page that does more.
 
     query: what stands in the field at first. params: of the page's address.
     """
 
-    kind: ClassVar[str] = "try"
-
-    query: str = ""
+    query: Words = ""
     page: Page = "cloze"
-    params: Mapping[str, str] = field(default_factory=dict)
+    params: dict[str, Words] = {}
 
-    def fault(self) -> str:
-        """A query that can't be asked."""
-        return _of_queries([self.query]) if self.query else ""
+    def check(self) -> None:
+        """Raise ValueError for a query without one blank."""
+        _check_queries([self.query] if self.query else [])
 
 
-STEPS: dict[str, type[Step]] = {
-    step.kind: step for step in (Text, Predict, Ask, Compare, Analogy, ShowRun, Explain, Try)
-}
+AnyStep = Text | Predict | Ask | Compare | Analogy | ShowRun | Explain | Try
+STEPS: dict[str, type[Step]] = {str(step.__struct_config__.tag): step for step in get_args(AnyStep)}
 SHOWING = (Ask, Compare, Analogy, ShowRun)  # what a prediction's answer can come from
 
 
-@dataclass(frozen=True, kw_only=True)
-class Lesson:
+class LessonFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The contents of a lesson's file."""
+
+    title: Words
+    minutes: Annotated[int, Meta(ge=1, le=120)]
+    question: Words
+    sources: Texts
+    steps: Annotated[tuple[AnyStep, ...], Meta(min_length=1, max_length=60)]
+
+
+class Lesson(LessonFile, frozen=True, kw_only=True):
     """A lesson. id: its file's name. own: it is the user's, and not the project's."""
 
     id: str
     own: bool
-    title: str
-    minutes: int
-    question: str
-    sources: tuple[str, ...]
-    steps: tuple[Step, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,142 +333,87 @@ def read_lesson(path: Path, *, own: bool = True) -> Lesson:
         raise UserError(f"{path} is no TOML: {error}.") from error
     except RecursionError as error:
         raise UserError(f"{path} is no TOML that can be read: it is nested too deep.") from error
-    steps = raw.pop("steps", None)
-    if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
-        raise UserError(f"{path} has no steps: begin each with [[steps]].")
-    if not 1 <= len(steps) <= MAX_STEPS:
-        raise UserError(f"{path} has {len(steps)} steps: write 1 to {MAX_STEPS}.")
-    made = _made(Lesson, raw, str(path), given={"id", "own", "steps"})
-    if not 1 <= made["minutes"] <= 120:
-        raise UserError(f"{path}: minutes is {made['minutes']}: write 1 to 120.")
-    read = [_read_step(step, f"{path}, step {at}") for at, step in enumerate(steps, start=1)]
-    for at, (step, after) in enumerate(zip(read, [*read[1:], None], strict=True), start=1):
+    try:
+        read = msgspec.convert(raw, LessonFile)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{path}{_fault(str(error), raw)}.") from error
+    for at, (step, after) in enumerate(zip(read.steps, [*read.steps[1:], None], strict=True), 1):
         fault = _fault_of_prediction(step, after) if isinstance(step, Predict) else ""
         if fault:
             raise UserError(f"{path}, step {at} (predict): {fault}.")
-    return Lesson(id=name, own=own, steps=tuple(read), **made)
+    return Lesson(id=name, own=own, **msgspec.structs.asdict(read))
 
 
-def _read_step(raw: dict[str, Any], where: str) -> Step:
-    kind = raw.pop("kind", None)
-    if not isinstance(kind, str) or kind not in STEPS:
-        said = f"unknown kind {str(kind)[:40]!r}" if kind is not None else "it has no kind"
-        hint = did_you_mean(str(kind), STEPS)
-        raise UserError(f"{where}: {said}{hint}: choose {', '.join(STEPS)}.")
-    where = f"{where} ({kind})"
-    step = STEPS[kind](**_made(STEPS[kind], raw, where))
-    fault = step.fault() or _fault_of_models(step)
-    if fault:
-        raise UserError(f"{where}: {fault}.")
-    return step
+# How a file's types are called for people, and what else to say of a missing field.
+_TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text in quotes",
+    "array": 'a list, as ["one", "two"]',
+    "object": 'a table, as {tab = "Slices"}',
+}
+_MISSING = {"kind": f"choose {', '.join(STEPS)}", "steps": "begin each with [[steps]]"}
 
 
-def _made(
-    kind: type, raw: Mapping[str, Any], where: str, *, given: Collection[str] = ()
-) -> dict[str, Any]:
-    """The fields of a dataclass that a table gives, checked. given: fields that others give."""
-    known = {one.name: one for one in fields(kind) if one.name not in given}
-    for name in raw:
-        if name not in known:
-            hint = did_you_mean(name, known)
-            raise UserError(
-                f"{where}: {name!r} means nothing here{hint}: it takes {', '.join(known)}."
-            )
-    made = {}
-    for name, one in known.items():
-        if name in raw:
-            made[name] = _value(one, raw[name], where)
-        elif one.default is MISSING and one.default_factory is MISSING:
-            raise UserError(f"{where}: {name} is missing: write it.")
-    return made
+def _fault(message: str, raw: dict[str, Any]) -> str:
+    """A message of msgspec in plain words, after the step and its kind."""
+    said, _, place = message.partition(" - at `$")
+    where: str = ""
+    kind: type[msgspec.Struct] = LessonFile
+    if found := re.match(r"\.steps\[(\d+)\]", place):
+        step, place = raw["steps"][int(found[1])], place[found.end() :]
+        where = f", step {int(found[1]) + 1}"
+        if isinstance(step, dict) and step.get("kind") in STEPS:
+            where, kind = f"{where} ({step['kind']})", STEPS[step["kind"]]
+    name, inside, _ = place.strip(".`").partition("[")
+    what = f"each of {name}" if inside else name or "it"
+    known = {one.name: one.type for one in msgspec.structs.fields(kind)}
+    given = re.findall("[`'](.*?)[`']", said)
+    if said.startswith("Object missing"):
+        fault = f"{given[0]} is missing: {_MISSING.get(given[0], 'write it')}"
+    elif said.startswith("Object contains unknown"):
+        hint = did_you_mean(given[0], known)
+        fault = f"{given[0]!r} means nothing here{hint}: it takes {', '.join(known)}"
+    elif said.startswith("Invalid"):
+        fault = _unknown(name, given[0], STEPS if name == "kind" else get_args(known[name]))
+    elif found := re.search("(of length )?([<>])= ([0-9]+)", said):
+        number = {"str": "the number of characters of ", "array": "the number of "}
+        what = number[given[0]] + what if found[1] else what
+        bound = "least" if found[2] == ">" else "most"
+        fault = f"{what} must be at {bound} {int(found[3]):,}"
+    elif said.startswith("Expected"):
+        fault = f"{what} must be {_TYPES[given[0].split()[0]]}"
+    else:
+        fault = said
+    return f"{where}: {fault}"
 
 
-def _value(one: "Field[Any]", value: object, where: str) -> Any:
-    """A field's value as its type has it: lists as tuples. Raises UserError for another type."""
-    options = get_args(one.type) if get_origin(one.type) is Literal else ()
-    if options:
-        if value not in options:
-            hint = did_you_mean(str(value), options)
-            raise UserError(
-                f"{where}: unknown {one.name} {str(value)[:40]!r}{hint}: choose "
-                f"{', '.join(options)}."
-            )
-        return value
-    for kind, wanted, fits, made in _TYPES:
-        if one.type == kind:
-            if not fits(value):
-                raise UserError(f"{where}: {one.name} must be {wanted}.")
-            return made(value)
-    raise TypeError(f"{one.name} is of a type that no lesson holds: {one.type}")
+def _unknown(what: str, value: str, known: Iterable[str]) -> str:
+    names = list(known)
+    return f"unknown {what} {value[:40]!r}{did_you_mean(value, names)}: choose {', '.join(names)}"
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= MAX_TEXT
+def _require(holds: bool, fault: str) -> None:
+    if not holds:
+        raise ValueError(fault)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _require_known(what: str, value: str, known: Iterable[str]) -> None:
+    _require(value in known, _unknown(what, value, known))
 
 
-def _are_texts(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
+def _each_once(what: str, values: Sequence[object]) -> None:
+    _require(len(set(values)) == len(values), f"one of {what} stands there twice")
 
 
-# Type -> how it is called for people, whether a value is of it, and the value as it is kept.
-_TYPES: tuple[tuple[Any, str, Any, Any], ...] = (
-    (str, f"a text in quotes, of at most {MAX_TEXT:,} characters", _is_text, str),
-    (int, "a whole number", lambda value: _is_number(value) and isinstance(value, int), int),
-    (tuple[str, ...], 'a list of texts, as ["one", "two"]', _are_texts, tuple),
-    (
-        tuple[float, ...],
-        "a list of numbers, as [25, 50]",
-        lambda value: isinstance(value, list) and all(map(_is_number, value)),
-        tuple,
-    ),
-    (
-        tuple[tuple[str, ...], ...],
-        'a list of lists of texts, as [["one", "two"]]',
-        lambda value: isinstance(value, list) and all(map(_are_texts, value)),
-        lambda value: tuple(map(tuple, value)),
-    ),
-    (
-        Mapping[str, str],
-        'a table of texts, as {tab = "Slices"}',
-        lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),
-        dict,
-    ),
-)
-
-
-def _of_number(what: str, values: Sequence[object]) -> str:
-    if not 1 <= len(values) <= MAX_QUERIES:
-        return f"{len(values)} {what} are there: give 1 to {MAX_QUERIES}"
-    return "" if len(set(values)) == len(values) else f"one of {what} stands there twice"
-
-
-def _of_queries(queries: Sequence[str]) -> str:
-    """Why a query can't be asked: it has no blank, or several."""
+def _check_queries(queries: Iterable[str]) -> None:
+    """Raise ValueError for a query that has no blank, or several."""
     for query in queries:
         try:
-            parsed = parse_query(query)
+            n_blanks = parse_query(query).n_blanks
         except UserError as error:
-            return f"{query[:60]!r}: {str(error).rstrip('.')}"
-        if parsed.n_blanks > 1:
-            return f"{query[:60]!r} has {parsed.n_blanks} blanks: write one"
-    return ""
-
-
-def _fault_of_models(step: Step) -> str:
-    if not isinstance(step, Asking):
-        return ""
-    if not 1 <= len(step.models) <= MAX_MODELS:
-        return f"{len(step.models)} models are there: give 1 to {MAX_MODELS}"
-    if len(set(step.models)) < len(step.models):
-        return "a model stands there twice"
-    for name in step.models:
-        if not MODEL.fullmatch(name):
-            return f"{name[:60]!r} can't be a model here: a lesson names one by its name alone"
-    return ""
+            raise ValueError(f"{query[:60]!r}: {str(error).rstrip('.')}") from error
+        _require(n_blanks == 1, f"{query[:60]!r} has {n_blanks} blanks: write one")
 
 
 def _fault_of_prediction(step: Predict, after: Step | None) -> str:
@@ -473,7 +421,7 @@ def _fault_of_prediction(step: Predict, after: Step | None) -> str:
     if step.answer:
         return ""
     if not isinstance(after, SHOWING):
-        kinds = ", ".join(one.kind for one in SHOWING)
+        kinds = ", ".join(name for name, one in STEPS.items() if one in SHOWING)
         return f"write its answer, or let the next step show it, of kind {kinds}"
     if isinstance(after, ShowRun) != bool(step.between) and not (
         isinstance(after, ShowRun) and step.choices

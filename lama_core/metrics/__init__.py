@@ -3,96 +3,37 @@
 `METRICS` describes each figure to people, so that no page or command needs a text of its own.
 """
 
-from lama_core.metrics.calibration import (
-    ReliabilityBin,
-    expected_calibration_error,
-    reliability_bins,
-)
-from lama_core.metrics.comparison import (
-    Agreement,
-    Comparison,
-    Difference,
-    McNemar,
-    MeanDifference,
-    compare,
-)
-from lama_core.metrics.consistency import (
-    Consistency,
-    contrast,
-    paraphrase_consistency,
-    spearman_rows,
-)
-from lama_core.metrics.correlates import (
-    Correlations,
-    Mentions,
-    corpus_mentions,
-    correlate,
-    correlation_sources,
-    mentions_of,
-    wordfreq_mentions,
-)
-from lama_core.metrics.figures import METRICS, Metric, Scored, scored_rows
-from lama_core.metrics.intervals import Interval
-from lama_core.metrics.margins import margin_histogram
-from lama_core.metrics.precision import macro_precision_at, precision_at
-from lama_core.metrics.spread import average_ranks
-from lama_core.metrics.tables import (
-    AVERAGES,
-    BYS,
-    Average,
-    By,
-    Calibration,
-    calibrate,
-    precision_curves,
-    rank_histogram,
-    rank_quartiles,
-    relation_figures,
-    relation_precision,
-    score_table,
-    summarise,
-)
-
-__all__ = [
-    "AVERAGES",
-    "BYS",
-    "METRICS",
-    "Agreement",
-    "Average",
-    "By",
-    "Calibration",
-    "Comparison",
-    "Consistency",
-    "Correlations",
-    "Difference",
-    "Interval",
-    "McNemar",
-    "MeanDifference",
-    "Mentions",
-    "Metric",
-    "ReliabilityBin",
-    "Scored",
-    "average_ranks",
-    "calibrate",
-    "compare",
-    "contrast",
-    "corpus_mentions",
-    "correlate",
-    "correlation_sources",
-    "expected_calibration_error",
-    "macro_precision_at",
-    "margin_histogram",
-    "mentions_of",
-    "paraphrase_consistency",
-    "precision_at",
-    "precision_curves",
-    "rank_histogram",
-    "rank_quartiles",
-    "relation_figures",
-    "relation_precision",
-    "reliability_bins",
-    "score_table",
-    "scored_rows",
-    "spearman_rows",
-    "summarise",
-    "wordfreq_mentions",
-]
+from lama_core.metrics.calibration import expected_calibration_error as expected_calibration_error
+from lama_core.metrics.comparison import Difference as Difference
+from lama_core.metrics.comparison import MeanDifference as MeanDifference
+from lama_core.metrics.comparison import compare as compare
+from lama_core.metrics.consistency import contrast as contrast
+from lama_core.metrics.consistency import paraphrase_consistency as paraphrase_consistency
+from lama_core.metrics.consistency import spearman_rows as spearman_rows
+from lama_core.metrics.correlates import Correlations as Correlations
+from lama_core.metrics.correlates import Mentions as Mentions
+from lama_core.metrics.correlates import correlate as correlate
+from lama_core.metrics.correlates import correlation_sources as correlation_sources
+from lama_core.metrics.correlates import mentions_of as mentions_of
+from lama_core.metrics.correlates import wordfreq_mentions as wordfreq_mentions
+from lama_core.metrics.figures import METRICS as METRICS
+from lama_core.metrics.figures import Metric as Metric
+from lama_core.metrics.figures import Scored as Scored
+from lama_core.metrics.figures import scored_rows as scored_rows
+from lama_core.metrics.intervals import Interval as Interval
+from lama_core.metrics.margins import margin_histogram as margin_histogram
+from lama_core.metrics.precision import macro_precision_at as macro_precision_at
+from lama_core.metrics.precision import precision_at as precision_at
+from lama_core.metrics.spread import average_ranks as average_ranks
+from lama_core.metrics.tables import AVERAGES as AVERAGES
+from lama_core.metrics.tables import BYS as BYS
+from lama_core.metrics.tables import Average as Average
+from lama_core.metrics.tables import By as By
+from lama_core.metrics.tables import calibrate as calibrate
+from lama_core.metrics.tables import precision_curves as precision_curves
+from lama_core.metrics.tables import rank_histogram as rank_histogram
+from lama_core.metrics.tables import rank_quartiles as rank_quartiles
+from lama_core.metrics.tables import relation_figures as relation_figures
+from lama_core.metrics.tables import relation_precision as relation_precision
+from lama_core.metrics.tables import score_table as score_table
+from lama_core.metrics.tables import summarise as summarise

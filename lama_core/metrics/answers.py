@@ -10,10 +10,10 @@ Rows are facts; with prompts of several kinds, a fact and a prompt. The answer i
 prediction of the chosen ranking: under `filtered`, without the other valid objects.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -36,10 +36,9 @@ COUNTINGS: tuple[Counting, ...] = ("counted", "excluded", "all")
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
-_BASE = (
-    "fact_id", "relation", "source", "type", "subject", "object", "origin", "prompt", "query",
-    "n_valid", "object_count", "subject_tokens",
-)  # fmt: skip
+_UNKNOWN = np.float32(np.nan)
+_WORDS = ("relation", "source", "type", "subject", "object", "origin")
+_BASE = ("fact_id", *_WORDS, "prompt", "query", "n_valid", "object_count", "subject_tokens")
 
 
 @dataclass(frozen=True)
@@ -178,29 +177,30 @@ class JoinedAnswers:
                 keep &= self.runs[number].rank <= chosen.k
             for number in chosen.wrong:
                 keep &= self.runs[number].rank > chosen.k
-            for values, low, high in (
-                (focus.rank, chosen.rank_min, chosen.rank_max),
-                (self.facts["object_count"], chosen.count_min, chosen.count_max),
-                (self.facts["subject_tokens"], chosen.words_min, chosen.words_max),
-                (focus.pieces, chosen.pieces_min, chosen.pieces_max),
-                (focus.n_answers, chosen.answers_min, chosen.answers_max),
+            above_confidence = chosen.confidence_min or None
+            to_confidence = chosen.confidence_max if chosen.confidence_max < 1 else None
+            # Values, the least and the most; a lower end that is itself outside.
+            for values, least, above, most in (
+                (focus.rank, chosen.rank_min, None, chosen.rank_max),
+                (self.facts["object_count"], chosen.count_min, None, chosen.count_max),
+                (self.facts["subject_tokens"], chosen.words_min, None, chosen.words_max),
+                (focus.pieces, chosen.pieces_min, None, chosen.pieces_max),
+                (focus.n_answers, chosen.answers_min, None, chosen.answers_max),
+                (focus.confidence, None, above_confidence, to_confidence),
+                (focus.margin.astype(np.float64), None, chosen.margin_min, chosen.margin_max),
             ):
-                keep &= _is_between(np.asarray(values, dtype=np.float64), low, high)
-            if chosen.confidence_min > 0:
-                keep &= focus.confidence > chosen.confidence_min
-            if chosen.confidence_max < 1:
-                keep &= focus.confidence <= chosen.confidence_max
-            margin = focus.margin.astype(np.float64)
-            if chosen.margin_min is not None:
-                keep &= margin > chosen.margin_min
-            if chosen.margin_max is not None:
-                keep &= margin <= chosen.margin_max
+                if least is not None:
+                    keep &= values >= least
+                if above is not None:
+                    keep &= values > above
+                if most is not None:
+                    keep &= values <= most
         if chosen.contained is not None:
             keep &= self.contained == chosen.contained
         if chosen.wrong_kind is not None:
             keep &= wrong_kinds(focus)[chosen.wrong_kind]
         if chosen.gold:
-            keep &= _is_word(self.facts["object"].array, chosen.gold)
+            keep &= _is_word(self.facts["object"], chosen.gold)
         if chosen.answer:
             keep &= _is_word(focus.answer, chosen.answer)
         if chosen.tags:
@@ -215,11 +215,9 @@ class JoinedAnswers:
         queries = pa.array(self.facts["query"], pa.string())
         found = pc.match_substring(queries, text, ignore_case=True)
         holds: Bools = found.fill_null(False).to_numpy(zero_copy_only=False)
-        columns = [self.facts["subject"].array, self.facts["object"].array]
-        for words in (*columns, *(run.answer for run in self.runs)):
-            names = [str(word).lower() for word in words.categories]
-            same = np.array([*(text.lower() in name for name in names), False], dtype=bool)
-            holds = holds | same[words.codes]
+        answers = [run.answer for run in self.runs]
+        for words in (self.facts["subject"].array, self.facts["object"].array, *answers):
+            holds = holds | by_word(words, lambda word: text.lower() in word.lower(), False)
         return holds
 
     def tags(self, number: int) -> list[tuple[str, ...]]:
@@ -280,73 +278,53 @@ def fallbacks(joined: JoinedAnswers, rows: Ints, *, n: int = 20) -> pd.DataFrame
     Columns: number (of the run), answer, n, share (of the run's wrong answers), n_relations,
     right_type (share that are objects of the relation). At most n words a run.
     """
-    tables = []
+    names = ["number", "answer", "n", "share", "n_relations", "right_type"]
+    tables = [pd.DataFrame(columns=names)]
     relations = joined.facts["relation"].cat.codes.to_numpy() if len(joined.facts) else np.array([])
     for number, run in enumerate(joined.runs):
         with np.errstate(invalid="ignore"):
             wrong = rows[run.rank[rows] > 1]
         codes = run.answer.codes[wrong]
         wrong, codes = wrong[codes >= 0], codes[codes >= 0]
-        if not len(wrong):
-            continue
         counts = np.bincount(codes, minlength=len(run.answer.categories))
         typed = np.bincount(codes, run.is_object[wrong], minlength=len(counts))
         best = np.argsort(-counts, kind="stable")[:n]
         best = best[counts[best] > 0]
         kinds = pd.Series(relations[wrong]).groupby(codes).nunique()
-        tables.append(
-            pd.DataFrame(
-                {
-                    "number": number,
-                    "answer": run.answer.categories[best].astype(str),
-                    "n": counts[best],
-                    "share": counts[best] / len(wrong),
-                    "n_relations": kinds.reindex(best).to_numpy(),
-                    "right_type": typed[best] / counts[best],
-                }
-            )
+        columns = (
+            [number] * len(best),
+            run.answer.categories[best].astype(str),
+            counts[best],
+            counts[best] / max(1, len(wrong)),
+            kinds.reindex(best).to_numpy(),
+            typed[best] / counts[best],
         )
-    if not tables:
-        names = ["number", "answer", "n", "share", "n_relations", "right_type"]
-        return pd.DataFrame(columns=names)
-    return pd.concat(tables, ignore_index=True)
+        tables.append(pd.DataFrame(dict(zip(names, columns, strict=True))))
+    return pd.concat([one for one in tables if len(one)] or tables[:1], ignore_index=True)
 
 
 def _stack(pieces: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    frame = pd.concat(
-        [
-            piece.astype({name: "str" for name in ("relation", "source", "subject", "object")})
-            for piece in pieces
-        ],
-        ignore_index=True,
-    )
-    words = ["relation", "source", "type", "subject", "object", "origin"]
-    return frame.astype(dict.fromkeys(words, "category"))
+    texts = dict.fromkeys(("relation", "source", "subject", "object"), "str")
+    frame = pd.concat([piece.astype(texts) for piece in pieces], ignore_index=True)
+    return frame.astype(dict.fromkeys(_WORDS, "category"))
 
 
 def _align(run: Run, key: pd.Index, known: pd.Index, ranking: Ranking) -> RunAnswers:
     facts = run.facts
     same = len(key) == len(known) and key.equals(known)
     at = np.arange(len(known)) if same else key.get_indexer(known)
-    there = at >= 0
     name = "first" if ranking == "raw" else "first_filtered"
 
-    def numbers(column: str) -> NDArray[np.float32]:
-        values = facts[column].to_numpy(dtype=np.float32)
-        return values if same else np.where(there, values[at], np.float32(np.nan))
+    def there(values: NDArray[Any], missing: Any = _UNKNOWN) -> NDArray[Any]:
+        return values if same else np.where(at >= 0, values[at], missing)
 
-    def flags(values: Bools) -> Bools:
-        return values if same else np.where(there, values[at], False)
+    def numbers(column: str) -> NDArray[np.float32]:
+        return there(facts[column].to_numpy(dtype=np.float32))
 
     def words(column: str) -> pd.Categorical:
         values = facts[column].array
-        if same:
-            return values
-        return pd.Categorical.from_codes(
-            np.where(there, values.codes[at], -1), categories=values.categories
-        )
+        return values if same else values.take(at, allow_fill=True)
 
-    margins, n_answers = margins_of(run), _n_answers(run)
     is_object, is_valid = facts["first_is_object"].to_numpy(), facts["first_is_valid"].to_numpy()
     if ranking == "filtered":
         # The flags are about the best of all candidates; where the other valid objects stood
@@ -360,12 +338,12 @@ def _align(run: Run, key: pd.Index, known: pd.Index, ranking: Ranking) -> RunAns
         numbers("log_prob"),
         np.exp(numbers(f"{name}_log_prob")),
         words(name),
-        flags(is_object),
-        flags(is_valid),
+        there(is_object, False),
+        there(is_valid, False),
         words("excluded"),
         numbers("subject_pieces"),
-        margins if same else np.where(there, margins[at], np.float32(np.nan)),
-        n_answers if same else np.where(there, n_answers[at], np.float32(np.nan)),
+        there(margins_of(run)),
+        there(_n_answers(run)),
     )
 
 
@@ -413,31 +391,23 @@ def _looked_up(facts: pd.DataFrame, name: str, moved: Bools, is_object: Bools) -
     return found
 
 
+def by_word(column: "pd.Categorical | pd.Series", of: Callable[[str], Any], none: Any) -> Any:
+    """A function of a categorical's words, [row]; none: of a row without a word."""
+    words: pd.Categorical = column.array if isinstance(column, pd.Series) else column
+    values = [*(of(str(word)) for word in words.categories), none]
+    return np.array(values, dtype=object if isinstance(none, str) else None)[words.codes]
+
+
 def _lower(column: pd.Series) -> NDArray[np.object_]:
     """A categorical column's words in lower case, object [row]."""
-    words = np.array([str(word).lower() for word in column.cat.categories] + [""], dtype=object)
-    return words[column.cat.codes.to_numpy()]
+    return by_word(column, str.lower, "")
 
 
 def _is_one_of(column: pd.Series, wanted: Sequence[str]) -> Bools:
     """Whether a categorical column has one of the wanted words, bool [row]; "" is none."""
-    names = [str(name) for name in column.cat.categories]
-    same = np.array([*(name in wanted for name in names), "" in wanted], dtype=bool)
-    return same[column.cat.codes.to_numpy()]
+    return by_word(column, lambda word: word in wanted, "" in wanted)
 
 
-def _is_word(column: pd.Categorical, wanted: str) -> Bools:
+def _is_word(column: "pd.Categorical | pd.Series", wanted: str) -> Bools:
     """Whether a categorical is this word, without case, bool [row]."""
-    names = [str(word).lower() for word in column.categories]
-    same = np.array([*(name == wanted.lower() for name in names), False], dtype=bool)
-    return same[column.codes]
-
-
-def _is_between(values: NDArray[np.float64], low: int | None, high: int | None) -> Bools:
-    """Whether values are in a range, its ends included, bool [row]; None is no end."""
-    keep = np.ones(len(values), dtype=bool)
-    if low is not None:
-        keep &= values >= low
-    if high is not None:
-        keep &= values <= high
-    return keep
+    return by_word(column, lambda word: word.lower() == wanted.lower(), False)

@@ -40,16 +40,8 @@ def reliability_bins(
     with np.errstate(invalid="ignore"):
         confidences = np.bincount(numbers, confidence, minlength=n_bins) / counts
         accuracies = np.bincount(numbers, correct, minlength=n_bins) / counts
-    return tuple(
-        ReliabilityBin(
-            float(edges[number]),
-            float(edges[number + 1]),
-            int(counts[number]),
-            float(confidences[number]),
-            float(accuracies[number]),
-        )
-        for number in range(n_bins)
-    )
+    columns = (edges[:-1], edges[1:], counts, confidences, accuracies)
+    return tuple(ReliabilityBin(*row) for row in zip(*(x.tolist() for x in columns), strict=True))
 
 
 def expected_calibration_error(bins: tuple[ReliabilityBin, ...]) -> float:

@@ -16,7 +16,7 @@ Source: McNemar 1947; Cohen 1960; intervals see `intervals`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -223,53 +223,58 @@ def compare(
             f"The runs {a.info.id} and {b.info.id} have no fact in common that both count."
         )
     pairs = pairs.reset_index(drop=True)
-    names = pd.unique(pairs["relation"].astype(str))
-    codes = pd.Categorical(pairs["relation"].astype(str), categories=names).codes
-    right_a, right_b = pairs["right_a"].to_numpy(), pairs["right_b"].to_numpy()
-    totals = np.bincount(codes, minlength=len(names))
-    only_a = np.bincount(codes[right_a & ~right_b], minlength=len(names))
-    only_b = np.bincount(codes[right_b & ~right_a], minlength=len(names))
-    shares_a = np.bincount(codes, right_a, minlength=len(names)) / totals
-    shares_b = np.bincount(codes, right_b, minlength=len(names)) / totals
-    ends = difference_intervals(only_b, only_a, totals, level=level)
-    rows = tuple(
+    right_a, right_b = pairs["right_a"], pairs["right_b"]
+    frame = pd.DataFrame(
+        {"a": right_a, "b": right_b, "only_a": right_a & ~right_b, "only_b": right_b & ~right_a}
+    )
+    by_relation = frame.groupby(pairs["relation"].astype(str), sort=False)
+    rows = _differences(by_relation.sum(), by_relation.size(), level)
+    whole = frame.sum().to_frame("").T
+    (over_facts,) = _differences(whole, pd.Series([len(pairs)]), level)
+    gained = (over_facts.only_b - over_facts.only_a) / over_facts.n
+    differences = np.array([row.b - row.a for row in rows])
+    sample = mean_of_sample(differences, level=level)
+    over_relations = MeanDifference(
+        len(rows),
+        float(np.mean([row.a for row in rows])),
+        float(np.mean([row.b for row in rows])),
+        sample.mean,
+        sample.interval,
+        sample.p,
+        int((differences < 0).sum()),
+        int((differences > 0).sum()),
+    )
+    firsts = right_a.to_numpy(), right_b.to_numpy()
+    return Comparison(
+        replace(over_facts, difference=gained),
+        over_relations,
+        rows,
+        "query" if pairs.duplicated(["relation", "fact_id"]).any() else "fact",
+        mcnemar(*firsts),
+        agreement(*firsts, pairs["same_first"].to_numpy(dtype=bool)),
+        pairs,
+        n_unpaired,
+    )
+
+
+def _differences(
+    right: pd.DataFrame, totals: "pd.Series[int]", level: float
+) -> tuple[Difference, ...]:
+    """The difference of each group. right: facts that a, b and only one of them gets right."""
+    n = totals.to_numpy(dtype=np.int64)
+    a, b, only_a, only_b = (right[name].to_numpy() for name in ("a", "b", "only_a", "only_b"))
+    ends = difference_intervals(only_b, only_a, n, level=level)
+    a, b = a / n, b / n
+    return tuple(
         Difference(
             str(name),
-            int(totals[at]),
-            float(shares_a[at]),
-            float(shares_b[at]),
-            float(shares_b[at] - shares_a[at]),
+            int(n[at]),
+            float(a[at]),
+            float(b[at]),
+            float(b[at] - a[at]),
             ends[at],
             int(only_a[at]),
             int(only_b[at]),
         )
-        for at, name in enumerate(names)
-    )
-    n, n_a, n_b = len(pairs), int(only_a.sum()), int(only_b.sum())
-    whole = difference_intervals(*(np.array([count]) for count in (n_b, n_a, n)), level=level)
-    a_right, b_right = float(right_a.mean()), float(right_b.mean())
-    over_facts = Difference("", n, a_right, b_right, (n_b - n_a) / n, whole[0], n_a, n_b)
-    by_relation = shares_b - shares_a
-    sample = mean_of_sample(by_relation, level=level)
-    over_relations = MeanDifference(
-        len(names),
-        float(shares_a.mean()),
-        float(shares_b.mean()),
-        sample.mean,
-        sample.interval,
-        sample.p,
-        int((by_relation < 0).sum()),
-        int((by_relation > 0).sum()),
-    )
-    agreed = agreement(right_a, right_b, pairs["same_first"].to_numpy(dtype=bool))
-    several = bool(pairs.duplicated(["relation", "fact_id"]).any())
-    return Comparison(
-        over_facts,
-        over_relations,
-        rows,
-        "query" if several else "fact",
-        mcnemar(right_a, right_b),
-        agreed,
-        pairs,
-        n_unpaired,
+        for at, name in enumerate(right.index)
     )

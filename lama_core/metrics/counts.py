@@ -71,15 +71,29 @@ def load_corpus_counts(path: Path) -> CorpusCounts:
     Raises UserError when there is none, or it isn't one of ours.
     """
     file = path / COUNTS_FILE if path.is_dir() else path
-    words: dict[str, int] = {}
-    entities: dict[str, int] = {}
-    tables = {"word": words, "entity": entities}
+    if not file.exists():
+        raise UserError(f"there are no corpus counts at {file}")
+    tables: dict[str, dict[str, int]] = {"word": {}, "entity": {}}
+    for kind, name, count in read_counts(file, "corpus counts", kinds=tuple(tables)):
+        tables[kind][name] = count
+    return CorpusCounts(tables["word"], tables["entity"])
+
+
+def read_counts(
+    path: Path, what: str, *, kinds: tuple[str, ...] = ()
+) -> list[tuple[str, str, int]]:
+    """The rows of a packed file: two texts and a whole number, with tabs between them.
+
+    kinds: what the first text may be; () is anything. Raises UserError for another file: that it
+    isn't a file of `what`.
+    """
+    rows = []
     try:
-        if not file.exists():
-            raise UserError(f"there are no corpus counts at {file}")
-        for line in read_packed_lines(file):
-            kind, name, count = line.split("\t")
-            tables[kind][name] = int(count)
-    except (OSError, EOFError, zlib.error, ValueError, KeyError) as error:
-        raise UserError(f"{file} isn't a file of corpus counts") from error
-    return CorpusCounts(words, entities)
+        for line in read_packed_lines(path):
+            first, second, count = line.split("\t")
+            if kinds and first not in kinds:
+                raise ValueError(first)
+            rows.append((first, second, int(count)))
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise UserError(f"{path} isn't a file of {what}.") from error
+    return rows

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from lama_core.asking.questions import SQUAD
 from lama_core.asking.ranking import Ranking
 from lama_core.metrics.baselines import freq_ranks
+from lama_core.metrics.precision import group_shares, means
 from lama_core.rounding import fixed, percent
 from lama_core.runs.info import RelationInfo, Run
 
@@ -58,9 +60,7 @@ class Scored:
 
     def mean(self, values: NDArray[np.generic]) -> Floats:
         """Mean of a value over each relation's rows, float64 [relation]; NaN where it has none."""
-        sums = np.bincount(self.relation, values.astype(np.float64), minlength=len(self.relations))
-        with np.errstate(invalid="ignore"):
-            return np.where(self.n > 0, sums / np.maximum(self.n, 1), np.nan)
+        return means(self.relation, values.astype(np.float64), len(self.relations))
 
 
 def scored_rows(run: Run, ranking: Ranking, relations: Sequence[str] | None = None) -> Scored:
@@ -93,29 +93,15 @@ def scored_rows(run: Run, ranking: Ranking, relations: Sequence[str] | None = No
 
 def macro_precision(rows: Scored) -> Floats:
     """P@1 of each object's facts, then the mean over the relation's objects, float64 [relation]."""
-    width = int(rows.objects.max(initial=-1)) + 1
-    keys, codes = np.unique(rows.relation * max(width, 1) + rows.objects, return_inverse=True)
-    if not len(keys):
-        return np.full(len(rows.relations), np.nan)
-    per_object = np.bincount(codes, rows.ranks == 1) / np.bincount(codes)
-    owner = keys // width
-    counts = np.bincount(owner, minlength=len(rows.relations))
-    sums = np.bincount(owner, per_object, minlength=len(rows.relations))
-    with np.errstate(invalid="ignore"):
-        return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    width = max(int(rows.objects.max(initial=-1)) + 1, 1)
+    keys, shares = group_shares(rows.relation * width + rows.objects, rows.ranks == 1)
+    return means(keys // width, shares, len(rows.relations))
 
 
 def median_rank(rows: Scored) -> Floats:
     """The middle rank of each relation, float64 [relation]; of an even number, of both a mean."""
-    order = np.lexsort((rows.ranks, rows.relation))
-    ranks, n = rows.ranks[order], rows.n
-    starts = np.concatenate([[0], np.cumsum(n)[:-1]]).astype(np.int64)
-    medians = np.full(len(n), np.nan)
-    full = n > 0
-    low = ranks[starts[full] + (n[full] - 1) // 2]
-    high = ranks[starts[full] + n[full] // 2]
-    medians[full] = (low + high) / 2
-    return medians
+    medians = pd.Series(rows.ranks).groupby(rows.relation).median()
+    return medians.reindex(range(len(rows.relations))).to_numpy(dtype=np.float64)
 
 
 def chance_precision(rows: Scored, k: int = 1) -> Floats:

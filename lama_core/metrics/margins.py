@@ -17,6 +17,7 @@ import pandas as pd
 from lama_core.asking.ranking import Ranking
 from lama_core.metrics.answers import margins_of
 from lama_core.metrics.figures import scored_rows
+from lama_core.metrics.tables import of_run, stacked
 from lama_core.runs.info import Run
 
 N_BINS = 24
@@ -50,21 +51,11 @@ def margin_histogram(
     for run, margins, right in found:
         bins = np.searchsorted(edges, margins, side="left")
         for is_right in (False, True):
-            counts = np.bincount(bins[right == is_right], minlength=len(ends) - 1)
-            tables.append(
-                pd.DataFrame(
-                    {
-                        "run": run.info.id,
-                        "model": run.info.model,
-                        "right": is_right,
-                        "low": ends[:-1],
-                        "high": ends[1:],
-                        "n": counts,
-                        "share": counts / len(margins),
-                    }
-                )
-            )
-    return pd.concat(tables, ignore_index=True)
+            n = np.bincount(bins[right == is_right], minlength=len(ends) - 1)
+            share = n / len(margins)
+            columns = {"low": ends[:-1], "high": ends[1:], "n": n, "share": share}
+            tables.append(of_run(run, right=is_right, **columns))
+    return stacked(tables)
 
 
 def _borders(margins: Sequence[np.ndarray]) -> np.ndarray:

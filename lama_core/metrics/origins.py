@@ -10,12 +10,13 @@ That a fact of another origin isn't in the training text, nobody says.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from lama_core.asking.ranking import Ranking
+from lama_core.metrics.answers import by_word
 from lama_core.models.catalog import known_models
 from lama_core.rounding import percent
 from lama_core.runs.info import Run
@@ -80,7 +81,7 @@ def trained_on(
     if relations:
         counted = counted & facts["relation"].isin(relations).to_numpy()
     right = counted & (facts[f"rank_{ranking}"] <= k).to_numpy()
-    named = {source: _naming(facts["origin"], source) for source in known}
+    named = {one: by_word(facts["origin"], partial(_names, source=one), False) for one in known}
     parts = [(source, _part(named[source], counted, right)) for source in known]
     anywhere = np.logical_or.reduce(list(named.values()))
     return TrainedOn(
@@ -90,10 +91,8 @@ def trained_on(
     )
 
 
-def _naming(origin: "pd.Series[str]", source: str) -> Bools:
-    """Whether each fact's origin names the source, bool [row]."""
-    names = np.array([*(source in str(one) for one in origin.cat.categories), False], dtype=bool)
-    return names[origin.cat.codes.to_numpy()]
+def _names(origin: str, source: str) -> bool:
+    return source in origin
 
 
 def _part(rows: Bools, counted: Bools, right: Bools) -> Part:

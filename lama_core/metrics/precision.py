@@ -4,6 +4,7 @@ Both take the ranks of facts that count, int or float [fact], 1 = best, and give
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ def precision_at(ranks: Ranks, k: int = 1) -> float:
     """Share of facts whose gold is among the k best. Raises ValueError for k below 1."""
     if k < 1:
         raise ValueError(f"k is {k}: P@k needs k of at least 1")
-    return _mean(ranks <= k)
+    return float((ranks <= k).mean()) if len(ranks) else float("nan")
 
 
 def macro_precision_at(ranks: Ranks, objects: Sequence[str], k: int = 1) -> float:
@@ -23,11 +24,20 @@ def macro_precision_at(ranks: Ranks, objects: Sequence[str], k: int = 1) -> floa
 
     A model that always gives the most frequent object of n scores 1 / n.
     """
-    if not len(ranks):
-        return float("nan")
-    _, codes = np.unique(np.asarray(objects, dtype=object).astype(str), return_inverse=True)
-    return float((np.bincount(codes, ranks <= k) / np.bincount(codes)).mean())
+    names = np.asarray(objects, dtype=object).astype(str)
+    return float(group_shares(names, ranks <= k)[1].mean()) if len(ranks) else float("nan")
 
 
-def _mean(values: NDArray[np.bool_] | Ranks) -> float:
-    return float(values.astype(np.float64).mean()) if len(values) else float("nan")
+def group_shares(
+    keys: NDArray[Any], right: NDArray[np.bool_]
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """The different keys, and of each the share of its rows that are right, float64 [key]."""
+    known, codes = np.unique(keys, return_inverse=True)
+    return known, np.bincount(codes, right) / np.bincount(codes)
+
+
+def means(groups: NDArray[np.int64], values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """The mean of each group's values, float64 [group]; NaN for one without. groups: below n."""
+    counts = np.bincount(groups, minlength=n)
+    sums = np.bincount(groups, values, minlength=n)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)

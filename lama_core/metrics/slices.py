@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from lama_core.metrics.answers import WRONG_KINDS, AnswerFilter, JoinedAnswers, wrong_kinds
 from lama_core.metrics.intervals import LEVEL, difference_intervals, share_intervals
+from lama_core.metrics.precision import group_shares
 from lama_core.metrics.stated import labels
 from lama_core.runs.info import OWN_WORDS
 
@@ -144,10 +145,9 @@ def slice_table(
     golds = _golds(joined)
     places = [(by, name) for by, slicing in ways.items() for name in slicing.slices]
     shared: dict[tuple[str, str], Ints] = {}
-    tables = []
+    lines = []
     for number, run in enumerate(joined.runs):
         kinds = wrong_kinds(run)
-        lines = []
         for place, (by, name) in enumerate(places):
             fields = ways[by].slices[name]
             chosen = AnswerFilter(of=number, counting="all", relations=tuple(relations), **fields)
@@ -170,16 +170,14 @@ def slice_table(
                     "n": len(counted),
                     "n_right": int((run.rank[counted] <= k).sum()),
                     "n_wrong": int((run.rank[counted] > 1).sum()),
-                    "macro_p_at_1": _macro(golds[counted], run.rank[counted] == 1),
-                    "chance": _chance(run.n_answers[counted], k),
+                    "macro_p_at_1": _mean(group_shares(golds[counted], run.rank[counted] == 1)[1]),
+                    "chance": _mean(np.minimum(1.0, k / run.n_answers[counted].astype(float))),
                     **wrong,
                 }
             )
-        if lines:
-            tables.append(_shares(pd.DataFrame(lines), level))
-    if not tables:
+    if not lines:
         return pd.DataFrame()
-    table = pd.concat(tables).sort_values(["place", "number"], kind="stable")
+    table = _shares(pd.DataFrame(lines), level).sort_values(["place", "number"], kind="stable")
     return table.drop(columns="place").reset_index(drop=True)
 
 
@@ -208,11 +206,9 @@ def slice_differences(
             only_a, only_b = int((a & ~b).sum()), int((b & ~a).sum())
             counts = (np.array([n]) for n in (only_b, only_a, len(rows)))
             ends = difference_intervals(*counts, level=level)[0]
-            lines.append(
-                {"by": by, "slice": name, "n": len(rows), "a": float(a.mean()),
-                 "b": float(b.mean()), "difference": (only_b - only_a) / len(rows),
-                 "low": ends.low, "high": ends.high, "only_a": only_a, "only_b": only_b}
-            )  # fmt: skip
+            line = {"by": by, "slice": name, "n": len(rows), "a": a.mean(), "b": b.mean()}
+            line |= {"difference": (only_b - only_a) / len(rows), "low": ends.low}
+            lines.append(line | {"high": ends.high, "only_a": only_a, "only_b": only_b})
     return pd.DataFrame(lines)
 
 
@@ -226,19 +222,8 @@ def _golds(joined: JoinedAnswers) -> Ints:
     return relations * width + facts["object"].cat.codes.to_numpy()
 
 
-def _macro(golds: Ints, right: NDArray[np.bool_]) -> float:
-    """The mean over golds of the share of right ones; NaN without facts."""
-    if not len(golds):
-        return float("nan")
-    _, codes = np.unique(golds, return_inverse=True)
-    return float((np.bincount(codes, right) / np.bincount(codes)).mean())
-
-
-def _chance(n_answers: NDArray[np.float32], k: int) -> float:
-    """P@k of a random order of so many answers, over facts; NaN without facts."""
-    if not len(n_answers):
-        return float("nan")
-    return float(np.minimum(1.0, k / n_answers.astype(np.float64)).mean())
+def _mean(values: NDArray[np.float64]) -> float:
+    return float(values.mean()) if len(values) else float("nan")
 
 
 def _shares(counts: pd.DataFrame, level: float) -> pd.DataFrame:

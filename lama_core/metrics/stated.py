@@ -6,7 +6,6 @@ that of others nothing is said.
 """
 
 import re
-import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -15,8 +14,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from lama_core.errors import UserError
-from lama_core.files import read_packed_lines, write_packed_lines
+from lama_core.files import write_packed_lines
+from lama_core.metrics.counts import read_counts
 from lama_core.models.catalog import known_models
 from lama_core.models.sources import locate
 
@@ -63,23 +62,14 @@ def _stands_in(wanted: Sequence[str], words: Sequence[str]) -> bool:
 
 def save_stated(pairs: Iterable[Pair], stated: frozenset[Pair], path: Path) -> None:
     """Write which of the pairs are stated; the same give the same bytes."""
-    lines = (
-        f"{subject}\t{gold}\t{int((subject, gold) in stated)}"
-        for subject, gold in sorted(set(pairs))
-    )
-    write_packed_lines(path, lines)
+    known = sorted(set(pairs))
+    write_packed_lines(path, ("\t".join((*one, str(int(one in stated)))) for one in known))
 
 
 def load_stated(path: Path) -> dict[Pair, bool]:
     """Of each pair that was looked for, whether it is stated. Raises UserError for another file."""
-    found = {}
-    try:
-        for line in read_packed_lines(path):
-            subject, gold, is_stated = line.split("\t")
-            found[subject, gold] = bool(int(is_stated))
-    except (OSError, EOFError, zlib.error, ValueError) as error:
-        raise UserError(f"{path} isn't a file of stated facts.") from error
-    return found
+    rows = read_counts(path, "stated facts")
+    return {(subject, gold): bool(is_stated) for subject, gold, is_stated in rows}
 
 
 def stated_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> tuple[str, ...] | None:

@@ -16,7 +16,7 @@ Intervals of P@k: see `intervals`. Everything works on whole columns: 6 models x
 Departure: ConceptNet's total
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
@@ -113,6 +113,17 @@ class RelationPrecision:
     chance: Floats
 
 
+def of_run(run: Run, **columns: object) -> pd.DataFrame:
+    """A table of one run: the columns run and model, then others."""
+    return pd.DataFrame({"run": run.info.id, "model": run.info.model, **columns})
+
+
+def stacked(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """The runs' tables as one; an empty one for none."""
+    every = list(tables)
+    return pd.concat(every, ignore_index=True) if every else pd.DataFrame()
+
+
 def score_table(
     runs: Sequence[Run],
     *,
@@ -131,7 +142,7 @@ def score_table(
     n_answers (by relation only: words that it ranked); NaN where a run doesn't say them. P@ between
     0 and 1. conceptnet: what its total is the mean over.
     """
-    tables = [
+    return stacked(
         summarise(
             relation_figures(run, ranking),
             relation_precision(run, k, ranking, level=level),
@@ -141,8 +152,7 @@ def score_table(
             level=level,
         )
         for run in runs
-    ]
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+    )
 
 
 def relation_figures(run: Run, ranking: Ranking = "filtered") -> pd.DataFrame:
@@ -260,29 +270,17 @@ def precision_curves(
         counts = np.bincount(cells, minlength=len(rows.relations) * width)
         hits = np.cumsum(counts.reshape(-1, width)[:, 1 : k_max + 1], axis=1)
         hits, totals = hits[known], rows.n[known, None] + np.zeros(k_max, dtype=np.int64)
-        mean, ends = np.full(k_max, np.nan), Intervals(*np.full((2, k_max), np.nan))
-        chance = mean
+        mean, low, high, chance = np.full((4, k_max), np.nan)
         if known.any():
             shares = hits / totals
             mean, ends = shares.mean(axis=0), mean_interval(shares, share_intervals(hits, totals))
+            low, high = ends.low, ends.high
             each = [chance_precision(rows, k)[known] for k in range(1, k_max + 1)]
             chance = np.mean(each, axis=1)
-        tables.append(
-            pd.DataFrame(
-                {
-                    "run": run.info.id,
-                    "model": run.info.model,
-                    "k": np.arange(1, k_max + 1),
-                    "p_at_k": mean,
-                    "low": ends.low,
-                    "high": ends.high,
-                    "n": int(rows.n.sum()),
-                    "n_relations": int(known.sum()),
-                    "chance": chance,
-                }
-            )
-        )
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+        columns = {"k": np.arange(1, k_max + 1), "p_at_k": mean, "low": low, "high": high}
+        counted = {"n": int(rows.n.sum()), "n_relations": int(known.sum())}
+        tables.append(of_run(run, **columns, **counted, chance=chance))
+    return stacked(tables)
 
 
 def rank_histogram(
@@ -307,19 +305,9 @@ def rank_histogram(
     for run, rows in chosen:
         numbers = np.searchsorted(lows, rows.ranks, side="right") - 1
         counts = np.bincount(numbers, minlength=len(lows))
-        tables.append(
-            pd.DataFrame(
-                {
-                    "run": run.info.id,
-                    "model": run.info.model,
-                    "low": lows,
-                    "high": highs,
-                    "n": counts,
-                    "share": counts / max(1, len(rows.ranks)),
-                }
-            )
-        )
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+        share = counts / max(1, len(rows.ranks))
+        tables.append(of_run(run, low=lows, high=highs, n=counts, share=share))
+    return stacked(tables)
 
 
 def rank_quartiles(
@@ -329,17 +317,14 @@ def rank_quartiles(
     relations: Sequence[str] | None = None,
 ) -> pd.DataFrame:
     """Box plots by model: columns run, model, n, low (5%), q1, median, q3, high (95%), mean."""
-    lines = []
+    tables = []
     for run in runs:
         ranks = scored_rows(run, ranking, relations).ranks
         ends = np.quantile(ranks, [0.05, 0.25, 0.5, 0.75, 0.95]) if len(ranks) else [np.nan] * 5
-        names = ("low", "q1", "median", "q3", "high")
-        lines.append(
-            {"run": run.info.id, "model": run.info.model, "n": len(ranks)}
-            | dict(zip(names, map(float, ends), strict=True))
-            | {"mean": float(ranks.mean()) if len(ranks) else float("nan")}
-        )
-    return pd.DataFrame(lines)
+        columns = dict(zip(("low", "q1", "median", "q3", "high"), ends, strict=True))
+        mean = float(ranks.mean()) if len(ranks) else np.nan
+        tables.append(of_run(run, n=[len(ranks)], **columns, mean=mean))
+    return stacked(tables)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,25 +1,39 @@
-"""What every reproduction of a paper gives: its tables and figures, ours beside the paper's.
+"""One framework of reproduction: a paper is what is prepared once, and specifications of tables.
 
-A paper is what is prepared once (data, models, runs) and its tables, each made from that. What
-can't be had is listed with the reason and the command that brings it. The difference of two
-numbers is given only where data, relations, limits and model are the paper's; else it is said what
-isn't.
+The paper's file in `assets/published` has a row of data for each table that is reproduced; here it
+gets a source of items (cells, charts, notes, what is missing). The source is called with what is
+prepared; a source by model, once for each of its models. What can't be had is listed with the
+reason and the command that brings it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
-from lama_core import rounding
 from lama_core.asking import settings
+from lama_core.datasets.library.installed import installed_names
 from lama_core.errors import UserError, choose
-from lama_core.progress import OnNote, OnProgress, Progress, silent
+from lama_core.papers.published import TableSpec, published_paper
+from lama_core.progress import OnProgress, Progress, silent
+from lama_core.reports.tables import (
+    Absent,
+    Chart,
+    Item,
+    Made,
+    ReproducedRow,
+    ReproducedTable,
+    Reproduction,
+    Series,
+)
 from lama_core.requests import Request, argument, option
+from lama_core.runs.spec import load_by_name
 
-Value = float | str | None
-Shape = Literal["lines", "bars", "boxes", "points"]
-Unit = Literal["percent", "correlation", "rank", "log-probability", "text", "share", "number"]
+EMBEDDED = ("minilm-mlm", "smollm2-135m")
+NO_DATA = "not in the data that is here"
+NUMBERS = (float, int)
 
 
 @dataclass(frozen=True)
@@ -57,243 +71,6 @@ class ReproduceOptions(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class ReproducedRow:
-    """One cell of a table done again, in the table's unit.
-
-    what: the line and the column. n: what counts in ours. ours: None when it could not be had, and
-    `reason` says why. published: None when the paper has none. differs: what of data, relations,
-    limits and model is not the paper's, in a word; "" where all is. interval: of 95%, about ours;
-    None of what has none.
-    """
-
-    model: str
-    what: str
-    n: int
-    ours: Value
-    published: Value
-    reason: str = ""
-    differs: str = ""
-    interval: tuple[float, float] | None = None
-
-    @property
-    def difference(self) -> float | None:
-        """Ours less the paper's; None where either is missing, no number, or of another thing."""
-        if self.differs or not isinstance(self.ours, float | int):
-            return None
-        return self.ours - self.published if isinstance(self.published, float | int) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """Values of one name in a chart. x: numbers or names. published: the paper's."""
-
-    name: str
-    x: tuple[float | str, ...]
-    y: tuple[float, ...]
-    published: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """A figure. boxes: the values of a series are spread over its names."""
-
-    title: str
-    shape: Shape
-    x_title: str
-    y_title: str
-    series: tuple[Series, ...]
-    log_x: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Absent:
-    """What can't be had here, why, and the command that brings it ("" where none does)."""
-
-    what: str
-    reason: str
-    command: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """What a table holds: its cells, its charts, what a reader should know, what is missing."""
-
-    rows: tuple[ReproducedRow, ...]
-    charts: tuple[Chart, ...] = ()
-    notes: tuple[str, ...] = ()
-    absent: tuple[Absent, ...] = ()
-
-
-class Prepared(Protocol):
-    """What a paper's tables are made from. Runs are made when a table asks for them, and once."""
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """What is so of all tables: the data, the ranking, the candidates."""
-        ...
-
-
-P = TypeVar("P", bound=Prepared)
-
-
-@dataclass(frozen=True, slots=True)
-class PaperTable(Generic[P]):
-    """A table or figure that can be computed.
-
-    id: `table2`, `figure3`. unit: of all its values. counts: what n counts ("facts"). digits:
-    behind the point, as the paper prints them.
-    """
-
-    id: str
-    title: str
-    unit: Unit
-    counts: str
-    make: Callable[[P], Made]
-    digits: int = 1
-
-    @property
-    def name(self) -> str:
-        """`Table 2`; of an id without a number, its word alone."""
-        kind = self.id.rstrip("0123456789")
-        return f"{kind.capitalize()} {self.id[len(kind) :]}".rstrip()
-
-
-@dataclass(frozen=True, slots=True)
-class ReproducedTable:
-    """A table or figure, done again."""
-
-    id: str
-    name: str
-    title: str
-    unit: Unit
-    counts: str
-    digits: int
-    made: Made
-
-    def shown(self, value: Value, *, signed: bool = False) -> str:
-        """A value as the paper prints it; signed: with its plus."""
-        if value is None or isinstance(value, str):
-            return value or ""
-        return rounding.fixed(value, self.digits, signed=signed)
-
-    @property
-    def has_intervals(self) -> bool:
-        """Whether one of its rows has an interval."""
-        return any(row.interval for row in self.made.rows)
-
-    def shown_interval(self, row: ReproducedRow) -> tuple[str, ...]:
-        """A row's interval as a cell; no cell in a table that has none."""
-        if not self.has_intervals:
-            return ()
-        return (" to ".join(map(self.shown, row.interval)) if row.interval else "",)
-
-    @property
-    def about(self) -> str:
-        """What its values are, and what n counts."""
-        counted = f"; n counts {self.counts}" if self.counts else ""
-        return f"unit: {self.unit}{counted}"
-
-    def remarks(self) -> tuple[tuple[str, ...], list[int | None]]:
-        """Why rows have no number or no difference, each once, and which one is each row's."""
-        each = [row.reason or row.differs for row in self.made.rows]
-        listed = tuple(dict.fromkeys(filter(None, each)))
-        return listed, [listed.index(one) if one else None for one in each]
-
-
-@dataclass(frozen=True, slots=True)
-class Reproduction:
-    """All tables that were asked for, and what is so of all of them."""
-
-    paper: str
-    citation: str
-    notes: tuple[str, ...]
-    tables: tuple[ReproducedTable, ...]
-
-    @property
-    def absent(self) -> tuple[Absent, ...]:
-        """What is missing in any of the tables, each once."""
-        return tuple(dict.fromkeys(one for table in self.tables for one in table.made.absent))
-
-
-@dataclass(frozen=True, slots=True)
-class Paper(Generic[P]):
-    """A paper that can be done again. name: `petroni2019`.
-
-    prepare: makes ready what the tables are made from; raises UserError where there is nothing.
-    """
-
-    name: str
-    citation: str
-    tables: tuple[PaperTable[P], ...]
-    prepare: Callable[[ReproduceOptions, OnProgress, OnNote], P]
-
-    def reproduce(
-        self,
-        options: ReproduceOptions,
-        *,
-        on_progress: OnProgress = silent,
-        on_note: OnNote = silent,
-    ) -> Reproduction:
-        """The tables that were asked for; one that can't be made says why.
-
-        Raises UserError for a table that the paper doesn't have here.
-        """
-        named = {table.id: table for table in self.tables}
-        asked = [choose(_plain(name), named, "table") for name in options.tables] or list(named)
-        prepared = self.prepare(options, on_progress, on_note)
-        made = []
-        for name in dict.fromkeys(asked):
-            table = named[name]
-            on_progress(Progress(f"{table.name}: {table.title}"))
-            try:
-                found = table.make(prepared)
-            except UserError as error:
-                found = Made((), absent=(Absent(table.name, str(error)),))
-            made.append(
-                ReproducedTable(
-                    table.id,
-                    table.name,
-                    table.title,
-                    table.unit,
-                    table.counts,
-                    table.digits,
-                    found,
-                )
-            )
-        return Reproduction(self.name, self.citation, tuple(prepared.notes), tuple(made))
-
-
-def _plain(name: str) -> str:
-    """A table's name as its id: `Table 2`, `table-2` and `2` are `table2`."""
-    short = "".join(sign for sign in name.lower() if sign.isalnum())
-    return f"table{short}" if short.isdigit() else short
-
-
-def differing(
-    *,
-    data: str = "",
-    relations: tuple[int, int] | None = None,
-    facts: tuple[int, int] | None = None,
-    limit: int | None = None,
-    model: str = "",
-) -> str:
-    """What isn't the paper's, in a word, for `ReproducedRow.differs`; "" where all is the same.
-
-    data: its name where it is other data ("starter facts"). relations, facts: how many are here,
-    and how many the paper has. limit: facts a relation. model: the paper's, where another is asked.
-    """
-    words = [data] if data else []
-    for counted, name in ((relations, "relations"), (facts, "facts")):
-        if not data and counted and counted[0] != counted[1]:
-            words.append(f"{counted[0]:,} of {counted[1]:,} {name}")
-    if limit is not None:
-        words.append(f"at most {limit:,} a relation")
-    if model:
-        words.append(f"not {model}")
-    return "; ".join(words)
-
-
-@dataclass(frozen=True, slots=True)
 class Data:
     """What a paper's tables are made on.
 
@@ -314,10 +91,11 @@ def find_data(
     instead: Data,
     on_progress: OnProgress = silent,
 ) -> Data:
-    """The data that a user asked for; else the paper's, fetched; else the ones instead.
+    """The data that a user named; else the paper's, fetched; else the ones instead.
 
     own: the name of the paper's data. installed: the names of what is here.
     """
+    # It would load the downloading library where a page needs only `differing`.
     from lama_core.datasets.library.download import get_dataset
 
     if asked is not None:
@@ -329,3 +107,178 @@ def find_data(
             missing = Absent(own, str(error), f"python -m lama_core data get {own}")
             return Data(instead.name, instead.other, (missing,))
     return Data(own)
+
+
+@dataclass
+class Prepared:
+    """The base of what a paper's tables are made from; runs are made when a table needs them.
+
+    own: the name of the paper's data. instead: what is used where that can't be had. missing: what
+    else can't be had, by the name that is shown.
+    """
+
+    own: ClassVar[str] = ""
+    instead: ClassVar[Data] = Data("")
+
+    options: ReproduceOptions
+    missing: dict[str, Absent] = field(default_factory=dict)
+
+    @property
+    def on_progress(self) -> OnProgress:
+        """The options' own."""
+        return self.options.on_progress
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Notes on all tables: the data, the ranking, the candidates."""
+        return ()
+
+    @property
+    def asked(self) -> Iterable[str]:
+        """The models, as they are shown, that sources by model are called with."""
+        return ()
+
+    @property
+    def installed(self) -> tuple[str, ...]:
+        """The names of the data that are here."""
+        return installed_names()
+
+    @cached_property
+    def data(self) -> Data:
+        """The data that the user named, or the paper's, or those instead."""
+        return find_data(
+            self.options.dataset,
+            own=self.own,
+            installed=self.installed,
+            instead=self.instead,
+            on_progress=self.on_progress,
+        )
+
+    def absent(self) -> tuple[Absent, ...]:
+        """The data and the models that can't be had."""
+        return (*self.data.absent, *self.missing.values())
+
+    def load(self, reference: str, *, precision: Any = "auto") -> Any:
+        """A model, fetched where it must be. Raises UserError if it can't be had."""
+        return load_by_name(reference, precision=precision, on_progress=self.on_progress)
+
+    @contextmanager
+    def noting(self, name: str, command: str = "") -> Iterator[None]:
+        """A block whose UserError is recorded in `missing`. command: what brings the thing."""
+        try:
+            yield
+        except UserError as error:
+            self.missing[name] = Absent(name, str(error), command)
+
+
+P = TypeVar("P", bound=Prepared)
+
+
+def of_models(prepared: P, items: Callable[[P, str], Iterable[Item]]) -> Iterator[Item]:
+    """The items of every model; of one that can't be run, a row with the reason."""
+    for model in prepared.asked:
+        try:
+            yield from items(prepared, model)
+        except UserError as error:
+            yield ReproducedRow(model, "", 0, None, None, str(error))
+
+
+@dataclass(frozen=True, slots=True)
+class Paper(Generic[P]):
+    """A paper that can be reproduced. name: `petroni2019`.
+
+    prepared: the class of what the tables are made from; raises UserError where there is nothing.
+    sources: of the items of each table that the paper's file specifies, by its id.
+    """
+
+    name: str
+    prepared: Callable[[ReproduceOptions], P]
+    sources: Mapping[str, Callable[[P], Iterable[Item]] | Callable[[P, str], Iterable[Item]]]
+
+    def reproduce(self, options: ReproduceOptions) -> Reproduction:
+        """The tables that were requested; one that can't be made has the reason instead.
+
+        Raises UserError for a table that the paper doesn't have here.
+        """
+        paper = published_paper(self.name)
+        named = {table.id: table for table in paper.reproduced}
+        chosen = [choose(_plain(name), named, "table") for name in options.tables] or list(named)
+        prepared = self.prepared(options)
+        notes = tuple(prepared.notes)
+        made = []
+        for table in (named[name] for name in dict.fromkeys(chosen)):
+            options.on_progress(Progress(f"{table.name}: {table.title}"))
+            try:
+                found = self._made(table, prepared)
+            except UserError as error:
+                found = Made((), absent=(Absent(table.name, str(error)),))
+            head = (table.id, table.title, table.unit, table.counts, table.digits)
+            made.append(ReproducedTable(*head, found))
+        return Reproduction(self.name, paper.citation, notes, tuple(made))
+
+    def _made(self, table: TableSpec, prepared: P) -> Made:
+        source: Any = self.sources[table.id]
+        items = of_models(prepared, source) if table.by_model else source(prepared)
+        made = [*table.notes, *items]
+        return Made.of([*prepared.absent(), *made])
+
+
+def _plain(name: str) -> str:
+    """A table's name as its id: `Table 2`, `table-2` and `2` are `table2`."""
+    short = "".join(sign for sign in name.lower() if sign.isalnum())
+    return f"table{short}" if short.isdigit() else short
+
+
+def joined(*words: str) -> str:
+    """The words that aren't empty, each once: `20 of 41 relations; other candidates`."""
+    return "; ".join(dict.fromkeys(filter(None, words)))
+
+
+def differing(
+    *,
+    data: str = "",
+    relations: tuple[int, int] | None = None,
+    facts: tuple[int, int] | None = None,
+    limit: int | None = None,
+    model: str = "",
+) -> str:
+    """What isn't the paper's, for `ReproducedRow.differs`; "" where all is the same.
+
+    data: its name where it is other data ("starter facts"). relations, facts: how many are here,
+    and how many the paper has. limit: facts a relation. model: the paper's, where another is used.
+    """
+    counts = [
+        f"{counted[0]:,} of {counted[1]:,} {name}"
+        for counted, name in ((relations, "relations"), (facts, "facts"))
+        if not data and counted and counted[0] != counted[1]
+    ]
+    limited = "" if limit is None else f"at most {limit:,} a relation"
+    return joined(data, *counts, limited, model and f"not {model}")
+
+
+def bars(
+    title: str,
+    rows: Iterable[ReproducedRow],
+    *,
+    x: Callable[[ReproducedRow], str] = lambda row: row.what,
+    y_title: str,
+    x_title: str = "",
+    name: Callable[[ReproducedRow], str] = lambda row: row.model,
+    published: Callable[[ReproducedRow], bool] = lambda row: True,
+) -> Iterator[Chart]:
+    """Rows as bars, a series for each name: ours, then the paper's; no chart without a value.
+
+    published: the rows whose published value is drawn.
+    """
+    values: dict[tuple[bool, str], dict[str, float]] = {}
+    for row in rows:
+        if isinstance(row.ours, NUMBERS):
+            values.setdefault((False, name(row)), {})[x(row)] = row.ours
+        if isinstance(row.published, NUMBERS) and published(row):
+            values.setdefault((True, f"{name(row)} (paper)"), {})[x(row)] = row.published
+    series = [
+        Series(label, tuple(of_label), tuple(of_label.values()), of_paper)
+        for (of_paper, label), of_label in sorted(values.items(), key=lambda one: one[0][0])
+    ]
+    if series:
+        yield Chart(title, "bars", x_title, y_title, tuple(series))

@@ -4,13 +4,14 @@ Each needs studies or passes of its own. Tables 14 and 15 cost a pass for each w
 fact and object, and take the first few relations, prompts and facts.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 
 from lama_core.errors import UserError
 from lama_core.models.base import KINDS, BlankFiller
-from lama_core.papers.framework import Absent, Made, ReproducedRow
+from lama_core.papers.framework import of_models
 from lama_core.papers.jiang2020_data import Studies
 from lama_core.papers.jiang2020_scores import BERTS, COLUMNS, PAPER
 from lama_core.papers.published import published_table
@@ -21,6 +22,7 @@ from lama_core.probes.prompts.refilling import Refiller, refine
 from lama_core.probes.prompts.runs import Study
 from lama_core.probes.prompts.selection import order_of
 from lama_core.probes.prompts.study import RelationStudy
+from lama_core.reports.tables import Absent, Item, ReproducedRow
 
 # Of Tables 14 and 15.
 # Departure: Parts of the costly tables
@@ -32,7 +34,7 @@ FEW_FACTS = 10
 Pools = Mapping[str, Sequence[str]]
 
 
-def ablated(studies: Studies) -> Made:
+def ablated(studies: Studies) -> Iterator[Item]:
     """Table 7: mined prompts with all words between the placeholders, and all mined prompts.
 
     Departure: Which mined prompts are middle-word ones
@@ -50,130 +52,123 @@ def ablated(studies: Studies) -> Made:
             "dependency paths need spaCy's parser"
         )
         command = "python -m lama_core prompts mine RELATION --text FILE --method both"
-        return Made((), absent=(Absent("Table 7", reason, command), *studies.absent()))
+        yield Absent("Table 7", reason, command)
+        return
 
-    def rows_of(model: str) -> Iterable[ReproducedRow]:
+    def rows_of(studies: Studies, model: str) -> Iterator[Item]:
         both = {name: every[name] for name in middle}
         for line, pools in (("Mid", middle), ("Mid+Dep", both)):
             yield from _score_rows(studies, model, line, pools, "table7")
 
-    note = (
+    yield from of_models(studies, rows_of)
+    yield (
         f"Mid: the {n_middle} of {n_all} mined prompts whose words all stand between subject and "
         "object. The files don't say how a prompt was mined."
     )
-    return Made(studies.rows(rows_of), notes=(note,), absent=studies.absent())
 
 
-def refined(studies: Studies) -> Made:
+def refined(studies: Studies, model: str) -> Iterator[Item]:
     """Table 14: mined and manual prompts before and after the model refilled their words."""
-
-    def rows_of(model: str) -> Iterable[ReproducedRow]:
-        study = studies.study(model)
-        asked = studies.load(model, precision=study.info.precision)
-        before = {one.relation.name: _best(one, "mine+man") for one in _few(study, "mine+man")}
-        after = {}
-        for name, templates in before.items():
-            pairs = studies.split(name).train[:FEW_PAIRS]
-            refiller = Refiller(asked, pairs, form="paper")
-            found = [
-                refine(text, refiller).template if refiller.places(text) else text
-                for text in templates
-            ]
-            after[name] = tuple(dict.fromkeys(found))
-        for line, pools in (("before", before), ("after", after)):
-            yield from _score_rows(studies, model, line, pools, "table14")
-
-    note = (
+    yield (
         f"At most {FEW_RELATIONS} relations and of each the {FEW_PROMPTS} mined or manual prompts "
         f"that are best on the training facts, refined on {FEW_PAIRS} training pairs; ones that "
         "become the same count once."
     )
-    return Made(studies.rows(rows_of), notes=(note,), absent=studies.absent())
+    study = studies.study(model)
+    asked = studies.load(model, precision=study.info.precision)
+    before, after = {}, {}
+    for one in _few(study, "mine+man"):
+        name = one.relation.name
+        before[name] = tuple(one.pool.templates[n] for n in _best(one, "mine+man"))
+        refiller = Refiller(asked, studies.split(name).train[:FEW_PAIRS], form="paper")
+        found = (
+            refine(text, refiller).template if refiller.places(text) else text
+            for text in before[name]
+        )
+        after[name] = tuple(dict.fromkeys(found))
+    for line, pools in (("before", before), ("after", after)):
+        yield from _score_rows(studies, model, line, pools, "table14")
 
 
-def asked_back(studies: Studies) -> Made:
+def asked_back(studies: Studies, model: str) -> Iterator[Item]:
     """Table 15: the optimised ensemble without and with the backward probability."""
-    table = published_table(PAPER, "table15")
-
-    def rows_of(model: str) -> Iterable[ReproducedRow]:
-        study = studies.study(model)
-        asked = studies.load(model, precision=study.info.precision)
-        if not KINDS[asked.kind].sees_both:
-            raise UserError(f"{model} sees no right side: ask a model that sees both.")
-        for combination, title in (("mine", "Mine"), ("man+para", "Paraphrase")):
-            found = [_both_ways(study, one, combination, asked) for one in _few(study, combination)]
-            n_facts = sum(one.n_test for one in found)
-            for line, values in (
-                ("forward", [one.forward for one in found]),
-                ("+backward", [one.both for one in found]),
-            ):
-                known = BERTS.get(model) == "BERT-base"
-                yield ReproducedRow(
-                    model, f"{title}, {line}", n_facts,
-                    100 * float(np.mean(values)) if values else None,
-                    table.value(f"{title} macro", features=line) if known else None,
-                    "" if values else "no relation of these data has such prompts",
-                    studies.differs(len(found), n_facts),
-                )  # fmt: skip
-
-    note = (
+    yield (
         f"Micro, of at most {FEW_RELATIONS} relations, {FEW_PROMPTS} prompts of each, and "
         f"{FEW_FACTS} facts to train and to test. Paraphrase is Man+Para. The paper's headings "
         "macro and micro are interchanged: beside ours stands what it heads macro."
     )
-    return Made(studies.rows(rows_of), notes=(note,), absent=studies.absent())
+    table = published_table(PAPER, "table15")
+    study = studies.study(model)
+    asked = studies.load(model, precision=study.info.precision)
+    if not KINDS[asked.kind].sees_both:
+        raise UserError(f"{model} sees no right side: ask a model that sees both.")
+    for combination, title in (("mine", "Mine"), ("man+para", "Paraphrase")):
+        found = [_both_ways(study, one, combination, asked) for one in _few(study, combination)]
+        n_facts = sum(one.n_test for one in found)
+        for line, values in (
+            ("forward", [one.forward for one in found]),
+            ("+backward", [one.both for one in found]),
+        ):
+            known = BERTS.get(model) == "BERT-base"
+            yield ReproducedRow(
+                model,
+                f"{title}, {line}",
+                n_facts,
+                100 * float(np.mean(values)) if values else None,
+                table.value(f"{title} macro", features=line) if known else None,
+                "" if values else "no relation of these data has such prompts",
+                studies.differs(len(found), n_facts),
+            )
 
 
 def _few(study: Study, combination: str) -> list[RelationStudy]:
     """The first relations that have prompts of a combination to choose from."""
-    found: list[RelationStudy] = []
-    for name in study.relations:
-        one = study.relation(name)
-        if one.pool.eligible(combination):
-            found.append(one)
-        if len(found) == FEW_RELATIONS:
-            break
-    return found
+    found = (study.relation(name) for name in study.relations)
+    return list(islice((x for x in found if x.pool.eligible(combination)), FEW_RELATIONS))
 
 
-def _best(study: RelationStudy, combination: str) -> tuple[str, ...]:
+def _best(study: RelationStudy, combination: str) -> Sequence[int]:
     """The prompts of a combination that are best on the training facts."""
-    order = order_of(study.pool, combination, study.train_accuracies)[:FEW_PROMPTS]
-    return tuple(study.pool.templates[number] for number in order)
+    return order_of(study.pool, combination, study.train_accuracies)[:FEW_PROMPTS]
 
 
 def _both_ways(
     study: Study, one: RelationStudy, combination: str, model: BlankFiller
 ) -> BothWaysResult:
-    order = order_of(one.pool, combination, one.train_accuracies)[:FEW_PROMPTS]
-    prompts = [one.pool.prompts[number] for number in order]
+    prompts = [one.pool.prompts[number] for number in _best(one, combination)]
     train, test = (
         make_asked(
-            one.relation, facts[:FEW_FACTS], study.candidates, model, "both",
+            one.relation,
+            facts[:FEW_FACTS],
+            study.candidates,
+            model,
+            "both",
             template=prompts[0].template,
         )
         for facts in (one.train, one.test)
-    )  # fmt: skip
+    )
     return measure_both_ways(model, train, test, prompts)
 
 
 def _score_rows(
     studies: Studies, model: str, line: str, pools: Pools, table: str
-) -> Iterable[ReproducedRow]:
+) -> Iterator[ReproducedRow]:
     """One line of a table of Top-K, optimised and oracle: a study of these prompts alone."""
     request = studies.with_prompts(model, pools)
     relations = studies.relations(model, request)
     n_facts = sum(len(one.test) for one in relations)
     scores = [{score.method: score.micro for score in one.scores()} for one in relations]
-    names = published_table(PAPER, table)
+    printed = published_table(PAPER, table)
+    labels = {"model": "BERT-base"} if "model" in printed.labels else {}
     for method, column in COLUMNS.items():
-        theirs = None
-        if BERTS.get(model) == "BERT-base":
-            labels = {"model": "BERT-base"} if "model" in names.label_names else {}
-            theirs = names.value(column, prompts=line, **labels)
+        known = BERTS.get(model) == "BERT-base"
         # A relation with a single prompt has no other way of choosing than that prompt.
         values = [found.get(method, found["top1"]) for found in scores]
         yield ReproducedRow(
-            model, f"{line} {column}", n_facts, 100 * float(np.mean(values)), theirs,
+            model,
+            f"{line} {column}",
+            n_facts,
+            100 * float(np.mean(values)),
+            printed.value(column, prompts=line, **labels) if known else None,
             differs=studies.differs(len(relations), n_facts, limit=request.limit),
-        )  # fmt: skip
+        )

@@ -8,9 +8,9 @@ into the cache in the same layout, and studied in the same way.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from lama_core.candidates.lists import COMMON
@@ -22,14 +22,7 @@ from lama_core.datasets.lpaqa import TRAINING_FOLDER
 from lama_core.datasets.prompt_sets import FOLDERS, load_pool, relations_in
 from lama_core.errors import UserError
 from lama_core.files import replace_folder, work_folder
-from lama_core.papers.framework import (
-    Absent,
-    Data,
-    ReproducedRow,
-    ReproduceOptions,
-    differing,
-    find_data,
-)
+from lama_core.papers.framework import Data, Prepared, differing, find_data
 from lama_core.papers.jiang2020_scores import BERTS, PAPER
 from lama_core.paths import ASSETS, cache_dir, data_dir
 from lama_core.probes.prompts.probing import (
@@ -41,9 +34,9 @@ from lama_core.probes.prompts.probing import (
 from lama_core.probes.prompts.runs import Study, split_of
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.probes.prompts.training_pairs import Split
-from lama_core.progress import OnNote, OnProgress
+from lama_core.progress import OnProgress
+from lama_core.reports.tables import Absent
 from lama_core.runs.execute import execute
-from lama_core.runs.spec import Load, load_by_name
 
 DEFAULT_MODEL = "minilm-mlm"
 N_RELATIONS, N_FACTS = 41, 34_039  # of T-REx in the paper
@@ -64,95 +57,82 @@ GOOGLE_RE = {"place_of_birth": "P19", "date_of_birth": "P569", "place_of_death":
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Source(Data):
     """Facts, prompts and training pairs.
 
     prompts: None is the relations' own. training: None is half of the facts. other: what the data
     are where they are not LAMA's and LPAQA's.
     """
 
-    dataset: str
     prompts: Path | None = None
     training: Path | None = None
-    other: str = ""
-    absent: tuple[Absent, ...] = ()
 
     @property
     def is_starter(self) -> bool:
         """Whether it is the facts that come with the project."""
-        return self.dataset == STARTER
-
-
-def starter_source(absent: tuple[Absent, ...] = ()) -> Source:
-    """The facts and prompts that come with the project."""
-    return Source(STARTER, ASSETS / "prompts" / STARTER, None, "starter facts and prompts", absent)
+        return self.name == STARTER
 
 
 def find_source(asked: str | None, on_progress: OnProgress) -> Source:
-    """The data that a user asked for; else LAMA and LPAQA, fetched; else the starter facts.
+    """The data that a user named; else LAMA and LPAQA, fetched; else the starter facts.
 
-    asked: a folder with `lama` and `lpaqa` in it, or other facts, which are asked with their own
+    asked: a folder with `lama` and `lpaqa` in it, or other facts, which are queried with their own
     prompts. Raises UserError for a folder that has only one of the two.
     """
+    starter = Source(STARTER, "starter facts and prompts", prompts=ASSETS / "prompts" / STARTER)
     if asked == STARTER:
-        return starter_source()
+        return starter
     if asked is not None:
         folder = Path(asked).expanduser()
-        here = [name for name in ("lama", "lpaqa") if (folder / name).is_dir()]
-        if not here:
-            return Source(asked, other=f"facts of {asked}")
-        if len(here) == 1:
-            (lacking,) = {"lama", "lpaqa"}.difference(here)
+        lacking = [name for name in ("lama", "lpaqa") if not (folder / name).is_dir()]
+        if len(lacking) == 2:
+            return Source(asked, f"facts of {asked}")
+        if lacking:
             raise UserError(
-                f"{asked} has no folder {lacking!r}: give a folder with `lama` and `lpaqa` in it."
+                f"{asked} has no folder {lacking[0]!r}: "
+                "give a folder with `lama` and `lpaqa` in it."
             )
-        lpaqa = folder / "lpaqa"
-        return Source(str(folder / "lama"), lpaqa, lpaqa / TRAINING_FOLDER)
+        return _with_pairs(str(folder / "lama"), folder / "lpaqa")
     for name in ("lama", "lpaqa"):
         found = find_data(
-            None, own=name, installed=installed_names(), instead=Data(STARTER),
-            on_progress=on_progress,
-        )  # fmt: skip
+            None, own=name, installed=installed_names(), instead=starter, on_progress=on_progress
+        )
         if found.absent:
-            return starter_source(found.absent)
-    lpaqa = installed_dir("lpaqa")
-    return Source("lama", lpaqa, lpaqa / TRAINING_FOLDER)
+            return replace(starter, absent=found.absent)
+    return _with_pairs("lama", installed_dir("lpaqa"))
 
 
-class Studies:
-    """The studies that the tables are made from, each made when it is asked for, and once.
+def _with_pairs(facts: str, lpaqa: Path) -> Source:
+    return Source(facts, prompts=lpaqa, training=lpaqa / TRAINING_FOLDER)
 
-    models: names of the user's, by default the embedded one.
-    """
 
-    def __init__(
-        self,
-        options: ReproduceOptions,
-        on_progress: OnProgress,
-        on_note: OnNote,
-        *,
-        load: Load = load_by_name,
-    ) -> None:
-        """Find the data; nothing is asked yet. Raises UserError if the data can't be had."""
-        self.source = find_source(options.dataset, on_progress)
-        self.models = options.models or (DEFAULT_MODEL,)
-        self.load: Load = partial(load, on_progress=on_progress) if load is load_by_name else load
-        self._options = options
-        self._on_progress = on_progress
-        self._on_note = on_note
-        self._made: dict[StudyRequest, Study | UserError] = {}
+@dataclass
+class Studies(Prepared):
+    """The studies that the tables are made from, each made when a table needs it, and once."""
+
+    _studied: dict[StudyRequest, Study | UserError] = field(default_factory=dict)
+
+    @cached_property
+    def data(self) -> Source:
+        """See `find_source`."""
+        return find_source(self.options.dataset, self.on_progress)
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Names of the user's models, by default the embedded one."""
+        return tuple(self.options.models) or (DEFAULT_MODEL,)
 
     @property
     def limit(self) -> int | None:
         """Training and test facts of each relation, at most."""
-        if self._options.limit is None and self.source.is_starter:
+        if self.options.limit is None and self.data.is_starter:
             return STARTER_LIMIT
-        return self._options.limit
+        return self.options.limit
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What is so of all tables."""
-        source = self.source
+        source = self.data
         said = ["LAMA's T-REx facts with LPAQA's prompts and training pairs"]
         if source.other:
             said = [f"On {source.other}"]
@@ -170,12 +150,12 @@ class Studies:
     @cached_property
     def dataset(self) -> Dataset:
         """The facts."""
-        return load_dataset(self.source.dataset)
+        return load_dataset(self.data.name)
 
     @cached_property
     def relation_names(self) -> tuple[str, ...]:
         """The relations that have facts and prompts, and training pairs where those are given."""
-        source, data = self.source, self.dataset
+        source, data = self.data, self.dataset
         named = None if source.prompts is None else relations_in(source.prompts)
         return tuple(
             one.name
@@ -191,20 +171,20 @@ class Studies:
         """The mined prompts of every relation that has some, in the order of their file."""
         found = {}
         for name in self.relation_names:
-            pool = load_pool(self.dataset.relation(name), folder=self.source.prompts)
+            pool = load_pool(self.dataset.relation(name), folder=self.data.prompts)
             if members := pool.members("mine"):
                 found[name] = tuple(pool.templates[number] for number in members)
         return found
 
     def split(self, relation: str) -> Split:
         """A relation's training pairs and test facts, before any are drawn."""
-        return split_of(self.source.training, self.dataset, relation)
+        return split_of(self.data.training, self.dataset, relation)
 
     def request(self, model: str) -> StudyRequest:
         """The study that most tables are of."""
-        source = self.source
+        source = self.data
         return StudyRequest(
-            dataset=source.dataset,
+            dataset=source.name,
             model=model,
             prompts=source.prompts,
             training=source.training,
@@ -220,16 +200,16 @@ class Studies:
     def fewer(self, model: str) -> StudyRequest:
         """As `request`, of fewer of the starter's facts and by one recipe, for single tables."""
         asked = replace(self.request(model), recipes=("released",), curves=False)
-        if not self.source.is_starter or self._options.limit is not None:
+        if not self.data.is_starter or self.options.limit is not None:
             return asked
         return replace(asked, limit=STARTER_FEWER, train_limit=STARTER_FEWER)
 
     def study(self, model: str, request: StudyRequest | None = None) -> Study:
         """A model's study. Raises UserError, each time the same, where it can't be made."""
         asked = request or self.request(model)
-        if asked not in self._made:
-            self._made[asked] = self._study(asked)
-        found = self._made[asked]
+        if asked not in self._studied:
+            self._studied[asked] = self._study(asked)
+        found = self._studied[asked]
         if isinstance(found, UserError):
             raise found
         return found
@@ -239,50 +219,34 @@ class Studies:
         study = self.study(model, request)
         return [study.relation(name) for name in study.relations]
 
-    def rows(self, make: Callable[[str], Iterable[ReproducedRow]]) -> tuple[ReproducedRow, ...]:
-        """The rows of every model; of one that can't be run, a row with the reason."""
-        rows: list[ReproducedRow] = []
-        for model in self.models:
-            try:
-                rows += make(model)
-            except UserError as error:
-                rows.append(ReproducedRow(model, "", 0, None, None, str(error)))
-        return tuple(rows)
-
-    def absent(self, *, entities: bool = False) -> tuple[Absent, ...]:
-        """The paper's models that aren't asked. entities: also those that link entities."""
-        missing = tuple(
-            Absent(
-                title,
-                "nothing of it is shown: it wasn't asked for",
-                f"python -m lama_core reproduce {PAPER} --model {name}",
-            )
+    def absent(self) -> tuple[Absent, ...]:
+        """The paper's models that weren't requested."""
+        command = f"python -m lama_core reproduce {PAPER} --model "
+        return tuple(
+            Absent(title, "nothing of it is shown: it wasn't asked for", command + name)
             for name, title in BERTS.items()
-            if name not in self.models
+            if name not in self.asked
         )
-        linking = tuple(Absent(name, why) for name, why in WITH_ENTITIES.items())
-        return (*missing, *(linking if entities else ()))
 
     def differs(
         self,
         n_relations: int,
-        n_facts: int | None,
+        n_facts: int,
         *,
         limit: int | None = None,
-        of_relations: int = N_RELATIONS,
-        of_facts: int = N_FACTS,
+        of: tuple[int, int | None] = (N_RELATIONS, N_FACTS),
     ) -> str:
-        """What of some test facts isn't the paper's. of_relations, of_facts: how many it has."""
+        """What of some test facts isn't the paper's. of: its relations and facts, if known."""
         return differing(
-            data=self.source.other,
-            relations=(n_relations, of_relations),
-            facts=None if n_facts is None else (n_facts, of_facts),
+            data=self.data.other,
+            relations=(n_relations, of[0]),
+            facts=None if of[1] is None else (n_facts, of[1]),
             limit=limit or self.limit,
         )
 
     def uhn(self, model: str) -> StudyRequest:
         """The study without facts whose object stands in the subject."""
-        folder = self._kept("uhn", (self.dataset.digest,), lambda to: self._write_uhn(to))
+        folder = self._kept("uhn", self.dataset.digest, lambda to: write_uhn(self.dataset, to))
         return replace(self.fewer(model), dataset=str(folder), candidates=self._candidates)
 
     def google_re(self, model: str) -> StudyRequest:
@@ -290,18 +254,17 @@ class Studies:
 
         Raises UserError if none of them are here.
         """
-        names = [one for one in GOOGLE_RE if self.dataset.facts_of(one)]
-        if not names:
+        if not any(map(self.dataset.facts_of, GOOGLE_RE)):
             raise UserError("None of Google-RE's facts are in the data that is here.")
         folder = self._kept(
-            "google-re", (self.dataset.digest,), lambda to: lama_writer.write(self._renamed(), to)
+            "google-re", self.dataset.digest, lambda to: lama_writer.write(self._renamed(), to)
         )
         return replace(self.fewer(model), dataset=str(folder), candidates=self._candidates)
 
     def with_prompts(self, model: str, pools: Mapping[str, Sequence[str]]) -> StudyRequest:
         """The study of these prompts alone, by relation: they count as mined ones."""
         content = json.dumps({name: list(texts) for name, texts in pools.items()})
-        folder = self._kept("prompts", (content,), lambda to: _write_prompts(to, pools))
+        folder = self._kept("prompts", content, lambda to: _write_prompts(to, pools))
         return replace(
             self.fewer(model), relations=tuple(pools), prompts=folder, combinations=("mine",)
         )
@@ -312,25 +275,23 @@ class Studies:
         try:
             planned = plan_study(asked, load=self.load)
             for note in planned.notes:
-                self._on_note(note)
-            return Study(
-                execute(
-                    planned.spec, folder=data_dir() / "reproductions" / "runs" if aside else None,
-                    load=self.load, on_progress=self._on_progress,
-                    on_note=self._on_note,
-                )
-            )  # fmt: skip
+                self.options.on_note(note)
+            run = execute(
+                planned.spec,
+                folder=data_dir() / "reproductions" / "runs" if aside else None,
+                load=self.load,
+                on_progress=self.on_progress,
+                on_note=self.options.on_note,
+            )
+            return Study(run)
         except UserError as error:
             return error
 
     @property
     def _candidates(self) -> str | None:
         """The published vocabulary for facts that lie in the cache, away from it."""
-        beside = Path(self.source.dataset).expanduser() / VOCABULARY_FILE
+        beside = Path(self.data.name).expanduser() / VOCABULARY_FILE
         return f"file:{beside}" if beside.is_file() else self.request("").candidates
-
-    def _write_uhn(self, folder: Path) -> None:
-        write_uhn(self.dataset, folder)
 
     def _renamed(self) -> Dataset:
         """Google-RE's facts under the names of T-REx's relations, with Google-RE's templates."""
@@ -344,9 +305,9 @@ class Studies:
                 ]
         return make_dataset("google-re", relations, facts, self.dataset.report)
 
-    def _kept(self, what: str, of: tuple[str, ...], write: Callable[[Path], None]) -> Path:
+    def _kept(self, what: str, of: str, write: Callable[[Path], object]) -> Path:
         """A folder of the cache, written when it isn't there; another for other content."""
-        digest = hashlib.sha256(json.dumps([what, *of]).encode()).hexdigest()[:16]
+        digest = hashlib.sha256(json.dumps([what, of]).encode()).hexdigest()[:16]
         place = cache_dir() / "reproductions" / f"{what}-{digest}"
         if not place.is_dir():
             with work_folder(place.parent) as work:

@@ -19,32 +19,16 @@ Averaging = Literal["micro", "macro"]
 BERTS = {"bert-base-cased": "BERT-base", "bert-large-cased": "BERT-large"}
 # By our names: the tables, their columns and lines, and the models that are in them.
 TABLES: dict[Averaging, str] = {"micro": "table2", "macro": "table3"}
-COLUMNS = {
-    "top1": "Top1",
-    "top3": "Top3",
-    "top5": "Top5",
-    "optimised": "Opti.",
-    "oracle": "Oracle",
-}
-LINES = {
-    "manual": "Man",
-    "mine": "Mine",
-    "mine+man": "Mine+Man",
-    "mine+para": "Mine+Para",
-    "man+para": "Man+Para",
+COLUMNS = dict(top1="Top1", top3="Top3", top5="Top5", optimised="Opti.", oracle="Oracle")
+LINES = {"manual": "Man"} | {
+    name: name.title() for name in ("mine", "mine+man", "mine+para", "man+para")
 }
 
 
 def published(model: str, averaging: Averaging, combination: str, method: str) -> float | None:
     """P@1 in per cent on all 41 relations of T-REx, None if the paper has none of it."""
-    if combination not in LINES or method not in COLUMNS:
-        return None
-    try:
-        return published_table(PAPER, TABLES[averaging]).value(
-            COLUMNS[method], model=model, prompts=LINES[combination]
-        )
-    except KeyError:
-        return None
+    table = published_table(PAPER, TABLES[averaging])
+    return table.number(COLUMNS.get(method, ""), model=model, prompts=LINES.get(combination))
 
 
 def paper_model(name: str) -> str:

@@ -4,17 +4,17 @@ Figures of all 41 relations, for both embedded models; no facts. They are there 
 can be looked at without fetching it. Means are over relations (Petroni et al. 2019, section 4.4).
 """
 
-import json
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
-from lama_core.asking.ranking import RANKINGS, Ranking
+from lama_core.asking.ranking import Ranking
 from lama_core.metrics.intervals import Intervals, mean_interval, share_intervals
 from lama_core.metrics.tables import By
-from lama_core.paths import ASSETS
+from lama_core.papers.published import FOLDER, OWN
 from lama_core.types import RelationType
 
 if TYPE_CHECKING:
@@ -35,14 +35,13 @@ class RankedFigures:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRelation:
-    """A model's figures of one relation. n: facts that count; n_excluded: those left out."""
+    """A model's figures of one relation. n: facts that count; n_excluded: the others."""
 
-    name: str
-    label: str
-    type: RelationType
+    relation: str
     n: int
     n_excluded: int
-    ranked: dict[Ranking, RankedFigures]
+    raw: RankedFigures
+    filtered: RankedFigures
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +61,19 @@ class MeasuredModel:
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredLama:
-    """All of it, and how it was made. n_facts: with those that a model leaves out. k: those known.
+class AboutRelation:
+    """A relation's name, label and type."""
 
-    commit: of this project, with which it was made.
+    name: str
+    label: str
+    type: RelationType
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredLama:
+    """All results, and how they were made.
+
+    n_facts: with those that a model excludes. k: the known ones of P@k. commit: of this project.
     """
 
     what: str
@@ -75,42 +83,15 @@ class MeasuredLama:
     candidates: str
     n_facts: int
     k: tuple[int, ...]
+    relations: tuple[AboutRelation, ...]
     models: tuple[MeasuredModel, ...]
-
-    def at(self, k: int) -> int:
-        """Where P@k stands in `RankedFigures.p_at_k`. Raises ValueError for a k that isn't kept."""
-        return self.k.index(k)
 
 
 @cache
 def load_measured() -> MeasuredLama:
     """The results that come with the project."""
-    read = json.loads((ASSETS / "published" / "own_lama_trex.json").read_text(encoding="utf-8"))
-    about = {one["name"]: one for one in read["relations"]}
-    models = tuple(
-        MeasuredModel(
-            one["model"],
-            one["context"],
-            one["precision"],
-            one["weights"],
-            tuple(_relation(about[line["relation"]], line) for line in one["relations"]),
-        )
-        for one in read["models"]
-    )
-    said = {name: read[name] for name in ("what", "command", "commit", "data", "candidates")}
-    return MeasuredLama(**said, n_facts=read["n_facts"], k=tuple(read["k"]), models=models)
-
-
-def _relation(about: dict[str, Any], line: dict[str, Any]) -> MeasuredRelation:
-    ranked = {
-        ranking: RankedFigures(
-            line[ranking]["mrr"], line[ranking]["mean_rank"], tuple(line[ranking]["p_at_k"])
-        )
-        for ranking in RANKINGS
-    }
-    return MeasuredRelation(
-        about["name"], about["label"], about["type"], line["n"], line["n_excluded"], ranked
-    )
+    text = (FOLDER / f"{OWN}lama_trex.json").read_bytes()
+    return msgspec.json.decode(text, type=MeasuredLama)
 
 
 def measured_table(by: By, ranking: Ranking, *, k: int = 1) -> "pd.DataFrame":
@@ -118,22 +99,31 @@ def measured_table(by: By, ranking: Ranking, *, k: int = 1) -> "pd.DataFrame":
 
     Columns: model, source, relation and label (by relation only), type, n_relations, n, n_excluded,
     p_at_k with low and high (its 95 % interval), p_at_1, p_at_10, mrr, mean_rank. P@ between 0
-    and 1. k: one of those kept.
+    and 1. k: a known one, else ValueError.
     """
     import pandas as pd
 
     measured = load_measured()
+    about = {one.name: one for one in measured.relations}
+    at = [measured.k.index(one) for one in (k, 1, 10)]
     rows = []
     for model in measured.models:
         groups: dict[str | None, list[MeasuredRelation]] = {}
-        for relation in model.relations:
-            key = {"relation": relation.name, "type": relation.type, "source": None}[by]
-            groups.setdefault(key, []).append(relation)
         if by == "type":
-            groups = {kind: groups[kind] for kind in TYPES}
+            groups = {kind: [] for kind in TYPES}
+        for relation in model.relations:
+            kind = about[relation.relation].type
+            key = {"relation": relation.relation, "type": kind, "source": None}[by]
+            groups.setdefault(key, []).append(relation)
         for key, members in groups.items():
-            low, high = _ends(members, ranking, measured.at(k))
-            one = members[0] if by == "relation" else None
+            ranked: list[RankedFigures] = [getattr(member, ranking) for member in members]
+            shares = np.array([[one.p_at_k[place] for place in at] for one in ranked])
+            n = np.array([member.n for member in members], dtype=np.int64)
+            ends = share_intervals(np.rint(shares[:, 0] * n).astype(np.int64), n)
+            if len(members) > 1:  # of the mean over relations
+                ends = mean_interval(shares[:, 0], Intervals(ends.low, ends.high))
+            one = about[members[0].relation] if by == "relation" else None
+            p_at_k, p_at_1, p_at_10 = map(float, np.mean(shares, axis=0))
             rows.append(
                 {
                     "model": model.model,
@@ -142,44 +132,26 @@ def measured_table(by: By, ranking: Ranking, *, k: int = 1) -> "pd.DataFrame":
                     "label": one.label if one else "",
                     "type": one.type if one else key,
                     "n_relations": len(members),
-                    "n": sum(member.n for member in members),
+                    "n": int(n.sum()),
                     "n_excluded": sum(member.n_excluded for member in members),
-                    "p_at_k": _mean(members, ranking, measured.at(k)),
-                    "low": low,
-                    "high": high,
-                    "p_at_1": _mean(members, ranking, measured.at(1)),
-                    "p_at_10": _mean(members, ranking, measured.at(10)),
-                    "mrr": float(np.mean([member.ranked[ranking].mrr for member in members])),
-                    "mean_rank": float(
-                        np.mean([member.ranked[ranking].mean_rank for member in members])
-                    ),
+                    "p_at_k": p_at_k,
+                    "low": float(np.ravel(ends.low)[0]),
+                    "high": float(np.ravel(ends.high)[0]),
+                    "p_at_1": p_at_1,
+                    "p_at_10": p_at_10,
+                    "mrr": float(np.mean([one.mrr for one in ranked])),
+                    "mean_rank": float(np.mean([one.mean_rank for one in ranked])),
                 }
             )
     return pd.DataFrame(rows)
 
 
 def measured_curves(ranking: Ranking) -> "pd.DataFrame":
-    """Mean P@k over the relations at every k kept, in the columns of `precision_curves`."""
+    """Mean P@k over the relations at every known k, in the columns of `precision_curves`."""
     import pandas as pd
 
-    measured = load_measured()
-    tables = []
-    for k in measured.k:
-        table = measured_table("source", ranking, k=k)
-        tables.append(table[["model", "p_at_k", "low", "high", "n", "n_relations"]].assign(k=k))
+    columns = ["model", "p_at_k", "low", "high", "n", "n_relations"]
+    tables = [
+        measured_table("source", ranking, k=k)[columns].assign(k=k) for k in load_measured().k
+    ]
     return pd.concat(tables, ignore_index=True)
-
-
-def _mean(members: list[MeasuredRelation], ranking: Ranking, at: int) -> float:
-    return float(np.mean([member.ranked[ranking].p_at_k[at] for member in members]))
-
-
-def _ends(members: list[MeasuredRelation], ranking: Ranking, at: int) -> tuple[float, float]:
-    """The interval of P@k: a relation's own, else that of the mean over relations."""
-    shares = np.array([member.ranked[ranking].p_at_k[at] for member in members])
-    n = np.array([member.n for member in members], dtype=np.int64)
-    ends = share_intervals(np.rint(shares * n).astype(np.int64), n)
-    if len(members) > 1:
-        ends = mean_interval(shares, Intervals(ends.low, ends.high))
-        return float(ends.low), float(ends.high)
-    return float(ends.low[0]), float(ends.high[0])

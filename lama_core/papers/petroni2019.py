@@ -3,9 +3,9 @@
 What they are made from is `papers.lama`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lama_core import rounding
 from lama_core.asking.blanks import parse_query
@@ -20,21 +20,19 @@ from lama_core.metrics import (
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
 from lama_core.metrics.tables import CONCEPTNET
 from lama_core.models.catalog import find_model
-from lama_core.papers.framework import (
-    Absent,
-    Chart,
-    Made,
-    Paper,
-    PaperTable,
-    ReproducedRow,
-    Series,
-    Value,
+from lama_core.papers.framework import NO_DATA, Paper, bars, joined
+from lama_core.papers.lama import (
+    BOOK,
+    NO_MODEL,
+    RANKING,
+    SPREAD_LIMIT,
+    TEN_SENTENCES,
+    TREX,
+    Lama,
 )
-from lama_core.papers.lama import BOOK, RANKING, SPREAD_LIMIT, TEN_SENTENCES, TREX, Lama, prepare
 from lama_core.papers.published import (
     LAMA_MODELS,
     PublishedRow,
-    PublishedTable,
     published_examples,
     published_table,
 )
@@ -42,17 +40,15 @@ from lama_core.probes.cloze.ask import ask
 from lama_core.probes.extraction.extractor import NAMES
 from lama_core.probes.probing import choose_context
 from lama_core.progress import Progress
+from lama_core.reports.tables import Absent, Chart, Item, ReproducedRow, Series, Value
 from lama_core.runs.info import Run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PAPER = "petroni2019"
 BERT_LARGE = "BERT-large"
-CHARTED = ("Freq", "BERT-base", "BERT-large")  # whose published values are drawn beside ours
-NO_DATA = "not in the data that is here"
+CHARTED = ("Freq", "BERT-base", "BERT-large")  # whose published values are drawn next to ours
 NO_FACT = "no fact counts"
 NO_NUMBER = "the paper prints no number"
+NOT_SAID = "not said where the model comes from"
 UNKNOWN = "unknown, or the same of every fact"
 # Table 2's baseline that nothing here stands for by itself.
 DRQA = Absent(
@@ -74,16 +70,16 @@ NO_COUNTS = Absent(
 NO_VECTORS = Absent(
     "spaCy's vectors (Figure 3: SOCS)", "the model's own input embeddings stand in their place"
 )
-
+TABLE2 = published_table(PAPER, "table2")
+(TREX_TOTAL,) = (row for row in TABLE2.rows if row.labels[:3] == (TREX, None, None))
 
 Line = dict[str, Any]
 
 
-def make_table1(lama: Lama) -> Made:
-    """The models: as the catalogue describes them, beside the paper."""
+def models(lama: Lama) -> Iterator[Item]:
+    """Table 1: as the catalogue describes the models."""
     table = published_table(PAPER, "table1")
     theirs = dict(zip(LAMA_MODELS, table.rows, strict=True))
-    rows = []
     for column, reference in lama.models.items():
         entry = find_model(reference)
         n = entry.n_parameters
@@ -95,108 +91,70 @@ def make_table1(lama: Lama) -> Made:
         for what, value in ours.items():
             row = theirs.get(column)
             published = None if row is None else row.values[table.columns.index(what)]
-            reason = "" if value else "not said where the model comes from"
-            rows.append(ReproducedRow(column, what, 1, value or None, published, reason))
-    return Made(tuple(rows), notes=("Ours: as the catalogue has it from the models' cards.",))
+            reason = "" if value else NOT_SAID
+            yield ReproducedRow(column, what, 1, value or None, published, reason)
+    yield "Ours: as the catalogue has it from the models' cards."
 
 
-def make_table2(lama: Lama) -> Made:
-    """P@1 by source: every model and extractor that can be had, and why the others can't."""
-    table = published_table(PAPER, "table2")
+def sources(lama: Lama) -> Iterator[Item]:
+    """Table 2: P@1 by source of every model and extractor, and why the others can't be had."""
+    yield (
+        f"Intervals: {METHOD}; of a mean, {METHOD_OF_MEANS}. Open book: the passage of "
+        "minilm-mlm's training text that is nearest to the query stands before it."
+    )
     rows: list[ReproducedRow] = []
     for number, (column, run) in enumerate(lama.runs()):
         if number == 0:  # the facts that count are those of the first model
-            rows += _run_rows(lama, table, "Freq", run, "freq")
-        rows += _run_rows(lama, table, column, run, "p_at_1")
+            rows += _run_rows(lama, "Freq", run, "freq")
+        rows += _run_rows(lama, column, run, "p_at_1")
     if not rows:
-        rows += _missing_rows(table, "Freq", "no model could be run, so no facts were selected")
+        rows += _missing_rows("Freq", NO_MODEL)
     for column, run in lama.read_runs():
-        rows += _run_rows(lama, table, f"{column}, open book", run, "p_at_1")
+        rows += _run_rows(lama, f"{column}, open book", run, "p_at_1")
     for column, run in lama.extracted():
-        rows += _extracted_rows(lama, table, column, run)
+        for row in _run_rows(lama, column, run, "p_at_1"):
+            if row.ours is not None:
+                rows.append(replace(row, differs=joined(EXTRACTOR, row.differs)))
+            elif row.published is not None:
+                rows.append(row)
     missing = [one for name, one in lama.missing.items() if name != BOOK]
     missing.insert(sum(one.what not in NAMES.values() for one in missing), DRQA)
     for one in missing:
-        rows += _missing_rows(table, one.what, one.reason)
-    notes = (
-        "ConceptNet's total is the mean over its facts, as the released code counts it; over its "
-        "relations, as the paper's text says, it is a line of its own, without a published value.",
-        f"Intervals: {METHOD}; of a mean, {METHOD_OF_MEANS}. Open book: the passage of "
-        "minilm-mlm's training text that is nearest to the query stands before it.",
+        rows += _missing_rows(one.what, one.reason)
+    yield from rows
+    yield from bars(
+        "P@1 of each source",
+        [row for row in rows if "total" in row.what],
+        y_title="P@1, %",
+        published=lambda row: row.model in CHARTED and not lama.data.other,
     )
-    chart = Chart("P@1 of each source", "bars", "", "P@1, %", _drawn(lama, _bars(rows)))
-    return Made(tuple(rows), (chart,), notes, (*lama.absent(), DRQA))
+    yield DRQA
 
 
-def _bars(rows: Sequence[ReproducedRow]) -> tuple[Series, ...]:
-    """P@1 of each source, by model: ours, and the paper's of those in `CHARTED`."""
-    series = []
-    totals = [row for row in rows if "total" in row.what]
-    for model in dict.fromkeys(row.model for row in totals):
-        own = [row for row in totals if row.model == model]
-        ours = {row.what: row.ours for row in own if isinstance(row.ours, float)}
-        theirs = {row.what: row.published for row in own if isinstance(row.published, float)}
-        if ours:
-            series.append(Series(model, tuple(ours), tuple(ours.values())))
-        if model in CHARTED:
-            series.append(Series(f"{model}, paper", tuple(theirs), tuple(theirs.values()), True))
-    return tuple(series)
-
-
-def _drawn(lama: Lama, series: Sequence[Series]) -> tuple[Series, ...]:
-    """What a chart shows: the paper's values only beside ours of its own data."""
-    return tuple(one for one in series if not (one.published and lama.data.other))
-
-
-def _run_rows(
-    lama: Lama, table: PublishedTable, column: str, run: Run, figure: str
-) -> list[ReproducedRow]:
-    """One model's column of Table 2, from a run."""
+def _run_rows(lama: Lama, column: str, run: Run, figure: str) -> Iterator[ReproducedRow]:
+    """One model's column of Table 2, in percent, from a run; P@1 has intervals."""
     lines, by_facts = _lines_of(run), _lines_of(run, "facts")
-    rows = []
-    for row in table.rows:
-        source, relation, kind, n_facts, n_relations = row.labels
-        published = _published(table, column, row)
-        line = lines.get((source, relation, kind))
+    for row in TABLE2.rows:
+        source, _, _, n_facts, n_relations = row.labels
+        what, published = _what(row), TABLE2.of_row(row, column)
+        line = lines.get(row.labels[:3])
         if line is None or not line["n"]:
             reason = NO_DATA if line is None else NO_FACT
-            rows.append(ReproducedRow(column, _what(row), 0, None, published, reason))
+            yield ReproducedRow(column, what, 0, None, published, reason)
             continue
-        n = int(line["n"])
         differs = lama.differs(
             relations=(int(line["n_relations"]), int(n_relations)) if n_relations else None,
-            facts=_counted(n, int(line["n_excluded"]), int(n_facts or 0)),
+            facts=_counted(int(line["n"]), int(line["n_excluded"]), int(n_facts or 0)),
         )
-        if source != CONCEPTNET:
-            rows.append(_row(column, _what(row), line, figure, published, differs))
-            continue
-        of_facts = by_facts[source, relation, kind]
-        rows.append(_row(column, _what(row), of_facts, figure, published, differs))
-        what = f"{source} total, mean over relations"
-        rows.append(_row(column, what, line, figure, None, differs))
-    return rows
-
-
-def _row(
-    column: str, what: str, line: Line, figure: str, published: float | None, differs: str
-) -> ReproducedRow:
-    """A value of the score table, in percent; P@1 has an interval."""
-    low, high = 100 * float(line["low"]), 100 * float(line["high"])
-    interval = (low, high) if figure == "p_at_1" and low == low else None
-    value = 100 * float(line[figure])
-    return ReproducedRow(column, what, int(line["n"]), value, published, "", differs, interval)
-
-
-def _extracted_rows(
-    lama: Lama, table: PublishedTable, column: str, run: Run
-) -> list[ReproducedRow]:
-    """An extractor's column of Table 2, of the sources that the paper asks it of."""
-    found = []
-    for row in _run_rows(lama, table, column, run, "p_at_1"):
-        if row.ours is not None or row.published is not None:
-            said = "; ".join(filter(None, (EXTRACTOR, row.differs)))
-            found.append(row if row.ours is None else replace(row, differs=said))
-    return found
+        shown = [(what, published, line)]
+        if source == CONCEPTNET:
+            over_relations = f"{source} total, mean over relations"
+            shown = [(what, published, by_facts[row.labels[:3]]), (over_relations, None, line)]
+        for name, theirs, one in shown:
+            low, high = 100 * float(one["low"]), 100 * float(one["high"])
+            interval = (low, high) if figure == "p_at_1" and low == low else None
+            value = 100 * float(one[figure])
+            yield ReproducedRow(column, name, int(one["n"]), value, theirs, "", differs, interval)
 
 
 def _counted(n: int, n_excluded: int, of_facts: int) -> tuple[int, int] | None:
@@ -212,36 +170,28 @@ def _lines_of(run: Run, conceptnet: Average = "relations") -> dict[tuple[Any, ..
 
     conceptnet: what its total is the mean over.
     """
-    found: dict[tuple[Any, ...], Line] = {}
-    for line in _records(score_table([run], by="relation", ranking=RANKING)):
-        found[line["source"], line["relation"], None] = line
-    for line in _records(score_table([run], by="type", ranking=RANKING)):
-        found[line["source"], None, line["type"]] = line
     totals = score_table([run], by="source", ranking=RANKING, conceptnet=conceptnet)
-    for line in _records(totals):
-        found[line["source"], None, None] = line
+    tables = {
+        "relation": score_table([run], by="relation", ranking=RANKING),
+        "type": score_table([run], by="type", ranking=RANKING),
+        "": totals,
+    }
+    found: dict[tuple[Any, ...], Line] = {}
+    for label, table in tables.items():
+        for line in table.to_dict("records"):
+            labels = (line[name] if name == label else None for name in ("relation", "type"))
+            found[line["source"], *labels] = {str(key): value for key, value in line.items()}
     return found
 
 
-def _records(table: "pd.DataFrame") -> list[Line]:
-    return [{str(key): value for key, value in line.items()} for line in table.to_dict("records")]
-
-
-def _published(table: PublishedTable, column: str, row: PublishedRow) -> float | None:
-    if column not in table.columns:
-        return None
-    value = row.values[table.columns.index(column)]
-    return None if value is None else float(value)
-
-
-def _missing_rows(table: PublishedTable, column: str, reason: str) -> list[ReproducedRow]:
+def _missing_rows(column: str, reason: str) -> list[ReproducedRow]:
     """A column that could not be run: its published numbers, with the reason."""
-    if column not in table.columns:
+    if column not in TABLE2.columns:
         return [ReproducedRow(column, "", 0, None, None, reason)]
     return [
         ReproducedRow(column, _what(row), 0, None, published, reason)
-        for row in table.rows
-        if (published := _published(table, column, row)) is not None
+        for row in TABLE2.rows
+        if (published := TABLE2.of_row(row, column)) is not None
     ]
 
 
@@ -252,28 +202,29 @@ def _what(row: PublishedRow) -> str:
     return f"{source} {relation or kind or 'total'}"
 
 
-def make_table3(lama: Lama) -> Made:
-    """The examples: the five best words of each model, and how often the gold is among them."""
-    examples = published_examples()
+def examples(lama: Lama) -> Iterator[Item]:
+    """Table 3: the five best words of each model, and how often the gold is among them."""
+    printed = published_examples()
     published: dict[str, Value] = {
-        one.query: ", ".join(f"{word} [{value}]" for word, value in one.answers) for one in examples
+        one.query: ", ".join(f"{word} [{value}]" for word, value in one.answers) for one in printed
     }
-    published |= _golds([one.rank for one in examples])
+    published |= _golds([one.rank for one in printed])
     differs = "other candidates" if lama.own_words else ""
-    rows = []
     for column, reference in lama.usable.items():
         own = column == BERT_LARGE
         for what, value in _answers(lama, column, reference).items():
-            shown = published[what] if own else None
-            said = differs if own else ""
-            n = len(examples) if isinstance(value, float) else 1
-            rows.append(ReproducedRow(column, what, n, value, shown, differs=said))
+            n = len(printed) if isinstance(value, float) else 1
+            theirs, said = (published[what], differs) if own else (None, "")
+            yield ReproducedRow(column, what, n, value, theirs, differs=said)
+    yield from _without_bert(lama, published)
+    yield "In brackets natural log-probabilities, over each model's whole vocabulary."
+
+
+def _without_bert(lama: Lama, published: dict[str, Value]) -> Iterator[ReproducedRow]:
+    """BERT-large's published values where it can't be had. published: by what they are."""
     if BERT_LARGE in lama.missing:
-        reason = lama.missing[BERT_LARGE].reason
-        for what, shown in published.items():
-            rows.append(ReproducedRow(BERT_LARGE, what, 0, None, shown, reason))
-    notes = ("In brackets natural log-probabilities, over each model's whole vocabulary.",)
-    return Made(tuple(rows), notes=notes, absent=lama.absent())
+        for what, theirs in published.items():
+            yield ReproducedRow(BERT_LARGE, what, 0, None, theirs, lama.missing[BERT_LARGE].reason)
 
 
 def _answers(lama: Lama, column: str, reference: str) -> dict[str, Value]:
@@ -284,9 +235,9 @@ def _answers(lama: Lama, column: str, reference: str) -> dict[str, Value]:
     context = choose_context("left", model.kind)
     found: dict[str, Value] = {}
     ranks = []
-    examples = published_examples()
-    for number, one in enumerate(examples):
-        lama.on_progress(Progress(f"Table 3: {column}", number, len(examples), "queries"))
+    printed = published_examples()
+    for number, one in enumerate(printed):
+        lama.on_progress(Progress(f"Table 3: {column}", number, len(printed), "queries"))
         query = parse_query(one.query)
         answer = ask(model, query, candidates, gold=one.gold, context=context, columns=columns)
         blank = answer.blanks[0]
@@ -298,46 +249,39 @@ def _answers(lama: Lama, column: str, reference: str) -> dict[str, Value]:
 
 def _golds(ranks: Sequence[int | None]) -> dict[str, Value]:
     """How many golds are first, and among the five. ranks: None is not among the five."""
-    n = len(ranks)
+    known = [rank for rank in ranks if rank is not None]
     return {
-        f"golds that are first, of {n}": float(sum(rank == 1 for rank in ranks)),
-        f"golds among the five, of {n}": float(
-            sum(rank is not None and rank <= 5 for rank in ranks)
-        ),
+        f"golds that are first, of {len(ranks)}": float(known.count(1)),
+        f"golds among the five, of {len(ranks)}": float(sum(rank <= 5 for rank in known)),
     }
 
 
-def make_figure2(lama: Lama) -> Made:
-    """Mean P@k on T-REx, k from 1 to 100."""
-    table, totals = published_table(PAPER, "figure2"), published_table(PAPER, "table2")
+def curves(lama: Lama) -> Iterator[Item]:
+    """Figure 2: mean P@k on T-REx, k from 1 to 100."""
+    table = published_table(PAPER, "figure2")
+    yield table.note
     told = {float(row.labels[0] or 0): float(row.values[0] or 0) for row in table.rows}
-    rows, lines = [], []
+    lines = []
     for column, run in lama.runs():
         curve = precision_curves([run], ranking=RANKING, relations=lama.trex)
         values = tuple(100 * float(value) for value in curve["p_at_k"])
         n = int(curve["n"].iloc[0])
         differs = _differs_on_trex(lama, run, n)
         lines.append(Series(column, tuple(map(float, curve["k"])), values))
-        theirs = {1.0: _published(totals, column, _trex_total())}
+        theirs = {1.0: TABLE2.of_row(TREX_TOTAL, column)}
         theirs |= told if column.startswith("BERT") else dict.fromkeys(told)
         for k, published in theirs.items():
-            what, value = f"P@{k:.0f}", values[int(k) - 1]
-            rows.append(ReproducedRow(column, what, n, value, published, "", differs))
-    told_of = Series("BERT, as section 5 tells it", tuple(told), tuple(told.values()), True)
-    chart = Chart(
-        "Mean P@k, T-REx", "lines", "k", "mean P@k, %", _drawn(lama, (*lines, told_of)), log_x=True
-    )
-    return Made(tuple(rows), (chart,), (table.note,), lama.absent())
-
-
-def _trex_total() -> PublishedRow:
-    rows = published_table(PAPER, "table2").rows
-    return next(row for row in rows if row.labels[:3] == (TREX, None, None))
+            value = values[int(k) - 1]
+            yield ReproducedRow(column, f"P@{k:.0f}", n, value, published, "", differs)
+    if not lama.data.other:
+        of_text = "BERT, as section 5 tells it"
+        lines.append(Series(of_text, tuple(told), tuple(told.values()), published=True))
+    yield Chart("Mean P@k, T-REx", "lines", "k", "mean P@k, %", tuple(lines), log_x=True)
 
 
 def _differs_on_trex(lama: Lama, run: Run, n: int) -> str:
     """What of T-REx isn't the paper's, in a run of which n facts count."""
-    of_facts, of_relations = (int(value or 0) for value in _trex_total().labels[3:])
+    of_facts, of_relations = (int(value or 0) for value in TREX_TOTAL.labels[3:])
     own = [one for one in run.info.relations if one.source == TREX]
     return lama.differs(
         relations=(sum(one.n > 0 for one in own), of_relations),
@@ -345,8 +289,8 @@ def _differs_on_trex(lama: Lama, run: Run, n: int) -> str:
     )
 
 
-def make_figure3(lama: Lama) -> Made:
-    """Correlations of P@1 and six measures, over T-REx's facts."""
+def correlations(lama: Lama) -> Iterator[Item]:
+    """Figure 3: of P@1 and six measures, over T-REx's facts."""
     table = published_table(PAPER, "figure3")
     cells = {
         (str(row.labels[0]), name): float(value)
@@ -354,80 +298,81 @@ def make_figure3(lama: Lama) -> Made:
         for name, value in zip(table.columns, row.values, strict=True)
         if value is not None
     }
-    rows, bars, notes = [], [], []
+    rows = []
     for column, run in lama.runs():
         reference = lama.usable[column]
         vectors = getattr(lama.load(reference), "word_vectors", None)
-        mentions = mentions_of(reference)
-        found = correlate(run, mentions, vectors, ranking=RANKING, relations=lama.trex)
+        found = correlate(
+            run, mentions_of(reference), vectors, ranking=RANKING, relations=lama.trex
+        )
+        yield f"{column}, SM and OM: {found.mentions}."
         matrix = found.matrix.to_dict()
-        notes.append(f"{column}, SM and OM: {found.mentions}.")
         own = column == BERT_LARGE
         same = _differs_on_trex(lama, run, found.n)
         for (one, other), published in cells.items():
             value = float(matrix[other][one])
-            said = [same, *(OTHER_MEASURES.get(name, "") for name in (one, other))]
-            differs = "; ".join(dict.fromkeys(filter(None, said))) if own else same
-            unknown = value != value
-            rows.append(
-                ReproducedRow(
-                    column, f"{one} and {other}", found.n, None if unknown else value,
-                    published if own else None, UNKNOWN if unknown else "", differs,
-                )
-            )  # fmt: skip
-        of_p = {name: float(matrix[name]["P@1"]) for name in table.columns}
-        known = {name: value for name, value in of_p.items() if value == value}
-        bars.append(Series(column, tuple(known), tuple(known.values())))
-    if BERT_LARGE in lama.missing:
-        reason = lama.missing[BERT_LARGE].reason
-        for (one, other), published in cells.items():
-            rows.append(ReproducedRow(BERT_LARGE, f"{one} and {other}", 0, None, published, reason))
-    theirs = tuple(cells["P@1", name] for name in table.columns)
-    bars.append(Series("BERT-large, paper", table.columns, theirs, True))
-    chart = Chart("Pearson's correlation with P@1", "bars", "", "correlation", _drawn(lama, bars))
-    absent = (*lama.absent(), NO_COUNTS, NO_VECTORS)
-    return Made(tuple(rows), (chart,), tuple(notes), absent)
+            measures = (OTHER_MEASURES.get(name, "") for name in (one, other) if own)
+            known = value == value
+            row = ReproducedRow(
+                column,
+                f"{one} and {other}",
+                found.n,
+                value if known else None,
+                published if own else None,
+                "" if known else UNKNOWN,
+                joined(same, *measures),
+            )
+            rows.append(row)
+    rows += _without_bert(lama, {f"{one} and {other}": x for (one, other), x in cells.items()})
+    yield from rows
+    yield from bars(
+        "Pearson's correlation with P@1",
+        [row for row in rows if row.what.startswith("P@1 and ")],
+        x=lambda row: row.what.removeprefix("P@1 and "),
+        y_title="correlation",
+        published=lambda row: not lama.data.other,
+    )
+    yield from (NO_COUNTS, NO_VECTORS)
 
 
-def make_figure4(lama: Lama) -> Made:
-    """The mean rank over ten sentences a fact, on T-REx."""
-    table = published_table(PAPER, "figure4")
-    rows, boxes = [], []
+def spread(lama: Lama) -> Iterator[Item]:
+    """Figure 4: the mean rank over ten sentences a fact, on T-REx."""
+    boxes = []
     for column, run in lama.runs(TEN_SENTENCES):
         ranks = average_ranks(run, ranking=RANKING)
-        n = len(ranks)
         values = {
-            "mean over facts": float(ranks["mean_rank"].mean()),
-            "median over facts": float(ranks["mean_rank"].median()),
-            "a fact's standard deviation, mean over facts": float(ranks["sd"].mean()),
+            "mean over facts": ranks["mean_rank"].mean(),
+            "median over facts": ranks["mean_rank"].median(),
+            "a fact's standard deviation, mean over facts": ranks["sd"].mean(),
         }
         for what, value in values.items():
-            rows.append(ReproducedRow(column, what, n, value, None, "", lama.data.other))
-        boxes.append(Series(column, (column,) * n, tuple(map(float, ranks["mean_rank"]))))
+            n = len(ranks)
+            yield ReproducedRow(column, what, n, float(value), None, "", lama.data.other)
+        boxes.append(Series(column, (column,) * len(ranks), tuple(map(float, ranks["mean_rank"]))))
+    table = published_table(PAPER, "figure4")
+    yield table.note
     for row in table.rows:
         said = str(row.values[0])
-        rows.append(ReproducedRow(str(row.labels[0]), "variability", 0, None, said, NO_NUMBER))
-    notes = [table.note]
+        yield ReproducedRow(str(row.labels[0]), "variability", 0, None, said, NO_NUMBER)
     if lama.data.other:
-        limit = lama.options.limit or SPREAD_LIMIT
-        notes.append(
+        yield (
             "The starter facts' sentences are patterns: this says how much the wording matters, "
-            f"not natural mentions. At most {limit} facts a relation."
+            f"not natural mentions. At most {lama.options.limit or SPREAD_LIMIT} facts a relation."
         )
-    charts = Chart("Mean rank over ten sentences", "boxes", "", "rank of the gold", tuple(boxes))
-    return Made(tuple(rows), (charts,) if boxes else (), tuple(notes), lama.absent())
+    if boxes:
+        title = "Mean rank over ten sentences"
+        yield Chart(title, "boxes", "", "rank of the gold", tuple(boxes))
 
 
 LAMA_PAPER = Paper(
     PAPER,
-    published_table(PAPER, "table2").citation,
-    (
-        PaperTable("table1", "Language models considered", "text", "models", make_table1, 0),
-        PaperTable("table2", "Mean P@1 across the corpora", "percent", "facts", make_table2),
-        PaperTable("table3", "Examples of generation", "text", "queries", make_table3, 0),
-        PaperTable("figure2", "Mean P@k on T-REx", "percent", "facts", make_figure2),
-        PaperTable("figure3", "Correlations with P@1", "correlation", "facts", make_figure3, 3),
-        PaperTable("figure4", "Mean rank over ten sentences", "rank", "facts", make_figure4),
-    ),
-    prepare,
+    Lama,
+    {
+        "table1": models,
+        "table2": sources,
+        "table3": examples,
+        "figure2": curves,
+        "figure3": correlations,
+        "figure4": spread,
+    },
 )

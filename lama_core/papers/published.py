@@ -5,61 +5,27 @@
     rezaee2022    Tables 1 and 2, the averages and the frequency test of section 4 (analogy probes)
     wiland2024    the leaderboard that its authors keep (BEAR)
 
-Values are kept as printed, in percent where the paper prints percent; `fraction` converts. None
-stands where the paper prints nothing, or where the table's note says that a cell can't be read.
+Values are kept as printed, in percent where the paper prints percent. None stands where the paper
+prints nothing, or where the table's note says that a cell can't be read.
 """
 
-import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from lama_core.errors import UserError, choose
 from lama_core.paths import ASSETS
+from lama_core.reports.tables import TableHead, Unit
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Unit = Literal["percent", "correlation", "log-probability", "number", "text"]
-PAPERS = ("petroni2019", "jiang2020", "rezaee2022", "wiland2024")
-
-# Columns of LAMA's Table 2 that are models, and what the catalogue calls them.
-LAMA_MODELS = {
-    "fairseq-fconv": "fairseq-fconv",
-    "Transformer-XL": "transformer-xl",
-    "ELMo": "elmo",
-    "ELMo 5.5B": "elmo-5.5b",
-    "BERT-base": "bert-base-cased",
-    "BERT-large": "bert-large-cased",
-}
-# Models of BEAR's leaderboard, and what the catalogue, or else the hub, calls them.
-BEAR_MODELS = {
-    "Llama-2-13b-hf": "meta-llama/Llama-2-13b-hf",
-    "Llama-2-7b-hf": "meta-llama/Llama-2-7b-hf",
-    "Mistral-7B-v0.1": "mistralai/Mistral-7B-v0.1",
-    "bert-base-cased": "bert-base-cased",
-    "bert-large-cased": "bert-large-cased",
-    "gemma-2b": "google/gemma-2b",
-    "gemma-7b": "google/gemma-7b",
-    "gpt2": "gpt2",
-    "gpt2-large": "openai-community/gpt2-large",
-    "gpt2-medium": "gpt2-medium",
-    "gpt2-xl": "openai-community/gpt2-xl",
-    "opt-1.3b": "facebook/opt-1.3b",
-    "opt-125m": "opt-125m",
-    "opt-13b": "facebook/opt-13b",
-    "opt-2.7b": "facebook/opt-2.7b",
-    "opt-30b": "facebook/opt-30b",
-    "opt-350m": "facebook/opt-350m",
-    "opt-6.7b": "facebook/opt-6.7b",
-    "roberta-base": "roberta-base",
-    "roberta-large": "roberta-large",
-    "xlm-roberta-base": "xlm-roberta-base",
-    "xlm-roberta-large": "xlm-roberta-large",
-    "Meta-Llama-3-8B": "meta-llama/Meta-Llama-3-8B",
-    "Meta-Llama-3-8B-Instruct": "meta-llama/Meta-Llama-3-8B-Instruct",
-}
+FOLDER = ASSETS / "published"
+OWN = "own_"  # this project's own results, which lie next to the papers'
+PAPERS = tuple(sorted(x.stem for x in FOLDER.glob("*.json") if not x.stem.startswith(OWN)))
 # Names of data that hold LAMA's own facts, and the sources of Table 2 as people write them.
 LAMA = ("lama", "negated-lama")
 SOURCES = {"TREx": "T-REx", "Google_RE": "Google-RE", "ConceptNet": "ConceptNet", "Squad": "SQuAD"}
@@ -90,6 +56,9 @@ class LamaShare:
         return f"{self.source}: {relations if self.of_relations else ''}{facts}"
 
 
+Label = str | int | None
+
+
 @dataclass(frozen=True, slots=True)
 class PublishedRow:
     """One line of a table.
@@ -98,68 +67,106 @@ class PublishedRow:
     marks: the paper's marks on the line, spelled out.
     """
 
-    labels: tuple[str | int | None, ...]
-    values: tuple[float | str | None, ...]
+    labels: tuple[Label, ...]
+    values: tuple[int | float | str | None, ...]
     marks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedTable:
-    """One table of a paper. metric: what the values are. citation: where they come from."""
+    """One table of a paper. metric: what the values are. labels: the names of the rows' labels."""
 
-    paper: str
-    citation: str
     id: str
     title: str
     metric: str
     unit: Unit
-    label_names: tuple[str, ...]
+    labels: tuple[str, ...]
     columns: tuple[str, ...]
     rows: tuple[PublishedRow, ...]
     note: str = ""
+    paper: str = ""
+    citation: str = ""
 
-    def value(self, column: str, **labels: str | int | None) -> float | None:
-        """The number in a column of the first line with these labels, as printed.
+    def number(self, column: str, **labels: Label) -> float | None:
+        """The number in a column of the first line with these labels; None where there is none."""
+        try:
+            return self.value(column, **labels)
+        except KeyError:
+            return None
 
-        Raises KeyError if the table has no such line or column.
-        """
-        at = self.columns.index(column) if column in self.columns else None
-        for row in self.rows:
-            named = dict(zip(self.label_names, row.labels, strict=True))
-            if at is not None and all(named[name] == value for name, value in labels.items()):
-                number = row.values[at]
-                return None if number is None else float(number)
+    def value(self, column: str, **labels: Label) -> float | None:
+        """As `number`. Raises KeyError if the table has no such line or column."""
+        for row in self.rows if column in self.columns else ():
+            if labels.items() <= dict(zip(self.labels, row.labels, strict=True)).items():
+                return self.of_row(row, column)
         raise KeyError(f"{self.paper} {self.id} has no {column} for {labels}")
+
+    def of_row(self, row: PublishedRow, column: str) -> float | None:
+        """The number in a column of a line; None without one, or without such a column."""
+        value = row.values[self.columns.index(column)] if column in self.columns else None
+        return None if value is None else float(value)
 
     def frame(self) -> "pd.DataFrame":
         """The table as printed: label columns, then value columns."""
         import pandas as pd
 
-        names = [*self.label_names, *self.columns]
+        names = [*self.labels, *self.columns]
         return pd.DataFrame([(*row.labels, *row.values) for row in self.rows], columns=names)
 
 
-def fraction(value: float | None) -> float | None:
-    """A printed percentage as a number between 0 and 1."""
-    return None if value is None else value / 100
+@dataclass(frozen=True)
+class TableSpec(TableHead):
+    """The specification of a table that is reproduced. With title "" it has the published one's.
+
+    by_model: whether its source takes a model, too. notes: those that don't depend on what is here.
+    """
+
+    by_model: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A paper's file.
+
+    tables: as published. reproduced: specifications, in their order. models: their names in the
+    tables -> in the catalogue.
+    """
+
+    citation: str
+    tables: tuple[PublishedTable, ...]
+    reproduced: tuple[TableSpec, ...]
+    models: dict[str, str] = field(default_factory=dict)
 
 
 @cache
+def published_paper(paper: str) -> Published:
+    """A paper's citation, tables and models. Raises UserError for an unknown paper."""
+    choose(paper, PAPERS, "paper")
+    text = (FOLDER / f"{paper}.json").read_bytes()
+    read = msgspec.json.decode(text, type=Published)
+    tables = (replace(one, paper=paper, citation=read.citation) for one in read.tables)
+    titles = {one.id: one.title for one in read.tables}
+    reproduced = (replace(one, title=one.title or titles[one.id]) for one in read.reproduced)
+    return replace(read, tables=tuple(tables), reproduced=tuple(reproduced))
+
+
 def load_published(paper: str) -> tuple[PublishedTable, ...]:
     """The tables of one paper, in its order. Raises UserError for an unknown paper."""
-    choose(paper, PAPERS, "paper")
-    raw = json.loads((ASSETS / "published" / f"{paper}.json").read_text(encoding="utf-8"))
-    return tuple(_table(paper, raw["citation"], table) for table in raw["tables"])
+    return published_paper(paper).tables
 
 
 def published_table(paper: str, table: str) -> PublishedTable:
     """One table of one paper, such as ("petroni2019", "table2"). Raises UserError if unknown."""
-    tables = load_published(paper)
-    for found in tables:
-        if found.id == table:
-            return found
-    names = ", ".join(found.id for found in tables)
-    raise UserError(f"{paper} has no {table!r} here: choose {names}.")
+    tables = {found.id: found for found in load_published(paper)}
+    if table not in tables:
+        raise UserError(f"{paper} has no {table!r} here: choose {', '.join(tables)}.")
+    return tables[table]
+
+
+# Columns of LAMA's Table 2 and models of BEAR's leaderboard, and what the catalogue calls them.
+LAMA_MODELS = published_paper("petroni2019").models
+BEAR_MODELS = published_paper("wiland2024").models
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +198,7 @@ def published_examples() -> tuple[PublishedExample, ...]:
 
 
 def published_scores() -> "pd.DataFrame":
-    """LAMA's Table 2 in the columns of `metrics.score_table`, to stand beside our own rows.
+    """LAMA's Table 2 in the columns of `metrics.score_table`, to compare with our own rows.
 
     Columns: model, catalog_name (None for baselines), source, relation, type (None for totals), n,
     n_relations, p_at_1 between 0 and 1, published (always True), paper, table, citation.
@@ -199,29 +206,24 @@ def published_scores() -> "pd.DataFrame":
     import pandas as pd
 
     table = published_table("petroni2019", "table2")
-    lines = []
-    for row in table.rows:
-        source, relation, kind, n_facts, n_relations = row.labels
-        for column, value in zip(table.columns, row.values, strict=True):
-            if value is None:
-                continue
-            lines.append(
-                {
-                    "model": column,
-                    "catalog_name": LAMA_MODELS.get(column),
-                    "source": source,
-                    "relation": relation,
-                    "type": kind,
-                    "n": n_facts,
-                    "n_relations": n_relations,
-                    "p_at_1": fraction(float(value)),
-                    "published": True,
-                    "paper": table.paper,
-                    "table": table.id,
-                    "citation": table.citation,
-                }
-            )
-    return pd.DataFrame(lines)
+    names = ("source", "relation", "type", "n", "n_relations")
+    return pd.DataFrame(
+        [
+            {
+                "model": column,
+                "catalog_name": LAMA_MODELS.get(column),
+                **dict(zip(names, row.labels, strict=True)),
+                "p_at_1": float(value) / 100,
+                "published": True,
+                "paper": table.paper,
+                "table": table.id,
+                "citation": table.citation,
+            }
+            for row in table.rows
+            for column, value in zip(table.columns, row.values, strict=True)
+            if value is not None
+        ]
+    )
 
 
 def lama_shares(data: str, counts: Iterable[tuple[str, int]]) -> tuple[LamaShare, ...]:
@@ -257,30 +259,12 @@ def partial_lama(shares: Iterable[LamaShare]) -> str:
 
     It names the first source that lacks relations, T-REx before the others; else facts.
     """
-    lacking = [one for one in shares if one.lacks]
-    for one in lacking:
-        if one.n_relations < one.of_relations:
-            of = "" if one.source == SOURCES["TREx"] else f" of {one.source}"
-            return f"partial LAMA: {one.n_relations} of {one.of_relations} relations{of}"
-    for one in lacking:
+    # The first of the least: what lacks relations comes before what lacks facts alone.
+    lacking = sorted((x for x in shares if x.lacks), key=lambda x: x.n_relations >= x.of_relations)
+    if not lacking:
+        return ""
+    one = lacking[0]
+    if one.n_relations >= one.of_relations:
         return f"partial LAMA: {one.n_facts:,} of {one.of_facts:,} facts of {one.source}"
-    return ""
-
-
-def _table(paper: str, citation: str, raw: dict[str, Any]) -> PublishedTable:
-    rows = tuple(
-        PublishedRow(tuple(row["labels"]), tuple(row["values"]), tuple(row.get("marks", ())))
-        for row in raw["rows"]
-    )
-    return PublishedTable(
-        paper,
-        citation,
-        raw["id"],
-        raw["title"],
-        raw["metric"],
-        raw["unit"],
-        tuple(raw["labels"]),
-        tuple(raw["columns"]),
-        rows,
-        raw["note"],
-    )
+    of = "" if one.source == SOURCES["TREx"] else f" of {one.source}"
+    return f"partial LAMA: {one.n_relations} of {one.of_relations} relations{of}"

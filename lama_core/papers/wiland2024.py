@@ -12,9 +12,9 @@ no other facts stand in for it.
 Source: Wiland et al. 2024, and https://lm-pub-quiz.github.io for the mean and its error.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,31 +22,23 @@ import numpy as np
 from lama_core.asking.ranking import Ranking
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.bear import SOURCE
-from lama_core.datasets.library.installed import installed_names
-from lama_core.errors import UserError
 from lama_core.metrics import score_table
 from lama_core.models.catalog import find_model
 from lama_core.models.sources import is_here
 from lama_core.papers.framework import (
-    Absent,
-    Chart,
-    Data,
-    Made,
+    EMBEDDED,
     Paper,
-    PaperTable,
-    ReproducedRow,
-    ReproduceOptions,
-    Series,
+    Prepared,
+    bars,
     differing,
-    find_data,
+    joined,
 )
 from lama_core.papers.published import BEAR_MODELS, published_table
 from lama_core.probes.probing import check_limit
 from lama_core.probes.statements.probing import StatementsRequest, most_templates, plan
 from lama_core.probes.statements.spaces import RELATION, answers_of, named_space
-from lama_core.progress import OnNote, OnProgress, silent
+from lama_core.reports.tables import Absent, Item, ReproducedRow
 from lama_core.runs.execute import execute
-from lama_core.runs.spec import load_by_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,10 +47,10 @@ PAPER, BOARD = "wiland2024", "leaderboard"
 BEAR = "bear"  # what the data are called that `data get` fetches
 N_RELATIONS, N_FACTS, N_TEMPLATES = 60, 7731, 3
 RANKING: Ranking = "raw"  # the library takes no other right answers out; BEAR has none
-EMBEDDED = ("minilm-mlm", "smollm2-135m")
 BASELINE = "Random Baseline"
-TUNED = "CLM-IT"
+TUNED, UNSAID = "CLM-IT", "tuned to instructions, and not said how it was asked there"
 MEAN, ERROR = "mean over the templates", "standard error"
+NO_BEAR = "BEAR can't be had here"
 NOT_HERE = "not on this machine"
 NO_ERROR = "one template has no standard error"
 NO_FACT = "no fact is asked"
@@ -93,9 +85,7 @@ def over_facts(lines: "pd.DataFrame") -> OverFacts:
 
 def standard_error(values: Sequence[float]) -> float | None:
     """Of the mean of some values; None of less than two."""
-    if len(values) < 2:
-        return None
-    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
 
 
 def differs_from_leaderboard(
@@ -107,42 +97,41 @@ def differs_from_leaderboard(
     limit: int | None = None,
     asked: str = "",
 ) -> str:
-    """What isn't the leaderboard's, in a word; "" where all is. data, limit: see `differing`.
+    """What isn't the leaderboard's; "" where all is. data, limit: see `differing`.
 
-    n_templates: over how many the mean is. asked: how it is asked otherwise.
+    n_templates: over how many the mean is. asked: how the query differs.
     """
-    words = [
-        differing(
-            data=data,
-            relations=(n_relations, N_RELATIONS),
-            facts=(n_facts, N_FACTS),
-            limit=limit,
-        ),
-        f"{n_templates} of {N_TEMPLATES} templates" if n_templates != N_TEMPLATES else "",
-        asked,
-    ]
-    return "; ".join(filter(None, words))
+    relations, facts = (n_relations, N_RELATIONS), (n_facts, N_FACTS)
+    fewer = f"{n_templates} of {N_TEMPLATES} templates" if n_templates != N_TEMPLATES else ""
+    return joined(differing(data=data, relations=relations, facts=facts, limit=limit), fewer, asked)
 
 
 @dataclass
-class Bear:
-    """The data, the models and what their runs say.
+class Bear(Prepared):
+    """The data, the models and their runs. Raises UserError for a wrong limit, data or model."""
 
-    dataset: None where BEAR can't be had. models: the name that is shown -> how it is named here;
-    those of the leaderboard first. missing: the models that can't be had, and why.
-    """
+    own = BEAR
 
-    options: ReproduceOptions
-    data: Data
-    dataset: Dataset | None
-    models: dict[str, str]
-    on_progress: OnProgress = silent
-    on_note: OnNote = silent
-    missing: dict[str, Absent] = field(default_factory=dict)
+    def __post_init__(self) -> None:
+        check_limit(self.options.limit)
+        named = [find_model(reference).name for reference in self.options.models]
+        known = {
+            name: reference
+            for name, reference in BEAR_MODELS.items()
+            if reference in named or is_here(find_model(reference))
+        }
+        further = [name for name in (*EMBEDDED, *named) if name not in BEAR_MODELS.values()]
+        # The name that is shown -> how it is named here; those of the leaderboard first.
+        self.models = known | {name: name for name in further}
+
+    @cached_property
+    def dataset(self) -> Dataset | None:
+        """The facts; None where BEAR can't be had."""
+        return load_dataset(self.data.name) if self.data.name else None
 
     @property
     def notes(self) -> Sequence[str]:
-        """How the statements are scored, and what is asked."""
+        """How the statements are scored, and which facts."""
         said = [
             "Accuracy: the share of facts whose right answer has the likeliest statement, of all "
             "its tokens together, among its relation's answers. Each fact counts the same; the "
@@ -161,52 +150,43 @@ class Bear:
             return ""
         return f"{self.dataset.name}, not BEAR"
 
-    @cached_property
-    def n_templates(self) -> int:
-        """How many of a relation's templates are asked."""
-        return min(N_TEMPLATES, most_templates(self.dataset)) if self.dataset else 0
-
     def ask(self, model: str) -> tuple[OverFacts, ...]:
-        """What a model's runs say, one a template; () where it fails, and `missing` says why."""
+        """A model's figures, one a template; () where it can't be had, and `missing` has why."""
         if self.dataset is None:
             return ()
-        reference = self.models[model]
+        if model not in self.models:
+            self.missing[model] = Absent(model, NOT_HERE, _command(BEAR_MODELS[model]))
+            return ()
         found = []
-        try:
-            for template in range(self.n_templates):
+        reference = self.models[model]
+        with self.noting(model, _command(reference)):
+            for template in range(min(N_TEMPLATES, most_templates(self.dataset))):
                 request = StatementsRequest(
                     self.data.name, (reference,), template=template, limit=self.options.limit
                 )
-                load = partial(load_by_name, on_progress=self.on_progress)
-                (spec,) = plan(request, load=load).specs
-                run = execute(spec, on_progress=self.on_progress, on_note=self.on_note)
+                (spec,) = plan(request, load=self.load).specs
+                run = execute(spec, on_progress=self.on_progress, on_note=self.options.on_note)
                 found.append(over_facts(score_table([run], by="relation", ranking=RANKING)))
-        except UserError as error:
-            self.missing[model] = Absent(model, str(error), _command(reference))
-            return ()
-        return tuple(found)
+        return () if model in self.missing else tuple(found)
 
     def chance(self) -> OverFacts | None:
-        """The expected accuracy of drawn answers, on the facts that are asked; None without any."""
+        """The expected accuracy of drawn answers, on the same facts; None without any."""
         if self.dataset is None:
             return None
         space = named_space(RELATION)
-        asked = {
+        counts = {
             one.name: len(self.dataset.facts_of(one.name)[: self.options.limit])
             for one in self.dataset.relations
         }
-        n = sum(asked.values())
-        if not n:
+        asked = {name: n_facts for name, n_facts in counts.items() if n_facts}
+        if not asked:
             return None
-        hits = sum(
-            n_facts / len(answers_of(space, self.dataset, name))
-            for name, n_facts in asked.items()
-            if n_facts
-        )
-        return OverFacts(n, sum(one > 0 for one in asked.values()), hits / n, hits / n)
+        hits = sum(n / len(answers_of(space, self.dataset, name)) for name, n in asked.items())
+        n = sum(asked.values())
+        return OverFacts(n, len(asked), hits / n, hits / n)
 
     def differs(self, found: Sequence[OverFacts], asked: str = "") -> str:
-        """What isn't the leaderboard's of some templates' figures, in a word; "" where all is."""
+        """What isn't the leaderboard's of some templates' figures; "" where all is."""
         return differs_from_leaderboard(
             data=self.other,
             n_relations=min(one.n_relations for one in found),
@@ -221,118 +201,59 @@ def _command(reference: str) -> str:
     return f"python -m lama_core models get {reference}"
 
 
-def prepare(
-    options: ReproduceOptions, on_progress: OnProgress = silent, on_note: OnNote = silent
-) -> Bear:
-    """The data, and who is asked. Raises UserError for a limit, data or a model that is none."""
-    check_limit(options.limit)
-    named = [find_model(reference).name for reference in options.models]
-    data = find_data(
-        options.dataset,
-        own=BEAR,
-        installed=installed_names(),
-        instead=Data(""),
-        on_progress=on_progress,
-    )
-    known = {
-        name: reference
-        for name, reference in BEAR_MODELS.items()
-        if reference in named or is_here(find_model(reference))
-    }
-    further = [name for name in (*EMBEDDED, *named) if name not in BEAR_MODELS.values()]
-    dataset = load_dataset(data.name) if data.name else None
-    models = known | {name: name for name in further}
-    return Bear(options, data, dataset, models, on_progress, on_note)
-
-
-def make_leaderboard(bear: Bear) -> Made:
+def leaderboard(bear: Bear) -> Iterator[Item]:
     """Every model of the leaderboard, then the others: each template, the mean and its error."""
-    rows: list[ReproducedRow] = []
-    absent: list[Absent] = [*bear.data.absent]
     printed = {str(row.labels[0]): row for row in published_table(PAPER, BOARD).rows}
+    rows: list[ReproducedRow] = []
     for name in dict.fromkeys((*printed, *bear.models)):
         row = printed.get(name)
-        published = [_percent(value) for value in row.values] if row else [None, None]
+        values = row.values if row else (None, None)
+        mean, error = (None if value is None else 100 * float(value) for value in values)
         if name == BASELINE:
-            rows.append(_baseline(bear, published[0]))
+            rows.append(_baseline(bear, mean))
             continue
-        asked = name in bear.models
-        found = bear.ask(name) if asked else ()
-        if bear.dataset is None:
-            reason = "BEAR can't be had here"
-        elif asked:
-            reason = f"{name} can't be asked here" if name in bear.missing else ""
-        else:
-            reason = NOT_HERE
-            absent.append(Absent(name, NOT_HERE, _command(BEAR_MODELS[name])))
-        tuned = row is not None and row.labels[1] == TUNED
-        how = "tuned to instructions, and not said how it was asked there" if tuned else ""
-        differs = bear.differs(found, how) if found and row else ""
-        if found or row:
-            rows += _rows(name, found, published, reason, differs)
-    absent += bear.missing.values()
-    return Made(tuple(rows), _charts(rows), absent=tuple(absent))
-
-
-def _percent(value: float | str | None) -> float | None:
-    return None if value is None else 100 * float(value)
-
-
-def _rows(
-    model: str,
-    found: Sequence[OverFacts],
-    published: Sequence[float | None],
-    reason: str,
-    differs: str,
-) -> list[ReproducedRow]:
-    """A model's lines. found: by template, () where there is none. published: mean and error."""
-    accuracies = [100 * one.accuracy for one in found]
-    n = min((one.n for one in found), default=0)
-    mean = float(np.mean(accuracies)) if accuracies else None
-    error = standard_error(accuracies)
-    unknown = reason or ("" if error is not None else NO_ERROR)
-    return [
-        *(
-            ReproducedRow(model, f"template {number}", one.n, value, None)
-            for number, (one, value) in enumerate(zip(found, accuracies, strict=True))
-        ),
-        ReproducedRow(model, MEAN, n, mean, published[0], reason, differs),
-        ReproducedRow(model, ERROR, n, error, published[1], unknown, differs),
-    ]
+        found = bear.ask(name)
+        reason = "" if found else NO_BEAR
+        if name in bear.missing:
+            reason = NOT_HERE if name not in bear.models else f"{name} can't be asked here"
+        if not (found or row):
+            continue
+        tuned = UNSAID if row is not None and row.labels[1] == TUNED else ""
+        differs = bear.differs(found, tuned) if found and row else ""
+        accuracies = [100 * one.accuracy for one in found]
+        n = min((one.n for one in found), default=0)
+        ours = float(np.mean(accuracies)) if accuracies else None
+        deviation = standard_error(accuracies)
+        unknown = reason or ("" if deviation is not None else NO_ERROR)
+        rows += [
+            *(
+                ReproducedRow(name, f"template {number}", one.n, value, None)
+                for number, (one, value) in enumerate(zip(found, accuracies, strict=True))
+            ),
+            ReproducedRow(name, MEAN, n, ours, mean, reason, differs),
+            ReproducedRow(name, ERROR, n, deviation, error, unknown, differs),
+        ]
+    yield from rows
+    means = [row for row in rows if row.what == MEAN]
+    if any(row.ours is not None for row in means):
+        yield from bars(
+            "Accuracy on BEAR",
+            means,
+            x=lambda row: row.model,
+            y_title="accuracy, %",
+            name=lambda row: "accuracy",
+            published=lambda row: not row.differs,
+        )
 
 
 def _baseline(bear: Bear, published: float | None) -> ReproducedRow:
     """The chance level: ours expected, the leaderboard's drawn."""
     chance = bear.chance()
     if chance is None:
-        reason = "BEAR can't be had here" if bear.dataset is None else NO_FACT
+        reason = NO_BEAR if bear.dataset is None else NO_FACT
         return ReproducedRow(BASELINE, MEAN, 0, None, published, reason)
     differs = bear.differs([chance] * N_TEMPLATES, "drawn there, 1 / answers here")
     return ReproducedRow(BASELINE, MEAN, chance.n, 100 * chance.chance, published, "", differs)
 
 
-def _charts(rows: Sequence[ReproducedRow]) -> tuple[Chart, ...]:
-    """The means, ours, and the leaderboard's of the same; () without ours."""
-    means = [row for row in rows if row.what == MEAN]
-    series = []
-    for name, published in (("here", False), ("leaderboard", True)):
-        points = [
-            (row.model, value)
-            for row in means
-            if isinstance(value := row.published if published else row.ours, float)
-            and not (published and row.differs)
-        ]
-        if points:
-            x, y = zip(*points, strict=True)
-            series.append(Series(name, x, y, published))
-    if all(one.published for one in series):
-        return ()
-    return (Chart("Accuracy on BEAR", "bars", "", "accuracy, %", tuple(series)),)
-
-
-BEAR_PAPER = Paper(
-    PAPER,
-    published_table(PAPER, BOARD).citation,
-    (PaperTable(BOARD, "Accuracy on BEAR by model", "percent", "facts", make_leaderboard, 2),),
-    prepare,
-)
+BEAR_PAPER = Paper(PAPER, Bear, {BOARD: leaderboard})

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -201,8 +202,8 @@ def test_a_relation_that_no_run_has_is_named(plain: Run) -> None:
     assert without_relations([plain.info], step) == (
         "No relation of these runs is called 'P1037' (did you mean 'P103'?)."
     )
-    assert without_relations([plain.info], replace(step, relations=("P36",))) == ""
-    assert without_relations([plain.info], replace(step, figure="analogies")) == ""
+    assert without_relations([plain.info], msgspec.structs.replace(step, relations=("P36",))) == ""
+    assert without_relations([plain.info], msgspec.structs.replace(step, figure="analogies")) == ""
 
 
 def test_a_chart_says_the_same_as_the_score_table(plain: Run) -> None:
@@ -212,7 +213,7 @@ def test_a_chart_says_the_same_as_the_score_table(plain: Run) -> None:
     assert table["value"].tolist() == score["p_at_k"].tolist()
     assert table["row"].tolist() == ["P36 capital", "P140 religion"]
     assert table["freq"].isna().all()  # the baseline is P@1's
-    one = figure_table([plain], replace(step, k=1))
+    one = figure_table([plain], msgspec.structs.replace(step, k=1))
     assert (
         one["freq"].tolist()
         == metrics.score_table([plain], relations=("P36", "P140"))["freq"].tolist()

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import msgspec
 import numpy as np
 import pytest
 from test_hand_worked import ANSWERS, OTHER, make_run
@@ -116,7 +117,7 @@ def test_a_lesson_tells_the_difference_below_its_chart(runs: list[Run]) -> None:
     step = ShowRun(figure="slices", by=STATED)
     table = figure_table(runs, step)
     assert not table["note"].any(), "five slices are too many to tell"
-    table = figure_table(runs, replace(step, relations=("P19",)))
+    table = figure_table(runs, msgspec.structs.replace(step, relations=("P19",)))
     note = table.set_index("row")["note"].drop_duplicates()[FIRST]
     assert note.startswith(f"{FIRST}: minilm-mlm less smollm2-135m -100.0 points (95 % interval -")
 

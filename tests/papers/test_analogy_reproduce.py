@@ -11,7 +11,7 @@ from lama_core.datasets import load_analogies
 from lama_core.datasets.base import AnalogyRelation, ReadReport, make_analogies
 from lama_core.errors import UserError
 from lama_core.papers import rezaee2022 as module
-from lama_core.papers.framework import Made, ReproduceOptions
+from lama_core.papers.framework import ReproduceOptions
 from lama_core.papers.known import find_paper
 from lama_core.papers.published import published_table
 from lama_core.papers.rezaee2022 import (
@@ -24,7 +24,7 @@ from lama_core.probes.analogy.probes import ProbeOptions
 from lama_core.probes.analogy.probing import AnalogyRequest
 from lama_core.probes.analogy.runs import ProbeRun
 from lama_core.probes.analogy.tables import SEMANTIC, UNMARKED
-from lama_core.progress import silent
+from lama_core.reports.tables import Made
 
 
 def many_relations(n: int) -> list[AnalogyRelation]:
@@ -110,7 +110,7 @@ def test_without_bats_the_embedded_models_answer_the_starter_analogies(
         raise UserError(f"{name} can't be reached.")
 
     monkeypatch.setattr("lama_core.datasets.library.download.get_dataset", offline)
-    prepared = module.prepare(ReproduceOptions(), silent, silent)
+    prepared = module.AnalogyRuns(ReproduceOptions())
     assert (prepared.data.name, prepared.limit) == ("starter-analogies", 40)
     assert [name for name in prepared.judges if name not in module.JUDGES] == [*module.EMBEDDED]
     monkeypatch.setattr(module, "EMBEDDED", (tiny,))

@@ -1,62 +1,69 @@
 """A paper's tables are made one by one, compared only where they can be, and written as HTML."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from lama_core.errors import UserError
 from lama_core.papers.framework import (
-    Absent,
-    Chart,
     Data,
-    Made,
     Paper,
-    PaperTable,
-    ReproducedRow,
+    Prepared,
     ReproduceOptions,
-    Series,
     differing,
     find_data,
 )
-from lama_core.papers.report import as_html, figure
+from lama_core.papers.published import TableSpec, published_paper
+from lama_core.reports.html import as_html, figure
+from lama_core.reports.tables import Absent, Chart, Item, ReproducedRow, Series
 
 GONE = Absent("BERT-large", "its weights aren't here", "python -m lama_core models get bert")
 
 
-@dataclass(frozen=True)
-class Ready:
-    notes: tuple[str, ...] = ("Ranking raw.",)
-    asked: str = ""
+class Ready(Prepared):
+    notes = ("Ranking raw.",)
+    asked = ("tiny", "broken")
+    data = Data("")
 
 
-def first(ready: Ready) -> Made:
-    same = ReproducedRow("BERT", "total", 10, 33.5, 32.3)
-    other = ReproducedRow("BERT", "N-1", 5, 40.0, 34.2, differs="20 of 41 relations")
-    words = ReproducedRow("BERT", "<b>Dante</b>", 1, "Florence", "Rome")
-    none = ReproducedRow("BERT-large", "total", 0, None, 32.3, reason=GONE.reason)
+def first(ready: Ready) -> Iterator[Item]:
+    yield ReproducedRow("BERT", "total", 10, 33.5, 32.3)
+    yield ReproducedRow("BERT", "N-1", 5, 40.0, 34.2, differs="20 of 41 relations")
+    yield ReproducedRow("BERT", "<b>Dante</b>", 1, "Florence", "Rome")
+    yield ReproducedRow("BERT-large", "total", 0, None, 32.3, reason=GONE.reason)
     lines = Series("</script><b>x</b>", (1.0, 2.0), (0.1, 0.2))
-    return Made(
-        (same, other, words, none), (Chart("a <i>", "lines", "k", "P@k", (lines,)),), absent=(GONE,)
-    )
+    yield Chart("a <i>", "lines", "k", "P@k", (lines,))
+    yield GONE
 
 
-def second(ready: Ready) -> Made:
+def second(ready: Ready) -> Iterator[Item]:
     raise UserError("The counts of the training text aren't here.")
 
 
-PAPER = Paper(
-    "paper2020",
-    "Somebody. A paper. 2020.",
-    (
-        PaperTable("table2", "Means", "percent", "facts", first),
-        PaperTable("figure3", "Correlations", "correlation", "facts", second, digits=2),
-    ),
-    lambda options, on_progress, on_note: Ready(),
+def of_model(ready: Ready, model: str) -> Iterator[Item]:
+    yield ReproducedRow(model, "begun", 1, 1.0, None)
+    if model == "broken":
+        raise UserError("It can't be had.")
+    yield ReproducedRow(model, "done", 1, 2.0, None)
+
+
+PAPER = Paper("petroni2019", Ready, {"table2": first, "figure3": second, "table3": of_model})
+SPECS = (
+    TableSpec("table2", "Means"),
+    TableSpec("figure3", "Correlations", "correlation", digits=2),
+    TableSpec("table3", "Examples", "number", "", 0, by_model=True, notes=("Once.",)),
 )
 
 
+@pytest.fixture(autouse=True)
+def specified(monkeypatch: pytest.MonkeyPatch) -> None:
+    paper = replace(published_paper("petroni2019"), reproduced=SPECS)
+    monkeypatch.setattr("lama_core.papers.framework.published_paper", lambda name: paper)
+
+
 def test_a_difference_is_given_only_where_all_is_the_same() -> None:
-    table, _ = PAPER.reproduce(ReproduceOptions()).tables
+    table, *_ = PAPER.reproduce(ReproduceOptions()).tables
     same, other, words, none = table.made.rows
     assert same.difference == pytest.approx(33.5 - 32.3)
     assert (other.difference, words.difference, none.difference) == (None, None, None)
@@ -67,9 +74,21 @@ def test_a_difference_is_given_only_where_all_is_the_same() -> None:
 
 def test_a_table_that_cannot_be_made_says_why_and_the_others_are_made() -> None:
     found = PAPER.reproduce(ReproduceOptions())
-    assert [table.name for table in found.tables] == ["Table 2", "Figure 3"]
+    assert [table.name for table in found.tables] == ["Table 2", "Figure 3", "Table 3"]
     said = "The counts of the training text aren't here."
     assert found.absent == (GONE, Absent("Figure 3", said))
+
+
+def test_of_a_model_that_fails_the_reason_is_a_row() -> None:
+    (table,) = PAPER.reproduce(ReproduceOptions(tables=("3",))).tables
+    assert (table.title, table.made.notes) == ("Examples", ("Once.",))
+    said = [(row.model, row.what, row.reason) for row in table.made.rows]
+    assert said == [
+        ("tiny", "begun", ""),
+        ("tiny", "done", ""),
+        ("broken", "begun", ""),
+        ("broken", "", "It can't be had."),
+    ]
 
 
 @pytest.mark.parametrize("name", ["table2", "Table 2", "2", "table-2"])

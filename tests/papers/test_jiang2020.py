@@ -10,10 +10,11 @@ from probe_fakes import CITIES, HashFiller, write_dataset
 
 from lama_core.errors import UserError
 from lama_core.papers import jiang2020_data
-from lama_core.papers.framework import ReproducedTable, ReproduceOptions, Reproduction
+from lama_core.papers.framework import ReproduceOptions
 from lama_core.papers.jiang2020 import LPAQA_PAPER
 from lama_core.papers.jiang2020_data import STARTER_FEWER, Studies, find_source
 from lama_core.probes.prompts.runs import list_studies
+from lama_core.reports.tables import ReproducedTable, Reproduction
 
 MINED = ("[X] native [Y] .", "[X] from [Y] .", "home of [X] is [Y] .", "[X] near [Y] .")
 WORDS = (*CITIES, "from", "near", "home", "native", "out", "born", "was", "is", "of", "in", "at")
@@ -67,7 +68,7 @@ def _table(found: Reproduction, name: str) -> ReproducedTable:
 
 def test_every_table_is_made_or_says_why_it_is_not(data: Path) -> None:
     found = _reproduced(data, "hash")
-    assert [table.id for table in found.tables] == [table.id for table in LPAQA_PAPER.tables]
+    assert [table.id for table in found.tables] == list(LPAQA_PAPER.sources)
     for table in found.tables:
         assert table.made.rows or table.made.absent, table.id
         faults = {row.reason for row in table.made.rows if row.ours is None}
@@ -165,9 +166,9 @@ def test_without_lama_the_starter_facts_are_taken_and_named(
         raise UserError("The server can't be reached.")
 
     monkeypatch.setattr("lama_core.datasets.library.download.get_dataset", refuse)
-    studies = Studies(ReproduceOptions(), lambda _: None, lambda _: None)
-    assert studies.models == (jiang2020_data.DEFAULT_MODEL,)
-    assert studies.source.is_starter and studies.differs(8, 700).startswith("starter facts")
+    studies = Studies(ReproduceOptions())
+    assert studies.asked == (jiang2020_data.DEFAULT_MODEL,)
+    assert studies.data.is_starter and studies.differs(8, 700).startswith("starter facts")
     assert any("The server can't be reached." in note for note in studies.notes)
     assert "P36" in studies.relation_names
     assert studies.fewer("hash").limit == STARTER_FEWER

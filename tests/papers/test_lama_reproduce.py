@@ -11,10 +11,11 @@ from probe_fakes import TableFiller
 
 from lama_core.errors import UserError
 from lama_core.models.base import Context, WordScore
-from lama_core.papers.framework import ReproducedTable, ReproduceOptions, Reproduction
+from lama_core.papers.framework import ReproduceOptions
 from lama_core.papers.known import find_paper
-from lama_core.papers.lama import prepare
+from lama_core.papers.lama import Lama
 from lama_core.paths import CORPUS_SUMMARY, training_dir
+from lama_core.reports.tables import ReproducedTable, Reproduction
 from lama_core.types import Query
 
 WORDS = ("Paris", "Rome", "Oslo", "Bern", "wings", "Florence")
@@ -222,7 +223,7 @@ def test_correlations_are_the_papers_only_where_the_measure_is(data: Path) -> No
 
 
 def test_the_starter_facts_are_never_taken_for_lama(data: Path) -> None:
-    lama = prepare(ReproduceOptions("starter"))
+    lama = Lama(ReproduceOptions("starter"))
     assert "starter facts" in lama.notes[0] and "not LAMA's facts" in lama.notes[1]
     assert list(lama.usable) == ["minilm-mlm"]
     assert lama.missing["BERT-large"].reason == "bert-large-cased is not on this machine."
@@ -236,7 +237,7 @@ def test_a_chart_shows_the_papers_values_beside_ours_of_its_own_data_alone(data:
         return [one.name for chart in charts for one in chart.series if one.published]
 
     assert published(done(data, "table2")) == [
-        "Freq, paper", "BERT-base, paper", "BERT-large, paper",
+        "Freq (paper)", "BERT-base (paper)", "BERT-large (paper)",
     ]  # fmt: skip
     starter = ReproduceOptions("starter", ("minilm-mlm",), 1, ("table2",))
     assert published(find_paper("petroni2019").reproduce(starter)) == []

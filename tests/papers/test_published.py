@@ -38,7 +38,7 @@ def test_every_line_has_a_value_for_every_column(paper: str) -> None:
     for table in load_published(paper):
         for row in table.rows:
             assert len(row.values) == len(table.columns), (table.id, row.labels)
-            assert len(row.labels) == len(table.label_names), (table.id, row.labels)
+            assert len(row.labels) == len(table.labels), (table.id, row.labels)
 
 
 def test_every_cell_of_lamas_tables_is_there() -> None:

@@ -16,7 +16,7 @@ from written_statements import StatementTable, write_bear
 from lama_core.errors import UserError
 from lama_core.models.catalog import find_model
 from lama_core.papers import wiland2024 as module
-from lama_core.papers.framework import Made, ReproducedRow, ReproduceOptions, Reproduction
+from lama_core.papers.framework import ReproduceOptions
 from lama_core.papers.known import find_paper
 from lama_core.papers.published import BEAR_MODELS, published_table
 from lama_core.papers.wiland2024 import (
@@ -28,6 +28,7 @@ from lama_core.papers.wiland2024 import (
     over_facts,
     standard_error,
 )
+from lama_core.reports.tables import Made, ReproducedRow, Reproduction
 from lama_core.runs.find import list_runs, load_run
 
 SHARED_BEAR = Path(__file__).resolve().parents[3] / "shared" / "data" / "bear"
@@ -127,7 +128,7 @@ def test_a_difference_stands_where_relations_facts_limit_and_model_are_the_leade
     assert rows[MEAN].difference == pytest.approx(50 - 18.39348079)
     (chart,) = found.charts
     assert {one.name: "bert-base-cased" in one.x for one in chart.series} == {
-        "here": True, "leaderboard": True,
+        "accuracy": True, "accuracy (paper)": True,
     }  # fmt: skip
     rows = cells(made(done(data, limit=1)), "bert-base-cased")
     # Peru is right in every template, the sky in the second alone.

@@ -5,19 +5,14 @@ from itertools import product
 
 import streamlit as st
 
-from lama_core.asking.settings import ClozeSettings
 from lama_core.errors import UserError, did_you_mean
-from lama_core.lessons.lesson import Live
 from lama_core.lessons.stored import Stored
-from lama_core.models.base import Context
 from lama_core.models.catalog import find_model, known_models
 from lama_core.models.sources import is_here
 from lama_core.runs.find import list_runs
 from pages.ui.shared import cache, visitors
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.state import title_of
-
-CONTEXTS: dict[str, Context | None] = {"auto": None, "left": "left", "both": "both"}
 
 
 def askable(names: Sequence[str]) -> tuple[str, ...]:
@@ -46,11 +41,6 @@ def draw_unknown(name: str) -> None:
     hint = did_you_mean(name, [entry.name for entry in known_models()])
     said = f"{name}: this version has no model of that name{hint}; the Models page lists those "
     show_note(plain(f"{said}that it has."))
-
-
-def settings_of(step: Live, here: tuple[str, ...]) -> ClozeSettings:
-    """What a step's queries are asked with, as on the Cloze page. here: the models asked."""
-    return ClozeSettings(models=here, context=CONTEXTS[step.context])
 
 
 def absent(names: Sequence[str]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from lama_core.lessons.handout import HEADS, handout, summary_row
 from lama_core.lessons.lesson import Explain, Lesson, LessonListing, Predict, Step
 from lama_core.lessons.shown import first_to_predict, judge, judged, whose, without_line
 from lama_core.lessons.words import as_markdown
-from lama_core.papers.report import grid
+from lama_core.reports.html import grid
 from pages.ui.lessons.large import LARGE, LARGE_CSS
 from pages.ui.lessons.progress import Progress, forget, progress_in
 from pages.ui.lessons.showing import DRAWN

@@ -16,17 +16,17 @@ from lama_core.lessons.shown import Shown
 from lama_core.lessons.stored import Stored
 from lama_core.metrics import METRICS
 from lama_core.models.catalog import find_model
-from lama_core.papers.report import grid
 from lama_core.probes.analogy.probing import AnalogyRequest
 from lama_core.probes.analogy.templates import ask_for
 from lama_core.probes.cloze.ask import ModelAnswer, Prediction, agreement
 from lama_core.probes.probing import ProbeRequest
+from lama_core.reports.html import grid
 from lama_core.requests import command_line
 from lama_core.rounding import percent
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import RunInfo
 from pages.ui.lessons.large import enlarged
-from pages.ui.lessons.models import askable, draw_unknown, settings_of, stored_answers
+from pages.ui.lessons.models import askable, draw_unknown, stored_answers
 from pages.ui.shared import cache, charts, links, predictions
 from pages.ui.shared.choice import pick_runs
 from pages.ui.shared.colours import model_colours
@@ -56,7 +56,7 @@ def _draw_query(step: Live, text: str, gold: str) -> Shown:
     _draw_sentence(query.parts)
 
     def ask(name: str, here: tuple[str, ...]) -> ModelAnswer:
-        settings = settings_of(step, here)
+        settings = step.settings(here)
         return cache.cloze_answer(settings, name, query.text(), gold, N_BEST, False)
 
     names = askable(step.models)
@@ -101,7 +101,7 @@ def _draw_sentence(parts: Sequence[str]) -> None:
 
 def _ranked(step: Live, columns: Mapping[str, Column[Any]]) -> str:
     """Which words were ranked, in a sentence."""
-    candidates, _ = cache.candidates_of(settings_of(step, tuple(columns)))
+    candidates, _ = cache.candidates_of(step.settings(tuple(columns)))
     if candidates.words is None:
         return "Ranked: each model's whole vocabulary."
     return f"Ranked: the {len(candidates.words):,} words that are one token in every model asked."
@@ -136,7 +136,7 @@ def draw_compare(step: Compare, key: str) -> Shown:
     golds = step.gold_of
 
     def ask(name: str, here: tuple[str, ...]) -> tuple[Prediction, ...]:
-        settings = settings_of(step, here)
+        settings = step.settings(here)
         return tuple(
             cache.cloze_answer(settings, name, parse_query(text).text(), golds[text], 1, False)
             .blanks[0]
@@ -155,7 +155,7 @@ def draw_analogy(step: Analogy, key: str) -> Shown:
     golds = {row: words[3] for row, words in rows.items()}
 
     def ask(name: str, here: tuple[str, ...]) -> tuple[Prediction, ...]:
-        settings = settings_of(step, here)
+        settings = step.settings(here)
         return tuple(
             cache.solution(settings, name, questions[row], golds[row], False, 1, False)
             .cloze.models[0]

@@ -8,7 +8,7 @@ from html import escape
 from itertools import count
 from typing import TYPE_CHECKING
 
-from lama_core.papers.framework import Chart, ReproducedTable, Reproduction
+from lama_core.reports.tables import Chart, ReproducedTable, Reproduction
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
