@@ -6,7 +6,7 @@ ProbeRequest --plan--> RunSpec, one a model
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from lama_core.asking.prompts import PromptKind, PromptSet, make_prompt_set
 from lama_core.asking.questions import check_questions
@@ -86,28 +86,45 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
     vocabularies = [model.vocabulary for model in models]
     candidates = named_candidates(request.candidates, vocabularies, of_relations=True)
     candidates = known_before(candidates, vocabularies)
+    shared = from_data(request.dataset, dataset, names, request.ranking, request.limit)
     specs = [
         SPECS.get(prompts.kind, ClozeSpec)(
-            dataset=absolute(request.dataset),
-            dataset_name=dataset.name,
-            data_digest=dataset.digest,
-            relations=names,
+            **shared,
+            **of_model(model),
             prompts=prompts,
-            model=model.reference,
-            model_name=model.name,
-            model_identity=model.identity,
-            model_kind=model.kind,
             candidates=candidates,
             context=choose_context(request.context, model.kind),
-            ranking=request.ranking,
-            precision=model.precision,
             batch_rows=FROM_SERVERS if isinstance(model.vocabulary, OpenVocabulary) else MAX_ROWS,
-            limit=request.limit,
             open_book=book,
         )
         for model in models
     ]
     return Planned(tuple(specs), tuple(dataset.report.notes))
+
+
+def from_data(
+    reference: str, dataset: Any, names: tuple[str, ...], ranking: Ranking, limit: int | None
+) -> dict[str, Any]:
+    """The fields of a specification that the data decide. names: of relations."""
+    return {
+        "dataset": absolute(reference),
+        "dataset_name": dataset.name,
+        "data_digest": dataset.digest,
+        "relations": names,
+        "ranking": ranking,
+        "limit": limit,
+    }
+
+
+def of_model(model: Any) -> dict[str, Any]:
+    """The fields of a specification that a model decides."""
+    return {
+        "model": model.reference,
+        "model_name": model.name,
+        "model_identity": model.identity,
+        "model_kind": model.kind,
+        "precision": model.precision,
+    }
 
 
 def _open_book(request: ProbeRequest, prompts: PromptSet) -> OpenBook | None:

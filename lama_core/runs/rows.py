@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ from lama_core.asking.preparation import Prepared, count_pieces
 from lama_core.asking.questions import BLANK, Knowledge
 from lama_core.asking.ranking import NO_COLUMN
 from lama_core.candidates.spelling import OpenVocabulary, Vocabulary
-from lama_core.runs.table import SCHEMA
+from lama_core.runs.table import SCHEMA, make_column
 
 # A standard tokenisation, for Figure 3's ST: words and single punctuation signs.
 TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -68,7 +69,7 @@ def make_rows(
         valid = set(map(keys[relation], knowledge.valid(question.fact)))
         is_valid.append(word != gold and word in valid)
         is_object.append(word in objects[relation])
-    columns: dict[str, object] = {
+    columns: dict[str, Any] = {
         "fact_id": [fact.id for fact in facts],
         "relation": [question.relation.name for question in questions],
         "source": [question.relation.source for question in questions],
@@ -104,15 +105,10 @@ def make_rows(
         "top_log_probs": _fixed(pa.array(scored.top_log_probs.ravel()), scored.done),
     }
     arrays = []
-    for name in SCHEMA.names:
+    for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True):
         column = columns[name]
-        kind = SCHEMA.field(name).type
-        if isinstance(column, pa.Array):
-            arrays.append(column if column.type == kind else column.cast(kind))
-        elif pa.types.is_dictionary(kind):
-            arrays.append(pa.array(column, pa.string()).dictionary_encode().cast(kind))
-        else:
-            arrays.append(pa.array(column, kind))
+        known = isinstance(column, pa.Array)
+        arrays.append(column.cast(kind) if known else make_column(column, len(facts), kind))
     return pa.Table.from_arrays(arrays, schema=SCHEMA)
 
 

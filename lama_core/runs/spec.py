@@ -21,6 +21,7 @@ import pyarrow as pa
 from lama_core.asking.executors import Work
 from lama_core.asking.prompts import PromptKind
 from lama_core.asking.ranking import Ranking
+from lama_core.datasets import load_dataset
 from lama_core.errors import UserError
 from lama_core.models.addresses import is_server
 from lama_core.models.base import Context
@@ -118,13 +119,29 @@ class RunSpec(ABC):
 
     def open(self, load: Load) -> Any:
         """Who is asked: the model. Raises UserError if it has other weights by now."""
-        model = load(self.model, precision=self.precision)
-        if model.identity != self.model_identity:
+        return self.unchanged(load(self.model, precision=self.precision))
+
+    def unchanged(self, scorer: Any) -> Any:
+        """The scorer. Raises UserError if it isn't the one that the specification names."""
+        if scorer.identity != self.model_identity:
             raise UserError(
-                f"{self.model_name} has other weights than when this run was planned: plan it "
-                "again. What was scored before is kept."
+                f"{self.model_name} has changed since this run was planned: plan it again. What "
+                "was scored before is kept."
             )
-        return model
+        return scorer
+
+    def load_data(self) -> Any:
+        """The data. Raises UserError if they are no longer those of the specification."""
+        return self.same_data(load_dataset(self.dataset))
+
+    def same_data(self, dataset: Any, *, same: bool = True) -> Any:
+        """The data that were loaded. same: what else the numbers depend on is unchanged."""
+        if dataset.digest != self.data_digest or not same:
+            raise UserError(
+                f"The dataset {self.dataset_name!r} has changed since this run was planned: plan "
+                "it again, which begins a new run. What was scored before is kept."
+            )
+        return dataset
 
     @abstractmethod
     def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> Sitting:

@@ -23,7 +23,7 @@ from lama_core.probes.analogy.probes import (
 from lama_core.probes.analogy.score import Pair
 from lama_core.probes.analogy.supervised import Labelled, classify
 from lama_core.probes.analogy.templates import fill, resolve_template
-from lama_core.runs.table import SCHEMA
+from lama_core.runs.table import SCHEMA, make_column
 
 UNKNOWN = "a word has no vector"
 ROWS = pa.schema(
@@ -77,51 +77,35 @@ class Plan:
     ) -> pa.Table:
         values = np.full((len(instances), 2), np.nan)
         values[[one.negative is not None for one in instances]] = scores
-        excluded = [
-            one.excluded or (UNKNOWN if np.isnan(value).any() else None)
-            for one, value in zip(instances, values, strict=True)
-        ]
-        # A tie is no preference: it counts as wrong.
-        right = values[:, 0] > values[:, 1]
-        ranks = [
-            None if reason else 1 if is_right else 2
-            for reason, is_right in zip(excluded, right.tolist(), strict=True)
-        ]
-        positives = [join(one.positive) for one in instances]
-        negatives = [join(one.negative) if one.negative else None for one in instances]
-        first = [
-            None if reason else positive if is_right else negative
-            for reason, is_right, positive, negative in zip(
-                excluded, right.tolist(), positives, negatives, strict=True
-            )
-        ]
-        columns: dict[str, Sequence[Any]] = {
-            "fact_id": [one.id for one in instances],
-            "query": [self._text(one.query, one.positive) for one in instances],
-            "subject": [join(one.query) for one in instances],
-            "object": positives,
-            "excluded": excluded,
-            "rank_raw": ranks,
-            "rank_filtered": ranks,
-            "first": first,
-            "negative": negatives,
-            "score": _nullable(values[:, 0]),
-            "negative_score": _nullable(values[:, 1]),
-        }
-        return make_table(columns | self._constant(len(instances)))
+        rows = []
+        for one, (right, wrong) in zip(instances, values.tolist(), strict=True):
+            unknown = np.isnan(right) or np.isnan(wrong)
+            row = self._row(one.id, one.query, one.positive)
+            row["negative"] = join(one.negative) if one.negative else None
+            row["score"] = None if np.isnan(right) else right
+            row["negative_score"] = None if np.isnan(wrong) else wrong
+            row["excluded"] = one.excluded or (UNKNOWN if unknown else None)
+            # A tie is no preference: it counts as wrong.
+            rank = None if row["excluded"] else 1 if right > wrong else 2
+            row["rank_raw"] = row["rank_filtered"] = rank
+            row["first"] = rank and row["object" if rank == 1 else "negative"]
+            rows.append(row)
+        return make_table(rows)
 
-    def _constant(self, n_rows: int) -> dict[str, Sequence[Any]]:
+    def _row(self, name: str, query: Pair, pair: Pair) -> dict[str, Any]:
+        """What every row of a pair has; query: the sentence, empty for a baseline."""
+        text = ""
+        if self.reads_sentences:
+            text = fill(resolve_template(self.options.template), (*query, *pair)).text
         return {
-            "relation": [self.relation.name] * n_rows,
-            "source": [self.relation.kind] * n_rows,
-            "prompt": [0] * n_rows,
+            "fact_id": name,
+            "relation": self.relation.name,
+            "source": self.relation.kind,
+            "prompt": 0,
+            "query": text,
+            "subject": join(query),
+            "object": join(pair),
         }
-
-    def _text(self, query: Pair, pair: Pair) -> str:
-        """The sentence that a model is asked; empty for a baseline."""
-        if not self.reads_sentences:
-            return ""
-        return fill(resolve_template(self.options.template), (*query, *pair)).text
 
     def _rows(self) -> tuple[list[tuple[Pair, Pair]], list[tuple[Pair, Pair]]]:
         """Each query pair with its positives, and with its negatives, of both halves, each once.
@@ -135,56 +119,32 @@ class Plan:
 
     def _decide_supervised(self, judge: Judge, train: Sequence[Instance], tick: OnDone) -> pa.Table:
         vectors: dict[tuple[Pair, Pair], NDArray[np.float32]] = {}
-        for rows in self._rows():
-            if rows:
-                vectors |= dict(zip(rows, judge.features(rows, tick), strict=True))
-        kept = []
+        for pairs in self._rows():
+            if pairs:
+                vectors |= dict(zip(pairs, judge.features(pairs, tick), strict=True))
+        kept: list[_Row] = []
         labelled = []
         for instances in (train, self.test):
-            rows_ = [row for one in instances for row in _both(one)]
-            known = [row for row in rows_ if not np.isnan(vectors[row.query, row.pair]).any()]
-            kept.append(known)
-            labels = np.array([row.label for row in known], dtype=bool)
-            found = [vectors[row.query, row.pair] for row in known] or [np.zeros(0, np.float32)]
+            both = [row for one in instances for row in _both(one)]
+            kept = [row for row in both if not np.isnan(vectors[row.query, row.pair]).any()]
+            labels = np.array([row.label for row in kept], dtype=bool)
+            found = [vectors[row.query, row.pair] for row in kept] or [np.zeros(0, np.float32)]
             labelled.append(Labelled(np.stack(found), labels))
-        excluded = self._excluded(self.test, kept[1])
-        if not all(len(set(part.labels.tolist())) == 2 for part in labelled):
-            return excluded
-        seeds = range(self.options.n_seeds)
-        answers = classify(*labelled, seeds=seeds, hidden=self.options.hidden)
-        tables = [excluded]
-        for seed, right in zip(answers.seeds, answers.right, strict=True):
-            ranks = [1 if one else 2 for one in right.tolist()]
-            columns: dict[str, Sequence[Any]] = {
-                "fact_id": [f"{row.id}/{seed}" for row in kept[1]],
-                "query": [self._text(row.query, row.pair) for row in kept[1]],
-                "subject": [join(row.query) for row in kept[1]],
-                "object": [join(row.pair) for row in kept[1]],
-                "excluded": [None] * len(ranks),
-                "rank_raw": ranks,
-                "rank_filtered": ranks,
-                "label": [row.label for row in kept[1]],
-                "seed": [seed] * len(ranks),
-            }
-            tables.append(make_table(columns | self._constant(len(ranks))))
-        return pa.concat_tables(tables)
-
-    def _excluded(self, instances: Sequence[Instance], kept: "Sequence[_Row]") -> pa.Table:
-        """The test instances that can't be decided, with the reason."""
         decided = {row.id for row in kept}
         rows = [
-            (one.id, one, one.excluded or UNKNOWN)
-            for one in instances
+            self._row(one.id, one.query, one.positive) | {"excluded": one.excluded or UNKNOWN}
+            for one in self.test
             if one.excluded or not {f"{one.id}/+", f"{one.id}/-"} <= decided
         ]
-        columns: dict[str, Sequence[Any]] = {
-            "fact_id": [name for name, _, _ in rows],
-            "query": [self._text(one.query, one.positive) for _, one, _ in rows],
-            "subject": [join(one.query) for _, one, _ in rows],
-            "object": [join(one.positive) for _, one, _ in rows],
-            "excluded": [reason for _, _, reason in rows],
-        }
-        return make_table(columns | self._constant(len(rows)))
+        if all(len(set(part.labels.tolist())) == 2 for part in labelled):
+            seeds = range(self.options.n_seeds)
+            answers = classify(*labelled, seeds=seeds, hidden=self.options.hidden)
+            for seed, answered in zip(answers.seeds, answers.right, strict=True):
+                for one, right in zip(kept, answered.tolist(), strict=True):
+                    row = self._row(f"{one.id}/{seed}", one.query, one.pair)
+                    row["rank_raw"] = row["rank_filtered"] = 1 if right else 2
+                    rows.append(row | {"label": one.label, "seed": seed})
+        return make_table(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,20 +213,9 @@ def split(text: str) -> Pair:
     return head, tail
 
 
-def _nullable(values: NDArray[np.float64]) -> list[float | None]:
-    return [None if np.isnan(value) else float(value) for value in values]
-
-
-def make_table(columns: dict[str, Sequence[Any]]) -> pa.Table:
-    """Rows of a probe run from the columns that it has; the others are null."""
-    n_rows = len(next(iter(columns.values())))
-    arrays = []
-    for field in ROWS:
-        values = columns.get(field.name)
-        if values is None:
-            arrays.append(pa.nulls(n_rows, field.type))
-        elif pa.types.is_dictionary(field.type):
-            arrays.append(pa.array(values, pa.string()).dictionary_encode().cast(field.type))
-        else:
-            arrays.append(pa.array(values, field.type))
+def make_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
+    """Rows of a probe run from what they have; the rest is null."""
+    arrays = [
+        make_column([row.get(field.name) for row in rows], len(rows), field.type) for field in ROWS
+    ]
     return pa.Table.from_arrays(arrays, schema=ROWS)

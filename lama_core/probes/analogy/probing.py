@@ -3,15 +3,15 @@
 AnalogyRequest --plan--> AnalogySpec, one a judge, setting and probe
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Literal, get_args
 
 from lama_core.datasets import analogy_names, load_analogies
 from lama_core.errors import UserError, choose
-from lama_core.models.base import KINDS, Kind, Pooling
+from lama_core.models.base import KINDS, Pooling
 from lama_core.models.loader import Precision
-from lama_core.probes.analogy.judges import Method, open_judge
+from lama_core.probes.analogy.judges import JUDGES, Method
 from lama_core.probes.analogy.probes import (
     PROBES,
     SETTINGS,
@@ -26,7 +26,7 @@ from lama_core.probes.analogy.runs import AnalogySpec, ProbeRun
 from lama_core.probes.analogy.score import NORMALISATIONS, Normalise
 from lama_core.probes.analogy.supervised import HIDDEN, N_SEEDS
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, template_name
-from lama_core.probes.probing import absolute, check_limit
+from lama_core.probes.probing import check_limit, from_data
 from lama_core.requests import option
 from lama_core.runs.spec import Load, load_by_name
 
@@ -77,28 +77,19 @@ class AnalogyRequest:
         check_limit(self.limit)
         normalisations: tuple[Normalise, ...] = NORMALISATIONS
         poolings: tuple[Pooling, ...] = get_args(Pooling)
-        return ProbeOptions(
-            template=template_name(self.template),
-            normalise=choose(self.normalise, normalisations, "normalisation"),
-            seed=self.seed,
-            limit=self.limit,
-            strict=self.strict,
-            tails=self.tails,
-            pairing=self.pairing,
-            reverse=self.reverse,
-            layer=self.layer,
-            pooling=choose(self.pooling, poolings, "pooling"),
-            hidden=self.hidden,
-            n_seeds=self.n_seeds,
-        )
+        names = [field.name for field in fields(ProbeOptions)]
+        checked = {
+            "template": template_name(self.template),
+            "normalise": choose(self.normalise, normalisations, "normalisation"),
+            "pooling": choose(self.pooling, poolings, "pooling"),
+        }
+        return ProbeOptions(**{name: getattr(self, name) for name in names} | checked)
 
     @property
     def judges(self) -> tuple[tuple[Method, str], ...]:
         """Who is asked: (method, name), each once."""
-        named: list[tuple[Method, str]] = [("model", name) for name in self.models]
-        named += [("vectors", name) for name in self.vectors]
-        named += [("relbert", name) for name in self.relbert]
-        return tuple(dict.fromkeys(named))
+        named = ((method, getattr(self, kind.field)) for method, kind in JUDGES.items())
+        return tuple(dict.fromkeys((method, one) for method, names in named for one in names))
 
 
 def requests_of(runs: Sequence[ProbeRun]) -> tuple[AnalogyRequest, ...]:
@@ -113,15 +104,13 @@ def requests_of(runs: Sequence[ProbeRun]) -> tuple[AnalogyRequest, ...]:
             precision=info.precision,
             **asdict(details.options),
         )
-        names = found.setdefault(common, {"model": {}, "vectors": {}, "relbert": {}, "probe": {}})
+        names = found.setdefault(common, {name: {} for name in (*JUDGES, "probe")})
         names[details.method][info.model] = None
         names["probe"][details.probe] = None
     return tuple(
         replace(
             common,
-            models=tuple(names["model"]),
-            vectors=tuple(names["vectors"]),
-            relbert=tuple(names["relbert"]),
+            **{kind.field: tuple(names[method]) for method, kind in JUDGES.items()},
             probes=() if set(names["probe"]) == set(PROBES) else tuple(names["probe"]),
         )
         for common, names in found.items()
@@ -147,28 +136,31 @@ def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[Analogy
     settings, options = request.settings, request.options
     probes = tuple(choose(name, PROBES, "probe") for name in request.probes or PROBES)
     if not request.judges:
-        raise UserError("Name at least one model, vectors or RelBERT to ask.")
+        *some, last = (kind.title for kind in JUDGES.values())
+        raise UserError(f"Name at least one {', '.join(some)} or {last} to ask.")
     dataset = load_analogies(request.dataset)
     relations = dataset.choose(request.relations)
     words = words_of(relations, options.tails)
+    names = tuple(relation.name for relation in relations)
+    models: dict[str, Any] = {}
+
+    def load_one(name: str) -> Any:
+        models[name] = load(name, precision=request.precision)
+        return models[name]
+
     specs = []
     for method, reference in request.judges:
-        asked = _Loaded(load, request.precision)
-        judge = open_judge(method, reference, words, options, asked)
+        judge = JUDGES[method].open(reference, words, options, load_one)
+        model = models.get(reference) if method == "model" else None
         specs += [
             AnalogySpec(
-                dataset=absolute(request.dataset),
-                dataset_name=dataset.name,
-                data_digest=dataset.digest,
-                relations=tuple(relation.name for relation in relations),
+                **from_data(request.dataset, dataset, names, "raw", options.limit),
                 model=reference,
                 model_name=judge.name,
                 model_identity=judge.identity,
-                model_kind=asked.kind or method,
-                precision=asked.precision,
-                context=KINDS[asked.kind].contexts[0] if asked.kind else "both",
-                ranking="raw",
-                limit=options.limit,
+                model_kind=model.kind if model else method,
+                precision=model.precision if model else "fp32",
+                context=KINDS[model.kind].contexts[0] if model else "both",
                 setting=setting,
                 probe=probe,
                 method=method,
@@ -178,18 +170,3 @@ def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[Analogy
             for probe in dict.fromkeys(probes)
         ]
     return tuple(specs)
-
-
-class _Loaded:
-    """Loads a model for a judge, and keeps of which kind and precision it is."""
-
-    def __init__(self, load: Callable[..., Any], wanted: Precision) -> None:
-        self._load = load
-        self._wanted = wanted
-        self.kind: Kind | None = None
-        self.precision: Precision = "fp32"
-
-    def __call__(self, reference: str) -> Any:
-        model = self._load(reference, precision=self._wanted)
-        self.kind, self.precision = model.kind, model.precision
-        return model

@@ -22,9 +22,9 @@ import numpy as np
 from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.asking.settings import ModelSettings
 from lama_core.errors import UserError
-from lama_core.models.base import KINDS, Kind, SentenceScorer, TokenScores
-from lama_core.models.devices import unusual
+from lama_core.models.base import KINDS, SentenceScorer, TokenScores
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, check_word, fill, resolve_template
+from lama_core.probes.of_model import OfModel, model_fields
 from lama_core.requests import argument
 
 Pair = tuple[str, str]
@@ -76,19 +76,14 @@ class PairScore:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelScores:
+class ModelScores(OfModel):
     """All pairs as one model sees them, in the order given.
 
     n_left_out: how many of the last were not scored, because the time for a question was over.
-    precision, device: what it was computed in, and where.
     """
 
-    name: str
-    kind: Kind
     pairs: tuple[PairScore, ...]
     n_left_out: int
-    precision: str
-    device: str
 
     @property
     def ranked(self) -> tuple[PairScore, ...]:
@@ -113,10 +108,8 @@ class ScoreAnswer:
             "normalise": self.normalise,
             "models": [
                 {
-                    "name": model.name,
-                    "kind": model.kind,
+                    **model.model_json(),
                     "measure": KINDS[model.kind].measure,
-                    **unusual(model.precision, model.device),
                     "pairs": [_pair_json(pair) for pair in model.ranked],
                 }
                 for model in self.models
@@ -182,10 +175,8 @@ def score_pairs(
         tokens = _score(model, sentences, limits)
         n = len(tokens)
         ranked = rank_pairs(pairs[:n], sentences[:n], tokens, normalise)
-        n_left_out = len(pairs) - n
-        scored.append(
-            ModelScores(model.name, model.kind, ranked, n_left_out, model.precision, model.device)
-        )
+        about = model_fields(model)
+        scored.append(ModelScores(pairs=ranked, n_left_out=len(pairs) - n, **about))
     return ScoreAnswer(query, template, normalise, tuple(scored))
 
 
@@ -205,21 +196,13 @@ def rank_pairs(
     normalise: Normalise,
 ) -> tuple[PairScore, ...]:
     """The pairs with their perplexities and ranks, in the order given."""
-    totals, counts = zip(*(total_log_prob(scores) for scores in tokens), strict=True)
-    values = [log_perplexity(*both, normalise) for both in zip(totals, counts, strict=True)]
-    order = sorted(range(len(pairs)), key=lambda number: values[number])
-    ranks = {number: rank for rank, number in enumerate(order, start=1)}
+    totals = [total_log_prob(scores) for scores in tokens]
+    values = [log_perplexity(*one, normalise) for one in totals]
+    ranks = np.argsort(np.argsort(values, kind="stable")) + 1
+    rows = zip(ranks.tolist(), pairs, sentences, totals, values, tokens, strict=True)
     return tuple(
-        PairScore(
-            ranks[number],
-            pair,
-            sentences[number],
-            totals[number],
-            counts[number],
-            values[number],
-            tokens[number],
-        )
-        for number, pair in enumerate(pairs)
+        PairScore(rank, pair, text, *known, value, scores)
+        for rank, pair, text, known, value, scores in rows
     )
 
 

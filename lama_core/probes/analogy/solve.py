@@ -154,18 +154,19 @@ class Solution:
 
     def rows(self) -> list[dict[str, Any]]:
         """A row a model, a method and an answer, as plain values."""
+        names = ("model", "method", "rank", "word", "prob", "log_prob", "score", "text")
+        text = self.cloze.text
         of_models = [
-            {"model": model.name, "method": "model", "rank": item.rank, "word": item.token,
-             "prob": item.prob, "log_prob": item.log_prob, "score": None, "text": self.cloze.text}
+            (model.name, "model", item.rank, item.token, item.prob, item.log_prob, None, text)
             for model in self.cloze.models
             for item in model.blanks[0].predictions
-        ]  # fmt: skip
-        return of_models + [
-            {"model": answer.name, "method": answer.method, "rank": item.rank, "word": item.token,
-             "prob": None, "log_prob": None, "score": item.score, "text": self.cloze.text}
+        ]
+        of_vectors = [
+            (answer.name, answer.method, item.rank, item.token, None, None, item.score, text)
             for answer in self.baselines
             for item in answer.predictions
-        ]  # fmt: skip
+        ]
+        return [dict(zip(names, row, strict=True)) for row in (*of_models, *of_vectors)]
 
 
 def solve(

@@ -120,14 +120,12 @@ def fill(template: str, words: Sequence[str]) -> Sentence:
     """The template with A, B, C and D filled in, as they are, whatever they hold."""
     text = ""
     spans = [(0, 0)] * 4
-    end = 0
-    for match in SLOT.finditer(template):
-        text += template[end : match.start()]
-        number = SLOTS.index(match[1])
-        spans[number] = (len(text), len(text) + len(words[number]))
-        text += words[number]
-        end = match.end()
-    return Sentence(text + template[end:], tuple(spans))
+    for number, part in enumerate(SLOT.split(template)):
+        if number % 2:  # the name of a slot
+            place = SLOTS.index(part)
+            spans[place] = (len(text), len(text) + len(words[place]))
+        text += words[place] if number % 2 else part
+    return Sentence(text, tuple(spans))
 
 
 def template_label(name: str) -> str:
@@ -152,19 +150,10 @@ def ask_for(words: Sequence[str | None], template: str = DEFAULT_TEMPLATE) -> Qu
         )
     if n_given == 4:
         raise UserError("All four words are there: leave one of them blank (___).")
-    text = resolve_template(template)
-    parts = [""]
-    end = 0
-    for match in SLOT.finditer(text):
-        parts[-1] += text[end : match.start()]
-        word = cleaned[SLOTS.index(match[1])]
-        if word is None:
-            parts.append("")
-        else:
-            parts[-1] += word
-        end = match.end()
-    parts[-1] += text[end:]
-    return Question(Query(_ended(parts)), cleaned, template_name(template))
+    filled = fill(resolve_template(template), [word or "" for word in cleaned])
+    at = filled.spans[cleaned.index(None)][0]
+    parts = _ended((filled.text[:at], filled.text[at:]))
+    return Question(Query(parts), cleaned, template_name(template))
 
 
 def read_question(text: str) -> Question:
@@ -198,13 +187,13 @@ def read_question(text: str) -> Question:
 
 def _match(template: str, text: str) -> tuple[str, ...] | None:
     """A, B, C and D where the text follows the template, else None."""
-    pattern = ""
-    end = 0
-    for match in SLOT.finditer(template):
-        pattern += re.escape(template[end : match.start()]) + f"(?P<{match[1]}>[^,]+?)"
-        end = match.end()
-    rest = template[end:].rstrip(" .")
-    found = re.fullmatch(pattern + re.escape(rest) + r"\s*[.?!]?", text, re.IGNORECASE)
+    template = template.rstrip(" .")
+    parts = SLOT.split(template)
+    pattern = "".join(
+        f"(?P<{part}>[^,]+?)" if number % 2 else re.escape(part)
+        for number, part in enumerate(parts)
+    )
+    found = re.fullmatch(rf"{pattern}\s*[.?!]?", text, re.IGNORECASE)
     if not found:
         return None
     words = tuple(found[slot].strip() for slot in SLOTS)

@@ -4,7 +4,7 @@ its answer comes from. See `models.inside` for what is computed.
 Looked at is the first blank; of a left-to-right model, by what stands left of it.
 """
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -23,11 +23,10 @@ from lama_core.models.base import (
     Attributor,
     BlankFiller,
     Encoded,
-    Kind,
     LayerReader,
 )
-from lama_core.models.devices import unusual
 from lama_core.probes.cloze.ask import MAX_TOP_K, check_gold, golds_of
+from lama_core.probes.of_model import OfModel, model_fields
 from lama_core.requests import argument
 from lama_core.rounding import fixed
 from lama_core.types import Query
@@ -100,17 +99,13 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelLayers:
+class ModelLayers(OfModel):
     """One model's answers after each layer; words: its first answers, best first, then the gold."""
 
-    name: str
-    kind: Kind
     layers: tuple[Layer, ...]
     words: tuple[FollowedWord, ...]
     n_candidates: int
     notes: tuple[str, ...]
-    precision: str
-    device: str
 
     def to_json(self) -> dict[str, Any]:
         """As `cloze --layers --json` prints it."""
@@ -120,27 +115,20 @@ class ModelLayers:
                 for one in self.layers
             ],
             "words": [
-                {
-                    "word": one.word,
-                    "gold": one.is_gold,
-                    "ranks": list(one.ranks),
-                    "log_probs": list(one.log_probs),
-                }
+                dict(zip(("word", "gold", "ranks", "log_probs"), astuple(one), strict=True))
                 for one in self.words
             ],
         }
 
 
 @dataclass(frozen=True, slots=True)
-class ModelAttribution:
+class ModelAttribution(OfModel):
     """What each token of a text adds to the log-probability of one word, for one model.
 
     values: natural log; None of a blank, and of a token that there was no time for. log_prob: of
     the word given the text; baseline: given none of its tokens, of gradients alone.
     """
 
-    name: str
-    kind: Kind
     method: Method
     word: str
     tokens: tuple[str, ...]
@@ -148,8 +136,6 @@ class ModelAttribution:
     log_prob: float
     baseline: float | None
     notes: tuple[str, ...]
-    precision: str
-    device: str
 
     @property
     def total(self) -> float:
@@ -218,45 +204,35 @@ class InsideAnswer:
 
     def rows(self) -> list[dict[str, Any]]:
         """Plain values: a row a model, a layer and a word; of attribution, a model and a token."""
+        columns = ("model", "layer", "word", "gold", "rank", "log_prob", "first")
         of_layers = [
-            {
-                "model": found.name,
-                "layer": layer.number,
-                "word": word.word,
-                "gold": word.is_gold,
-                "rank": word.ranks[layer.number],
-                "log_prob": word.log_probs[layer.number],
-                "first": layer.first,
-            }
+            (
+                found.name,
+                at,
+                word.word,
+                word.is_gold,
+                word.ranks[at],
+                word.log_probs[at],
+                layer.first,
+            )
             for one in self.models
             if (found := one.layers)
-            for layer in found.layers
+            for at, layer in enumerate(found.layers)
             for word in found.words
         ]
+        more = ("model", "method", "word", "position", "token", "value", "log_prob", "baseline")
         of_tokens = [
-            {
-                "model": given.name,
-                "method": given.method,
-                "word": given.word,
-                "position": position,
-                "token": token,
-                "value": value,
-                "log_prob": given.log_prob,
-                "baseline": given.baseline,
-            }
-            for one in self.models
-            if (given := one.attribution)
-            for position, (token, value) in enumerate(
-                zip(given.tokens, given.values, strict=True), start=1
-            )
+            (one.name, one.method, one.word, at, token, value, one.log_prob, one.baseline)
+            for inside in self.models
+            if (one := inside.attribution)
+            for at, (token, value) in enumerate(zip(one.tokens, one.values, strict=True), start=1)
         ]
-        return of_layers + of_tokens
+        found_rows = [dict(zip(columns, row, strict=True)) for row in of_layers]
+        return found_rows + [dict(zip(more, row, strict=True)) for row in of_tokens]
 
 
 def _inside_json(inside: Inside) -> dict[str, Any]:
-    one = inside.parts[0]
-    found: dict[str, Any] = {"name": one.name, "kind": one.kind}
-    found |= unusual(one.precision, one.device)
+    found = inside.parts[0].model_json()
     if inside.layers:
         found |= inside.layers.to_json()
     if inside.attribution:
@@ -275,10 +251,8 @@ def look_inside(
             model, query, columns, top_k=request.top_k, gold=request.gold, limits=limits
         )
     if request.attribution:
-        attribution = attribute(
-            model, query, columns, request.attribution,
-            word=request.explain, steps=request.steps, limits=limits,
-        )  # fmt: skip
+        more: dict[str, Any] = {"word": request.explain, "steps": request.steps, "limits": limits}
+        attribution = attribute(model, query, columns, request.attribution, **more)
     return Inside(layers, attribution)
 
 
@@ -321,10 +295,14 @@ def read_layers(
         values = scores.words[:, 0]
         ranks = 1 + np.count_nonzero(log_probs > values[:, None], axis=1)
         words.append(FollowedWord(word, True, tuple(ranks.tolist()), tuple(values.tolist())))
+    said = tuple(filter(None, (*notes, note)))
     return ModelLayers(
-        model.name, model.kind, layers, tuple(words), len(columns.words),
-        tuple(filter(None, (*notes, note))), model.precision, model.device,
-    )  # fmt: skip
+        layers=layers,
+        words=tuple(words),
+        n_candidates=len(columns.words),
+        notes=said,
+        **model_fields(model),
+    )
 
 
 def _followed(word: str, is_gold: bool, log_probs: Any, column: int) -> FollowedWord:
@@ -371,9 +349,15 @@ def attribute(
         over = f"The time for a question was over: {n_tried} of {len(of_text)} tokens were tried."
         notes = (*notes, over)
     return ModelAttribution(
-        model.name, model.kind, method, word, found.tokens, values, found.log_prob,
-        found.baseline, tuple(filter(None, (*notes, note))), model.precision, model.device,
-    )  # fmt: skip
+        method=method,
+        word=word,
+        tokens=found.tokens,
+        values=values,
+        log_prob=found.log_prob,
+        baseline=found.baseline,
+        notes=tuple(filter(None, (*notes, note))),
+        **model_fields(model),
+    )
 
 
 def _first_blank(
@@ -411,6 +395,5 @@ def _tokens_of(
         raise UserError(f"{model.name} can't write {word[:60]!r}: choose another word.")
     pieces = model.vocabulary.pieces(written, place)
     begun = model.vocabulary.show_text(pieces[:1])[0]
-    return pieces[
-        :1
-    ], f"“{word}” is {len(pieces)} tokens of the model: its first, “{begun}”, counts."
+    note = f"“{word}” is {len(pieces)} tokens of the model: its first, “{begun}”, counts."
+    return pieces[:1], note

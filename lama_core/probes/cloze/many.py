@@ -22,8 +22,7 @@ from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.asking.settings import ClozeSettings
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.errors import UserError
-from lama_core.models.base import RESCORED, BlankFiller, Context, Kind
-from lama_core.models.devices import unusual
+from lama_core.models.base import RESCORED, BlankFiller, Context
 from lama_core.probes.cloze.ask import (
     BlankAnswer,
     ask_queries,
@@ -32,6 +31,7 @@ from lama_core.probes.cloze.ask import (
     check_gold,
     rescores,
 )
+from lama_core.probes.of_model import OfModel, model_fields
 from lama_core.progress import OnProgress, Progress, silent
 from lama_core.rounding import percent
 from lama_core.types import Query
@@ -101,19 +101,14 @@ class LineAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelOnMany:
+class ModelOnMany(OfModel):
     """One model's first answers, one a line.
 
-    n_candidates: how many of the wanted words the model has as one token. precision, device: what
-    it was computed in, and where.
+    n_candidates: how many of the wanted words the model has as one token.
     """
 
-    name: str
-    kind: Kind
     n_candidates: int
     answers: tuple[LineAnswer, ...]
-    precision: str
-    device: str
 
     @property
     def n_counted(self) -> int:
@@ -169,9 +164,7 @@ class ManyAnswer:
             "candidates": candidates_json(self.candidates, sizes),
             "models": [
                 {
-                    "name": model.name,
-                    "kind": model.kind,
-                    **unusual(model.precision, model.device),
+                    **model.model_json(),
                     "n": model.n_counted,
                     "n_gold_outside": model.n_outside,
                     "p_at_1": model.precision_at_1,
@@ -192,8 +185,8 @@ def _answer_json(line: Line, answer: LineAnswer) -> dict[str, Any]:
     return {**asked, "context": answer.context, **blank_json(answer.blank)}
 
 
-def check_lines(lines: Sequence[Line]) -> None:
-    """Raise UserError for no line, too many, or none that can be asked."""
+def _checked(lines: Sequence[Line]) -> tuple[Line, ...]:
+    """The lines. Raises UserError for no line, too many, or none that can be asked."""
     if not lines:
         raise UserError("No sentence is given: write one a line, each with a blank.")
     if len(lines) > MAX_LINES:
@@ -204,12 +197,13 @@ def check_lines(lines: Sequence[Line]) -> None:
     if all(line.fault for line in lines):
         first = lines[0]
         raise UserError(f"No sentence can be asked; line {first.number}: {first.fault}")
+    return tuple(lines)
 
 
 def read_lines(text: str) -> tuple[Line, ...]:
     """A sentence a line, its gold behind a tab or, where there is none, behind `|`.
 
-    Empty lines are left out, and counted. Raises UserError as `check_lines` does.
+    Empty lines are left out, and counted. Raises UserError as for sentences that can't be asked.
     """
     found = []
     for number, line in enumerate(text.split("\n"), start=1):
@@ -225,7 +219,7 @@ def read_file(data: bytes, name: str) -> tuple[Line, ...]:
     name: the file's, whose ending says which. A table or object has a `text` (or `sentence`,
     `query`), and a `gold` (or `answer`, `object`, `obj_label`) where there is one. Raises UserError
     for what isn't UTF-8 or too large, a table that can't be read or has no text, and as
-    `check_lines` does.
+    for sentences that can't be asked.
     """
     if len(data) > MAX_BYTES:
         raise UserError(f"{name} has over {MAX_BYTES // 1_000_000} MB, the most that is read.")
@@ -250,21 +244,13 @@ def write_lines(lines: Sequence[Line]) -> str:
     return "\n".join(f"{text}\t{gold}" if gold or "|" in text else text for text, gold in rows)
 
 
-def _checked(lines: Sequence[Line]) -> tuple[Line, ...]:
-    check_lines(lines)
-    return tuple(lines)
-
-
 def _rows_of(text: str, name: str, separator: str) -> list[Line]:
-    header_line = text.partition("\n")[0]
-    delimiter = separator or max(",;\t", key=header_line.count)
+    delimiter = separator or max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     found = []
     try:
         header = [cell.strip().lower() for cell in next(reader, [])]
-        texts = [header.index(one) for one in TEXT_COLUMNS if one in header]
-        golds = [header.index(one) for one in GOLD_COLUMNS if one in header]
-        if not texts:
+        if not set(TEXT_COLUMNS) & set(header):
             has = ", ".join(header)[:200] or "nothing"
             raise UserError(
                 f"{name} has no column text in its first line, which has: {has}. Name the column "
@@ -279,7 +265,8 @@ def _rows_of(text: str, name: str, separator: str) -> list[Line]:
                 fault = f"{len(cells)} cells stand where the first line has {len(header)}."
                 found.append(Line(number, delimiter.join(cells), fault=fault))
             else:
-                found.append(_line(number, cells[texts[0]], cells[golds[0]] if golds else ""))
+                row = dict(zip(reversed(header), reversed(cells), strict=True))
+                found.append(_line(number, *_sentence_of(row)))
     except csv.Error as error:
         raise UserError(
             f"{name} can't be read as a table from line {reader.line_num} on ({error}): look at "
@@ -288,23 +275,26 @@ def _rows_of(text: str, name: str, separator: str) -> list[Line]:
     return found
 
 
+def _sentence_of(row: Mapping[str, Any]) -> tuple[Any, Any]:
+    """A row's sentence and gold, by the first name that it has."""
+    text = next((row[one] for one in TEXT_COLUMNS if one in row), None)
+    return text, next((row[one] for one in GOLD_COLUMNS if row.get(one) is not None), "")
+
+
 def _objects_of(text: str) -> list[Line]:
     found = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
+        fault = "It is no object with a text, and a gold that is text."
         try:
             value = orjson.loads(line)
         except orjson.JSONDecodeError:
-            found.append(Line(number, line.strip(), fault="It is no JSON object."))
-            continue
-        row = value if isinstance(value, dict) else {}
-        sentence = next((row[one] for one in TEXT_COLUMNS if one in row), None)
-        gold = next((row[one] for one in GOLD_COLUMNS if row.get(one) is not None), "")
+            value, fault = None, "It is no JSON object."
+        sentence, gold = _sentence_of(value if isinstance(value, dict) else {})
         if isinstance(sentence, str) and isinstance(gold, str):
             found.append(_line(number, sentence, gold))
         else:
-            fault = "It is no object with a text, and a gold that is text."
             found.append(Line(number, line.strip(), fault=fault))
     return found
 
@@ -316,7 +306,7 @@ def _line(number: int, text: str, gold: str) -> Line:
         line.query()
         check_gold(gold)
     except UserError as error:
-        return Line(number, line.text, line.gold, str(error))
+        return replace(line, fault=str(error))
     return line
 
 
@@ -358,15 +348,9 @@ def ask_lines(
 
     def ask_rows(rows: Sequence[int]) -> None:
         on_progress(Progress(model.name, len(answers), len(lines), "sentences"))
-        found = ask_queries(
-            model,
-            [lines[row].query() for row in rows],
-            candidates,
-            gold=[lines[row].gold for row in rows],
-            renormalise=renormalise,
-            n_rescored=n_rescored,
-            **options,
-        )
+        queries, golds = [lines[row].query() for row in rows], [lines[row].gold for row in rows]
+        more = {"renormalise": renormalise, "n_rescored": n_rescored, **options}
+        found = ask_queries(model, queries, candidates, gold=golds, **more)
         for row, answer in zip(rows, found, strict=True):
             answers[row] = LineAnswer(answer.blanks[0], answer.context)
 
@@ -381,7 +365,7 @@ def ask_lines(
         ask_rows(together[first : first + AT_ONCE])
     every = tuple(answers[row] for row in range(end))
     n_candidates = len(columns.words)
-    return ModelOnMany(model.name, model.kind, n_candidates, every, model.precision, model.device)
+    return ModelOnMany(n_candidates=n_candidates, answers=every, **model_fields(model))
 
 
 def joined(parts: Sequence[ModelOnMany]) -> ModelOnMany:

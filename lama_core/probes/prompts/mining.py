@@ -24,6 +24,7 @@ from lama_core.candidates.lists import STOP_WORDS
 from lama_core.datasets.prompt_sets import normalise_template
 from lama_core.errors import UserError
 from lama_core.probes.prompts.parsing import Parser, Word, shortest_path
+from lama_core.progress import silent
 from lama_core.types import Fact, Prompt
 
 Method = Literal["middle", "dependency"]
@@ -77,7 +78,7 @@ def mine(
     parser: Parser | None = None,
     n_kept: int = N_KEPT,
     n_of_path: int | None = N_OF_PATH,
-    on_sentence: Callable[[int], None] | None = None,
+    on_sentence: Callable[[int], None] = silent,
 ) -> Mining:
     """The most frequent prompts of these pairs in these sentences.
 
@@ -96,10 +97,8 @@ def mine(
     finder = PairFinder(pairs)
     found = _Found()
     n_sentences = n_matches = 0
-    for sentence in sentences:
-        n_sentences += 1
-        if on_sentence is not None:
-            on_sentence(n_sentences)
+    for n_sentences, sentence in enumerate(sentences, start=1):
+        on_sentence(n_sentences)
         for match in finder.matches(sentence):
             n_matches += 1
             ways: dict[Method, str | None] = {"middle": middle_words(match)}
@@ -147,14 +146,11 @@ class _Found:
         ordered = [(key, count) for key, count in counts.most_common() if count]
         if way == "dependency":
             ordered = [(key, count) for key, count in ordered if is_of_path(self.texts[key])]
-        return [
-            Mined(
-                Prompt(self.texts[key], "mined"),
-                count,
-                tuple(method for method, found in self.by.items() if found[key]),
-            )
-            for key, count in ordered[:n]
-        ]
+        kept = []
+        for key, count in ordered[:n]:
+            methods = tuple(method for method, found in self.by.items() if found[key])
+            kept.append(Mined(Prompt(self.texts[key], "mined"), count, methods))
+        return kept
 
 
 def is_of_path(template: str) -> bool:
@@ -211,11 +207,9 @@ def dependency_span(match: Match, parser: Parser) -> str | None:
 
 def why_dropped(template: str) -> str | None:
     """The paper's filters: why a prompt is dropped, None if it is kept."""
-    words = [
-        word for word in WORD.findall(template.replace("[X]", " ").replace("[Y]", " ")) if word
-    ]
+    words = WORD.findall(template.replace("[X]", " ").replace("[Y]", " "))
     spoken = [word for word in words if word[0].isalnum()]
-    if not [word for word in spoken if word.lower() not in STOP_WORDS]:
+    if all(word.lower() in STOP_WORDS for word in spoken):
         return "only stop words or punctuation"
     if len(spoken) > MAX_WORDS:
         return f"longer than {MAX_WORDS} words"

@@ -1,6 +1,5 @@
 """Dependency parses and parts of speech, by spaCy where it is installed (an optional extra)."""
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -61,22 +60,14 @@ class SpacyParser:
 
 def shortest_path(words: Sequence[Word], start: int, stop: int) -> tuple[int, ...]:
     """The words on the shortest dependency path, both ends included; empty if there is none."""
-    neighbours: list[list[int]] = [[] for _ in words]
-    for at, word in enumerate(words):
-        if word.head != at:
-            neighbours[at].append(word.head)
-            neighbours[word.head].append(at)
-    came_from = {start: start}
-    waiting = deque([start])
-    while waiting:
-        at = waiting.popleft()
-        if at == stop:
-            path = [at]
-            while path[-1] != start:
-                path.append(came_from[path[-1]])
-            return tuple(reversed(path))
-        for other in neighbours[at]:
-            if other not in came_from:
-                came_from[other] = at
-                waiting.append(other)
-    return ()
+    ways = []
+    for at in (start, stop):
+        way = [at]
+        while words[way[-1]].head not in way:
+            way.append(words[way[-1]].head)
+        ways.append(way)
+    up, down = ways
+    meeting = next((at for at in up if at in down), None)
+    if meeting is None:
+        return ()
+    return (*up[: up.index(meeting)], *reversed(down[: down.index(meeting) + 1]))

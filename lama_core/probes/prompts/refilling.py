@@ -31,6 +31,7 @@ from lama_core.datasets.prompt_sets import check_templates, normalise_template
 from lama_core.errors import UserError
 from lama_core.models.base import KINDS, BlankFiller
 from lama_core.probes.prompts.translation import Paraphrase, Paraphrases
+from lama_core.progress import silent
 from lama_core.types import Fact, Query
 
 Form = Literal["paper", "words"]
@@ -112,21 +113,28 @@ class Refiller:
         return " ".join(words)
 
 
+def _places(template: str, refiller: Refiller) -> tuple[int, ...]:
+    """The places to refill. Raises UserError for what is no template, or has none."""
+    check_templates([template])
+    places = refiller.places(template)
+    if not places:
+        raise UserError(f"The prompt {template!r} has no word that could be refilled.")
+    return places
+
+
 def refine(
     template: str,
     refiller: Refiller,
     *,
     max_rounds: int = MAX_ROUNDS,
-    on_step: Callable[[str], None] | None = None,
+    on_step: Callable[[str], None] = silent,
 ) -> Refined:
     """The prompt that the model itself would write, word by word.
 
     Raises UserError for a template without [X] or [Y], or without a word to refill.
     """
-    check_templates([template])
+    _places(template, refiller)
     steps = [template]
-    if not refiller.places(template):
-        raise UserError(f"The prompt {template!r} has no word that could be refilled.")
     for _ in range(max_rounds):
         before = steps[-1]
         current = before
@@ -137,8 +145,7 @@ def refine(
             if scores[best] > old:
                 current = refiller.with_word(current, place, best)
                 steps.append(current)
-                if on_step is not None:
-                    on_step(current)
+                on_step(current)
         if current == before:
             return Refined(current, tuple(steps), True)
     return Refined(steps[-1], tuple(steps), False)
@@ -151,10 +158,7 @@ def paraphrase_by_refilling(
 
     Raises UserError for a template without [X] or [Y], or without a word to refill.
     """
-    check_templates([template])
-    places = refiller.places(template)
-    if not places:
-        raise UserError(f"The prompt {template!r} has no word that could be refilled.")
+    places = _places(template, refiller)
     first = [found for place in places for found in _changed(template, place, refiller, n_words)]
     first.sort(key=lambda one: -one.log_prob)
     best = {normalise_template(one.template): one for one in reversed(first)}
@@ -179,13 +183,12 @@ def _changed(template: str, place: int, refiller: Refiller, n_words: int) -> lis
     scores = refiller.log_probs(template, place)
     old = template.split()[place]
     own = refiller.log_prob_of(scores, old)
-    best = np.argsort(-scores, kind="stable")[: n_words + 1]
+    best = np.argsort(-scores, kind="stable")[: n_words + 1].tolist()
+    others = [at for at in best if refiller.columns.words[at].lower() != old.lower()]
     return [
-        Paraphrase(refiller.with_word(template, place, int(column)), float(scores[column]) - own,
-                   template)
-        for column in best
-        if refiller.columns.words[int(column)].lower() != old.lower()
-    ][:n_words]  # fmt: skip
+        Paraphrase(refiller.with_word(template, place, at), float(scores[at]) - own, template)
+        for at in others[:n_words]
+    ]
 
 
 def _filled(text: str, fact: Fact, after: str = "", before: str = "") -> str:

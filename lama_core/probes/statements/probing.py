@@ -16,10 +16,11 @@ from lama_core.models.base import HIDINGS, Hiding
 from lama_core.models.loader import Precision
 from lama_core.probes.probing import (
     Planned,
-    absolute,
     ask_of,
     check_asked,
     choose_with_facts,
+    from_data,
+    of_model,
 )
 from lama_core.probes.statements.runs import StatementSpec
 from lama_core.probes.statements.scoring import AGGREGATES, PARTS, Aggregate, Part, Scoring
@@ -70,29 +71,19 @@ def plan(request: StatementsRequest, *, load: Load = load_by_name) -> Planned:
     names = tuple(one.name for one in chosen if request.template == 0 or prompts.of(one.name))
     check_questions(dataset, names, prompts, request.limit)
     models = [ask_of(name, load, request.precision) for name in dict.fromkeys(request.models)]
-    return Planned(
-        tuple(
-            StatementSpec(
-                dataset=absolute(request.dataset),
-                dataset_name=dataset.name,
-                data_digest=dataset.digest,
-                relations=names,
-                prompts=prompts,
-                model=model.reference,
-                model_name=model.name,
-                model_identity=model.identity,
-                model_kind=model.kind,
-                candidates=space,
-                context="both",
-                ranking=request.ranking,
-                precision=model.precision,
-                limit=request.limit,
-                scoring=Scoring(request.aggregate, request.part, request.hiding),
-            )
-            for model in models
-        ),
-        tuple(dataset.report.notes),
-    )
+    shared = from_data(request.dataset, dataset, names, request.ranking, request.limit)
+    specs = [
+        StatementSpec(
+            **shared,
+            **of_model(model),
+            prompts=prompts,
+            candidates=space,
+            context="both",
+            scoring=Scoring(request.aggregate, request.part, request.hiding),
+        )
+        for model in models
+    ]
+    return Planned(tuple(specs), tuple(dataset.report.notes))
 
 
 def most_templates(dataset: Dataset, relations: Sequence[str] = ()) -> int:

@@ -13,9 +13,8 @@ Departure: Start token of a statement
 Departure: Accuracy over several relations
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,22 +22,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lama_core.asking.answers import from_table, rank_block, to_table
-from lama_core.asking.executors import Part, Tick
+from lama_core.asking.executors import Tick
 from lama_core.asking.preparation import Prepared, Segment, as_prepared
-from lama_core.asking.questions import (
-    NO_FIT,
-    NOTHING_BEFORE,
-    Knowledge,
-    Question,
-    gather_knowledge,
-    make_questions,
-)
+from lama_core.asking.questions import NO_FIT, NOTHING_BEFORE, Knowledge, Question, make_questions
 from lama_core.asking.ranking import pad_columns
 from lama_core.asking.scoring import ScoreBlock
 from lama_core.candidates.columns import NOT_A_CANDIDATE
+from lama_core.datasets import Dataset
 from lama_core.errors import UserError
 from lama_core.models.base import KINDS, BlankFiller
-from lama_core.probes.cloze.runs import ClozeSpec
+from lama_core.probes.cloze.runs import ClozeSpec, SegmentWork
 from lama_core.probes.statements.scoring import (
     AT_ONCE,
     Scoring,
@@ -49,7 +42,6 @@ from lama_core.probes.statements.scoring import (
 from lama_core.probes.statements.spaces import answers_of, as_columns
 from lama_core.progress import Unit
 from lama_core.runs.info import STATEMENTS
-from lama_core.runs.spec import Finished, Sitting
 from lama_core.types import Query
 
 # Raised by one whenever the same specification would give other numbers; never for anything else.
@@ -79,13 +71,9 @@ class StatementSpec(ClozeSpec):
 
     def prompt_name(self) -> str:
         """The prompt set's name, as statements, and how they are scored where that is unusual."""
-        usual = Scoring()
-        told = (
-            (self.scoring.aggregate, usual.aggregate),
-            (self.scoring.part, usual.part),
-            (self._hiding, usual.hiding),
-        )
-        unusual = [name for name, other in told if name and name != other]
+        told = (self.scoring.aggregate, self.scoring.part, self._hiding)
+        usual = astuple(Scoring())
+        unusual = [name for name, other in zip(told, usual, strict=True) if name and name != other]
         return ", ".join([f"statements {self.prompts.name}", *unusual])
 
     @property
@@ -93,44 +81,38 @@ class StatementSpec(ClozeSpec):
         """What is hidden with a token; empty for a model that sees the left side alone."""
         return "" if self.model_kind == "causal" else self.scoring.hiding
 
-    def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> Sitting:
-        """The facts in parts, each with all answers of its relation."""
-        for note in scorer.notes:
-            on_note(f"{scorer.name}: {note}")
-        dataset = self.load_data()
-        knowledge = gather_knowledge(dataset, self.relations)
+    def make_work(
+        self, dataset: Dataset, knowledge: Knowledge, scorer: Any
+    ) -> tuple[Prepared, SegmentWork]:
+        """The facts that count, each with all answers of its relation."""
         questions = make_questions(dataset, self.relations, self.prompts, self.limit)
-        spaces = {
-            name: answers_of(self.candidates, dataset, name)
-            for name in dict.fromkeys(one.relation.name for one in questions)
+        segments = []
+        for name in dict.fromkeys(one.relation.name for one in questions):
+            rows = [row for row, one in enumerate(questions) if one.relation.name == name]
+            answers = answers_of(self.candidates, dataset, name)
+            segments.append(_segment(questions, rows, knowledge, answers, scorer))
+        prepared = as_prepared(questions, segments, scorer.name)
+        return prepared, StatementWork(prepared.segments, self.scoring)
+
+    def more_columns(
+        self, work: Any, prepared: Prepared, tables: Sequence[pa.Table]
+    ) -> dict[str, pa.Array]:
+        """Margins and scores."""
+        n_rows = len(prepared.questions)
+        margins = np.full(n_rows, np.nan, np.float32)
+        taken = np.full(n_rows, -1, dtype=np.int64)
+        n_taken = 0
+        for (segment, _), table in zip(work.places, tables, strict=True):
+            at = prepared.segments[segment].rows[from_table(table)["query"]]
+            margins[at] = table["margin"].to_numpy()
+            taken[at] = np.arange(n_taken, n_taken + len(at))
+            n_taken += len(at)
+        scores = pa.chunked_array([table["scores"].combine_chunks() for table in tables])
+        picks = pa.array(taken, mask=taken < 0)
+        return {
+            "margin": pa.array(margins, mask=np.isnan(margins)),
+            "scores": scores.combine_chunks().take(picks),
         }
-        prepared = prepare_statements(questions, knowledge, spaces, scorer)
-        work = StatementWork(prepared.segments, self.scoring)
-        vocabulary = scorer.vocabulary  # and not its weights, which may be another process's
-
-        def finish(tables: Sequence[pa.Table]) -> Finished:
-            made = self.finish(work.places, prepared, knowledge, dataset, vocabulary, tables)
-            return _with_scores(made, work, prepared, tables)
-
-        return Sitting(work, finish)
-
-
-def prepare_statements(
-    questions: Sequence[Question],
-    knowledge: Knowledge,
-    spaces: dict[str, tuple[str, ...]],
-    model: StatementModel,
-) -> Prepared:
-    """The questions as segments, one a relation; those that can't be asked get their reason.
-
-    spaces: relation -> its answers. Raises NothingCounts when no fact at all is left.
-    """
-    kept = list(questions)
-    segments = []
-    for name, answers in spaces.items():
-        rows = [row for row, one in enumerate(kept) if one.relation.name == name]
-        segments.append(_segment(kept, rows, knowledge, answers, model))
-    return as_prepared(kept, segments, model.name)
 
 
 def _segment(
@@ -188,43 +170,30 @@ def _misfit(model: BlankFiller, query: Query, longest: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class StatementWork:
+class StatementWork(SegmentWork):
     """The facts of a run in parts of about AT_ONCE statements, or one fact."""
 
-    segments: tuple[Segment, ...]
     scoring: Scoring
     unit: Unit = field(default="statements", init=False)
 
-    @cached_property
-    def places(self) -> list[tuple[int, int]]:
-        """The segment and the first query of each part."""
-        return [
-            (number, first)
-            for number, segment in enumerate(self.segments)
-            for first in range(0, len(segment.queries), self._n_queries(segment))
-        ]
+    def steps(self, segment: int) -> range:
+        """A few facts are a part."""
+        one = self.segments[segment]
+        return range(0, len(one.queries), max(1, AT_ONCE // len(one.columns.words)))
 
-    @staticmethod
-    def _n_queries(segment: Segment) -> int:
-        return max(1, AT_ONCE // len(segment.columns.words))
-
-    @cached_property
-    def parts(self) -> tuple[Part, ...]:
-        """A few facts each."""
-        return tuple(self._part(number, first) for number, first in self.places)
-
-    def _part(self, number: int, first: int) -> Part:
-        segment = self.segments[number]
-        queries = segment.queries[first : first + self._n_queries(segment)]
-        n_answers = len(segment.columns.words)
+    def size(self, segment: int, first: int) -> tuple[int, int]:
+        """Statements and their words."""
+        one = self.segments[segment]
+        queries = one.queries[first : first + self.steps(segment).step]
         words = sum(len(" ".join(query.parts).split()) + 1 for query in queries)
-        return Part(f"{number:05}-{first:07}", len(queries) * n_answers, words * n_answers)
+        n_answers = len(one.columns.words)
+        return len(queries) * n_answers, words * n_answers
 
     def score(self, model: Any, number: int, tick: Tick) -> pa.Table:
-        """The rows of one part: the columns of `answers.ROW`, margin and scores."""
+        """The rows of one part, with margin and scores."""
         at, first = self.places[number]
         segment = self.segments[at]
-        chosen = np.arange(first, min(first + self._n_queries(segment), len(segment.queries)))
+        chosen = np.arange(len(segment.queries))[first : first + self.steps(at).step]
         queries = [segment.queries[query] for query in chosen]
         scores = score_answers(model, queries, segment.columns.words, self.scoring, tick)
         return rank_statements(model.name, segment, chosen, scores)
@@ -264,24 +233,3 @@ def _margins(
     best = wrong.max(axis=1)
     gold = scores[at, segment.gold[chosen]]
     return np.where(np.isneginf(best), np.nan, gold - best).astype(np.float32)
-
-
-def _with_scores(
-    made: Finished, work: StatementWork, prepared: Prepared, tables: Sequence[pa.Table]
-) -> Finished:
-    """The run's rows with margins and scores."""
-    n_rows = len(prepared.questions)
-    margins = np.full(n_rows, np.nan, np.float32)
-    order: list[pa.Array] = []
-    taken = np.full(n_rows, -1, dtype=np.int64)
-    n_taken = 0
-    for (segment, _), table in zip(work.places, tables, strict=True):
-        at = prepared.segments[segment].rows[from_table(table)["query"]]
-        margins[at] = table["margin"].to_numpy()
-        taken[at] = np.arange(n_taken, n_taken + len(at))
-        n_taken += len(at)
-        order.append(table["scores"].combine_chunks())
-    scores = pa.chunked_array(order).combine_chunks() if order else pa.array([])
-    picks = pa.array(taken, mask=taken < 0)
-    rows = made.rows.append_column("margin", pa.array(margins, mask=np.isnan(margins)))
-    return replace(made, rows=rows.append_column("scores", scores.take(picks)))
