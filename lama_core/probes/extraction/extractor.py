@@ -96,10 +96,8 @@ class Classifier:
         if kept and len(set(labels)) > 1:
             reader = CountVectorizer(analyzer=list, binary=True, vocabulary=kept, dtype=np.float32)
             table = reader.transform([features for features, _ in examples])
-            self._fitted = (
-                reader,
-                LogisticRegression(tol=TOLERANCE, max_iter=300).fit(table, labels),
-            )
+            model = LogisticRegression(tol=TOLERANCE, max_iter=300)
+            self._fitted = reader, model.fit(table, labels)
 
     def classify(self, features: Sequence[list[str]]) -> list[tuple[str, float]]:
         """The likeliest class of each pair, and its probability."""
@@ -170,18 +168,20 @@ class Extraction:
     @cached_property
     def _half_of(self) -> dict[str, int]:
         """Fact -> the half that it trains."""
-        halves = {name: halve(facts) for name, facts in self._facts.items()}
         return {
             fact.id: number
-            for both in halves.values()
-            for number, facts in enumerate(both)
+            for known in self._facts.values()
+            for number, facts in enumerate(halve(known))
             for fact in facts
         }
 
     @cached_property
+    def _every_fact(self) -> list[Fact]:
+        return [fact for known in self._facts.values() for fact in known]
+
+    @cached_property
     def _names(self) -> NameFinder:
-        facts = [fact for known in self._facts.values() for fact in known]
-        return NameFinder(name for fact in facts for name in (fact.subject, fact.object))
+        return NameFinder(name for fact in self._every_fact for name in (fact.subject, fact.object))
 
     @cached_property
     def _tested(self) -> list[Fact]:
@@ -191,7 +191,7 @@ class Extraction:
     def _read(self) -> "CorpusReading":
         return read_corpus(
             _watched(self.corpus, self.on_progress),
-            [fact for known in self._facts.values() for fact in known],
+            self._every_fact,
             self._half_of,
             self._names,
             wanted={fact.id for fact in self._tested if not fact.sentences},
@@ -207,9 +207,9 @@ class Extraction:
     @cached_property
     def _graphs(self) -> list[dict[Linking, Graph]]:
         stated = [
-            Stated(fact, split_words(text))
+            Stated(fact, split_words(text.replace(BLANK, fact.object)))
             for fact in self._tested
-            for text in _sentences(fact) or self._read.sentences.get(fact.id, ())
+            for text in fact.sentences or self._read.sentences.get(fact.id, ())
         ]
         found = []
         for classifier in self._classifiers:
@@ -254,6 +254,10 @@ def read_corpus(
     wanted: Collection[str] = (),
 ) -> CorpusReading:
     """The training examples of both halves. wanted: facts to find sentences for that hold them."""
+
+    def span(match: Match, words: tuple[int, int]) -> tuple[str, ...]:
+        return match.words[slice(*words)]
+
     finder = PairFinder(facts)
     by_pair: defaultdict[tuple[tuple[str, ...], tuple[str, ...]], list[Fact]] = defaultdict(list)
     for fact in facts:
@@ -265,7 +269,7 @@ def read_corpus(
     stating: defaultdict[str, list[str]] = defaultdict(list)
     for sentence in sentences:
         for match in finder.matches(sentence):
-            for fact in by_pair[_span(match, match.subject), _span(match, match.object)]:
+            for fact in by_pair[span(match, match.subject), span(match, match.object)]:
                 half = half_of[fact.id]
                 drawn[half][fact.relation].add(sentence, fact.id, match)
                 if fact.id in wanted and len(stating[fact.id]) < MAX_FOUND:
@@ -310,15 +314,6 @@ class _Draw:
 
     def kept(self) -> list[Match]:
         return [self._matches[number] for number in sorted(self._matches)]
-
-
-def _span(match: Match, span: tuple[int, int]) -> tuple[str, ...]:
-    return match.words[span[0] : span[1]]
-
-
-def _sentences(fact: Fact) -> list[str]:
-    """The sentences that the data brings for a fact, with its object in the blank."""
-    return [text.replace(BLANK, fact.object) for text in fact.sentences]
 
 
 def _watched(corpus: Corpus, on_progress: OnProgress) -> Iterator[str]:

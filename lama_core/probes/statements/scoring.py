@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from lama_core.models.base import (
     BlankFiller,
     Hiding,
+    Scored,
     Statement,
     StatementScorer,
     StatementScores,
@@ -62,6 +63,11 @@ class Scoring:
     aggregate: Aggregate = "sum"
     part: Part = "statement"
     hiding: Hiding = "within-word"
+
+    @property
+    def scored(self) -> Scored:
+        """The tokens that a model is asked for."""
+        return "statement" if self.part == "statement" else "answer"
 
 
 def state(query: Query, answer: str, part: Part = "statement") -> Statement:
@@ -122,15 +128,9 @@ def score_answers(
         statements = [
             state(queries[row], answers[column], scoring.part) for row in rows for column in columns
         ]
-        scores = model.statement_log_probs(
-            statements,
-            hiding=scoring.hiding,
-            scored="statement" if scoring.part == "statement" else "answer",
-        )
-        values = [total(one, scoring.aggregate) for one in scores]
-        found[rows.start : rows.stop, columns.start : columns.stop] = np.reshape(
-            values, (len(rows), len(columns))
-        )
+        scores = model.statement_log_probs(statements, hiding=scoring.hiding, scored=scoring.scored)
+        values = np.array([total(one, scoring.aggregate) for one in scores])
+        found[np.ix_(rows, columns)] = values.reshape(len(rows), -1)
         tick(len(values))
     return found
 
