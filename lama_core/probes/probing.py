@@ -90,7 +90,7 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
     specs = [
         SPECS.get(prompts.kind, ClozeSpec)(
             **shared,
-            **of_model(model),
+            **of_model(model, model.reference),
             prompts=prompts,
             candidates=candidates,
             context=choose_context(request.context, model.kind),
@@ -116,10 +116,10 @@ def from_data(
     }
 
 
-def of_model(model: Any) -> dict[str, Any]:
-    """The fields of a specification that a model decides."""
+def of_model(model: Any, reference: str) -> dict[str, Any]:
+    """The fields of a specification that a model decides. reference: by which it is loaded."""
     return {
-        "model": model.reference,
+        "model": reference,
         "model_name": model.name,
         "model_identity": model.identity,
         "model_kind": model.kind,

@@ -139,7 +139,7 @@ class Plan:
         if all(len(set(part.labels.tolist())) == 2 for part in labelled):
             seeds = range(self.options.n_seeds)
             answers = classify(*labelled, seeds=seeds, hidden=self.options.hidden)
-            for seed, answered in zip(answers.seeds, answers.right, strict=True):
+            for seed, answered in zip(seeds, answers, strict=True):
                 for one, right in zip(kept, answered.tolist(), strict=True):
                     row = self._row(f"{one.id}/{seed}", one.query, one.pair)
                     row["rank_raw"] = row["rank_filtered"] = 1 if right else 2

@@ -11,7 +11,7 @@ Source: Mikolov et al. 2013; Levy and Goldberg 2014. A word of several pieces is
 theirs, which is ours.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -30,7 +30,7 @@ from lama_core.probes.analogy.templates import (
     ask_for,
     read_question,
 )
-from lama_core.probes.cloze.ask import ClozeAnswer, ModelAnswer, ask
+from lama_core.probes.cloze.ask import ClozeAnswer, ask
 from lama_core.requests import argument
 
 Method = Literal["3CosAdd", "3CosMul"]
@@ -180,15 +180,12 @@ def solve(
     context: Context | None = None,
     n_rescored: int = RESCORED,
     renormalise: bool = False,
-    methods: Sequence[Method] = METHODS,
-    on_model: Callable[[ModelAnswer], None] | None = None,
     limits: Limits = UNLIMITED,
 ) -> Solution:
     """Every model's best `top_k` words for the blank, in the models' order.
 
     keep_query_words: let A, B and C themselves be answers. They are removed by default, as in
     vector arithmetic since Mikolov et al. 2013. renormalise, limits: see `cloze.ask`.
-    methods: of vector arithmetic; () for none.
     Raises UserError if the text doesn't fit a model or no candidate is left.
     """
     words = frozenset(word.lower() for word in question.given)
@@ -196,7 +193,7 @@ def solve(
         candidates = WithoutWords(
             candidates.name, candidates.words, candidates.fold_case, left_out=words
         )
-    answers: list[ModelAnswer] = []
+    answers = []
     baselines: list[VectorAnswer] = []
     for model in models:
         columns = candidates.columns(model.vocabulary)
@@ -216,12 +213,10 @@ def solve(
         if question.words and isinstance(model, WordEmbedder):
             baselines += [
                 do_arithmetic(model, question, columns, method, top_k=top_k, gold=gold)
-                for method in methods
+                for method in METHODS
             ]
-        if on_model:
-            on_model(answer)
     note = ""
-    if question.words is None and methods:
+    if question.words is None:
         note = (
             "The sentence follows none of the six templates, so the four words are not known: "
             "there is no vector arithmetic, and the words of the sentence stay among the answers."

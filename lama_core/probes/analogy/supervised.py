@@ -28,26 +28,13 @@ class Labelled:
     labels: NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Classified:
-    """What classifiers of several seeds said of the test rows.
-
-    right: bool [seed, row]. seeds: in the same order.
-    """
-
-    right: NDArray[np.bool_]
-    seeds: tuple[int, ...]
-
-    @property
-    def accuracies(self) -> NDArray[np.float64]:
-        """Share of right answers of each seed, [seed]."""
-        return self.right.mean(axis=1)
-
-
 def classify(
     train: Labelled, test: Labelled, *, seeds: Sequence[int], hidden: int = HIDDEN
-) -> Classified:
-    """Train a classifier for each seed and test it; the same rows and seeds answer the same."""
+) -> NDArray[np.bool_]:
+    """Whether the classifier of each seed is right about each test row, bool [seed, row].
+
+    The same rows and seeds answer the same.
+    """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier
 
@@ -63,4 +50,4 @@ def classify(
             warnings.simplefilter("ignore", ConvergenceWarning)
             network.fit(read, train.labels)
         right[number] = network.predict(asked) == test.labels
-    return Classified(right, tuple(seeds))
+    return right

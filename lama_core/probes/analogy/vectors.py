@@ -29,8 +29,10 @@ PACKAGE = "package:"
 MAX_LINE = 1 << 20  # bytes
 OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 # What reading a damaged file may raise.
-BROKEN = (OSError, EOFError, BadZipFile, LookupError, ValueError, RuntimeError, OverflowError)
-BROKEN += (lzma.LZMAError, zlib.error, struct.error)
+BROKEN: tuple[type[Exception], ...] = (
+    *(OSError, EOFError, BadZipFile, LookupError, ValueError, RuntimeError, OverflowError),
+    *(lzma.LZMAError, zlib.error, struct.error),
+)
 
 
 class WordVectors:

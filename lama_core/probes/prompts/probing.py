@@ -22,7 +22,7 @@ from lama_core.datasets.prompt_sets import (
 from lama_core.errors import UserError, choose
 from lama_core.models.base import BlankFiller, Context
 from lama_core.models.loader import Precision
-from lama_core.probes.probing import absolute, check_limit, choose_context
+from lama_core.probes.probing import check_limit, choose_context, from_data, of_model
 from lama_core.probes.prompts.ensemble import RECIPES, RELEASED
 from lama_core.probes.prompts.runs import Study, StudySpec, split_of
 from lama_core.probes.prompts.selection import set_aside
@@ -88,8 +88,7 @@ def as_study(request: SelectRequest) -> StudyRequest:
     """The study in which single prompts are asked; a study as it is."""
     if isinstance(request, StudyRequest):
         return request
-    made = {field.name: getattr(request, field.name) for field in fields(request)}
-    return StudyRequest(**made, combinations=("all",), recipes=(), curves=False)
+    return StudyRequest(**vars(request), combinations=("all",), recipes=(), curves=False)
 
 
 def as_select(request: StudyRequest) -> SelectRequest:
@@ -101,23 +100,16 @@ def as_select(request: StudyRequest) -> SelectRequest:
 def request_of(study: Study, relations: tuple[str, ...] = ()) -> StudyRequest:
     """The request that makes a study again, of all or some of its relations."""
     info, made = study.info, study.details
+    folders = {name: Path(made[name]) if made[name] else None for name in ("prompts", "training")}
+    lists = {name: tuple(made[name]) for name in ("own", "combinations", "recipes")}
+    of_run = ("dataset", "model", "candidates", "context", "ranking", "precision", "limit")
+    of_study = ("train_limit", "seed", "drop_overlap")
     return StudyRequest(
-        dataset=info.dataset,
-        model=info.model,
+        **folders,
+        **lists,
+        **{name: getattr(info, name) for name in of_run},
+        **{name: made[name] for name in of_study},
         relations=relations or tuple(relation.name for relation in info.relations),
-        prompts=Path(made["prompts"]) if made["prompts"] else None,
-        own=tuple(made["own"]),
-        training=Path(made["training"]) if made["training"] else None,
-        candidates=info.candidates,
-        context=info.context,
-        ranking=info.ranking,
-        precision=info.precision,
-        combinations=tuple(made["combinations"]),
-        recipes=tuple(made["recipes"]),
-        limit=info.limit,
-        train_limit=made["train_limit"],
-        seed=made["seed"],
-        drop_overlap=made["drop_overlap"],
         blind=takes_blind(study),
     )
 
@@ -162,36 +154,17 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
         )
     # A relation without pairs of its own is named here, before anything is asked.
     splits = [split_of(request.training, dataset, name) for name in names]
+    how = ("ranking", "combinations", "recipes", "curves", "train_limit", "seed")
+    same = ("prompts", "own", "training", "drop_overlap", "keep")
     spec = StudySpec(
-        dataset=absolute(request.dataset),
-        dataset_name=dataset.name,
-        data_digest=dataset.digest,
-        relations=names,
-        model=request.model,
-        model_name=model.name,
-        model_identity=model.identity,
-        model_kind=model.kind,
-        precision=model.precision,
+        **from_data(request.dataset, dataset, names, request.ranking, request.limit),
+        **of_model(model, request.model),
+        **{name: getattr(request, name) for name in same},
         context=context,
-        ranking=request.ranking,
-        limit=request.limit,
         pools=pools,
-        prompts=request.prompts,
-        own=request.own,
-        training=request.training,
         training_digest=pairs_digest(splits),
         candidates=_candidates(request, model),
-        study_options=StudyOptions(
-            context=context,
-            ranking=request.ranking,
-            combinations=request.combinations,
-            recipes=request.recipes,
-            curves=request.curves,
-            train_limit=request.train_limit,
-            seed=request.seed,
-        ),
-        drop_overlap=request.drop_overlap,
-        keep=request.keep,
+        study_options=StudyOptions(context, **{name: getattr(request, name) for name in how}),
     )
     return Planned(spec, notes)
 

@@ -18,7 +18,7 @@ Departure: Refining a prompt
 Departure: Paraphrases of prompts
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,7 +31,6 @@ from lama_core.datasets.prompt_sets import check_templates, normalise_template
 from lama_core.errors import UserError
 from lama_core.models.base import KINDS, BlankFiller
 from lama_core.probes.prompts.translation import Paraphrase, Paraphrases
-from lama_core.progress import silent
 from lama_core.types import Fact, Query
 
 Form = Literal["paper", "words"]
@@ -92,9 +91,13 @@ class Refiller:
         """log of the mean probability of every word in a place, float32 [word of `columns`]."""
         words = template.split()
         left, right = " ".join(words[:place]), " ".join(words[place + 1 :])
-        queries = [
-            Query((_filled(left, fact, " "), _filled(right, fact, "", " "))) for fact in self.pairs
-        ]
+        queries = []
+        for fact in self.pairs:
+            sides = [
+                text.replace("[X]", "\0").replace("[Y]", fact.object).replace("\0", fact.subject)
+                for text in (left, right)
+            ]
+            queries.append(Query((f"{sides[0]} " if left else "", f" {sides[1]}" if right else "")))
         total = np.full(len(self.columns.words), -np.inf, np.float64)
         for block in score_cloze(self.model, queries, self.columns, context="both"):
             total = np.logaddexp(total, np.logaddexp.reduce(block.log_probs.astype(float), axis=0))
@@ -122,22 +125,15 @@ def _places(template: str, refiller: Refiller) -> tuple[int, ...]:
     return places
 
 
-def refine(
-    template: str,
-    refiller: Refiller,
-    *,
-    max_rounds: int = MAX_ROUNDS,
-    on_step: Callable[[str], None] = silent,
-) -> Refined:
+def refine(template: str, refiller: Refiller) -> Refined:
     """The prompt that the model itself would write, word by word.
 
     Raises UserError for a template without [X] or [Y], or without a word to refill.
     """
     _places(template, refiller)
     steps = [template]
-    for _ in range(max_rounds):
-        before = steps[-1]
-        current = before
+    for _ in range(MAX_ROUNDS):
+        before = current = steps[-1]
         for place in refiller.places(current):
             scores = refiller.log_probs(current, place)
             best = int(scores.argmax())
@@ -145,7 +141,6 @@ def refine(
             if scores[best] > old:
                 current = refiller.with_word(current, place, best)
                 steps.append(current)
-                on_step(current)
         if current == before:
             return Refined(current, tuple(steps), True)
     return Refined(steps[-1], tuple(steps), False)
@@ -189,11 +184,3 @@ def _changed(template: str, place: int, refiller: Refiller, n_words: int) -> lis
         Paraphrase(refiller.with_word(template, place, at), float(scores[at]) - own, template)
         for at in others[:n_words]
     ]
-
-
-def _filled(text: str, fact: Fact, after: str = "", before: str = "") -> str:
-    """Part of a template with subject and object filled in, spaced from the blank."""
-    if not text:
-        return ""
-    filled = text.replace("[X]", "\0").replace("[Y]", fact.object).replace("\0", fact.subject)
-    return before + filled + after

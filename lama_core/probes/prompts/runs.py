@@ -302,10 +302,7 @@ class Study:
 
     @property
     def details(self) -> dict[str, Any]:
-        """How prompts were chosen, and what is not of a fact.
-
-        Raises UserError if it is damaged.
-        """
+        """How prompts were chosen, and what is not of a fact. Raises UserError if it is damaged."""
         found = self.run.details
         if not set(found) >= DETAILS:
             raise UserError(f"{self.info.folder / DETAILS_FILE} is damaged: make the study again.")

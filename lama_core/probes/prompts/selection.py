@@ -76,11 +76,7 @@ def accuracies(rows: NDArray[np.void], ranking: Ranking) -> NDArray[np.float64]:
 
 
 def select_top(
-    pool: PromptPool,
-    combination: str,
-    train_accuracies: NDArray[np.float64],
-    k: int,
-    combine: Combine = "log-linear",
+    pool: PromptPool, combination: str, train_accuracies: NDArray[np.float64], k: int
 ) -> Ensemble:
     """The k prompts of a combination that are best on the training facts, weighted alike.
 
@@ -89,8 +85,7 @@ def select_top(
     members = _members(pool, combination)
     weights = np.zeros(len(pool.entries), np.float32)
     weights[members] = top_k_weights(train_accuracies[members], k)
-    suffix = "" if combine == "log-linear" else " (linear)"
-    return Ensemble(combination, f"top{k}{suffix}", weights, combine)
+    return Ensemble(combination, f"top{k}", weights)
 
 
 def select_optimised(

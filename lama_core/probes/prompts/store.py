@@ -94,19 +94,18 @@ class DistributionStore:
         stem = str(self.folder / digest[:2] / digest)
         return Block(number, start, stop, Path(f"{stem}.scores.npy"), Path(f"{stem}.rows.npy"))
 
-    def score(self, *, ranks_only: bool = False, tick: Tick = silent) -> None:
+    def score(self, *, tick: Tick = silent) -> None:
         """Score the blocks that are not there yet.
 
-        ranks_only: keep the rows and no distributions. tick: told how many queries each block had;
-        what it raises ends the scoring between two blocks.
+        tick: told how many queries each block had; what it raises ends the scoring between two.
         Raises UserError if the disk is full, or the model gives values that are not numbers.
         """
         for block in self.blocks:
-            if not (block.rows.exists() and (ranks_only or block.scores.exists())):
-                self._score_block(block, ranks_only)
+            if not (block.rows.exists() and block.scores.exists()):
+                self._score_block(block)
             tick(block.stop - block.start)
 
-    def _score_block(self, block: Block, ranks_only: bool) -> None:
+    def _score_block(self, block: Block) -> None:
         asked = self.asked
         at = slice(block.start, block.stop)
         queries = asked.queries(self.prompts[block.prompt], self.context)[at]
@@ -126,8 +125,7 @@ class DistributionStore:
             scores[targets] = np.maximum(relative, FLOOR)
         try:
             # The rows last: they say that the block is whole.
-            both = ((block.scores, scores), (block.rows, rows))
-            for path, values in both[1:] if ranks_only else both:
+            for path, values in ((block.scores, scores), (block.rows, rows)):
                 with whole_file(path) as part, part.open("wb") as file:
                     np.save(file, values, allow_pickle=False)
         except OSError as error:
@@ -173,9 +171,3 @@ class DistributionStore:
         """Delete the distributions; the rows stay, a few bytes a fact."""
         for block in self.blocks:
             block.scores.unlink(missing_ok=True)
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes of all blocks on disk, done or not."""
-        n_prompts, n_facts, n_candidates = self.shape
-        return n_prompts * n_facts * (2 * n_candidates + ROW.itemsize)

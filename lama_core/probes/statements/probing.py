@@ -75,7 +75,7 @@ def plan(request: StatementsRequest, *, load: Load = load_by_name) -> Planned:
     specs = [
         StatementSpec(
             **shared,
-            **of_model(model),
+            **of_model(model, model.reference),
             prompts=prompts,
             candidates=space,
             context="both",

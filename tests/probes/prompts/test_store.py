@@ -116,7 +116,6 @@ def test_discarded_distributions_leave_the_ranks(tmp_path: Path) -> None:
     store.score()
     rows = store.rows()
     store.discard()
-    store.score(ranks_only=True)
     assert store.rows().tobytes() == rows.tobytes()
     assert not any(block.scores.exists() for block in store.blocks)
 
