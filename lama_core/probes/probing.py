@@ -70,11 +70,7 @@ class Planned:
 
 
 def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
-    """One specification for each model. Loads the models: their vocabularies decide the candidates.
-
-    load: how to get a model.
-    Raises UserError for anything in the request that doesn't exist.
-    """
+    """Return one specification a model. Loads them: their words decide the candidates."""
     check_asked(request.models, request.limit, request.ranking)
     dataset = load_dataset(request.dataset)
     chosen = choose_with_facts(dataset, request.relations)
@@ -167,10 +163,7 @@ def check_asked(models: Sequence[str], limit: int | None, ranking: Ranking) -> N
 
 
 def choose_with_facts(dataset: Dataset, names: Sequence[str]) -> tuple[Relation, ...]:
-    """The relations of these names, in the data's order; () is all that have facts.
-
-    Raises UserError for a name that there is none of, or that has no facts.
-    """
+    """Return the relations of these names that have facts, in the data's order; () is all."""
     chosen = dataset.choose(names)
     empty = [relation.name for relation in chosen if not dataset.facts_of(relation.name)]
     if empty and names:

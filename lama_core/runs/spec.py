@@ -21,6 +21,7 @@ import pyarrow as pa
 from lama_core.asking.executors import Work
 from lama_core.asking.prompts import PromptKind
 from lama_core.asking.ranking import Ranking
+from lama_core.candidates.columns import Candidates
 from lama_core.datasets import load_dataset
 from lama_core.errors import UserError
 from lama_core.models.addresses import is_server
@@ -107,7 +108,8 @@ class RunSpec(ABC):
 
     def candidate_list(self) -> tuple[str, str, bool]:
         """Name and digest of what is ranked, and whether case is folded."""
-        return "", "", False
+        known: Candidates | None = getattr(self, "candidates", None)
+        return (known.name, known.digest, known.fold_case) if known else ("", "", False)
 
     def title(self) -> str:
         """What a progress bar says of it."""

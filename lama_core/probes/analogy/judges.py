@@ -115,10 +115,7 @@ class ModelJudge:
         return np.stack([self._scored[1], wrong], axis=1)
 
     def _scores(self, sentences: Sequence[str], on_done: OnDone, n: int) -> NDArray[np.float64]:
-        """Minus the log-perplexity of each sentence; the same one is scored once.
-
-        n: how many instances all of them count as.
-        """
+        """Minus the log-perplexity of each distinct sentence; all of them count as n instances."""
         # In alphabetical order those that begin with the same query come together.
         distinct = sorted(set(sentences))
         values: dict[str, float] = {}

@@ -13,6 +13,8 @@ from lama_core.models.base import KINDS, Pooling
 from lama_core.models.loader import Precision
 from lama_core.probes.analogy.judges import JUDGES, Method
 from lama_core.probes.analogy.probes import (
+    HIDDEN,
+    N_SEEDS,
     PROBES,
     SETTINGS,
     Pairing,
@@ -24,7 +26,6 @@ from lama_core.probes.analogy.probes import (
 )
 from lama_core.probes.analogy.runs import AnalogySpec, ProbeRun
 from lama_core.probes.analogy.score import NORMALISATIONS, Normalise
-from lama_core.probes.analogy.supervised import HIDDEN, N_SEEDS
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, template_name
 from lama_core.probes.probing import check_limit, from_data
 from lama_core.requests import option
@@ -110,7 +111,7 @@ def requests_of(runs: Sequence[ProbeRun]) -> tuple[AnalogyRequest, ...]:
     return tuple(
         replace(
             common,
-            **{kind.field: tuple(names[method]) for method, kind in JUDGES.items()},
+            **dict[str, Any]((kind.field, tuple(names[one])) for one, kind in JUDGES.items()),
             probes=() if set(names["probe"]) == set(PROBES) else tuple(names["probe"]),
         )
         for common, names in found.items()
@@ -128,11 +129,7 @@ def _chosen_relations(run: ProbeRun) -> tuple[str, ...]:
 
 
 def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[AnalogySpec, ...]:
-    """The specifications of the request's runs, judge by judge. Opens the judges.
-
-    load: how to get a model.
-    Raises UserError for anything in the request that doesn't exist.
-    """
+    """Return the specifications of the request's runs, judge by judge. Opens the judges."""
     settings, options = request.settings, request.options
     probes = tuple(choose(name, PROBES, "probe") for name in request.probes or PROBES)
     if not request.judges:

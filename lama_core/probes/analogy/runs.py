@@ -121,8 +121,7 @@ def list_probe_runs(folders: Sequence[Path] | None = None) -> ProbeListing:
     listing = list_runs(folders, kinds=(AnalogySpec.kind,))
     runs: list[ProbeRun] = []
     problems = list(listing.problems)
-    for info in listing:
-        run = ProbeRun(Run(info))
+    for run in (ProbeRun(Run(info)) for info in listing):
         try:
             _ = run.details
         except UserError as error:
@@ -135,19 +134,19 @@ def list_probe_runs(folders: Sequence[Path] | None = None) -> ProbeListing:
 def _read_details(run: Run) -> ProbeDetails:
     raw = dict(run.details)
     try:
-        relations = tuple(
-            RelationResult(
-                **record
-                | {"frequency": FrequencyTest(**record["frequency"])}
-                | {"seeds": tuple(record["seeds"])}
-            )
-            for record in raw.pop("relations")
-        )
-        options = ProbeOptions(**BEFORE_VERSION_3 | raw.pop("options"))
-        left_out = tuple(LeftOut(**record) for record in raw.pop("left_out"))
-        missing = tuple(raw.pop("missing"))
+        relations = [
+            record
+            | {"frequency": FrequencyTest(**record["frequency"]), "seeds": tuple(record["seeds"])}
+            for record in raw["relations"]
+        ]
         return ProbeDetails(
-            options=options, relations=relations, left_out=left_out, missing=missing, **raw
+            **raw
+            | {
+                "options": ProbeOptions(**BEFORE_VERSION_3 | raw["options"]),
+                "relations": tuple(RelationResult(**record) for record in relations),
+                "left_out": tuple(LeftOut(**record) for record in raw["left_out"]),
+                "missing": tuple(raw["missing"]),
+            }
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         path = run.info.folder / DETAILS_FILE
@@ -282,10 +281,7 @@ def make_result(plan: Plan, table: pa.Table) -> RelationResult:
 
 
 def frequency_test(table: pa.Table) -> FrequencyTest:
-    """The frequency test of a relation's decisions, of one probe or several: their `ROWS`.
-
-    Of a supervised probe the first seed's decisions are looked at, so that each counts once.
-    """
+    """Test the frequency of the decisions in `ROWS`; of several seeds, those of the first."""
     ranks, seeds = _floats(table, "rank_raw"), _floats(table, "seed")
     once = ~np.isnan(ranks)
     if not np.isnan(seeds).all():

@@ -77,10 +77,7 @@ class PairScore:
 
 @dataclass(frozen=True, slots=True)
 class ModelScores(OfModel):
-    """All pairs as one model sees them, in the order given.
-
-    n_left_out: how many of the last were not scored, because the time for a question was over.
-    """
+    """All pairs as one model sees them, in the order given; the last `n_left_out` had no time."""
 
     pairs: tuple[PairScore, ...]
     n_left_out: int
@@ -152,12 +149,7 @@ def score_pairs(
     normalise: Normalise = "sum",
     limits: Limits = UNLIMITED,
 ) -> ScoreAnswer:
-    """Every model's (pseudo-)perplexity of the template with the query pair and each other pair.
-
-    limits: what may be spent on each model; the pairs that don't fit in are left out, and counted.
-
-    Raises UserError for fewer than two pairs, too many, the same one twice, or an overlong word.
-    """
+    """Return every model's (pseudo-)perplexity of the template with the query and each pair."""
     text = resolve_template(template)
     query = (check_word(query[0]), check_word(query[1]))
     pairs = [(check_word(head), check_word(tail)) for head, tail in pairs]
@@ -201,8 +193,8 @@ def rank_pairs(
     ranks = np.argsort(np.argsort(values, kind="stable")) + 1
     rows = zip(ranks.tolist(), pairs, sentences, totals, values, tokens, strict=True)
     return tuple(
-        PairScore(rank, pair, text, *known, value, scores)
-        for rank, pair, text, known, value, scores in rows
+        PairScore(rank, pair, text, log_prob, n_scored, value, scores)
+        for rank, pair, text, (log_prob, n_scored), value, scores in rows
     )
 
 

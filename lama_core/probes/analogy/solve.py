@@ -121,10 +121,7 @@ class VectorPrediction:
 
 @dataclass(frozen=True, slots=True)
 class VectorAnswer:
-    """What vector arithmetic on one model's input embeddings gives, best first.
-
-    gold_rank: 1 = best; None where no gold was given or it is not among the candidates.
-    """
+    """Vector arithmetic on one model's input embeddings. gold_rank: None if not a candidate."""
 
     name: str
     method: Method
@@ -134,10 +131,7 @@ class VectorAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """All models' answers to one analogy, and vector arithmetic beside them.
-
-    note: why there is no vector arithmetic, where there is none.
-    """
+    """All models' answers to one analogy. note: why there is no vector arithmetic, if so."""
 
     question: Question
     cloze: ClozeAnswer
@@ -234,10 +228,7 @@ def do_arithmetic(
     top_k: int = 5,
     gold: str | None = None,
 ) -> VectorAnswer:
-    """The candidates nearest to what the three given words add up to. Ties: the earlier one wins.
-
-    Raises ValueError for a question whose words are not known.
-    """
+    """The candidates nearest to what the given words add up to. Ties: the earlier one wins."""
     if question.words is None or question.blank is None:
         raise ValueError("the question's words are not known")
     given = [word or "" for word in question.words]

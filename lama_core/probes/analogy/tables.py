@@ -65,10 +65,7 @@ class Accuracy:
 
 
 def accuracies(runs: Iterable[ProbeRun], *, by: By) -> list[Accuracy]:
-    """Every run's accuracies, by relation in the dataset's order, or by kind with `all` last.
-
-    Where a model has both random probes on the same data and options, `random` is added.
-    """
+    """Return accuracies by relation or kind (`all` last), and `random` where both are there."""
     known = {run.info.id: run for run in runs}
     lines: list[Accuracy] = []
     for run in known.values():
@@ -197,10 +194,7 @@ def _both_tested(head: Path, tail: Path) -> dict[str, float | None]:
 
 
 def _random(lines: Sequence[Accuracy], folders: Mapping[str, Path], by: By) -> list[Accuracy]:
-    """`random` of each model, setting and name that has both halves.
-
-    folders: of the runs, to test the decisions of both together; not needed by kind.
-    """
+    """`random` of each model, setting and name. folders: of the runs, to test both together."""
 
     def p_value(head: Accuracy, tail: Accuracy) -> float | None:
         if by == "kind":

@@ -69,10 +69,7 @@ class Question:
 
 
 def resolve_template(name_or_text: str) -> str:
-    """The template of that name, or the user's own text with [A], [B], [C] and [D].
-
-    Raises UserError unless it has each slot exactly once.
-    """
+    """Return the template of that name, or the user's own text with each slot exactly once."""
     if name_or_text in TEMPLATES:
         return TEMPLATES[name_or_text]
     text = " ".join(name_or_text.split())
@@ -134,10 +131,7 @@ def template_label(name: str) -> str:
 
 
 def ask_for(words: Sequence[str | None], template: str = DEFAULT_TEMPLATE) -> Question:
-    """The question in which the one word that is None or a blank is asked for.
-
-    words: A, B, C and D. Raises UserError for fewer than three words, or no or several blanks.
-    """
+    """Return the question in which the one of A, B, C and D that is None or a blank is missing."""
     cleaned = tuple(
         None if word is None or BLANK.fullmatch(word.strip()) else check_word(word)
         for word in words

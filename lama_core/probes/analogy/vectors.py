@@ -36,10 +36,7 @@ BROKEN: tuple[type[Exception], ...] = (
 
 
 class WordVectors:
-    """Vectors of the words that a file has.
-
-    name: of the file. identity: SHA-256 of the words and vectors that were read.
-    """
+    """Vectors of the words that a file has. identity: SHA-256 of words and vectors."""
 
     device = "cpu"
 
@@ -61,10 +58,7 @@ class WordVectors:
         return tuple(word for word in dict.fromkeys(words) if self.vector(word) is None)
 
     def pair_vectors(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """tail - head of each pair, float32 [pair, dim]; NaN where a word has no vector.
-
-        The sign is the same for all pairs, so no cosine depends on it.
-        """
+        """Tail - head of each pair, float32 [pair, dim]; NaN where a word has no vector."""
         dim = len(next(iter(self._vectors.values()))) if self._vectors else 1
         rows = np.full((len(pairs), dim), np.nan, np.float32)
         for number, (head, tail) in enumerate(pairs):

@@ -213,11 +213,7 @@ class ClozeAnswer:
     passage: Found | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The object that `cloze --json` prints.
-
-        The candidates' size is the number of words; for `full`, the largest vocabulary's. A model's
-        precision and device stand there where they are unusual, and the passage of an open book.
-        """
+        """Return what `cloze --json` prints. Size of `full`: the largest vocabulary's."""
         sizes = [model.n_candidates for model in self.models]
         return {
             "text": self.text,
@@ -307,10 +303,7 @@ def golds_of(gold: str | None, n_blanks: int) -> tuple[str | None, ...]:
 
 
 def check_gold(gold: str, what: str = "gold") -> None:
-    """Raise UserError for a gold that nobody means as a word: it is kept with its answers.
-
-    what: it is called for people.
-    """
+    """Raise UserError for a gold answer that is too long to be a word. what: it is called."""
     if len(gold) > MAX_GOLD:
         raise UserError(
             f"The {what} has {len(gold):,} characters; at most {MAX_GOLD:,} are taken: shorten it."
@@ -533,11 +526,7 @@ def rescores(
     context: Context | None = None,
     limits: Limits = UNLIMITED,
 ) -> bool:
-    """Whether the model would score a text of one blank once more for each of many words.
-
-    Nothing is asked; the options are those of `ask`. Raises UserError for a text, or a gold, that
-    `ask` refuses.
-    """
+    """Whether the model scores a one-blank text again for each of many words."""
     encoded = model.encode(query, choose_context(model, query, context))
     limits.check_tokens(len(encoded.token_ids) + encoded.n_suffix, model.name)
     if gold is not None and not isinstance(columns.find(gold, encoded.places[0]), int):
@@ -588,10 +577,7 @@ def ask_all(
     on_model: Callable[[ModelAnswer], None] | None = None,
     **options: Any,
 ) -> ClozeAnswer:
-    """Every model's answers, in the models' order; `on_model` is called as each is done.
-
-    passage: what stands before the text.
-    """
+    """Return every model's answers to a text, behind a passage; `on_model` is given each."""
     answers = []
     for model in models:
         answers.append(ask(model, with_passage(query, passage), candidates, **options))
@@ -601,10 +587,7 @@ def ask_all(
 
 
 def agreement(answers: Sequence[ModelAnswer], blank: int = 0) -> list[tuple[str, tuple[str, ...]]]:
-    """The words that at least two models have among their answers, with those models' names.
-
-    Words are compared in lower case, the most shared first, then by their best rank.
-    """
+    """The words, in lower case, that at least two models answer, most shared first, and who."""
     found: dict[str, dict[str, int]] = {}
     for answer in answers:
         for prediction in answer.blanks[blank].predictions:

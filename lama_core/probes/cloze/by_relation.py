@@ -115,20 +115,14 @@ class RelationQuestion:
         return sum(wording.kind != "negated" for wording in self.wordings)
 
     def is_right(self, wording: RelationWording, word: str) -> bool | None:
-        """Whether an answer is the gold or another object of the data, whatever its case.
-
-        None where nothing is right: without a gold, and in a negated sentence.
-        """
+        """Whether an answer is the gold or another object; None if none can be right."""
         right = {one.lower() for one in (self.gold, *self.objects) if one}
         return word.lower() in right if right and wording.kind != "negated" else None
 
 
 @dataclass(frozen=True, slots=True)
 class WordingAnswer:
-    """A model's first answer to one wording.
-
-    note: what it didn't see of the subject, in words. over: what the probability is of, in words.
-    """
+    """A model's first answer to one wording. note, over: in words, as of `BlankAnswer`."""
 
     context: Context
     note: str
@@ -297,11 +291,7 @@ def make_question(
 def ask_relation(
     model: BlankFiller, question: RelationQuestion, candidates: Candidates, **options: Any
 ) -> ModelOnRelation:
-    """One model's first answer to each wording, and the gold's rank in each; asked in batches.
-
-    The options are those of `ask.ask_queries`, and so are the numbers, wording by wording.
-    Raises UserError if a sentence doesn't fit the model.
-    """
+    """One model's first answer to each wording, by the options of `ask.ask_queries`."""
     answers = ask_queries(model, question.queries, candidates, gold=question.gold, **options)
     found = []
     for wording, answer in zip(question.wordings, answers, strict=True):
@@ -326,11 +316,7 @@ def ask_relation_of_all(
 def first_answers(
     question: RelationQuestion, model: ModelOnRelation
 ) -> tuple[tuple[str, int], ...]:
-    """Each first answer of a model, and how many wordings give it; the negated ones don't count.
-
-    Case is ignored; a word is written as it comes first. The most frequent first, ties in the
-    wordings' order.
-    """
+    """Each first answer of a model, most frequent first, and its plain wordings."""
     words = [
         answer.first.token
         for wording, answer in zip(question.wordings, model.answers, strict=True)

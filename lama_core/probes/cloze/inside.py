@@ -34,6 +34,7 @@ from lama_core.types import Query
 Method = Literal["erasure", "gradients"]
 METHODS: tuple[Method, ...] = ("erasure", "gradients")
 FEWEST_STEPS, STEPS, MAX_STEPS = 8, 400, 5000
+CLOSED = "{} can't be looked into: it gives its answers alone."
 FOLLOWED = "answer that is followed"  # what the word to explain is called for people
 
 
@@ -140,7 +141,7 @@ class ModelAttribution(OfModel):
     @property
     def total(self) -> float:
         """The sum over the tokens."""
-        return sum(value for value in self.values if value is not None)
+        return sum(filter(None, self.values))
 
     @property
     def gap(self) -> float | None:
@@ -171,8 +172,8 @@ class ModelAttribution(OfModel):
             "log_prob": self.log_prob,
             **(sums if self.baseline is not None else {}),
             "tokens": [
-                {"token": token, "value": value}
-                for token, value in zip(self.tokens, self.values, strict=True)
+                dict(zip(("token", "value"), one, strict=True))
+                for one in zip(self.tokens, self.values, strict=True)
             ],
         }
 
@@ -265,13 +266,9 @@ def read_layers(
     gold: str | None = None,
     limits: Limits = UNLIMITED,
 ) -> ModelLayers:
-    """Where a model's own best `top_k` answers, and the gold, stand after each of its layers.
-
-    gold: as of `ask`; the first blank's counts. columns: of the candidates.
-    Raises UserError for a model whose layers can't be read, and a text that doesn't fit.
-    """
+    """Return where a model's answers, and the first blank's gold, stand after each layer."""
     if not isinstance(model, LayerReader):
-        raise UserError(f"{model.name} can't be looked into: it gives its answers alone.")
+        raise UserError(CLOSED.format(model.name))
     encoded, notes = _first_blank(model, query, limits)
     place = encoded.places[0]
     word = golds_of(gold, query.n_blanks)[0]
@@ -279,22 +276,24 @@ def read_layers(
     scores = model.layer_log_probs(encoded, columns, [forms] if forms else [])
     log_probs = scores.log_probs
     best = best_candidates(log_probs, 1)
+    firsts = zip(best.columns[:, 0].tolist(), best.log_probs[:, 0].tolist(), strict=True)
     layers = tuple(
-        Layer(number, columns.words[column], value)
-        for number, (column, value) in enumerate(
-            zip(best.columns[:, 0].tolist(), best.log_probs[:, 0].tolist(), strict=True)
-        )
+        Layer(number, columns.words[column], value) for number, (column, value) in enumerate(firsts)
     )
     last = best_candidates(log_probs[-1:], min(top_k, len(columns.words))).columns[0].tolist()
     found = columns.find(word, place) if word else None
-    words = [_followed(columns.words[at], False, log_probs, at) for at in last if at != found]
-    if isinstance(found, int):
-        ahead = last.index(found) if found in last else len(words)
-        words.insert(ahead, _followed(word or "", True, log_probs, found))
-    elif word:
-        values = scores.words[:, 0]
-        ranks = 1 + np.count_nonzero(log_probs > values[:, None], axis=1)
-        words.append(FollowedWord(word, True, tuple(ranks.tolist()), tuple(values.tolist())))
+    if isinstance(found, int) and found not in last:
+        last.append(found)
+    words = []
+    for at in last:
+        ranks = rank_gold(log_probs, np.full(len(log_probs), at)).raw.tolist()
+        shown = word if at == found and word else columns.words[at]
+        values = log_probs[:, at].tolist()
+        words.append(FollowedWord(shown, at == found, tuple(ranks), tuple(values)))
+    if word and not isinstance(found, int):
+        of_word = scores.words[:, 0]
+        ranks = (1 + np.count_nonzero(log_probs > of_word[:, None], axis=1)).tolist()
+        words.append(FollowedWord(word, True, tuple(ranks), tuple(of_word.tolist())))
     said = tuple(filter(None, (*notes, note)))
     return ModelLayers(
         layers=layers,
@@ -303,11 +302,6 @@ def read_layers(
         notes=said,
         **model_fields(model),
     )
-
-
-def _followed(word: str, is_gold: bool, log_probs: Any, column: int) -> FollowedWord:
-    ranks = rank_gold(log_probs, np.full(len(log_probs), column)).raw
-    return FollowedWord(word, is_gold, tuple(ranks.tolist()), tuple(log_probs[:, column].tolist()))
 
 
 def attribute(
@@ -327,7 +321,7 @@ def attribute(
     Raises UserError for a model that can't be asked so, and a text without a token to hide.
     """
     if not isinstance(model, Attributor):
-        raise UserError(f"{model.name} can't be looked into: it gives its answers alone.")
+        raise UserError(CLOSED.format(model.name))
     encoded, notes = _first_blank(model, query, limits)
     place = encoded.places[0]
     word = " ".join(word.split()) if word else None
@@ -380,15 +374,11 @@ def _first_blank(
 def _tokens_of(
     model: BlankFiller, columns: Columns, word: str, place: Place
 ) -> tuple[tuple[int, ...], str]:
-    """The tokens that write a word, and in words where that is its beginning alone.
-
-    Raises UserError for a word that the model can't write.
-    """
+    """The tokens that write a word, and a sentence where that is its beginning alone."""
     column = columns.find(word, place)
     if isinstance(column, int):
         return columns.tokens_of(column, place), ""
-    forms = columns.spelling.tokens(word, place)
-    if forms:
+    if forms := columns.spelling.tokens(word, place):
         return forms, ""
     written = columns.spelling.written(word)
     if not model.vocabulary.can_write(written):

@@ -79,10 +79,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class LineAnswer:
-    """One model's first answer to a line, as the only prediction of `blank`; or why there is none.
-
-    context: what the model was shown, None where it wasn't asked.
-    """
+    """One model's first answer to a line, as `blank`'s only prediction; or why there is none."""
 
     blank: BlankAnswer | None = None
     context: Context | None = None
@@ -93,6 +90,12 @@ class LineAnswer:
         """The first answer."""
         return self.blank.predictions[0].token if self.blank else None
 
+    def to_json(self) -> dict[str, Any]:
+        """The answer as JSON has it, or why there is none."""
+        if self.blank is None:
+            return {"fault": self.fault}
+        return {"context": self.context, **blank_json(self.blank)}
+
     @property
     def is_right(self) -> bool | None:
         """Whether the gold is first; None without one that is a candidate, or an answer."""
@@ -102,10 +105,7 @@ class LineAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ModelOnMany(OfModel):
-    """One model's first answers, one a line.
-
-    n_candidates: how many of the wanted words the model has as one token.
-    """
+    """One model's first answers, one a line. n_candidates: words that are one of its tokens."""
 
     n_candidates: int
     answers: tuple[LineAnswer, ...]
@@ -169,20 +169,13 @@ class ManyAnswer:
                     "n_gold_outside": model.n_outside,
                     "p_at_1": model.precision_at_1,
                     "answers": [
-                        _answer_json(line, answer)
+                        {"line": line.number, "text": line.text, **answer.to_json()}
                         for line, answer in zip(self.lines, model.answers, strict=True)
                     ],
                 }
                 for model in self.models
             ],
         }
-
-
-def _answer_json(line: Line, answer: LineAnswer) -> dict[str, Any]:
-    asked = {"line": line.number, "text": line.text}
-    if answer.blank is None:
-        return {**asked, "fault": answer.fault}
-    return {**asked, "context": answer.context, **blank_json(answer.blank)}
 
 
 def _checked(lines: Sequence[Line]) -> tuple[Line, ...]:
@@ -201,10 +194,7 @@ def _checked(lines: Sequence[Line]) -> tuple[Line, ...]:
 
 
 def read_lines(text: str) -> tuple[Line, ...]:
-    """A sentence a line, its gold behind a tab or, where there is none, behind `|`.
-
-    Empty lines are left out, and counted. Raises UserError as for sentences that can't be asked.
-    """
+    """Read a sentence a line, its gold behind a tab or else behind `|`. Empty lines are skipped."""
     found = []
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():

@@ -110,10 +110,6 @@ class ClozeSpec(RunSpec):
         """Where its texts come from."""
         return self.prompts.kind
 
-    def candidate_list(self) -> tuple[str, str, bool]:
-        """Name and digest of the candidates, and whether case is folded."""
-        return self.candidates.name, self.candidates.digest, self.candidates.fold_case
-
     def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> Sitting:
         """The questions as the model's tokens, in parts."""
         for note in scorer.notes:
@@ -218,10 +214,7 @@ class ClozeWork(SegmentWork):
         return len(queries), sum(map(n_tokens, queries))
 
     def score(self, model: BlankFiller, number: int, tick: Tick) -> pa.Table:
-        """The answers of one part.
-
-        A GPU is kept busy by the whole part at once; the parts are the same everywhere.
-        """
+        """The answers of one part; a GPU is given the whole part at once."""
         segment, first = self.places[number]
         batches = self.batches[segment][first : first + BATCHES]
         if model.device != "cpu":

@@ -139,10 +139,7 @@ def extractable(dataset: Dataset) -> tuple[str, ...]:
 
 @dataclass
 class Extraction:
-    """Two extractors, one a half of the facts, and what they read; made when first asked.
-
-    relations: of the tested facts. limit: the first so many facts of each, as in a run.
-    """
+    """Two extractors, one a half of the facts, and what they read; made when first asked."""
 
     dataset: Dataset
     corpus: Corpus

@@ -66,10 +66,7 @@ class ReadRequest(FindRequest):
 def plan_extract(
     request: ExtractRequest, *, load: Load = load_by_name, on_progress: OnProgress = silent
 ) -> Planned:
-    """One specification for each way of linking entities. They share what they learn and read.
-
-    Raises UserError for anything in the request that doesn't exist.
-    """
+    """Return one specification for each way of linking entities. They share what they read."""
     dataset = load_dataset(request.dataset)
     candidates = _candidates(request, load)
     known = extractable(dataset)

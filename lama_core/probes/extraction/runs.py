@@ -46,10 +46,7 @@ BLANK = "what"  # stands in the blank of a question that is put to a reader
 
 
 class Finder:
-    """A system that finds answers in texts, as a run asks it. notes: a sentence each.
-
-    It has no tokens: any word is one of its own, and a query is taken as it is.
-    """
+    """A system that finds answers in texts. It has no tokens: any word is one of its own."""
 
     kind: Kind = "masked"  # it is shown both sides of a blank
     device = "cpu"
@@ -151,10 +148,7 @@ class FoundWork(SegmentWork):
 def rank_found(
     name: str, segment: Segment, first: int, found: Sequence[Mapping[int, float]]
 ) -> Rows:
-    """What a run keeps of the answers to a segment's queries from `first` on.
-
-    found: of each query the log-confidence by column. A gold that isn't found stands last.
-    """
+    """Rank log-confidences by column; a gold answer that isn't found stands last."""
     at = np.arange(first, first + len(found))
     log_probs = np.full((len(found), len(segment.columns.words)), -np.inf, dtype=np.float32)
     for row, known in enumerate(found):

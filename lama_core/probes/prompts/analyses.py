@@ -61,10 +61,7 @@ class PromptPair:
 
 @dataclass(frozen=True, slots=True)
 class DistanceBin:
-    """Prompt pairs whose distance is in (low, high]; the first bin holds 0 too.
-
-    quartiles: of their divergence, NaN without pairs.
-    """
+    """Prompt pairs whose distance is in (low, high] (the first: and 0); NaN without pairs."""
 
     low: float
     high: float

@@ -124,10 +124,7 @@ def best_objects(scores: Floats, n_objects: int, gold: Ints | None = None) -> In
 
 @dataclass(frozen=True, slots=True)
 class BothWaysResult:
-    """P@1 on the test facts without and with the backward probability, between 0 and 1.
-
-    forward: of the optimised ensemble over all candidates. n_train, n_test: facts.
-    """
+    """P@1 on the test facts, 0 to 1: forward, of all candidates, and with the backward half."""
 
     relation: str
     templates: tuple[str, ...]

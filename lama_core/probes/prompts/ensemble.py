@@ -192,9 +192,7 @@ class _Objective:
 
 
 def _fit_by_adam(objective: _Objective, n_prompts: int, n_queries: int, recipe: Recipe) -> Fit:
-    theta = np.zeros(n_prompts)
-    first = np.zeros(n_prompts)
-    second = np.zeros(n_prompts)
+    theta, first, second = np.zeros((3, n_prompts))
     step = n_epochs = since = 0
     reached = -np.inf
     while n_epochs < recipe.max_epochs and since < recipe.patience:

@@ -44,11 +44,7 @@ class Gain:
 
 
 def find_gain(study: Study) -> Gain | None:
-    """The way of choosing that gains most over all relations; of equals the first that is stored.
-
-    None if the study holds no manual prompt, or no ensemble beside it. Raises UserError if the
-    study is damaged.
-    """
+    """Return the way that gains most over all relations, of equals the first."""
     path = study.info.folder / FACTS_FILE
     rank = f"rank_{study.info.ranking}"
     points: dict[tuple[str, str], dict[str, float]] = {}

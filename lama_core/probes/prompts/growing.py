@@ -68,11 +68,7 @@ def grow(
     n_facts: int = 16,
     order: Sequence[int] | None = None,
 ) -> Growth:
-    """The growth with the next `n_facts` facts asked.
-
-    order: in which facts come, by position; None is theirs. Raises UserError for a template
-    without [X] or [Y].
-    """
+    """Return the growth with the next `n_facts` facts asked, in the given order of positions."""
     start = len(growth.asked)
     places = (order if order is not None else range(len(facts.facts)))[start : start + n_facts]
     some = facts.take(list(places))

@@ -38,10 +38,7 @@ BRACKETS = str.maketrans("[]", "()")  # text must never bring a placeholder of i
 
 @dataclass(frozen=True, slots=True)
 class Mined:
-    """A prompt that was found. count: in how many (sentence, pair), by what it was kept for.
-
-    methods: how it was found.
-    """
+    """A prompt, in how many (sentence, pair) it was found, and how."""
 
     prompt: Prompt
     count: int
@@ -143,9 +140,11 @@ class _Found:
     def most_common(self, n: int, way: Method | None = None) -> list[Mined]:
         """The n most frequent in whichever way, or in one: of the path those it alone gives."""
         counts = self.matches if way is None else self.by[way]
-        ordered = [(key, count) for key, count in counts.most_common() if count]
-        if way == "dependency":
-            ordered = [(key, count) for key, count in ordered if is_of_path(self.texts[key])]
+        ordered = [
+            (key, count)
+            for key, count in counts.most_common()
+            if count and (way != "dependency" or is_of_path(self.texts[key]))
+        ]
         kept = []
         for key, count in ordered[:n]:
             methods = tuple(method for method, found in self.by.items() if found[key])
@@ -168,16 +167,11 @@ def middle_words(match: Match) -> str | None:
     """The words between subject and object as a template; None if nothing stands between."""
     (first, second), marks = _in_order(match)
     between = match.words[first[1] : second[0]]
-    if not between:
-        return None
-    return _template([marks[0], *between, marks[1]])
+    return _template([marks[0], *between, marks[1]]) if between else None
 
 
 def dependency_span(match: Match, parser: Parser) -> str | None:
-    """The words from the leftmost to the rightmost on the shortest dependency path, as a template.
-
-    None where the parse has no path, or the span lacks subject or object.
-    """
+    """The words that the shortest dependency path spans, as a template; None without a path."""
     parsed = parser.parse(match.words)
     start, stop = _head_of(parsed, match.subject), _head_of(parsed, match.object)
     path = shortest_path(parsed, start, stop)
@@ -189,17 +183,10 @@ def dependency_span(match: Match, parser: Parser) -> str | None:
         leftmost = first[0]
     if second[0] <= rightmost < second[1]:
         rightmost = second[1] - 1
-    words: list[str] = []
-    at = leftmost
-    while at <= rightmost:
-        for span, mark in ((first, marks[0]), (second, marks[1])):
-            if span[0] <= at < span[1]:
-                words.append(mark)
-                at = span[1]
-                break
-        else:
-            words.append(match.words[at])
-            at += 1
+    marked = {first[0]: marks[0], second[0]: marks[1]}
+    inside = {*range(*first), *range(*second)} - set(marked)
+    places = (at for at in range(leftmost, rightmost + 1) if at not in inside)
+    words = [marked.get(at, match.words[at]) for at in places]
     if words.count("[X]") != 1 or words.count("[Y]") != 1:
         return None
     return _template(words)
@@ -273,11 +260,9 @@ def _in_order(match: Match) -> tuple[tuple[tuple[int, int], tuple[int, int]], tu
 
 def _head_of(parsed: Sequence[Word], span: tuple[int, int]) -> int:
     """The word of a span whose head lies outside of it: what the span hangs on."""
-    for at in range(*span):
-        head = parsed[at].head
-        if head == at or not span[0] <= head < span[1]:
-            return at
-    return span[1] - 1
+    within = range(*span)
+    heads = (at for at in within if parsed[at].head == at or parsed[at].head not in within)
+    return next(heads, span[1] - 1)
 
 
 def _template(words: Sequence[str]) -> str:

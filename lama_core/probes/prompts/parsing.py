@@ -11,10 +11,7 @@ PIPELINE = "en_core_web_sm"
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a parsed sentence. head: the word it hangs on, itself for the root.
-
-    tag: its part of speech in the Penn Treebank's tags, such as NN.
-    """
+    """A parsed word. head: what it hangs on, itself for the root. tag: Penn Treebank's, as NN."""
 
     text: str
     head: int

@@ -5,7 +5,7 @@ StudyRequest --plan--> StudySpec
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from lama_core.asking.blanks import shows_subject
 from lama_core.asking.ranking import RANKINGS, Ranking
@@ -100,15 +100,14 @@ def as_select(request: StudyRequest) -> SelectRequest:
 def request_of(study: Study, relations: tuple[str, ...] = ()) -> StudyRequest:
     """The request that makes a study again, of all or some of its relations."""
     info, made = study.info, study.details
-    folders = {name: Path(made[name]) if made[name] else None for name in ("prompts", "training")}
-    lists = {name: tuple(made[name]) for name in ("own", "combinations", "recipes")}
     of_run = ("dataset", "model", "candidates", "context", "ranking", "precision", "limit")
-    of_study = ("train_limit", "seed", "drop_overlap")
+    known: dict[str, Any] = {name: getattr(info, name) for name in of_run}
+    known |= {name: made[name] for name in ("train_limit", "seed", "drop_overlap")}
+    known |= {name: tuple(made[name]) for name in ("own", "combinations", "recipes")}
+    for name in ("prompts", "training"):
+        known[name] = Path(made[name]) if made[name] else None
     return StudyRequest(
-        **folders,
-        **lists,
-        **{name: getattr(info, name) for name in of_run},
-        **{name: made[name] for name in of_study},
+        **known,
         relations=relations or tuple(relation.name for relation in info.relations),
         blind=takes_blind(study),
     )
@@ -132,11 +131,7 @@ class Planned:
 
 
 def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
-    """The specification of a study. Loads the model: its vocabulary decides the candidates.
-
-    load: how to get a model.
-    Raises UserError for anything in the request that doesn't exist or doesn't fit.
-    """
+    """Return the specification of a study. Loads the model: its vocabulary decides candidates."""
     chooses = isinstance(request, StudyRequest)
     request = as_study(request)
     _check(request)

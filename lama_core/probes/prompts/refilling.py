@@ -51,10 +51,7 @@ class Refined:
 
 
 class Refiller:
-    """Refills places of prompts with one model, on some pairs.
-
-    pairs: facts of the relation; the form `words` uses the first 50.
-    """
+    """Refills places of prompts with one model, on some facts; the form `words` uses 50."""
 
     def __init__(self, model: BlankFiller, pairs: Sequence[Fact], *, form: Form = "words") -> None:
         """Raises UserError without pairs, or for a causal model, which sees no right side."""
@@ -126,10 +123,7 @@ def _places(template: str, refiller: Refiller) -> tuple[int, ...]:
 
 
 def refine(template: str, refiller: Refiller) -> Refined:
-    """The prompt that the model itself would write, word by word.
-
-    Raises UserError for a template without [X] or [Y], or without a word to refill.
-    """
+    """Return the prompt that the model itself would write, word by word."""
     _places(template, refiller)
     steps = [template]
     for _ in range(MAX_ROUNDS):
@@ -149,10 +143,7 @@ def refine(template: str, refiller: Refiller) -> Refined:
 def paraphrase_by_refilling(
     template: str, refiller: Refiller, *, n_words: int = N_WORDS, n_kept: int = N_KEPT
 ) -> Paraphrases:
-    """Paraphrases with one or two words changed, best first.
-
-    Raises UserError for a template without [X] or [Y], or without a word to refill.
-    """
+    """Return paraphrases with one or two words changed, best first."""
     places = _places(template, refiller)
     first = [found for place in places for found in _changed(template, place, refiller, n_words)]
     first.sort(key=lambda one: -one.log_prob)

@@ -106,10 +106,6 @@ class StudySpec(RunSpec):
         """What the rows are of."""
         return "study"
 
-    def candidate_list(self) -> tuple[str, str, bool]:
-        """Name and digest of the candidates, and whether case is folded."""
-        return self.candidates.name, self.candidates.digest, self.candidates.fold_case
-
     def load_data(self) -> Dataset:
         """The test facts. Raises UserError if they are no longer those of the specification."""
         dataset: Dataset = super().load_data()
@@ -202,11 +198,7 @@ class StudySpec(RunSpec):
 
 
 def split_of(training: Path | None, dataset: Dataset, relation: str) -> Split:
-    """A relation's training pairs and its facts, before anything is left out or drawn.
-
-    training: a folder of pairs, or the name of an imported set that has some; None halves the
-    facts.
-    """
+    """A relation's training pairs (None: half of its facts) and its facts, none left out."""
     facts = dataset.facts_of(relation)
     if training is None:
         return Split(*halve(facts))
@@ -324,10 +316,7 @@ class Study:
 def list_studies(
     folders: Sequence[Path] | None = None, *, on_problem: Callable[[str], None] | None = None
 ) -> tuple[Study, ...]:
-    """Studies: the user's own, the newest first, then bundled ones.
-
-    on_problem: told of each run that can't be read; without it the first raises UserError.
-    """
+    """Return the user's studies, newest first, then bundled ones. Raises without `on_problem`."""
     listing = list_runs(folders, kinds=(StudySpec.kind,))
     for problem in listing.problems:
         if on_problem is None:
@@ -338,10 +327,7 @@ def list_studies(
 
 
 def find_study(name: str) -> Study:
-    """The study called `name` (or the beginning of its name), or in the folder `name`.
-
-    Raises UserError, with the nearest name, if there is none.
-    """
+    """Return the study of that name or beginning, or in that folder."""
     remedy = "`prompts fit` makes one"
     return Study(load_run(name, kinds=(StudySpec.kind,), what="study", remedy=remedy))
 

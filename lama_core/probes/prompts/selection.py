@@ -78,10 +78,7 @@ def accuracies(rows: NDArray[np.void], ranking: Ranking) -> NDArray[np.float64]:
 def select_top(
     pool: PromptPool, combination: str, train_accuracies: NDArray[np.float64], k: int
 ) -> Ensemble:
-    """The k prompts of a combination that are best on the training facts, weighted alike.
-
-    Raises ValueError if the relation has no prompt of the combination to choose from.
-    """
+    """Weight the k prompts that are best on the training facts alike."""
     members = _members(pool, combination)
     weights = np.zeros(len(pool.entries), np.float32)
     weights[members] = top_k_weights(train_accuracies[members], k)

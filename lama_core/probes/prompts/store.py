@@ -55,10 +55,7 @@ class Block:
 
 
 class DistributionStore:
-    """The distributions of one relation's prompts over its facts, for one model.
-
-    folder: where the blocks lie; several stores may share it.
-    """
+    """The distributions of one relation's prompts over its facts, for one model, in a folder."""
 
     def __init__(
         self,

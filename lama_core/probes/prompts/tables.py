@@ -58,10 +58,7 @@ ROWS = pa.schema(
 def write_study(
     study: RelationStudy, asked: AskedFacts, knowledge: Knowledge, vocabulary: Vocabulary
 ) -> pa.Table:
-    """The rows of a relation that was just studied.
-
-    asked: the test facts, whose columns the study's are. knowledge: of the whole dataset.
-    """
+    """Return the rows of a study. asked: the test facts. knowledge: of the whole dataset."""
     test = _answers(study, asked, knowledge, vocabulary)
     n_test, n_facts, words = test.num_rows, len(study.test), asked.columns.words
     n_prompts, n_ensembles = len(study.rows), len(study.ensembles)

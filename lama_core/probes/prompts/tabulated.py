@@ -50,10 +50,7 @@ class Majority:
 
 @dataclass(frozen=True, slots=True)
 class PromptGain:
-    """What one prompt gains over another: P@1 of `after` less that of `before`, -1 to 1.
-
-    n: test facts.
-    """
+    """P@1 of prompt `after` less that of `before`, -1 to 1, on n test facts."""
 
     relation: str
     label: str
@@ -65,10 +62,7 @@ class PromptGain:
 
 @dataclass(frozen=True, slots=True)
 class WeightedGain:
-    """What weights gain over the best prompt alone: P@1 of optimised less that of Top1, -1 to 1.
-
-    weights: (template, weight), the heaviest first. n: test facts.
-    """
+    """P@1 of optimised less Top1, -1 to 1. weights: (template, weight), the heaviest first."""
 
     relation: str
     label: str
@@ -115,10 +109,7 @@ def majority(objects: Sequence[str]) -> Majority:
 
 
 def mined_gain(study: RelationStudy, combination: str = "mine") -> PromptGain | None:
-    """The best prompt of a combination on the training facts, against the manual one.
-
-    None where the study holds no manual prompt or no such ensemble. Source: table 4.
-    """
+    """Compare a combination's best prompt in training with the manual one. Source: table 4."""
     entries = enumerate(study.pool.entries)
     manual = next((at for at, entry in entries if "manual" in entry.origins), None)
     found = study.ensemble(combination, "top1")
@@ -136,10 +127,7 @@ def prompt_gain(study: RelationStudy, before: int, after: int) -> PromptGain:
 
 
 def weighted_gain(study: RelationStudy, combination: str = "mine") -> WeightedGain | None:
-    """The optimised ensemble of a combination against its Top1; None where either is missing.
-
-    Source: table 5.
-    """
+    """Compare a combination's optimised ensemble with its Top1. Source: table 5."""
     top, optimised = (study.ensemble(combination, method) for method in ("top1", "optimised"))
     if top is None or optimised is None:
         return None

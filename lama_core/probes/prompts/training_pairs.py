@@ -98,10 +98,7 @@ def _key(fact: Fact) -> tuple[str, str]:
 
 
 def draw(facts: Sequence[Fact], limit: int | None, seed: int | None) -> tuple[int, ...]:
-    """Positions of at most `limit` facts, in order: the first, or with a seed some at random.
-
-    The same seed and facts always give the same.
-    """
+    """Positions of at most `limit` facts, in order: the first, or by the seed's hashes."""
     if limit is None or len(facts) <= limit:
         return tuple(range(len(facts)))
     if seed is None:

@@ -48,10 +48,7 @@ def paraphrase_by_translation(
     n_beams: int = N_BEAMS,
     n_kept: int = N_KEPT,
 ) -> Paraphrases:
-    """Paraphrases of a template, ranked by the probability of the round trip.
-
-    Raises UserError for a template without [X] or [Y].
-    """
+    """Return paraphrases, ranked by the probability of the round trip."""
     fault = template_fault(template)
     if fault:
         raise UserError(f"{fault[0].upper()}{fault[1:]}.")

@@ -56,10 +56,7 @@ class StatementsRequest:
 
 
 def plan(request: StatementsRequest, *, load: Load = load_by_name) -> Planned:
-    """One specification for each model. load: how to get a model.
-
-    Raises UserError for anything in the request that doesn't exist.
-    """
+    """Return one specification for each model. load: how to get a model."""
     check_asked(request.models, request.limit, request.ranking)
     choose(request.aggregate, AGGREGATES, "aggregate")
     choose(request.part, PARTS, "part")
@@ -93,10 +90,7 @@ def most_templates(dataset: Dataset, relations: Sequence[str] = ()) -> int:
 
 
 def numbered_template(relations: Sequence[Relation], number: int) -> PromptSet:
-    """The template of that number of each relation that has so many, from 0.
-
-    Raises UserError if none has.
-    """
+    """Return the template of that number, from 0, of each relation that has so many."""
     if number < 0:
         raise UserError(f"The template is {number}: they are counted from 0.")
     found = tuple(

@@ -70,11 +70,7 @@ class RankRequest(ModelSettings):
         return Scoring(self.aggregate, self.part, self.hiding)
 
     def asked(self) -> tuple[Query, tuple[str, ...], str | None]:
-        """The text cut at its blank, the answers without needless spaces, and the gold.
-
-        Raises UserError for a text without one blank, answers that `check_answers` refuses, more
-        than MAX_RANKED, or a gold that is none of them.
-        """
+        """The text cut at its blank, and the answers and gold without needless spaces."""
         query = parse_query(self.text)
         if query.n_blanks > 1:
             raise UserError(
@@ -219,10 +215,10 @@ def _answer_json(one: RankedAnswer) -> dict[str, Any]:
     }
 
 
-def tokens_json(scores: StatementScores) -> list[dict[str, Any]]:
-    """Each token with its log-probability, null of one that isn't scored."""
+def tokens_json(scores: StatementScores, inside: str = "in_answer") -> list[dict[str, Any]]:
+    """Each token, its log-probability, and under `inside` whether it is marked."""
     values = [None if np.isnan(value) else float(value) for value in scores.log_probs]
-    names = ("token", "log_prob", "in_answer")
+    names = ("token", "log_prob", inside)
     rows = zip(scores.tokens, values, scores.in_answer.tolist(), strict=True)
     return [dict(zip(names, row, strict=True)) for row in rows]
 
@@ -230,11 +226,7 @@ def tokens_json(scores: StatementScores) -> list[dict[str, Any]]:
 def rank_answers(
     model: StatementModel, request: RankRequest, limits: Limits = UNLIMITED
 ) -> ModelRanking:
-    """The answers as one model ranks them; those that the time doesn't allow are left out.
-
-    Raises UserError for what `RankRequest.asked` refuses, a statement that is too long, or answers
-    that begin the text of a model that can't score a first token.
-    """
+    """Return the answers as one model ranks them; those without time are left out."""
     query, answers, gold = request.asked()
     if not query.parts[0].strip() and not model.scores_first:
         raise UserError(
@@ -273,10 +265,7 @@ def score_statements(
     scored: Scored,
     limits: Limits,
 ) -> list[StatementScores]:
-    """The tokens of the first statements, as many as the time allows; one at least.
-
-    Raises UserError for a statement that is too long.
-    """
+    """Score the first statements, as many as the time allows; one at least."""
     for one in statements:
         query = Query((f"{one.text} ", ""))
         n_tokens = len(model.encode(query, KINDS[model.kind].contexts[0]).token_ids)

@@ -71,10 +71,7 @@ class Scoring:
 
 
 def state(query: Query, answer: str, part: Part = "statement") -> Statement:
-    """A query of one blank with an answer in it, as a sentence: its first letter is a capital.
-
-    With `conditional` nothing stands behind the answer.
-    """
+    """A query with an answer in it, its first letter a capital; see `Part`."""
     left, right = query.parts
     text = left + answer + ("" if part == "conditional" else right)
     first = text[:1].upper()
@@ -100,10 +97,7 @@ def scored_tokens(scores: StatementScores) -> NDArray[np.float64]:
 
 
 def shown_tokens(scores: StatementScores, *, answer: bool = False) -> list[str]:
-    """Each token with its log-probability, a dot of one that isn't scored.
-
-    answer: those of the answer alone.
-    """
+    """Each token, or of the answer alone, with its log-probability; a dot if it isn't scored."""
     rows = zip(scores.tokens, scores.log_probs.tolist(), scores.in_answer.tolist(), strict=True)
     return [
         f"{token} {'·' if math.isnan(value) else fixed(value, 2)}"
@@ -119,10 +113,7 @@ def score_answers(
     scoring: Scoring,
     tick: Callable[[int], None] = lambda _: None,
 ) -> NDArray[np.float64]:
-    """The score of every answer in every query, float64 [query, answer].
-
-    At most AT_ONCE statements are in memory. tick: called with how many more are scored.
-    """
+    """Score every answer in every query, float64 [query, answer], AT_ONCE in memory."""
     found = np.empty((len(queries), len(answers)))
     for rows, columns in _blocks(len(queries), len(answers)):
         statements = [

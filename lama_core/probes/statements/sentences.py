@@ -45,10 +45,7 @@ class SentencesRequest(ModelSettings):
         self.sentences()
 
     def sentences(self) -> tuple[str, ...]:
-        """The sentences without needless spaces.
-
-        Raises UserError for fewer than two, too many, an empty, overlong or doubled one.
-        """
+        """The sentences without needless spaces. Raises UserError for what can't be compared."""
         found = tuple(" ".join(text.split()) for text in self.texts)
         if not 2 <= len(found) <= MAX_SENTENCES:
             raise UserError(
@@ -96,10 +93,7 @@ class ScoredSentence:
 
 @dataclass(frozen=True, slots=True)
 class ModelSentences(OfModel):
-    """The sentences as one model sees them, in the order given.
-
-    n_left_out: how many of the last were not scored, because the time for a question was over.
-    """
+    """The sentences as one model sees them; the last `n_left_out` had no time."""
 
     sentences: tuple[ScoredSentence, ...]
     n_left_out: int
@@ -154,39 +148,35 @@ class SentencesAnswer:
 
 
 def _sentence_json(one: ScoredSentence) -> dict[str, Any]:
-    tokens = [{**row, "differs": row.pop("in_answer")} for row in tokens_json(one.tokens)]
     names = ("mean", "difference", "mean_difference")
     return {
         "text": one.text,
         "sum": one.total,
         **{name: getattr(one, name) for name in names},
         "n_tokens": one.n_scored,
-        "tokens": tokens,
+        "tokens": tokens_json(one.tokens, inside="differs"),
     }
 
 
 def score_sentences(
     model: StatementModel, request: SentencesRequest, limits: Limits = UNLIMITED
 ) -> ModelSentences:
-    """The sentences as one model sees them; those that the time doesn't allow are left out.
-
-    Raises UserError for what `SentencesRequest.sentences` refuses, a model that can't score
-    statements, or a sentence that is too long.
-    """
+    """Return the sentences as one model sees them; those without time are left out."""
     texts = request.sentences()
     scores = score_statements(model, differences(texts), request.hiding, "statement", limits)
     # Where a sentence has nothing that the others haven't, there is nothing that can't be written.
     tokens = [one if one.in_answer.any() else replace(one, unknown=False) for one in scores]
-    scored = []
+    scored: list[ScoredSentence] = []
     for text, one in zip(texts, tokens, strict=False):
-        values = [total(one, "sum"), total(one, "mean")]
-        known = [None if np.isneginf(value) else value for value in values]
-        firsts = (scored[0].total, scored[0].mean) if scored else known
+        known = total(one, "sum"), total(one, "mean")
+        both = [None if np.isneginf(value) else value for value in known]
+        firsts = (scored[0].total, scored[0].mean) if scored else both
         less = [
             None if value is None or first is None else value - first
-            for value, first in zip(known, firsts, strict=True)
+            for value, first in zip(both, firsts, strict=True)
         ]
-        scored.append(ScoredSentence(text, *known, len(scored_tokens(one)), *less, one))
+        n_scored = len(scored_tokens(one))
+        scored.append(ScoredSentence(text, both[0], both[1], n_scored, less[0], less[1], one))
     left_out = len(texts) - len(tokens)
     about = model_fields(model)
     return ModelSentences(sentences=tuple(scored), n_left_out=left_out, **about)
