@@ -4,6 +4,7 @@ Each answers the two questions of the paper. Unsupervised: which of two pairs is
 query pair? Supervised: which numbers describe a query pair with a candidate pair, for a classifier?
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -30,36 +31,34 @@ OnDone = Callable[[int], None]
 CHUNK = 240
 
 
-class Judge(Protocol):
-    """What a probe is asked of. name: for people. identity: what its numbers depend on."""
+class Judge(ABC):
+    """What a probe is asked of.
 
-    name: str
-    identity: str
-    method: Method
+    name: for people. identity: what its numbers depend on. device: where it computes.
+    """
 
-    @property
-    def device(self) -> str:
-        """Where it computes, such as `cpu` or `cuda:0`."""
-        ...
+    def __init__(self, method: Method, source: "Scorer | WordVectors | RelBert") -> None:
+        self.method = method
+        self.name, self.identity, self.device = source.name, source.identity, source.device
 
     def missing(self, words: Iterable[str]) -> tuple[str, ...]:
-        """The words that it knows nothing of."""
-        ...
+        """The words that it knows nothing of, each once, in their order; none of a model."""
+        return ()
 
+    @abstractmethod
     def prefer(self, instances: Sequence[Instance], on_done: OnDone) -> NDArray[np.float64]:
         """Scores of the positive and the negative, [instance, 2], the higher the better.
 
         NaN where a word is unknown. on_done: called with the number of instances just decided.
         Instances without a negative are not to be given.
         """
-        ...
 
+    @abstractmethod
     def features(self, rows: Sequence[tuple[Pair, Pair]], on_done: OnDone) -> NDArray[np.float32]:
         """What a classifier reads of each query pair and candidate pair, float32 [row, dim].
 
         NaN where a word is unknown. on_done: called with the number of rows just described.
         """
-        ...
 
 
 NONO_FEATURES = np.zeros((0, 0), np.float32)
@@ -75,7 +74,7 @@ NO_FEATURES = np.zeros((0, 0), np.float32)
 Embed = Callable[[Sequence[str], Sequence[Sequence[tuple[int, int]]]], NDArray[np.float32]]
 
 
-class ModelJudge:
+class ModelJudge(Judge):
     """A language model: the sentence of lower (pseudo-)perplexity, or the four words' embeddings.
 
     embed: hidden states of the words at the given spans, float32 [text, word, dim].
@@ -84,18 +83,12 @@ class ModelJudge:
     which are the same for every probe of a relation, are remembered for the next one.
     """
 
-    method: Method = "model"
-
     def __init__(self, model: Scorer, embed: Embed, *, template: str, normalise: Normalise) -> None:
-        self.name, self.identity, self.device = model.name, model.identity, model.device
+        super().__init__("model", model)
         self._model, self._embed = model, embed
         self._template, self._normalise = template, normalise
         self._scored: tuple[list[str], NDArray[np.float64]] = ([], np.zeros(0))
         self._described: tuple[list[tuple[Pair, Pair]], NDArray[np.float32]] = ([], NO_FEATURES)
-
-    def missing(self, words: Iterable[str]) -> tuple[str, ...]:
-        """None: a model takes any word."""
-        return ()
 
     def prefer(
         self, instances: Sequence[Instance], on_done: OnDone = silent
@@ -148,12 +141,11 @@ class ModelJudge:
         return found
 
 
-class VectorJudge:
+class VectorJudge(Judge):
     """Vectors of pairs: the pair whose vector has the higher cosine with the query's, or both."""
 
     def __init__(self, embedder: "WordVectors | RelBert", method: Method) -> None:
-        self.name, self.identity, self.device = embedder.name, embedder.identity, embedder.device
-        self.method: Method = method
+        super().__init__(method, embedder)
         self.embedder = embedder
 
     def missing(self, words: Iterable[str]) -> tuple[str, ...]:

@@ -144,8 +144,7 @@ class ProbeImpossible(UserError):
 def distinct_pairs(relation: AnalogyRelation, tails: Tails = "several") -> tuple[Pair, ...]:
     """The relation's pairs, each once: every head with its first tail, in file order.
 
-    tails: `several` goes on with the second tails of all heads that have one, in the same order,
-    then the third ones, until there are `MOST_PAIRS`; first tails are never cut.
+    tails: `several` adds the second tails of all heads, the third ones, ... up to `MOST_PAIRS`.
     Departure: Relations with several tails
     """
     first = dict.fromkeys((head, answers[0]) for head, answers in relation.pairs)
@@ -178,11 +177,10 @@ def make_probe(
     pairs: Sequence[Pair] | None = None,
     part: str = "all",
 ) -> list[Instance]:
-    """The instances of one probe of one relation: n(n-1), or as many as `options` limits them to.
+    """Return the instances of one probe of one relation: n(n-1), or as many as the limit.
 
-    pairs: the pairs to use, by default all of the relation's. part: a name for them (`train`,
-    `test`), which the draw depends on. The same seed gives the same instances, whatever other
-    relations are probed; and the same limit the same queries and positives in every probe.
+    part: a name for the pairs (`train`, `test`), which the draw depends on. The same seed gives the
+    same instances, and the same limit the same queries and positives in every probe.
     Raises ProbeImpossible for fewer than three pairs.
     """
     options = options or ProbeOptions()

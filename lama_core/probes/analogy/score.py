@@ -49,9 +49,8 @@ class ScoreRequest(ModelSettings):
 class PairScore:
     """One candidate pair, as one model sees it.
 
-    rank: 1 = lowest log_perplexity; ties in the order given. total: the sum of the
-    log-probabilities of the `n_scored` tokens. log_perplexity: minus the sum or the mean, by the
-    chosen normalisation.
+    rank: by log_perplexity; ties in the order given. total: of the `n_scored` tokens'
+    log-probabilities. log_perplexity: minus their sum or mean.
     """
 
     rank: int

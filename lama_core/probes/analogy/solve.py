@@ -18,12 +18,11 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.asking.settings import ClozeSettings
 from lama_core.candidates.columns import Candidates, Columns, OpenColumns
 from lama_core.candidates.spelling import Vocabulary
 from lama_core.errors import UserError
-from lama_core.models.base import RESCORED, BlankFiller, Context
+from lama_core.models.base import BlankFiller
 from lama_core.probes.analogy.templates import (
     DEFAULT_TEMPLATE,
     Question,
@@ -171,15 +170,12 @@ def solve(
     keep_query_words: bool = False,
     top_k: int = 5,
     gold: str | None = None,
-    context: Context | None = None,
-    n_rescored: int = RESCORED,
-    renormalise: bool = False,
-    limits: Limits = UNLIMITED,
+    **options: Any,
 ) -> Solution:
     """Every model's best `top_k` words for the blank, in the models' order.
 
     keep_query_words: let A, B and C themselves be answers. They are removed by default, as in
-    vector arithmetic since Mikolov et al. 2013. renormalise, limits: see `cloze.ask`.
+    vector arithmetic since Mikolov et al. 2013. options: further ones of `cloze.ask.ask`.
     Raises UserError if the text doesn't fit a model or no candidate is left.
     """
     words = frozenset(word.lower() for word in question.given)
@@ -191,19 +187,8 @@ def solve(
     baselines: list[VectorAnswer] = []
     for model in models:
         columns = candidates.columns(model.vocabulary)
-        answer = ask(
-            model,
-            question.query,
-            candidates,
-            top_k=top_k,
-            gold=gold,
-            context=context,
-            n_rescored=n_rescored,
-            renormalise=renormalise,
-            columns=columns,
-            limits=limits,
-        )
-        answers.append(answer)
+        asked: dict[str, Any] = {"top_k": top_k, "gold": gold, "columns": columns, **options}
+        answers.append(ask(model, question.query, candidates, **asked))
         if question.words and isinstance(model, WordEmbedder):
             baselines += [
                 do_arithmetic(model, question, columns, method, top_k=top_k, gold=gold)

@@ -39,12 +39,10 @@ SIGNIFICANT = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """One accuracy. name: of the relation or kind. probe: also `random`, the mean of both.
+    """One accuracy, 0 to 1, of a relation or kind. probe: also `random`, the mean of both.
 
-    accuracy, spread: between 0 and 1; spread None with less than two seeds, or for a published
-    value. n: decisions. mark: `*` one-to-many, `†` bidirectional, where the paper marks them.
-    p_value: of the frequency test; None by kind, and where none is possible. made_with: the
-    options, as a person reads them.
+    spread: None with less than two seeds. n: decisions. mark: `*` one-to-many, `†` bidirectional.
+    p_value: of the frequency test; None by kind. made_with: the options in words.
     """
 
     run: str
@@ -74,11 +72,10 @@ def accuracies(runs: Iterable[ProbeRun], *, by: By) -> list[Accuracy]:
 
 
 def unmarked(runs: Iterable[ProbeRun]) -> list[Accuracy]:
-    """Accuracies over the semantic relations without either of the paper's marks, as `UNMARKED`.
+    """Return accuracies over the semantic relations without the paper's marks, as `UNMARKED`.
 
-    Source: Rezaee and Camacho-Collados, section 4, whose text says all relations; but two of its
-    three averages are those of the six unmarked semantic relations of its Table 2, and none is that
-    of all 26 unmarked ones.
+    Source: Rezaee and Camacho-Collados, section 4, which says all relations; but two of its three
+    averages are those of the six unmarked semantic relations of its Table 2.
     """
     lines = []
     for run in runs:

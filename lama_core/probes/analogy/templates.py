@@ -49,8 +49,8 @@ class Sentence:
 class Question:
     """An analogy with one word missing.
 
-    query: the text with its blank. words: A, B, C, D, None at the blank; None as a whole for a
-    text that follows no known template. template: its name, or its text if it is the user's own.
+    words: A, B, C, D, None at the blank; None as a whole for a text that follows no known template.
+    template: its name, or the user's own text.
     """
 
     query: Query
@@ -151,11 +151,10 @@ def ask_for(words: Sequence[str | None], template: str = DEFAULT_TEMPLATE) -> Qu
 
 
 def read_question(text: str) -> Question:
-    """The analogy that a user typed as a sentence with one blank.
+    """Return the analogy that a user typed as a sentence with one blank.
 
-    The four words are found if the sentence follows one of the six templates; any other sentence
-    with one blank is taken as it is. Raises UserError for no blank or several, or fewer than three
-    words beside it.
+    The words are found if it follows one of the six templates; else it is taken as it is.
+    Raises UserError for no blank or several, or fewer than three other words.
     """
     query = parse_query(text)
     if query.n_blanks != 1:

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.asking.ranking import best_candidates, rank_gold
@@ -82,11 +81,7 @@ class ClozeRequest(ClozeSettings):
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """One answer of a model. prob: between 0 and 1.
-
-    begins: the longer word or name that the model goes on to, `New York` for `New`; None where the
-    answer is whole, or the model can't go on from it.
-    """
+    """One answer of a model. begins: the longer word that it goes on to (`New York`), if any."""
 
     rank: int
     token: str
@@ -99,9 +94,8 @@ class Prediction:
 class Gold:
     """Where the word that should be there stands.
 
-    rank: 1 = best; of a word outside the candidates, its rank if it were added to them.
-    log_prob: None for a word that the model can't write at all.
-    pieces: the model's tokens of the word; several are scored as several.
+    rank: of a word outside the candidates, as if it were added to them. log_prob: None for a word
+    that the model can't write. pieces: the model's tokens of the word.
     """
 
     word: str
@@ -121,16 +115,14 @@ class Gold:
 class BlankAnswer:
     """A model's answers at one blank, best first, and the gold's place if one was given.
 
-    over: what the probabilities sum to one over; n_over: how many that are, None where it isn't
-        known any more.
-    asked: the text of this blank; of a model that is asked in turn, its own answers stand on the
-        left.
-    outside: the share of the probability that no candidate has; None where all have it.
-    first: the likeliest of all tokens, a candidate or not (of a causal model, by the left side).
+    over: what the probabilities sum to one over; n_over: how many, None if unknown.
+    asked: the text of this blank, where a model is asked in turn with its own answers on the left.
+    outside: the share of the probability outside the candidates; None where they have all.
+    first: the likeliest of all tokens (of a causal model, by the left side).
     with_full_stop: the first answer if the text ended in a full stop; None if it is the same.
-    n_wanted: how many words were to be rescored, where the time for a question ended it before.
-    n_listed: of a model that gives its likeliest tokens only, how many it gave; None of the others.
-    gold_beyond: the gold is none of those, so that its rank is `gold.rank` or a later one.
+    n_wanted: how many words were to be rescored, where the time for a question was over.
+    n_listed: how many tokens a model gave that gives its likeliest only; else None.
+    gold_beyond: the gold is none of those: its rank is `gold.rank` or a later one.
     """
 
     predictions: tuple[Prediction, ...]
@@ -281,11 +273,10 @@ def candidates_json(candidates: Candidates, sizes: Sequence[int]) -> dict[str, A
 
 
 def golds_of(gold: str | None, n_blanks: int) -> tuple[str | None, ...]:
-    """The gold of each blank, None for those without one.
+    """Return the gold of each blank, None for those without one.
 
-    gold: the word itself for one blank; for several, one a blank with `|` between them, an empty
-    place for a blank without one. Raises UserError if they are not as many as the blanks, or too
-    long.
+    gold: for several blanks, one each with `|` between them. Raises UserError if they are not as
+    many as the blanks, or too long.
     """
     if not gold or not gold.strip():
         return (None,) * n_blanks
@@ -413,9 +404,8 @@ class _Asked:
         self, query: Query, blank: int, encoded: Encoded, scores: Scores, word: str | None
     ) -> BlankAnswer:
         """The answer at a blank. scores: of this blank alone."""
-        row, order = scores.log_probs, scores.order
-        normaliser = 0.0 if scores.normaliser is None else float(scores.normaliser[0])
-        gold = self._gold(query, blank, encoded, row, order, normaliser, word) if word else None
+        row = scores.log_probs
+        gold = self._gold(query, blank, encoded, scores, word) if word else None
         n_listed = None if scores.n_listed is None else int(scores.n_listed[0])
         beyond = False
         if gold is not None and scores.floor is not None and not encoded.suffix:
@@ -441,7 +431,7 @@ class _Asked:
             row = row - np.float32(total)
             if gold is not None and gold.log_prob is not None:
                 gold = replace(gold, log_prob=gold.log_prob - total)
-        best = best_candidates(row, min(self.top_k, row.shape[1]), order=order)
+        best = best_candidates(row, min(self.top_k, row.shape[1]), order=scores.order)
         found = zip(best.columns[0].tolist(), best.log_probs[0].tolist(), strict=True)
         predictions = tuple(
             Prediction(rank, self.columns.words[column], value, float(np.exp(value)))
@@ -458,9 +448,8 @@ class _Asked:
             token = self.model.vocabulary.show_text([int(scores.first[0])])[0]
             value = float(scores.first_log_probs[0])
             first = Prediction(1, token, value, float(np.exp(value)))
-        text = query.text()
-        answer = BlankAnswer(predictions, gold, over, n_over, text, outside, first)
-        return replace(answer, n_wanted=n_wanted, n_listed=n_listed, gold_beyond=beyond)
+        text, more = query.text(), (None, n_wanted, n_listed, beyond)
+        return BlankAnswer(predictions, gold, over, n_over, text, outside, first, *more)
 
     def _continued(
         self, answer: BlankAnswer, place: Place, encoded: Encoded, scores: Scores
@@ -479,27 +468,18 @@ class _Asked:
         first = replace(answer.first, begins=words[-1]) if answer.first else None
         return replace(answer, predictions=(*named, *answer.predictions[len(items) :]), first=first)
 
-    def _gold(
-        self,
-        query: Query,
-        blank: int,
-        encoded: Encoded,
-        row: NDArray[np.float32],
-        order: NDArray[np.float32] | None,
-        normaliser: float,
-        gold: str,
-    ) -> Gold:
-        place = encoded.places[blank]
+    def _gold(self, query: Query, blank: int, encoded: Encoded, scores: Scores, gold: str) -> Gold:
+        place, row = encoded.places[blank], scores.log_probs
         column = self.columns.find(gold, place)
         if isinstance(column, int):
             ids = self.columns.tokens_of(column, place)
             forms = [self.model.vocabulary.show_text([form]) for form in ids]
             pieces = next((form for form in forms if form == (gold,)), forms[0])
-            rank = int(rank_gold(row, np.array([column]), order=order).raw[0])
-            value = float(row[0, column])
-            return Gold(gold, rank, value, pieces, True)
+            rank = int(rank_gold(row, np.array([column]), order=scores.order).raw[0])
+            return Gold(gold, rank, float(row[0, column]), pieces, True)
         word = self.columns.spelling.written(gold)
         _check_pieces(self.model, word, place)
+        normaliser = 0.0 if scores.normaliser is None else float(scores.normaliser[0])
         score = self.model.word_log_prob(query, blank, word, self.context, normaliser)
         if not np.isfinite(score.log_prob):
             return Gold(gold, row.shape[1] + 1, None, score.pieces, False)
@@ -542,10 +522,9 @@ def whole_words(
     folded: bool,
     limits: Limits = UNLIMITED,
 ) -> list[str | None]:
-    """The longer word that each answer begins, as a model goes on behind what stands left of it.
+    """The longer word that each answer begins, as a causal model goes on; None where it is whole.
 
-    queries: of one blank each, and the answer to each. folded: the words are lower-cased, as in
-    `Candidates`. None where the answer is whole, and for a model that can't go on.
+    queries: of one blank each. folded: the words are lower-cased, as in `Candidates`.
     """
     found: list[str | None] = [None] * len(words)
     if not isinstance(model, WordContinuer):
@@ -611,8 +590,7 @@ def ask_queries(
 ) -> tuple[ModelAnswer, ...]:
     """One model's first answer to each of several texts of one blank, asked in batches.
 
-    gold: of all the texts, or one a text. The other options are those of `ask`. Raises UserError if
-    a text doesn't fit the model.
+    gold: of all the texts, or one a text. The other options are those of `ask`.
     """
     columns = columns or candidates.columns(model.vocabulary)
     used = [choose_context(model, query, context) for query in queries]

@@ -63,11 +63,7 @@ class RelationRequest(ClozeSettings):
 
 @dataclass(frozen=True, slots=True)
 class RelationWording:
-    """One way to word a relation.
-
-    source: the data that brings it; `rule` for a negation that is made by a rule
-    (`variants.negate_template`). weight: as its source publishes one.
-    """
+    """One way to word a relation. source: its data; `rule` for a negation made by a rule."""
 
     kind: WordingKind
     source: str
@@ -89,9 +85,8 @@ class RelationWording:
 class RelationQuestion:
     """What is asked of every model.
 
-    label: of the relation, for people. objects: all that the data says of the subject, in file
-    order; none if it doesn't know it. gold: the word whose rank is wanted. n_mined: mined prompts
-    that are here, asked or not. n_left_out: wordings beyond `MAX_WORDINGS`.
+    objects: what the data says of the subject, in file order. n_mined: mined prompts that are here,
+    asked or not. n_left_out: wordings beyond `MAX_WORDINGS`.
     """
 
     dataset: str
@@ -200,10 +195,9 @@ class RelationAnswer:
 
 
 def relation_wordings(dataset: Dataset, relation: Relation) -> tuple[RelationWording, ...]:
-    """Every wording of a relation that is here: its template first, the negated one last.
+    """Return every wording of a relation that is here, the negated one last.
 
-    Of a source that publishes weights the weightiest come first. A prompt without one [X] and one
-    [Y] is left out, as everywhere.
+    Of a source that publishes weights the weightiest come first.
     """
     found: dict[str, RelationWording] = {}
     for kind, source, prompt in _all_prompts(dataset, relation):
@@ -251,12 +245,10 @@ def worded_relations(dataset: Dataset) -> tuple[Relation, ...]:
 def make_question(
     dataset: Dataset, relation: str, subject: str, gold: str | None = None, *, mined: bool = False
 ) -> RelationQuestion:
-    """What is asked of a subject and a relation.
+    """Return what is asked of a subject and a relation.
 
-    mined: ask the mined prompts, too. gold: without one, the first object that the data gives the
-    subject.
-    Raises UserError for an unknown relation or one without a template, and for a subject that is
-    empty, too long, or holds a blank, or a gold that is too long.
+    mined: ask the mined prompts, too. gold: by default the first object of the subject.
+    Raises UserError for a relation without a template, and a subject or gold that can't be one.
     """
     found = dataset.relation(relation)
     if not found.prompts:

@@ -74,9 +74,8 @@ class InsideRequest(ClozeSettings):
 class FollowedWord:
     """A word through the layers, the embeddings first.
 
-    ranks: 1 = best, among the candidates; of a word outside them, its rank if it were added.
-    log_probs: natural log, over the model's whole vocabulary. is_gold: else one of the model's
-    first answers.
+    ranks: among the candidates, or as if added to them. log_probs: over the whole vocabulary.
+    is_gold: else one of the model's first answers.
     """
 
     word: str
@@ -314,11 +313,9 @@ def attribute(
     steps: int = STEPS,
     limits: Limits = UNLIMITED,
 ) -> ModelAttribution:
-    """What each token of a text adds to the log-probability of a word at its first blank.
+    """Return what each token adds to the log-probability of a word at the first blank.
 
-    word: None takes the model's first answer among the candidates. steps: the most
-    points of the integral of gradients.
-    Raises UserError for a model that can't be asked so, and a text without a token to hide.
+    word: None takes the model's first answer. steps: the most points of the gradients' integral.
     """
     if not isinstance(model, Attributor):
         raise UserError(CLOSED.format(model.name))

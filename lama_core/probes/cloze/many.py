@@ -22,7 +22,7 @@ from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.asking.settings import ClozeSettings
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.errors import UserError
-from lama_core.models.base import RESCORED, BlankFiller, Context
+from lama_core.models.base import BlankFiller, Context
 from lama_core.probes.cloze.ask import (
     BlankAnswer,
     ask_queries,
@@ -55,11 +55,7 @@ class ManyRequest(ClozeSettings):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A sentence that is asked, or why it can't be.
-
-    number: the line of the text or file on which it begins, from 1. gold: None if none is given.
-    fault: empty where the sentence can be asked.
-    """
+    """A sentence, or why it can't be asked (fault). number: its first line in the file, from 1."""
 
     number: int
     text: str
@@ -204,12 +200,10 @@ def read_lines(text: str) -> tuple[Line, ...]:
 
 
 def read_file(data: bytes, name: str) -> tuple[Line, ...]:
-    """The sentences of a file: a table with a header (.csv, .tsv), objects (.jsonl), else lines.
+    """Read a file's sentences: a table (.csv, .tsv), objects (.jsonl), else lines.
 
-    name: the file's, whose ending says which. A table or object has a `text` (or `sentence`,
-    `query`), and a `gold` (or `answer`, `object`, `obj_label`) where there is one. Raises UserError
-    for what isn't UTF-8 or too large, a table that can't be read or has no text, and as
-    for sentences that can't be asked.
+    A table or object has a `text` (or `sentence`, `query`), and a `gold` (or `answer`, `object`,
+    `obj_label`) where there is one. Raises UserError for what can't be read or asked.
     """
     if len(data) > MAX_BYTES:
         raise UserError(f"{name} has over {MAX_BYTES // 1_000_000} MB, the most that is read.")
@@ -306,22 +300,20 @@ def ask_lines(
     candidates: Candidates,
     *,
     context: Context | None = None,
-    renormalise: bool = False,
-    n_rescored: int = RESCORED,
     columns: Columns | None = None,
     limits: Limits = UNLIMITED,
     on_progress: OnProgress = silent,
+    **options: Any,
 ) -> ModelOnMany:
     """One model's first answer to the first lines, the same as `ask.ask` gives.
 
     limits: of each sentence whose words are rescored, else of `AT_ONCE` together; once the time of
     a question is over, no further sentence is rescored, and the lines before it are answered, one
-    at least. A line that doesn't fit the model has the reason. Raises UserError for a model that
-    can't be asked.
+    at least. A line that doesn't fit the model has the reason. options: further ones of `ask.ask`.
     """
     until = limits.until()
     columns = columns or candidates.columns(model.vocabulary)
-    options: Mapping[str, Any] = {"context": context, "columns": columns, "limits": limits}
+    shared: dict[str, Any] = {"context": context, "columns": columns, "limits": limits}
     answers: dict[int, LineAnswer] = {}
     together: list[int] = []
     alone: list[int] = []
@@ -330,7 +322,7 @@ def ask_lines(
             answers[row] = LineAnswer(fault=line.fault)
             continue
         try:
-            slow = rescores(model, line.query(), gold=line.gold, **options)
+            slow = rescores(model, line.query(), gold=line.gold, **shared)
         except UserError as error:
             answers[row] = LineAnswer(fault=str(error))
             continue
@@ -339,8 +331,7 @@ def ask_lines(
     def ask_rows(rows: Sequence[int]) -> None:
         on_progress(Progress(model.name, len(answers), len(lines), "sentences"))
         queries, golds = [lines[row].query() for row in rows], [lines[row].gold for row in rows]
-        more = {"renormalise": renormalise, "n_rescored": n_rescored, **options}
-        found = ask_queries(model, queries, candidates, gold=golds, **more)
+        found = ask_queries(model, queries, candidates, gold=golds, **shared, **options)
         for row, answer in zip(rows, found, strict=True):
             answers[row] = LineAnswer(answer.blanks[0], answer.context)
 

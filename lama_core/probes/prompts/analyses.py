@@ -203,10 +203,10 @@ def rank_patterns(
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """P@1 of one model with its own weights and with another's, and how much of it is certain.
+    """P@1 of one model with its own weights and with another's.
 
-    n: test facts of the shortlist. n_uncertain: facts on which a candidate outside of the
-    shortlist might come first under the other's weights.
+    n: test facts of the shortlist. n_uncertain: those on which a candidate outside of it might come
+    first under the other's weights.
     """
 
     relation: str

@@ -69,11 +69,10 @@ def make_asked(
     template: str,
     known: Sequence[Fact] | None = None,
 ) -> AskedFacts:
-    """The facts that count for a model; the same rules as for any run.
+    """Return the facts that count for a model; the same rules as for any run.
 
-    template: any prompt of the relation: it decides which facts fit the model's window.
-    known: all facts of the relation, where `facts` are some: they tell the other valid objects.
-    Raises UserError when none counts.
+    template: decides which facts fit the model's window. known: all facts of the relation, which
+    tell the other valid objects. Raises UserError when none counts.
     """
     dataset = make_dataset("prompts", [relation], facts, ReadReport())
     everything = make_dataset("prompts", [relation], known or facts, ReadReport())

@@ -62,9 +62,8 @@ def score_both_ways(
 ) -> BothWays:
     """Add the backward log-probability of each fact's subject given each of its best objects.
 
-    best: int64 [fact, object], columns. forward: float32 [prompt, fact, candidate]. A subject that
-    the model can't write tells nothing of its objects: its backward half is 0.
-    Raises UserError for a model that can't mask a whole subject.
+    best: int64 [fact, object], columns. forward: float32 [prompt, fact, candidate]. The backward
+    half of a subject that the model can't write is 0.
     """
     backward = np.empty((len(prompts), *best.shape), np.float32)
     for number, fact in enumerate(asked.facts):
@@ -110,10 +109,9 @@ def right_both_ways(features: BothWays, weights: Floats) -> NDArray[np.bool_]:
 
 
 def best_objects(scores: Floats, n_objects: int, gold: Ints | None = None) -> Ints:
-    """Columns of the objects of the highest scores, best first: int64 [fact, object].
+    """Columns of the highest scores, best first: int64 [fact, object].
 
-    scores: float32 [fact, candidate]. gold: int64 [fact], columns that are always among them, in
-    place of the last; None takes the best alone.
+    scores: float32 [fact, candidate]. gold: int64 [fact], always among them, in place of the last.
     """
     best = np.argsort(-scores, axis=1, kind="stable")[:, :n_objects].astype(np.int64)
     if gold is not None:
@@ -145,12 +143,11 @@ def measure_both_ways(
     recipe: Recipe = RELEASED,
     on_fact: Callable[[int, int], None] = lambda *_: None,
 ) -> BothWaysResult:
-    """What the backward probability adds to a few prompts of one relation.
+    """Measure what the backward probability adds to a few prompts of one relation.
 
     The objects of a training fact are those of the prompts' highest mean, the gold always among
-    them; of a test fact, those of the forward half of the fitted weights.
-    Costs a pass for each prompt, fact and object (and piece of the subject, in turn), so few
-    prompts and facts are meant. Raises UserError for a model that can't mask a whole subject.
+    them; of a test fact, those of the forward half of the fitted weights. Costs a pass for each
+    prompt, fact and object (and subword token of the subject, in turn).
     """
     score = partial(score_both_ways, model, prompts=prompts, subject=subject, on_fact=on_fact)
     on_train, on_test = (_forward(model, asked, prompts) for asked in (train, test))

@@ -47,11 +47,7 @@ class Mined:
 
 @dataclass(frozen=True)
 class Mining:
-    """What mining gave.
-
-    kept: the most frequent prompts. n_sentences: read; n_matches: (sentence, pair) that counted.
-    n_dropped: matches that the filters took, by reason.
-    """
+    """What mining gave. n_matches: (sentence, pair) that counted; n_dropped: by reason."""
 
     kept: tuple[Mined, ...]
     n_sentences: int
@@ -77,13 +73,10 @@ def mine(
     n_of_path: int | None = N_OF_PATH,
     on_sentence: Callable[[int], None] = silent,
 ) -> Mining:
-    """The most frequent prompts of these pairs in these sentences.
+    """Return the most frequent prompts of one relation's pairs in these sentences.
 
-    pairs: facts of one relation. parser: None mines middle words only. n_of_path: how many of
-    those that are kept only the dependency path gives; None keeps the most frequent, found in
-    whichever way (ours).
-    Raises UserError without pairs, when no sentence holds one of them, or when `n_of_path` is more
-    than `n_kept`.
+    parser: None mines middle words only. n_of_path: how many of those kept only the dependency path
+    gives; None keeps the most frequent of both (ours). Raises UserError if there is nothing.
     """
     if not pairs:
         raise UserError("There are no pairs to look for: give facts of one relation.")
@@ -155,8 +148,7 @@ class _Found:
 def is_of_path(template: str) -> bool:
     """Whether only a dependency path gives a prompt: it has words before or behind both blanks.
 
-    As in the released scripts, one with a capital letter at a word's start is none: it holds a
-    name of its sentence.
+    As in the released scripts, one with a capital letter, a name of its sentence, is none.
     """
     words = template.removesuffix(".").split()
     ends = {words[0], words[-1]} <= {"[X]", "[Y]"}

@@ -64,10 +64,8 @@ class StudySpec(RunSpec):
     """A study of the prompts of some relations.
 
     pools: of each relation, from `prompts` and `own`. training: a folder of pairs, None for half of
-    the facts; these folders or names of imported sets are as the user gave them, and not part of
-    the identity.
-    training_digest: of the pairs themselves. drop_overlap: leave out training pairs
-    that are test facts, instead of refusing. keep: leave the distributions on disk.
+    the facts; these are as the user gave them, and not part of the identity. drop_overlap: leave
+    out training pairs that are test facts, instead of refusing. keep: leave the distributions.
     """
 
     kind: ClassVar[str] = "study"
@@ -364,11 +362,10 @@ class EnsembleSpec(RunSpec):
 def save_ensembles(
     study: Study, methods: Sequence[str] = METHODS, folder: Path | None = None
 ) -> tuple[Run, ...]:
-    """Ensembles of a study as runs, so that Results, Facts and `compare` show them like any other.
+    """Save a study's ensembles as runs, which Results, Facts and `compare` show.
 
-    methods: such as `optimised`, of every combination. folder: where runs are kept, by default the
-    user's own. A row's query is that of the relation's prompt with the most weight; its ranks and
-    answers are the ensemble's.
+    methods: such as `optimised`, of every combination. A row's query is that of the relation's
+    prompt with the most weight; its ranks and answers are the ensemble's.
     """
     studies = [study.relation(name) for name in study.relations]
     rows = pq.read_table(study.info.folder / FACTS_FILE)  # read by `relation` before

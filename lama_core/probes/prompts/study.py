@@ -44,10 +44,8 @@ SHOWN_CANDIDATES = 128
 class StudyOptions:
     """What a study's numbers depend on besides data, prompts and model.
 
-    combinations: of prompt sets; those that a relation lacks are left out. recipes: of the
-    optimiser, by name; the first is `optimised`. curves: whether K against accuracy is computed
-    for every K, log-linear and linear. train_limit, seed: at most so many of the training facts
-    that count for the model, as in `training_pairs.draw`.
+    combinations: of prompt sets. recipes: of the optimiser; the first is `optimised`. curves: of
+    accuracy for every K. train_limit, seed: of the training facts that count, as in `draw`.
     """
 
     context: Context
@@ -151,8 +149,7 @@ class RelationStudy:
     def judge(self, weights: NDArray[np.float32]) -> Verdict:
         """What the log-linear ensemble of these weights, [prompt], answers, by the shortlist.
 
-        Under the study's ranking. Raises UserError if that is filtered and the study is of a
-        version that didn't keep which objects are taken out.
+        Raises UserError where a filtered study didn't keep which objects are taken out.
         """
         if self.ranking == "raw":
             return judge(self.shortlist, weights)
@@ -164,10 +161,7 @@ class RelationStudy:
         return judge(self.shortlist, weights, self.removed[: len(self.shortlist.gold)])
 
     def answers(self, row: NDArray[np.void], fact: int) -> list[tuple[str, float]]:
-        """The best words and their log-probabilities in a row of a fact, under the study's ranking.
-
-        At most ten, as kept; filtered, those that are other valid objects are not among them.
-        """
+        """The (up to ten) best words and log-probabilities in a row, under the study's ranking."""
         out: set[int] = set()
         if self.ranking == "filtered" and self.removed is not None:
             out = set(self.removed[fact].tolist())
@@ -219,10 +213,9 @@ def study_relation(
     notes: tuple[str, ...] = (),
     tick: Tick = silent,
 ) -> RelationStudy:
-    """Score, choose, fit and answer for one relation; goes on with what `folder` holds already.
+    """Score, choose, fit and answer for one relation; resumes from what `folder` holds.
 
-    folder: for the distributions. keep: leave them on disk; else only ranks stay. tick: told how
-    many more queries are scored.
+    keep: leave the distributions there; else only ranks stay.
     """
     train_store, test_store = (
         DistributionStore(folder, model, asked, pool.prompts, options.context)

@@ -81,11 +81,7 @@ def overlap(train: Sequence[Fact], test: Sequence[Fact]) -> tuple[Fact, ...]:
 
 
 def halve(facts: Sequence[Fact], *, seed: int = 0) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
-    """Facts without training pairs of their own, as a training and a test half.
-
-    Drawn by a hash of subject and object, so a fact's half never depends on the others, and the
-    same pair in two rows falls into the same half.
-    """
+    """Return facts as a training and a test half, by a hash of subject and object."""
     halves: tuple[list[Fact], list[Fact]] = ([], [])
     for fact in facts:
         text = f"{seed}\0{_key(fact)}".encode()

@@ -93,11 +93,7 @@ class RankRequest(ModelSettings):
 
 @dataclass(frozen=True, slots=True)
 class RankedAnswer:
-    """One answer, as one model sees it.
-
-    rank: 1 = the highest score; ties in the order given. None, as score and log_prob, of an answer
-    that the model can't write. log_prob: over the answers, natural log.
-    """
+    """One answer. rank, score, log_prob (over the answers): None if the model can't write it."""
 
     answer: str
     statement: str
@@ -116,9 +112,8 @@ class RankedAnswer:
 class ModelRanking(OfModel):
     """The answers as one model ranks them, best first; those that it can't write stand last.
 
-    margin: the gold's score, without a gold the best one's, less the best score of the others;
-    None where either isn't there. n_left_out: how many of the last answers given were not scored,
-    because the time for a question was over.
+    margin: the score of the gold, or the best one's, less the best score of the others, if any.
+    n_left_out: how many of the last answers given had no time.
     """
 
     answers: tuple[RankedAnswer, ...]

@@ -80,11 +80,7 @@ def state(query: Query, answer: str, part: Part = "statement") -> Statement:
 
 
 def total(scores: StatementScores, aggregate: Aggregate) -> float:
-    """The score of one statement; -inf of an answer that the model can't write.
-
-    A first token that nothing stands before is not scored: where it is the only one, -inf as well,
-    so that no score is never the best.
-    """
+    """The score of one statement; -inf if the model can't write it or scores none of its tokens."""
     known = scored_tokens(scores)
     if scores.unknown or not len(known):
         return -np.inf
