@@ -37,7 +37,7 @@ from lama_core.papers.jiang2020_scores import (
 )
 from lama_core.papers.published import published_table
 from lama_core.probes.prompts import analyses, tabulated
-from lama_core.probes.prompts.parsing import PIPELINE, SpacyParser
+from lama_core.probes.prompts.mining import PIPELINE, SpacyParser
 from lama_core.probes.prompts.runs import Study, list_studies
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.progress import OnNote, OnProgress

@@ -54,7 +54,7 @@ def analyse(
             if by_name[name].ensemble(combination, "optimised")
         ]
     if patterns:
-        from lama_core.probes.prompts.parsing import SpacyParser
+        from lama_core.probes.prompts.mining import SpacyParser
 
         parser = SpacyParser()
         result["patterns"] = [

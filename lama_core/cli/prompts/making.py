@@ -96,7 +96,7 @@ def mine(
     from lama_core.datasets.corpus import read_sentences, starter_files
     from lama_core.errors import choose
     from lama_core.probes.prompts import mining
-    from lama_core.probes.prompts.parsing import SpacyParser
+    from lama_core.probes.prompts.mining import SpacyParser
     from lama_core.progress import Progress
 
     choose(method, ("middle", "both", "pooled"), "method")
@@ -176,7 +176,7 @@ def paraphrase(
     choose(by, ("refill", "refine", "refine-words", "translate"), "way")
     if by == "translate":
         from lama_core.models.translator import HubTranslator
-        from lama_core.probes.prompts.translation import paraphrase_by_translation
+        from lama_core.probes.prompts.refilling import paraphrase_by_translation
 
         found = paraphrase_by_translation(
             template, HubTranslator(there), HubTranslator(back), n_beams=beams, n_kept=keep

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from lama_core.errors import UserError
 from lama_core.probes.prompts.ensemble import rank_prompts
-from lama_core.probes.prompts.mining import WORD
-from lama_core.probes.prompts.parsing import Parser
+from lama_core.probes.prompts.mining import WORD, Parser
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.requests import argument, option
 

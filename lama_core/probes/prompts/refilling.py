@@ -5,7 +5,9 @@
 refine: each word in turn, left to right, becomes the likeliest one, until nothing changes
 (Jiang et al. 2020, section 6.1). paraphrase: the same probabilities give the n best words in each
 place; one and two words changed, ranked by the mean of the log-probabilities of the new words
-relative to the old (ours: it needs no download).
+relative to the old (ours: it needs no download). paraphrase_by_translation: B candidates there and
+B back again, so B^2, ranked by log P(there | prompt) + log P(back | there); the same text reached
+twice counts with its best round trip (section 3.2: English - German - English, B = 7).
 
 What a word is, and by what it is refilled (`Form`):
 
@@ -18,6 +20,7 @@ Departure: Refining a prompt
 Departure: Paraphrases of prompts
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -28,9 +31,10 @@ from numpy.typing import NDArray
 from lama_core.asking.scoring import score_cloze
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.datasets.prompt_sets import check_templates, normalise_template
+from lama_core.datasets.templates import template_fault
 from lama_core.errors import UserError
 from lama_core.models.base import KINDS, BlankFiller
-from lama_core.probes.prompts.translation import Paraphrase, Paraphrases
+from lama_core.models.translator import Translator
 from lama_core.types import Fact, Query
 
 Form = Literal["paper", "words"]
@@ -39,6 +43,26 @@ MAX_PAIRS = 50  # of the form `words`
 MAX_ROUNDS = 10
 N_WORDS = 7
 N_KEPT = 40
+N_BEAMS = 7  # of a translation
+PLACEHOLDER = re.compile(r"\[\s*([XYxy])\s*\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Paraphrase:
+    """A paraphrase of a template. log_prob: by which they are ranked. via: the way it took."""
+
+    template: str
+    log_prob: float
+    via: str
+
+
+@dataclass(frozen=True)
+class Paraphrases:
+    """What paraphrasing gave, best first. n_dropped: what lost a placeholder or was no new text."""
+
+    kept: tuple[Paraphrase, ...]
+    n_tried: int
+    n_dropped: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,3 +199,38 @@ def _changed(template: str, place: int, refiller: Refiller, n_words: int) -> lis
         Paraphrase(refiller.with_word(template, place, at), float(scores[at]) - own, template)
         for at in others[:n_words]
     ]
+
+
+def paraphrase_by_translation(
+    template: str,
+    there: Translator,
+    back: Translator,
+    *,
+    n_beams: int = N_BEAMS,
+    n_kept: int = N_KEPT,
+) -> Paraphrases:
+    """Return paraphrases, ranked by the probability of the round trip."""
+    check_templates([template])
+    middle = there.translate([template], n_beams)[0]
+    returned = back.translate([one.text for one in middle], n_beams)
+    best: dict[str, Paraphrase] = {}
+    n_dropped = 0
+    itself = normalise_template(template)
+    for first, seconds in zip(middle, returned, strict=True):
+        for second in seconds:
+            text = repair_placeholders(second.text)
+            key = normalise_template(text)
+            if template_fault(text) or key == itself:
+                n_dropped += 1
+                continue
+            found = Paraphrase(text, first.log_prob + second.log_prob, first.text)
+            if key not in best or found.log_prob > best[key].log_prob:
+                best[key] = found
+    ranked = sorted(best.values(), key=lambda one: -one.log_prob)
+    n_tried = sum(len(seconds) for seconds in returned)
+    return Paraphrases(tuple(ranked[:n_kept]), n_tried, n_dropped)
+
+
+def repair_placeholders(text: str) -> str:
+    """`[ x ]` and the like, as translators write them, as `[X]`."""
+    return PLACEHOLDER.sub(lambda match: f"[{match.group(1).upper()}]", " ".join(text.split()))
