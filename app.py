@@ -1,15 +1,13 @@
 """LAMA Explorer: the router. `streamlit run app.py`."""
 
-from pathlib import Path
-
 import streamlit as st
 
+from lama_core.paths import ASSETS
 from pages.ui.shared import memory, style, visitors
 from pages.ui.shared.router import draw_pinned, draw_way_to_method, routing
 
 visitors.close_doors()
-ICON = Path(__file__).parent / "assets" / "icon.png"
-st.set_page_config(page_icon=str(ICON), layout="wide")
+st.set_page_config(page_icon=str(ASSETS / "icon.png"), layout="wide")
 PAGES = {
     "Ask": [
         st.Page("pages/cloze.py", title="Cloze", icon=":material/edit_note:", default=True),

@@ -1,28 +1,144 @@
 """A scoring library for what language models know: cloze queries, analogies, probing runs.
 
-For notebooks: `import lama_core as lama`, then `lama.fill`, `lama.rank`, `lama.analogy`,
-`lama.look` and `lama.load_run`, which give pandas' tables, and `lama.command` for the rest
-(`api.py`). What they need is imported when they are first named.
+For notebooks: `import lama_core as lama`, then for example `lama.fill("Dante was born in ___.")`.
+The functions are in `lama_core.api`, which is imported when one of its names is first used.
 """
 
+import sys
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lama_core.api import analogy, command, fill, load_run, look, rank
+    from lama_core.api.data import get_data, import_data, list_datasets, load_dataset
+    from lama_core.api.models import get_model, list_models, open_model, use_device
+    from lama_core.api.papers import reproduce
+    from lama_core.api.prompts import (
+        analyse_prompts,
+        both_ways,
+        list_prompts,
+        mine_prompts,
+        paraphrase_prompt,
+        select_prompts,
+        study,
+    )
+    from lama_core.api.queries import (
+        analogy,
+        batch,
+        fill,
+        inspect,
+        rank,
+        relation,
+        score_analogies,
+        sentences,
+    )
+    from lama_core.api.results import compare, results
+    from lama_core.api.runs import (
+        analogy_probe,
+        extract,
+        list_runs,
+        load_run,
+        probe,
+        read,
+        statements,
+    )
 
-__all__ = ["__version__", "analogy", "command", "fill", "load_run", "look", "rank"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
+_PLACES = {
+    "queries": (
+        "fill",
+        "relation",
+        "rank",
+        "inspect",
+        "batch",
+        "sentences",
+        "analogy",
+        "score_analogies",
+    ),
+    "runs": ("probe", "statements", "analogy_probe", "extract", "read", "load_run", "list_runs"),
+    "results": ("results", "compare"),
+    "prompts": (
+        "list_prompts",
+        "mine_prompts",
+        "paraphrase_prompt",
+        "select_prompts",
+        "study",
+        "analyse_prompts",
+        "both_ways",
+    ),
+    "data": ("list_datasets", "load_dataset", "get_data", "import_data"),
+    "models": ("list_models", "get_model", "open_model", "use_device"),
+    "papers": ("reproduce",),
+}
+_PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
+__all__ = [
+    "__version__",
+    "analogy",
+    "analogy_probe",
+    "analyse_prompts",
+    "batch",
+    "both_ways",
+    "compare",
+    "extract",
+    "fill",
+    "get_data",
+    "get_model",
+    "import_data",
+    "inspect",
+    "list_datasets",
+    "list_models",
+    "list_prompts",
+    "list_runs",
+    "load_dataset",
+    "load_run",
+    "mine_prompts",
+    "open_model",
+    "paraphrase_prompt",
+    "probe",
+    "rank",
+    "read",
+    "relation",
+    "reproduce",
+    "results",
+    "score_analogies",
+    "select_prompts",
+    "sentences",
+    "statements",
+    "study",
+    "use_device",
+]
 
 
 def __getattr__(name: str) -> Any:
-    """A function of `api.py`."""
-    if name in __all__:
-        from lama_core import api
-
-        return getattr(api, name)
+    """Return a function of `lama_core.api`."""
+    if name in _PLACE_OF:
+        return getattr(import_module(f"lama_core.api.{_PLACE_OF[name]}"), name)
+    if name == "models":
+        return import_module("lama_core.models")
     raise AttributeError(f"module 'lama_core' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """What there is, with what isn't imported yet."""
+    """Return all names, those that aren't imported yet included."""
     return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """This package, of which `lama.models()` is also a function: it lists the models."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Make the room `lama_core.models` callable when it is imported."""
+        if name == "models" and isinstance(value, ModuleType):
+            value.__class__ = _CallableRoom
+        super().__setattr__(name, value)
+
+
+class _CallableRoom(ModuleType):
+    """The room `lama_core.models`; called, it is `list_models`."""
+
+    def __call__(self) -> Any:
+        """Return the models as a DataFrame."""
+        return import_module("lama_core.api.models").list_models()
+
+
+sys.modules[__name__].__class__ = _Package

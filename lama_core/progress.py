@@ -5,6 +5,7 @@ standard error, one key each: `{"progress": {...}}`, `{"note": "..."}`, `{"resul
 `{"error": "..."}` (see `cli.show` for who writes them, and the pages' jobs for who reads them).
 """
 
+import logging
 import time
 from collections import deque
 from collections.abc import Callable
@@ -22,7 +23,8 @@ class Progress:
     """One step of some work.
 
     stage: what is being done, for people. done, total: in `unit`; total is None where it isn't
-    known. resumed: how much of `done` an earlier sitting had done.
+    known. resumed: how much of `done` an earlier sitting had done. result: what this step finished,
+    if anything.
     """
 
     stage: str
@@ -30,11 +32,12 @@ class Progress:
     total: int | None = None
     unit: Unit = "steps"
     resumed: int = 0
+    result: "Result | None" = None
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Something whole that came out of the work, by the name under which it is found again."""
+    """A finished run, model or dataset, by the name under which it is found again."""
 
     what: What
     name: str
@@ -47,7 +50,12 @@ OnNote = Callable[[str], None]
 
 
 def silent(_: object) -> None:
-    """Progress, or a note, that nobody watches."""
+    """Ignore progress or a note."""
+
+
+def log_note(text: str) -> None:
+    """Write a note to the logger `lama_core`, which notebooks show."""
+    logging.getLogger("lama_core").warning(text)
 
 
 class Pace:

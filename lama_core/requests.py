@@ -1,170 +1,345 @@
-"""What users ask for, as command lines, as records, and back: what a page shows can be had in a
-terminal, kept in a file, and asked again.
+"""Requests: one definition of each field, from which every form of a request is made.
 
-A request is a frozen dataclass. `command` names its command; a field is the option of its name
-(`top_k` is `--top-k`), or, by its metadata, an option of another name or an argument without one.
+A request is a frozen dataclass. A field's type, default and `option(...)` or `argument(...)`
+(help text, bounds, another name) are declared once, as in
+
+    top_k: Annotated[int, option("Number of predictions to show.", ge=1, le=100)] = 5
+
+From them come the option of the command line (`cli.commands`), the signature and docstring of the
+Python function (`Function`), the JSON record that pages and files keep (`record`, `from_record`),
+and the exported command and Python call (`command_line`, `python_call`). Rules that involve several
+fields are in the request's `check`.
 """
 
 import dataclasses
+import inspect
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Sequence
 from types import UnionType
 from typing import (
+    Annotated,
     Any,
     ClassVar,
+    Generic,
     Literal,
-    Protocol,
+    ParamSpec,
     TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
 )
 
+import msgspec
+
 from lama_core.errors import UserError, choose
+from lama_core.progress import OnNote, OnProgress, log_note, silent
 
-SURROGATE = re.compile("[\ud800-\udfff]")  # half a sign, which JSON can hold and no text
-PROGRAM = ("python", "-m", "lama_core")
+SURROGATE = re.compile("[\ud800-\udfff]")  # half a character, which JSON can hold and text can't
+PROGRAM = "lama-explorer"
+LONGEST = 60  # characters of a refused value that an error repeats
 
-
-class Request(Protocol):
-    """A dataclass that a command answers. command: such as ("analogy", "solve")."""
-
-    command: ClassVar[tuple[str, ...]]
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-
-Asked = TypeVar("Asked", bound=Request)
+Asked = TypeVar("Asked", bound="Request")
+Answer = TypeVar("Answer")
+Shown = TypeVar("Shown")
+P = ParamSpec("P")
 
 
-def option(name: str, **default: Any) -> Any:
-    """A field that is an option of another name, such as `--model` for `models`."""
-    return dataclasses.field(metadata={"option": name}, **default)
+def option(help_text: str, *, name: str = "", **bounds: Any) -> msgspec.Meta:
+    """Declare a field as a command-line option, named after the field unless `name` is given.
 
-
-def argument(**default: Any) -> Any:
-    """A field that stands in the command without a name, as one word or several."""
-    return dataclasses.field(metadata={"argument": True}, **default)
-
-
-def read(kind: type[Asked], options: Mapping[str, Any], **instead: Any) -> Asked:
-    """The request that a command's options ask for: the way back from `arguments`.
-
-    options: by the names of the command's parameters, which are a field's or its option's. None
-    stands for the field's default. instead: fields whose options aren't taken as they were typed.
-    Raises UserError for a value that isn't one of those that the field's type names.
+    Args:
+        help_text: One sentence for `--help`, docstrings and forms.
+        name: Another name of the option, such as `--model` for the field `models`.
+        bounds: `ge`, `le`, `min_length`, `max_length`, as of `msgspec.Meta`.
     """
-    made = {}
+    return msgspec.Meta(description=help_text, extra={"option": name}, **bounds)
+
+
+def argument(help_text: str, **bounds: Any) -> msgspec.Meta:
+    """Declare a field as a positional argument of the command, one word or several."""
+    return msgspec.Meta(description=help_text, extra={"argument": True}, **bounds)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Choice:
+    """One field of a request, as its declaration says.
+
+    Attributes:
+        option: Name on the command line, such as `--top-k`; of an argument the field's name.
+        kind: The type without its annotations.
+        checked: The type with its bounds, without None.
+        default: `dataclasses.MISSING` of a field that must be given.
+        is_positional: The Python function takes it without its name.
+        always: The default depends on the machine, so records and exports always name the value.
+    """
+
+    name: str
+    option: str
+    help_text: str
+    kind: Any
+    checked: Any
+    default: Any
+    always: bool
+    is_argument: bool
+    is_positional: bool
+
+    @property
+    def is_several(self) -> bool:
+        """Whether it holds several values: an option to repeat, or the last arguments."""
+        return get_origin(self.kind) is Sequence
+
+    @property
+    def label(self) -> str:
+        """The field for people, in errors."""
+        return self.option.removeprefix("--").replace("-", " ")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Request:
+    """The base of all requests.
+
+    Attributes:
+        command: The words of its command, such as ("analogy", "solve").
+        python: The name of its function in `lama_core`.
+        on_progress: Called with a `Progress` for each step.
+        on_note: Called with each sentence that the user should read, such as a fallback.
+    """
+
+    command: ClassVar[tuple[str, ...]] = ()
+    python: ClassVar[str] = ""
+
+    on_progress: OnProgress = dataclasses.field(default=silent, compare=False, repr=False)
+    on_note: OnNote = dataclasses.field(default=log_note, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Keep several values as a tuple; a single text counts as one value."""
+        for choice in choices(type(self)):
+            value = getattr(self, choice.name)
+            if choice.is_several and not isinstance(value, tuple):
+                made = (value,) if isinstance(value, str) else tuple(value)
+                object.__setattr__(self, choice.name, made)
+
+    def check(self) -> None:
+        """Raise UserError, naming the field, for a value that its declaration doesn't allow."""
+        for choice in choices(type(self)):
+            _check(choice, getattr(self, choice.name))
+
+
+_CHOICES: dict[type, tuple[Choice, ...]] = {}
+
+
+def choices(kind: type[Request]) -> tuple[Choice, ...]:
+    """Return the declared fields of a request class, in the order of its constructor."""
+    if kind not in _CHOICES:
+        _CHOICES[kind] = tuple(_read_choices(kind))
+    return _CHOICES[kind]
+
+
+def _read_choices(kind: type[Request]) -> Iterator[Choice]:
+    hints = get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(kind):
-        named = field.metadata.get("option", "--").removeprefix("--").replace("-", "_")
-        value = options[field.name] if field.name in options else options[named]
-        value = instead.get(field.name, value)
-        if value is None:
+        meta = next(
+            (one for one in getattr(hints[field.name], "__metadata__", ())
+             if isinstance(one, msgspec.Meta)), None
+        )  # fmt: skip
+        if meta is None:
             continue
-        choices = next((get_args(one) for one in (field.type, *get_args(field.type))
-                        if get_origin(one) is Literal), ())  # fmt: skip
-        if choices:
-            choose(value, choices, field.name)
-        made[field.name] = tuple(value) if isinstance(value, list) else value
-    return kind(**made)
+        extra = meta.extra or {}
+        is_argument = bool(extra.get("argument"))
+        stated = get_args(hints[field.name])[0]
+        kind_alone = _without_none(stated)
+        made = field.default_factory is not dataclasses.MISSING
+        yield Choice(
+            name=field.name,
+            option=field.name
+            if is_argument
+            else extra.get("option") or "--" + field.name.replace("_", "-"),
+            help_text=meta.description or "",
+            kind=stated,
+            checked=Annotated[kind_alone, meta],
+            default=cast(Any, field.default_factory)() if made else field.default,
+            always=made,
+            is_argument=is_argument,
+            is_positional=is_argument and not field.kw_only,
+        )
+
+
+def _without_none(kind: Any) -> Any:
+    """The type without `| None`: bounds are of a number or text."""
+    if get_origin(kind) not in (Union, UnionType):
+        return kind
+    return Union[tuple(one for one in get_args(kind) if one is not type(None))]  # noqa: UP007
+
+
+def _check(choice: Choice, value: Any) -> None:
+    """Raise UserError for a value of another type, outside the bounds, or none of the names."""
+    if value is None and type(None) in get_args(choice.kind):
+        return
+    names = literals(choice.kind)
+    if names and isinstance(value, str):
+        choose(value, names, choice.label)
+        return
+    if any(isinstance(one, str) and SURROGATE.search(one) for one in _each(value)):
+        raise UserError(f"{choice.label}: {str(value)[:LONGEST]!r} is not valid text.")
+    try:
+        msgspec.convert(value, choice.checked, builtin_types=(bytes,))
+    except msgspec.ValidationError as error:
+        reason = str(error).replace("`", "").split(" - at ")[0]
+        shown = ascii(value) if isinstance(value, float | int) else repr(str(value)[:LONGEST])
+        raise UserError(f"{choice.label} can't be {shown}: {reason.lower()}.") from error
+
+
+def _each(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def literals(kind: Any) -> tuple[str, ...]:
+    """Return the names that a type allows, `Literal[...]` or such or None; () of any other."""
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    if get_origin(kind) in (Union, UnionType):
+        return next(filter(None, map(literals, get_args(kind))), ())
+    return ()
+
+
+def _changed(request: Request) -> Iterator[tuple[Choice, Any]]:
+    """The fields to name for the same request again: arguments, and what isn't at its default."""
+    for choice in choices(type(request)):
+        value = getattr(request, choice.name)
+        if choice.is_argument or choice.always or value != choice.default:
+            yield choice, value
 
 
 def arguments(request: Request, *more: str) -> list[str]:
-    """The words that follow `python -m lama_core` to ask for the same.
+    """Return the words after `lama-explorer` that make the same request.
 
-    What stands at its default is left out. A tuple is an option given several times; True is an
-    option without a value, and False the same with `no-` before its name. more: further options.
+    Fields at their default are left out. more: further options, such as `--json`.
     """
     words: list[str] = []
     names: list[str] = []
-    for field in dataclasses.fields(request):
-        value = getattr(request, field.name)
-        if field.metadata.get("argument"):
-            names += [str(one) for one in (value if isinstance(value, tuple) else (value,))]
-            continue
-        if value is None or value == field.default:
-            continue
-        name = field.metadata.get("option", "--" + field.name.replace("_", "-"))
-        if isinstance(value, bool):
-            words.append(name if value else name.replace("--", "--no-", 1))
-            continue
-        for one in value if isinstance(value, tuple) else (value,):
-            words += [name, str(one)]
-    # Behind `--` nothing is an option, whatever it begins with.
+    for choice, value in _changed(request):
+        if choice.is_argument:
+            names += [str(one) for one in _each(value)]
+        elif isinstance(value, bool):
+            words.append(choice.option if value else choice.option.replace("--", "--no-", 1))
+        else:
+            # A value that looks like an option is joined to its name.
+            for text in map(str, _each(value)):
+                words += [f"{choice.option}={text}"] if text[:1] == "-" else [choice.option, text]
+    # After `--`, nothing is an option.
     marked = ["--", *names] if any(name.startswith("-") for name in names) else names
     return [*request.command, *words, *more, *marked]
 
 
-def python_call(request: Request) -> str:
-    """The call of the library that gives the same.
+def command_line(request: Request, *more: str) -> str:
+    """Return the whole command, quoted for a shell. more: further words, such as `--json`."""
+    return shlex.join([PROGRAM, *arguments(request, *more)])
 
-    A request with a function of its own names it: `python`, such as "fill". Any other is asked as
-    the command that it is.
-    """
-    name = getattr(request, "python", None)
-    if name is None:
-        return f"lama.command({', '.join(map(repr, arguments(request)))})"
+
+def python_call(request: Request) -> str:
+    """Return the call of the Python function that makes the same request."""
     given: list[str] = []
     named: list[str] = []
-    for field in dataclasses.fields(request):
-        value = getattr(request, field.name)
-        if field.metadata.get("argument"):
-            given += map(repr, value if isinstance(value, tuple) else (value,))
-        elif value != field.default:
-            shown = list(value) if isinstance(value, tuple) else value
-            named.append(f"{field.name}={shown!r}")
-    return f"lama.{name}({', '.join([*given, *named])})"
+    for choice, value in _changed(request):
+        shown = list(value) if isinstance(value, tuple) else value
+        text = repr(shown if shown is None or isinstance(shown, list | int | float) else str(shown))
+        if choice.is_positional:
+            given.append(text)
+        else:
+            named.append(f"{choice.name}={text}")
+    return f"lama.{request.python}({', '.join([*given, *named])})"
 
 
-def command_line(request: Request, *more: str) -> str:
-    """The whole command, quoted for a shell. more: further words, such as `--json`."""
-    return shlex.join([*PROGRAM, *arguments(request, *more)])
+def values(request: Request) -> dict[str, Any]:
+    """Return every field and its value."""
+    return {choice.name: getattr(request, choice.name) for choice in choices(type(request))}
 
 
 def record(request: Request) -> dict[str, Any]:
-    """The fields that don't stand at their default, as JSON has them."""
-    values = {field.name: getattr(request, field.name) for field in dataclasses.fields(request)}
-    defaults = {field.name: field.default for field in dataclasses.fields(request)}
+    """Return the fields that aren't at their default, as JSON holds them."""
     return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in values.items()
-        if value != defaults[name]
+        choice.name: list(value) if isinstance(value, tuple) else value
+        for choice, value in _changed(request)
+        if choice.always or value != choice.default
     }
 
 
 def from_record(kind: type[Asked], given: object) -> Asked:
-    """The request whose `record` was given: by a file or an address, so that nothing is trusted.
+    """Return the request of which `record` made `given`, which may come from a file or a URL.
 
-    Raises UserError for what is no record of that kind, naming the first field that isn't right.
+    Raises:
+        UserError: If it isn't such a record; names the first field that is wrong.
     """
     if not isinstance(given, dict):
-        raise UserError("a query is no JSON object.")
-    types = get_type_hints(kind)
-    made = {}
-    for field in dataclasses.fields(kind):
-        if field.name in given:
-            value = given[field.name]
-            value = tuple(value) if isinstance(value, list) else value
-            if not _fits(value, types[field.name]):
-                raise UserError(f"{field.name} can't be {str(value)[:60]!r}.")
-            made[field.name] = value
-        elif field.default is dataclasses.MISSING:
-            raise UserError(f"{field.name} is missing.")
-    unknown = [name for name in given if name not in made]
-    if unknown:
-        raise UserError(f"{str(unknown[0])[:60]!r} is nothing that a query has.")
-    return kind(**made)
+        raise UserError("A query must be a JSON object.")
+    known = {choice.name: choice for choice in choices(kind)}
+    for name in given:
+        if name not in known:
+            raise UserError(f"Unknown field {str(name)[:LONGEST]!r}.")
+    for name, choice in known.items():
+        if name in given:
+            value = given[name]
+            if choice.is_several and not isinstance(value, list):
+                raise UserError(f"{name} must be a list.")
+            try:
+                _check(choice, tuple(value) if isinstance(value, list) else value)
+            except UserError as error:
+                raise UserError(f"{name}: {error}") from error
+        elif choice.default is dataclasses.MISSING:
+            raise UserError(f"{name} is missing.")
+    return kind(**given)
 
 
-def _fits(value: object, kind: Any) -> bool:
-    """Whether a value is of a field's type: text, number, yes or no, some texts, a choice."""
-    if get_origin(kind) in (Union, UnionType):
-        return any(_fits(value, one) for one in get_args(kind))
-    if get_origin(kind) is Literal:
-        return isinstance(value, str) and value in get_args(kind)
-    if get_origin(kind) is tuple:
-        return isinstance(value, tuple) and all(_fits(one, str) for one in value)
-    if kind is str and isinstance(value, str):
-        return not SURROGATE.search(value)
-    return type(value) is kind
+class Function(Generic[P, Asked, Answer, Shown]):
+    """A function of the Python API, made from a request class and what answers it.
+
+    Called with the fields of the request, it returns what a notebook shows: mostly a DataFrame.
+    `answer` takes a whole request and returns everything that is known; commands and pages use it.
+    """
+
+    def __init__(
+        self,
+        request: Callable[P, Asked],
+        answer: Callable[[Asked], Answer],
+        shown: Callable[[Answer], Shown],
+        doc: str,
+    ) -> None:
+        self.request = cast(type[Asked], request)
+        self._answer = answer
+        self._shown = shown
+        self.__name__ = self.__qualname__ = self.request.python
+        self.__doc__ = _documented(doc, self.request)
+        self.__signature__ = _signature(self.request)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Shown:
+        """Answer the request of these fields."""
+        return self._shown(self.answer(cast(Any, self.request)(*args, **kwargs)))
+
+    def answer(self, request: Asked) -> Answer:
+        """Answer a request. Raises UserError for one that can't be answered."""
+        request.check()
+        return self._answer(request)
+
+
+def _signature(kind: type[Request]) -> inspect.Signature:
+    """The fields, by keyword but for the arguments, then on_progress and on_note."""
+    by_name = {choice.name: choice for choice in choices(kind)}
+    found = []
+    for name, one in inspect.signature(kind).parameters.items():
+        choice = by_name.get(name)
+        if choice is not None and choice.always:
+            one = one.replace(default=choice.default)
+        found.append(one.replace(annotation=choice.kind if choice else one.annotation))
+    return inspect.Signature(found)
+
+
+def _documented(doc: str, kind: type[Request]) -> str:
+    """A docstring with the request's fields as its `Args`, before the `Returns`."""
+    lines = [f"    {choice.name}: {choice.help_text}" for choice in choices(kind)]
+    lines.append("    on_progress: Called with a `lama_core.progress.Progress` for each step.")
+    lines.append("    on_note: Called with each sentence that the user should read.")
+    head, mark, rest = inspect.cleandoc(doc).partition("Returns:")
+    return "\n".join([head.rstrip(), "", "Args:", *lines, "", mark + rest])

@@ -1,6 +1,6 @@
 """Cloze: a sentence with a blank, and what each model would put there; or whole sentences."""
 
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 
 import streamlit as st
 
@@ -15,6 +15,7 @@ from lama_core.probes.cloze.ask import (
     agreement,
     golds_of,
 )
+from lama_core.requests import values
 from lama_core.types import Query
 from pages.ui.cloze.answers import draw_ranking
 from pages.ui.cloze.book import choose_book, look_up
@@ -132,7 +133,7 @@ def draw_taken(
 ) -> None:
     """What can be taken away: the answers, and the command that gives them."""
     request = request_for(text, settings, gold, choice)
-    made = made_with(asdict(request), answer.models)
+    made = made_with(values(request), answer.models)
     draw_export(
         "cloze", answer.rows, made, request, record=answer.to_json,
         more=lambda: shelf.draw_pin(request, key="cloze pin"),

@@ -1,10 +1,12 @@
 """The command line, called as from a terminal."""
 
+import contextlib
+import io
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from lama_core import cli
 
@@ -23,10 +25,40 @@ def call(
     return status, out, error
 
 
-def printed(*words: str, app: typer.Typer | None = None) -> str:
-    """What a command of the app prints, with a mistake raised as it is."""
-    result = CliRunner().invoke(app or cli.make_app(), words)
-    if result.exception and not isinstance(result.exception, SystemExit):
+@dataclass(frozen=True)
+class Invoked:
+    """How a command ended. exit_code: 1 where it raised, which `exception` then holds."""
+
+    stdout: str
+    stderr: str
+    exit_code: int
+    exception: BaseException | None
+
+    @property
+    def output(self) -> str:
+        """All that was printed."""
+        return self.stdout + self.stderr
+
+
+def invoke(words: Sequence[str]) -> Invoked:
+    """Run a command in this process, with what it raises kept."""
+    out, errors = io.StringIO(), io.StringIO()
+    exception: BaseException | None = None
+    code = 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+        try:
+            cli.call(*words)
+        except SystemExit as end:
+            code = int(end.code or 0)
+        except Exception as error:  # noqa: BLE001 - a test looks at it
+            exception, code = error, 1
+    return Invoked(out.getvalue(), errors.getvalue(), code, exception)
+
+
+def printed(*words: str) -> str:
+    """What a command prints, with a mistake raised as it is."""
+    result = invoke(words)
+    if result.exception:
         raise result.exception
     assert result.exit_code == 0, result.output
     return result.stdout

@@ -13,12 +13,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from calling import printed
-from typer.testing import CliRunner
+from calling import invoke, printed
 
 import lama_core as lama
 from lama_core import api
-from lama_core.cli import make_app
 from lama_core.errors import UserError
 from lama_core.probes.analogy.solve import SolveRequest
 from lama_core.probes.cloze.ask import ClozeRequest
@@ -89,7 +87,7 @@ def test_the_call_of_a_request_gives_the_numbers_of_its_command(request_: Any) -
     names: dict[str, Any] = {"lama": lama}
     exec(f"table = {call}", names)
     table = names["table"]
-    told = CliRunner().invoke(make_app(), arguments(request_, "--json"))
+    told = invoke(arguments(request_, "--json"))
     found = numbers(json.loads(told.stdout))
     assert len(table)
     for column in ("log_prob", "prob", "rank", "score", "value"):

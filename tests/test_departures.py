@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from lama_core.cli import make_app
-
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "departures.md"
 FOLDERS = ("lama_core", "pages", "tools")

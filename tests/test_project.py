@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from lama_core.cli import make_app
-
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("lama_core", "pages", "tools")
 SOURCES = sorted([*(p for name in FOLDERS for p in ROOT.glob(f"{name}/**/*.py")), ROOT / "app.py"])

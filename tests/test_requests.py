@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from calling import invoke
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from lama_core.asking import settings
-from lama_core.cli import make_app
 from lama_core.datasets.library import download
 from lama_core.datasets.library.download import GetRequest, ImportRequest
 from lama_core.datasets.library.installed import starter_dir
@@ -130,7 +129,7 @@ def test_a_request_reads_itself_back(
 
     monkeypatch.setattr(module, name, see)
     monkeypatch.setattr("lama_core.cli.running.index_corpus", lambda _: None)
-    said = CliRunner().invoke(make_app(), shlex.split(command_line(request_, "--json"))[3:])
+    said = invoke(shlex.split(command_line(request_, "--json"))[1:])
     assert isinstance(said.exception, Seen), said.output
     assert said.exception.args[0] == request_
 
@@ -166,7 +165,7 @@ def test_the_words_of_data_reach_the_library(monkeypatch: pytest.MonkeyPatch) ->
         (GetRequest("lama-uhn", True), ("lama-uhn", True, None, None)),
         (ImportRequest("-x.csv", "-n", True), (Path("-x.csv"), None, "-n", True)),
     ):
-        said = CliRunner().invoke(make_app(), arguments(asked))
+        said = invoke(arguments(asked))
         assert isinstance(said.exception, Seen), said.output
         assert said.exception.args == expected
 

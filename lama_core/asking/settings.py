@@ -1,65 +1,148 @@
-"""What a person chooses before models are asked, checked; and the models made ready for it."""
+"""Fields that several requests share, checked; and the models made ready for a request."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from lama_core.candidates.columns import Candidates
-from lama_core.candidates.lists import COMMON, named_candidates
+from lama_core.asking.ranking import Ranking as RankingName
+from lama_core.candidates.columns import Candidates as CandidateColumns
+from lama_core.candidates.lists import COMMON, list_names, named_candidates
 from lama_core.errors import UserError
-from lama_core.models.base import RESCORED, Context
-from lama_core.models.loader import Precision, load_model
+from lama_core.models.base import RESCORED
+from lama_core.models.base import Context as ContextName
+from lama_core.models.base import Hiding as HidingName
+from lama_core.models.loader import Precision as PrecisionName
+from lama_core.models.loader import load_model
 from lama_core.progress import OnProgress, silent
-from lama_core.requests import option
+from lama_core.requests import Request, option
 
 if TYPE_CHECKING:
     from lama_core.models.backends import Model
 
 DEFAULT_MODEL = "minilm-mlm"
 MAX_MODELS = 8
+MAX_TOP_K = 100
+CORPUS = "starter (MiniLM-MLM's training text), a folder of texts, or a JSONL file"
+
+MODEL = "A model's name, folder or hub name (owner/name)"
+ModelName = Annotated[str, option(f"{MODEL}.")]
+Models = Annotated[Sequence[str], option(f"{MODEL}; repeat for several.", name="--model")]
+Precision = Annotated[
+    PrecisionName,
+    option("fp32, bf16, or auto: fp32 on a CPU; on a GPU bf16 if the weights are stored in bf16."),
+]
+Context = Annotated[
+    ContextName | None,
+    option(
+        "What a causal model sees: left, or both sides of the blank. Default: for a typed text "
+        "both unless only punctuation follows the blank; in runs left."
+    ),
+]
+Rescored = Annotated[
+    int,
+    option(
+        "With context both: how many words of the left context a causal model rescores.",
+        name="--rescored",
+        ge=2,
+    ),
+]
+Candidates = Annotated[
+    str,
+    option(f"The words that are ranked: {', '.join(list_names(of_relations=False))} or file:PATH."),
+]
+AnyCandidates = Annotated[
+    str,
+    option(f"The words that are ranked: {', '.join(list_names(of_relations=True))} or file:PATH."),
+]
+Renormalise = Annotated[
+    bool, option("Show probabilities over the candidates, not over the whole vocabulary.")
+]
+TopK = Annotated[int, option("Number of predictions to show.", ge=1, le=MAX_TOP_K)]
+Gold = Annotated[str | None, option("The gold (right) answer: its rank is shown.")]
+OpenBook = Annotated[
+    str | None, option(f"Put the nearest passage of this corpus before each query: {CORPUS}.")
+]
+Hiding = Annotated[
+    HidingName,
+    option(
+        "For models that see both sides: within-word hides the later subword tokens of a token's "
+        "word with it (Kauf and Ivanova 2023), original hides the token alone (Salazar et al. "
+        "2020)."
+    ),
+]
+
+Dataset = Annotated[str, option("A dataset's name, or a folder in LAMA's layout.")]
+Relations = Annotated[
+    Sequence[str], option("Only this relation; repeat for several.", name="--relation")
+]
+Limit = Annotated[int | None, option("The first N facts of each relation, in file order.", ge=1)]
+Ranking = Annotated[
+    RankingName,
+    option("filtered (other valid objects excluded) or raw; runs keep both, this one is shown."),
+]
+Out = Annotated[Path | None, option("Folder of the runs. Default: the user's own.")]
+ExecutorName = Annotated[
+    Literal["local", "ray"], option("Where queries are scored: local, or ray for a Ray cluster.")
+]
+
+
+def _default_models() -> tuple[str, ...]:
+    """The default, made by a function so that exported commands name it."""
+    return (DEFAULT_MODEL,)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelSettings:
-    """Which models are asked side by side, and in which precision."""
+class ModelSettings(Request):
+    """Which models are queried side by side, and in which precision."""
 
-    models: tuple[str, ...] = option("--model")
+    models: Models = field(default_factory=_default_models)
     precision: Precision = "auto"
 
     def check(self) -> None:
-        """Raise UserError if the choice can't be asked: no model, too many, or one twice."""
-        if not self.models:
-            raise UserError("No model is chosen: choose at least one.")
-        if len(self.models) > MAX_MODELS:
-            raise UserError(f"{len(self.models)} models are chosen; at most {MAX_MODELS} fit.")
-        doubles = {name for name in self.models if self.models.count(name) > 1}
-        if doubles:
-            raise UserError(f"The model {sorted(doubles)[0]!r} is chosen twice: leave one out.")
+        """Raise UserError for no model, too many models, or one model twice."""
+        super().check()
+        check_models(self.models)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClozeSettings(ModelSettings):
-    """The settings that a cloze query is asked with.
+    """The settings of a cloze query. context: None leaves it to `scoring.choose_context`."""
 
-    context: None leaves it to `scoring.choose_context`. n_rescored: how many words of the left
-    context a causal model rescores with context `both`.
-    """
+    candidates: Candidates = COMMON
+    context: Context = None
+    n_rescored: Rescored = RESCORED
 
-    candidates: str = COMMON
-    context: Context | None = None
-    n_rescored: int = option("--rescored", default=RESCORED)
 
-    def check(self) -> None:
-        """Raise UserError if the choice can't be asked, or too few words are to be rescored."""
-        super().check()
-        if self.n_rescored < 2:
-            raise UserError(f"{self.n_rescored} words to rescore are too few: choose at least 2.")
+@dataclass(frozen=True, kw_only=True)
+class OutSettings(Request):
+    """Where runs are kept; a run's numbers and identity don't depend on it."""
+
+    out: Out = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings(OutSettings):
+    """Where runs are kept and computed; a run's numbers and identity don't depend on it."""
+
+    executor: ExecutorName = "local"
+
+
+def check_models(models: Sequence[str]) -> None:
+    """Raise UserError for no model, too many models, or one model twice."""
+    if not models:
+        raise UserError("No model is chosen: choose at least one.")
+    if len(models) > MAX_MODELS:
+        raise UserError(f"{len(models)} models are chosen; the maximum is {MAX_MODELS}.")
+    doubles = {name for name in models if models.count(name) > 1}
+    if doubles:
+        raise UserError(f"The model {sorted(doubles)[0]!r} is chosen twice: leave one out.")
 
 
 def load_models(settings: ModelSettings, on_progress: OnProgress = silent) -> tuple["Model", ...]:
-    """The chosen models, fetched and loaded where they must be.
+    """Return the chosen models, fetched and loaded where necessary.
 
-    Raises UserError for what `ModelSettings.check` and `load_model` refuse.
+    Raises UserError for what `check` and `load_model` refuse.
     """
     settings.check()
     return tuple(
@@ -68,6 +151,6 @@ def load_models(settings: ModelSettings, on_progress: OnProgress = silent) -> tu
     )
 
 
-def choose_candidates(settings: ClozeSettings, models: Sequence["Model"]) -> Candidates:
-    """The candidates that fit all the models."""
+def choose_candidates(settings: ClozeSettings, models: Sequence["Model"]) -> CandidateColumns:
+    """Return the candidates that fit all the models."""
     return named_candidates(settings.candidates, [model.vocabulary for model in models])

@@ -1,101 +1,115 @@
-"""The command line: one file a command, each with `register(app)`, in the order of the help.
+"""The command line: a command is a line in `COMMANDS`, which names the module that makes it.
 
-Torch is imported only inside the commands that need it.
+A module is imported when its command is called, so that `--help` is immediate.
 """
 
 import contextlib
 import signal
 import sys
-from collections.abc import Callable
 
-import typer
+from cyclopts import App, CycloptsError
+from cyclopts.exceptions import UnusedCliTokensError
 
+from lama_core import __version__
 from lama_core.cli import endings, show
+from lama_core.errors import UserError, did_you_mean
+from lama_core.requests import PROGRAM
+from lama_core.runs.locks import clear_killed
+
+STOPPED = 128 + signal.SIGINT
+# name -> where it is made, and what it does
+COMMANDS: dict[str, tuple[str, str]] = {
+    "models": ("models:models", "List models; fetch, add, convert, look up or forget one."),
+    "cloze": ("queries:cloze", "Fill the blanks of a text with each model's best words."),
+    "relation": ("queries:relation", "Query a relation and a subject in every wording."),
+    "rank": ("queries:rank", "Rank answers of any length at a text's blank."),
+    "inspect": ("queries:inspect", "Show how models come to their answer: layers, or tokens."),
+    "batch": ("queries:batch", "Fill the blank of each sentence of a file."),
+    "sentences": ("queries:sentences", "Compare whole sentences, such as minimal pairs."),
+    "analogy": ("analogy:analogy", "Solve analogies, score pairs, probe models with analogies."),
+    "data": ("data:data", "List knowledge sources; fetch, import, rename or delete one."),
+    "probe": ("runs:probe", "Probe models with a dataset's cloze queries."),
+    "statements": ("runs:statements", "Rank each relation's answers by their likelihood."),
+    "extract": ("runs:extract", "Extract relations from sentences: LAMA's RE_n and RE_o."),
+    "read": ("runs:read", "Find answers in a text with question-answering models."),
+    "results": ("results:results", "Score finished runs: P@1, P@10, MRR, mean rank."),
+    "compare": ("results:compare", "Compare two runs on the same facts."),
+    "reproduce": ("papers:reproduce", "Reproduce a paper's tables and figures."),
+    "runs": ("runs:runs", "List the runs, finished or not; rename or delete one."),
+    "prompts": ("prompts:prompts", "Mine, paraphrase, select, weight and analyse prompts."),
+    "app": ("app:app", "Open the web app."),
+}
 
 
-def make_app(more: Callable[[typer.Typer], None] | None = None) -> typer.Typer:
-    """The whole command line as a Typer app. more: adds commands that the library doesn't hold."""
-    # Imported here, so that whatever goes wrong in an import, or stops it, ends in a sentence.
-    from lama_core.cli import (
-        analogy,
-        cloze,
-        data,
-        finding,
-        models,
-        probe,
-        prompts,
-        reproducing,
-        results,
-        runs,
-        statements,
-    )
-
-    app = typer.Typer(
-        name="lama_core",
+def make_app() -> App:
+    """Return the whole command line."""
+    app = App(
+        name=PROGRAM,
         help="What do language models know? Cloze queries, analogies and probing runs.",
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
+        version=__version__,
+        help_flags=["--help", "-h"],
+        help_format="plaintext",
     )
-    for command in (
-        models,
-        cloze,
-        data,
-        probe,
-        statements,
-        finding,
-        results,
-        reproducing,
-        runs,
-        analogy,
-        prompts,
-    ):
-        command.register(app)
-    if more is not None:
-        more(app)
+    for name, (place, about) in COMMANDS.items():
+        app.command(f"lama_core.cli.{place}", name=name, help=about)
     return app
 
 
+def call(*words: str) -> None:
+    """Run a command in this process. Raises UserError for a mistake in the words."""
+    app = make_app()
+    try:
+        app(words, exit_on_error=False, print_error=False, result_action="return_value")
+    except UnusedCliTokensError as error:
+        raise UserError(_unexpected(app, error)) from error
+    except CycloptsError as error:
+        raise UserError(f"{' '.join(str(error).split())} See --help.") from error
+
+
+def _unexpected(app: App, error: UnusedCliTokensError) -> str:
+    """A sentence on words that are too many, or on a misspelt command of a group."""
+    word = (error.unused_tokens or ["?"])[0]
+    groups = [name for name in error.command_chain or () if name in COMMANDS]
+    known = [name for name in app[groups[0]] if not name.startswith("-")] if groups else []
+    hint = did_you_mean(word, known)
+    return f"Unexpected argument {word[:60]!r}{hint}. See --help."
+
+
 def _end(number: int, _frame: object) -> None:
-    """Ended from outside, a command leaves its blocks, so that half-made files are removed."""
+    """Leave a command that is ended from outside through its blocks, which remove half files."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not stop the removal
     sys.exit(128 + number)
 
 
-def main(more: Callable[[typer.Typer], None] | None = None) -> None:
-    """Run the command line, and exit: 0; 2 for a user's mistake, which is one line on standard
-    error, and for what the machine refuses; 130 when stopped; 1 for a fault of ours.
+def main() -> None:
+    """Run the command line, and exit.
+
+    The status is 0; 2 for a user's mistake, which is one line on standard error, and for what the
+    machine refuses; 130 when stopped; 1 for a fault of the program.
     """
     signal.signal(signal.SIGTERM, _end)
     endings.open_streams()
     try:
-        status = _run(more)
+        status = _run()
     except KeyboardInterrupt:
         status = STOPPED
     except BrokenPipeError:
-        # The reader of a pipe (`| head`) went away: not a fault.
-        status = 0
+        status = 0  # the reader of a pipe (`| head`) went away
     except Exception as error:  # noqa: BLE001 - the one place where any fault becomes a sentence
         status = _explain(error)
     if status == STOPPED:
-        _complain("Stopped. What was finished is kept; the same command goes on from there.")
+        _complain("Stopped. Finished parts are kept; the same command resumes.")
     _flush()
     raise SystemExit(status)
 
 
-STOPPED = 128 + signal.SIGINT
-
-
-def _run(more: Callable[[typer.Typer], None] | None) -> int:
+def _run() -> int:
     """The exit status of the command that was typed."""
     endings.check_arguments(sys.argv[1:])
     endings.check_home()
-    from lama_core.runs.locks import clear_killed
-
     clear_killed()
     try:
-        make_app(more)()
+        call(*sys.argv[1:])
     except SystemExit as end:
         status = end.code
     else:
@@ -110,7 +124,7 @@ def _explain(error: Exception) -> int:
         sys.stdout.flush()
     except (OSError, ValueError) as unwritten:
         reason = unwritten.strerror if isinstance(unwritten, OSError) else unwritten
-        _complain(f"Standard output can't be written: {reason}: lead it elsewhere.")
+        _complain(f"Cannot write to standard output: {reason}.")
         return 2
     if sentence := endings.sentence_of(error):
         _complain(sentence)
@@ -120,7 +134,7 @@ def _explain(error: Exception) -> int:
 
 
 def _complain(text: str) -> None:
-    with contextlib.suppress(OSError, ValueError):  # nobody can be told where nothing can be said
+    with contextlib.suppress(OSError, ValueError):  # standard error is closed, too
         show.complain(text)
 
 

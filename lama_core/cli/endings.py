@@ -18,7 +18,7 @@ from lama_core.files import write_text_whole
 
 FAULTS = "faults"
 KEPT = 20
-LIBRARIES = ("torch", "transformers", "numpy", "pandas", "pyarrow", "typer")
+LIBRARIES = ("torch", "transformers", "numpy", "pandas", "pyarrow", "cyclopts")
 ELSEWHERE = "or set LAMA_HOME to a folder elsewhere"
 
 # What the system says no to, with the remedy: of the machine or the user, and no fault of ours.

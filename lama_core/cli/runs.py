@@ -1,78 +1,160 @@
-"""`runs`: every run on this machine, and what its owner does with it: name it, remove it."""
+"""`probe`, `statements`, `extract`, `read`, `analogy probe`, and `runs`: make and manage runs."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
-import typer
+from cyclopts import Parameter
 
-from lama_core.cli import options, show
+from lama_core.api import runs as api
+from lama_core.api.runs import AnalogyRuns, KeptRuns
+from lama_core.cli import commands, show
+from lama_core.cli.results import print_runs, runs_json
 from lama_core.errors import UserError
 from lama_core.files import folder_bytes
+from lama_core.probes.analogy.tables import (
+    RANDOM,
+    SIGNIFICANT,
+    Accuracy,
+    frequency_summary,
+    probes_in,
+)
+from lama_core.rounding import percent
 
-Name = Annotated[str, typer.Argument(help="A name of `runs list`, in full.")]
+Name = Annotated[str, Parameter(help="A name of `runs list`, in full.")]
+
+probe = commands.make(
+    api.probe, print_runs, "probe --dataset starter --relation P36 --model minilm-mlm", runs_json
+)
+statements = commands.make(
+    api.statements,
+    print_runs,
+    "statements --dataset starter --relation P36 --model minilm-mlm --limit 20",
+    runs_json,
+)
+extract = commands.make(
+    api.extract, print_runs, "extract --dataset starter --relation P36 --limit 20", runs_json
+)
+read = commands.make(
+    api.read, print_runs, "read --dataset starter --relation P36 --reader FOLDER", runs_json
+)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command and its parts."""
-    runs = typer.Typer(invoke_without_command=True, epilog="Example: python -m lama_core runs list")
-    runs.callback()(_default)
-    runs.command("list", epilog="Example: python -m lama_core runs list --json")(list_runs)
-    runs.command(
-        "rename", epilog='Example: python -m lama_core runs rename RUN "Before the longer training"'
-    )(rename)
-    runs.command("delete", epilog="Example: python -m lama_core runs delete RUN --yes")(delete)
-    app.add_typer(runs, name="runs", help="List the runs, finished or not; name or delete one.")
-
-
-def _default(context: typer.Context) -> None:
-    """List the runs, finished or not; name or delete one."""
-    if context.invoked_subcommand is None:
-        list_runs(as_json=False)
-
-
-def list_runs(as_json: options.Json = False) -> None:
-    """List every run on this machine: what it is, its state, its size on disk."""
-    from lama_core.probes.kinds import KINDS
-    from lama_core.runs.keeping import list_kept
-
-    rows = list_kept()
-    if as_json:
-        show.print_json([row.record() for row in rows])
-        return
-    table = [
-        (
-            row.name,
-            row.info.title if row.info else "",
-            (KINDS[row.info.kind].title if row.info.kind in KINDS else row.info.kind)
-            if row.info
-            else "",
-            f"{row.info.n:,}" if row.info else "",
-            row.state,
-            row.changed[:10],
-            show.size(row.n_bytes),
-            "bundled" if row.bundled else "own",
-        )
-        for row in rows
-    ]
-    columns = ("run", "called", "kind", "rows", "state", "made", "size", "place")
-    show.print_table(columns, table)
+def print_kept(kept: KeptRuns) -> None:
+    """Print a row for each run on this machine."""
+    show.print_table(
+        ("run", "title", "kind", "rows", "state", "made", "size", "place"),
+        [
+            (
+                row.name,
+                row.info.title if row.info else "",
+                api.kind_title(row.info) if row.info else "",
+                f"{row.info.n:,}" if row.info else "",
+                row.state,
+                row.changed[:10],
+                show.size(row.n_bytes),
+                "bundled" if row.bundled else "own",
+            )
+            for row in kept.rows
+        ],
+    )
 
 
 def rename(
     run: Name,
-    title: Annotated[str, typer.Argument(help='What to call it; "" takes the name away again.')],
+    title: Annotated[str, Parameter(help='Its title; "" removes the title.')],
+    /,
 ) -> None:
-    """Give a run of your own a name for people; its identity and its numbers stay."""
-    from lama_core.runs.keeping import rename_run
-
-    info = rename_run(run, title)
-    print(f"{info.id} is called {info.label!r}" if info.title else f"{info.id} has no name now")
+    """Give a run of your own a title; its identity and its numbers stay."""
+    info = api.rename_run(run, title)
+    print(f"{info.id} is called {info.label!r}" if info.title else f"{info.id} has no title now")
 
 
-def delete(run: Name, yes: options.Yes = False) -> None:
-    """Remove a run of your own, finished or not, from the disk."""
-    from lama_core.runs.keeping import delete_run, own_folder
-
-    size = show.size(folder_bytes(own_folder(run)))
+def delete(run: Name, /, *, yes: commands.Yes = False) -> None:
+    """Delete a run of your own, finished or not, from the disk."""
+    size = show.size(folder_bytes(api.own_folder(run)))
     if not yes:
-        raise UserError(f"{run} ({size}) would be removed for good: say so with --yes.")
-    print(f"{run} is removed: {show.size(delete_run(run))} are free again")
+        raise UserError(f"This permanently deletes {run} ({size}). Pass --yes to confirm.")
+    print(f"{run} is deleted: {show.size(api.delete_run(run))} are free again")
+
+
+list_runs = commands.make(api.list_runs, print_kept, "runs list --json")
+runs = commands.make_group(
+    "runs", commands.make_command(api.list_runs, print_kept, KeptRuns.to_json)
+)
+runs.command(list_runs)
+runs.command(rename, help_epilogue='Example: lama-explorer runs rename RUN "Longer training"')
+runs.command(delete, help_epilogue="Example: lama-explorer runs delete RUN --yes")
+
+
+def print_accuracies(runs: AnalogyRuns) -> None:
+    """Print a table for each setting: a row a model and relation or kind, a column a probe."""
+    for setting in dict.fromkeys(line.setting for line in runs.accuracies):
+        _print_setting(setting, [one for one in runs.accuracies if one.setting == setting])
+
+
+def _print_setting(setting: str, chosen: Sequence[Accuracy]) -> None:
+    probes = probes_in(chosen)
+    found = {(line.model, line.name, line.made_with, line.probe): line for line in chosen}
+    keys = dict.fromkeys(
+        (line.model, line.name, line.made_with) for line in chosen if line.probe != "random"
+    )
+    rows = []
+    for model, name, how in keys:
+        lines = [found.get((model, name, how, probe)) for probe in probes]
+        # `random` is the mean of its two halves.
+        n = next(line.n for line in lines if line is not None and line.probe != "random")
+        rows.append((name, model, *map(_cell, lines), n))
+    show.print_table(
+        ("kind or relation", "model", *probes, "n a probe"),
+        rows,
+        title=f"Accuracy in percent, {setting} (chance is 50; ± is over classifier seeds)",
+    )
+    for how in dict.fromkeys(line.made_with for line in chosen):
+        print(how)
+    _print_frequency(chosen)
+    print()
+
+
+def _print_frequency(lines: Sequence[Accuracy]) -> None:
+    """The frequency test of the random probe and of its halves, by relation and summed up."""
+    shown = ("random", *RANDOM)
+    found = {
+        (line.model, line.name, line.made_with, line.probe): line
+        for line in lines
+        if line.probe in shown and line.p_value is not None
+    }
+    rows = dict.fromkeys((model, name, how) for model, name, how, _ in found)
+    if not rows:
+        return
+    print()
+    show.print_table(
+        ("relation", "model", *shown),
+        [
+            (name, model, *(_p_value(found.get((model, name, how, probe))) for probe in shown))
+            for model, name, how in rows
+        ],
+        title="Are pairs that the model gets wrong rarer or more frequent? Kolmogorov-Smirnov "
+        "test, p",
+    )
+    for model, how, probe in dict.fromkeys((model, how, probe) for model, _, how, probe in found):
+        chosen = [one for key, one in found.items() if (key[0], *key[2:]) == (model, how, probe)]
+        n, above = frequency_summary(chosen)
+        print(f"{model}, {probe}: p is above {SIGNIFICANT} in {above} of {n} relations")
+
+
+def _p_value(line: Accuracy | None) -> str:
+    return f"{line.p_value:.3f}" if line is not None and line.p_value is not None else ""
+
+
+def _cell(line: Accuracy | None) -> str:
+    if line is None:
+        return ""
+    spread = f" ± {percent(line.spread)}" if line.spread is not None else ""
+    return f"{percent(line.accuracy)}{line.mark}{spread}"
+
+
+analogy_probe = commands.make(
+    api.analogy_probe,
+    print_accuracies,
+    "analogy probe --dataset starter-analogies --model minilm-mlm --limit 50",
+)

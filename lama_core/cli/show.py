@@ -23,7 +23,7 @@ from rich.text import Text
 from lama_core import rounding
 from lama_core.files import bytes_text
 from lama_core.models.devices import how_computed
-from lama_core.progress import OnProgress, Pace, Progress, Result, What, describe
+from lama_core.progress import OnProgress, Pace, Progress, describe
 
 if TYPE_CHECKING:
     from lama_core.probes.cloze.ask import BlankAnswer
@@ -113,12 +113,6 @@ def complain(text: str) -> None:
     _emit("error", line) if _for_programs() else print(f"Error: {line}", file=sys.stderr)
 
 
-def announce(what: What, name: str) -> None:
-    """Tell a program that follows this one what came out; a person is told in a sentence."""
-    if _for_programs():
-        _emit("result", asdict(Result(what, name)))
-
-
 def plain(value: object) -> object:
     """A value as JSON takes it: plain numbers, null for what is not a number, a path as text."""
     if isinstance(value, Path):
@@ -148,7 +142,7 @@ def progress() -> Iterator[OnProgress]:
     With LAMA_PROGRESS=json, a JSON line a report instead, which a page can follow.
     """
     if _for_programs():
-        yield lambda step: _emit("progress", asdict(step))
+        yield _report
         return
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
     pace = Pace()
@@ -156,6 +150,8 @@ def progress() -> Iterator[OnProgress]:
         task = bar.add_task("", total=None, visible=False)
 
         def report(step: Progress) -> None:
+            if step.result is not None:
+                return
             pace.see(step)
             if step.total is None:
                 bar.tasks[0].total = None
@@ -168,6 +164,16 @@ def progress() -> Iterator[OnProgress]:
             )
 
         yield report
+
+
+def _report(step: Progress) -> None:
+    """Write a step, or what it finished, for a program that follows this one."""
+    if step.result is not None:
+        _emit("result", asdict(step.result))
+        return
+    known = asdict(step)
+    del known["result"]
+    _emit("progress", known)
 
 
 def _for_programs() -> bool:

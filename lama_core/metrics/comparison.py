@@ -17,34 +17,38 @@ Source: McNemar 1947; Cohen 1960; intervals see `intervals`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from lama_core.asking import settings
 from lama_core.asking.ranking import Ranking
 from lama_core.errors import UserError
 from lama_core.metrics.intervals import LEVEL, Interval, difference_intervals, mean_of_sample
-from lama_core.requests import argument, option
+from lama_core.requests import Request, argument, option
 from lama_core.runs.aligned import differing_candidates
 from lama_core.runs.info import Run, RunInfo
 
 Unit = Literal["fact", "query"]
 
 
-@dataclass(frozen=True, slots=True)
-class CompareRequest:
-    """Two finished runs, and how they are compared: the choices of `compare` and of the page."""
+@dataclass(frozen=True)
+class CompareRequest(Request):
+    """Two finished runs to compare on the same facts: the fields of `compare`."""
 
     command: ClassVar[tuple[str, ...]] = ("compare",)
+    python: ClassVar[str] = "compare"
 
-    run_a: str = argument()
-    run_b: str = argument()
-    ranking: Ranking = "filtered"
-    k: int = 1
-    relations: tuple[str, ...] = option("--relation", default=())
-    slices: bool = False
+    run_a: Annotated[str, argument("The run to compare with.")]
+    run_b: Annotated[str, argument("The run that is compared.")]
+    ranking: settings.Ranking = "filtered"
+    k: Annotated[int, option("Count a hit if the gold answer is in the top k.", ge=1)] = 1
+    relations: settings.Relations = ()
+    slices: Annotated[
+        bool, option("Instead: the difference on slices of the facts, as of `results --slices`.")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)

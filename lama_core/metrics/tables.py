@@ -18,11 +18,12 @@ Departure: ConceptNet's total
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 
+from lama_core.asking import settings
 from lama_core.asking.ranking import Ranking
 from lama_core.metrics.calibration import (
     N_BINS,
@@ -38,7 +39,7 @@ from lama_core.metrics.figures import (
     scored_rows,
 )
 from lama_core.metrics.intervals import LEVEL, Intervals, mean_interval, share_intervals
-from lama_core.requests import argument, option
+from lama_core.requests import Request, argument, option
 from lama_core.runs.info import Run
 
 By = Literal["relation", "source", "type"]
@@ -48,25 +49,55 @@ AVERAGES: tuple[Average, ...] = ("relations", "facts")
 CONCEPTNET = "ConceptNet"  # the source whose total is had both ways
 
 
-@dataclass(frozen=True, slots=True)
-class ResultsRequest:
-    """Finished runs, and which table of theirs: the choices of `results` and of the page.
-
-    own: each run on all the facts that it counts, see `runs.aligned`. conceptnet: what its total
-    is the mean over.
-    """
+@dataclass(frozen=True)
+class ResultsRequest(Request):
+    """Finished runs, and a table of them: the fields of `results`."""
 
     command: ClassVar[tuple[str, ...]] = ("results",)
+    python: ClassVar[str] = "results"
 
-    runs: tuple[str, ...] = argument()
-    by: By = "relation"
-    ranking: Ranking | None = None
-    k: int = 1
-    relations: tuple[str, ...] = option("--relation", default=())
-    wording: bool = False
-    slices: bool = False
-    own: bool = False
-    conceptnet: Average = "relations"
+    runs: Annotated[
+        Sequence[str],
+        argument("Names of runs (or how they begin), or their folders. Default: all."),
+    ] = ()
+    by: Annotated[By, option("A row for each relation, source or type of relation.")] = "relation"
+    ranking: Annotated[
+        Ranking | None, option("filtered or raw. Default: the ranking each run was made with.")
+    ] = None
+    k: Annotated[int, option("Also P@k for this k.", ge=1)] = 1
+    relations: settings.Relations = ()
+    wording: Annotated[
+        bool,
+        option(
+            "Instead: what other wordings change (consistency of paraphrases; negated and "
+            "misprimed queries compared with plain ones)."
+        ),
+    ] = False
+    slices: Annotated[
+        bool,
+        option(
+            "Instead: P@k and kinds of wrong answers on slices of the facts, by the gold answer's "
+            "frequency, the subject's length, gold answer in the subject, type of relation, and "
+            "the fact's origin."
+        ),
+    ] = False
+    own: Annotated[
+        bool,
+        option(
+            "Score each run on all its facts, not only on those that all runs of the same data and "
+            "prompts count."
+        ),
+    ] = False
+    conceptnet: Annotated[
+        Average,
+        option(
+            "ConceptNet's total: the mean over its relations (the paper's text) or over its facts "
+            "(the paper's released code)."
+        ),
+    ] = "relations"
+    published: Annotated[
+        bool, option("Add LAMA's Table 2, marked as published (by source or type).")
+    ] = False
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from lama_core.datasets.library.catalog import SourceFile
 from lama_core.errors import UserError, did_you_mean
@@ -19,7 +19,7 @@ from lama_core.files import read_file, write_text_whole
 from lama_core.models.addresses import is_server, read_address
 from lama_core.models.base import Kind
 from lama_core.paths import ASSETS, data_dir
-from lama_core.requests import argument
+from lama_core.requests import Request, argument, option
 
 How = Literal["assets", "folder", "hub", "wheel", "release", "server", "none"]
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@\w[\w.-]*(/\w[\w.-]*)*)?")
@@ -86,13 +86,15 @@ class Entry:
         return self.n_parameters * BYTES_EACH[precision] if self.n_parameters else None
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
-    """A model to fetch."""
+@dataclass(frozen=True)
+class ModelRequest(Request):
+    """A model to fetch: the fields of `models get`."""
 
     command: ClassVar[tuple[str, ...]] = ("models", "get")
+    python: ClassVar[str] = "get_model"
 
-    name: str = argument()
+    name: Annotated[str, argument("A known name, a folder, a hub name or a server's.")]
+    repin: Annotated[bool, option("Accept files that changed since their first download.")] = False
 
 
 def _entry(record: dict[str, Any], *, added: bool = False) -> Entry:

@@ -54,7 +54,7 @@ from lama_core.models.folders import (
     folder_digest,
     read_json,
 )
-from lama_core.paths import ASSETS, cache_dir, data_dir
+from lama_core.paths import IMPORT_ROOT, cache_dir, data_dir, model_dir
 from lama_core.progress import OnProgress, Progress, silent
 
 MAX_UNPACKED = 8 << 30  # of a release's archive
@@ -85,7 +85,7 @@ def locate(entry: Entry) -> Located | None:
 
 def _locate(source: Source) -> Located | None:
     if source.how == "assets":
-        folder = ASSETS / "models" / source.place
+        folder = model_dir(source.place)
         return _located(folder) if (folder / CONFIG).exists() else None
     if source.how == "folder":
         return _locate_folder(Path(source.place))
@@ -133,8 +133,13 @@ def _fetch_checked(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
     if source.how == "server":
         raise UserError(f"{entry.name} is behind a server: this needs the model's own files.")
     if source.how == "assets":
-        check_files(ASSETS / "models" / source.place)
-        raise UserError(f"{entry.name}: its folder assets/models/{source.place} is not complete.")
+        folder = model_dir(source.place)
+        if not folder.is_dir():
+            raise UserError(
+                f"{entry.name} is not installed: `pip install 'lama-explorer[twin]'` installs it."
+            )
+        check_files(folder)
+        raise UserError(f"{entry.name}: its folder {folder} is not complete.")
     if source.how == "folder":
         check_folder(Path(source.place))
     name = hashlib.sha256(entry.name.encode(errors="surrogatepass")).hexdigest()
@@ -315,7 +320,7 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> Located:
         with tempfile.TemporaryFile(mode="w+") as complaints:
             child = subprocess.Popen(
                 [sys.executable, "-m", "lama_core.models.expand_gguf", str(gguf), str(part)],
-                cwd=Path(__file__).parents[2],
+                cwd=IMPORT_ROOT,
                 stdout=subprocess.PIPE,
                 stderr=complaints,
                 text=True,

@@ -7,34 +7,53 @@ isn't.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Generic, Literal, Protocol, TypeVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from lama_core import rounding
+from lama_core.asking import settings
 from lama_core.errors import UserError, choose
 from lama_core.progress import OnNote, OnProgress, Progress, silent
-from lama_core.requests import option
+from lama_core.requests import Request, argument, option
 
 Value = float | str | None
 Shape = Literal["lines", "bars", "boxes", "points"]
 Unit = Literal["percent", "correlation", "rank", "log-probability", "text", "share", "number"]
 
 
-@dataclass(frozen=True, slots=True)
-class ReproduceOptions:
-    """What a user may choose, but for the paper, which the command names.
-
-    dataset: a name or folder, None takes the paper's, fetched, and where it can't be had the
-    starter data. models: further ones, without a published value. limit: facts a relation.
-    tables: names of tables and figures; () is all.
-    """
+@dataclass(frozen=True)
+class ReproduceOptions(Request):
+    """A paper's tables to reproduce: the fields of `reproduce`."""
 
     command: ClassVar[tuple[str, ...]] = ("reproduce",)
+    python: ClassVar[str] = "reproduce"
 
-    dataset: str | None = None
-    models: tuple[str, ...] = option("--model", default=())
-    limit: int | None = None
-    tables: tuple[str, ...] = option("--table", default=())
+    paper: Annotated[str, argument("petroni2019, jiang2020, rezaee2022 or wiland2024.")] = field(
+        default="", kw_only=True
+    )
+    dataset: Annotated[
+        str | None,
+        option(
+            "A dataset's name or folder. Default: the paper's data, fetched; if unavailable, the "
+            "starter data (not for wiland2024)."
+        ),
+    ] = None
+    models: Annotated[
+        Sequence[str],
+        option("Also this model, without a published value; repeat for several.", name="--model"),
+    ] = ()
+    limit: settings.Limit = None
+    tables: Annotated[
+        Sequence[str],
+        option(
+            "Only this table or figure (table2, figure3, leaderboard); repeat for several.",
+            name="--table",
+        ),
+    ] = ()
+    html: Annotated[
+        Path | None, option("HTML file with the charts to write. Default: in the user's data.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

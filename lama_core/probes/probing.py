@@ -6,9 +6,10 @@ ProbeRequest --plan--> RunSpec, one a model
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from lama_core.asking.prompts import PromptKind, PromptSet, make_prompt_set
+from lama_core.asking import settings
+from lama_core.asking.prompts import LPAQA_SETS, PROMPT_SETS, PromptKind, PromptSet, make_prompt_set
 from lama_core.asking.questions import check_questions
 from lama_core.asking.ranking import RANKINGS, Ranking
 from lama_core.asking.retrieval import OpenBook
@@ -36,29 +37,33 @@ SPECS: dict[PromptKind, type[ClozeSpec]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeRequest:
-    """What a user asks for: the choices of the `probe` command and of the page.
+@dataclass(frozen=True)
+class ProbeRequest(settings.RunSettings):
+    """A dataset to probe models with: the fields of `probe`.
 
-    dataset: a name or a folder. relations: () is all that have facts. prompts: see
-    `asking.prompts`. candidates: see `candidates.lists`. context: None is the paper's choice, the
-    first that a model has: `left` for causal ones and `both` for all others. limit: the first so
-    many facts of each relation. open_book: a corpus (see `datasets.corpus`) whose nearest passage
-    stands before each query.
+    relations: () is all with facts. context: None is the paper's choice, the first that a model
+    has: `left` for causal models and `both` for all others.
     """
 
     command: ClassVar[tuple[str, ...]] = ("probe",)
+    python: ClassVar[str] = "probe"
 
-    dataset: str
-    models: tuple[str, ...] = option("--model")
-    relations: tuple[str, ...] = option("--relation", default=())
-    prompts: str = "manual"
-    candidates: str = COMMON
-    ranking: Ranking = "filtered"
-    context: Context | None = None
-    precision: Precision = "auto"
-    limit: int | None = None
-    open_book: str | None = None
+    dataset: settings.Dataset
+    models: settings.Models
+    relations: settings.Relations = ()
+    prompts: Annotated[
+        str,
+        option(
+            f"{', '.join(PROMPT_SETS)}; or LPAQA's {', '.join(LPAQA_SETS)} once its prompts are "
+            "here; or a folder of such prompts."
+        ),
+    ] = "manual"
+    candidates: settings.AnyCandidates = COMMON
+    ranking: settings.Ranking = "filtered"
+    context: settings.Context = None
+    precision: settings.Precision = "auto"
+    limit: settings.Limit = None
+    open_book: settings.OpenBook = None
 
 
 @dataclass(frozen=True, slots=True)

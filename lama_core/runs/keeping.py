@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import folder_bytes, remove_folder, write_text_whole
+from lama_core.requests import Request
 from lama_core.runs.find import bundled_dir, run_folders, runs_dir
 from lama_core.runs.info import MAX_TITLE, TITLE_FILE, RunInfo, read_info
 from lama_core.runs.locks import is_locked, locked
@@ -18,11 +19,12 @@ from lama_core.runs.parts import PART, PARTS
 State = Literal["whole", "unfinished", "being made", "can't be read"]
 
 
-@dataclass(frozen=True, slots=True)
-class RunsRequest:
-    """All runs on this machine."""
+@dataclass(frozen=True)
+class RunsRequest(Request):
+    """All runs on this machine: `runs list`."""
 
     command: ClassVar[tuple[str, ...]] = ("runs", "list")
+    python: ClassVar[str] = "list_runs"
 
 
 @dataclass(frozen=True, slots=True)

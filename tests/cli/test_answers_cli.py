@@ -4,11 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from calling import printed
+from calling import invoke, printed
 from tiny_models import save_model_folder
-from typer.testing import CliRunner
 
-from lama_core.cli import make_app
 from lama_core.errors import UserError
 
 TEXT = "The capital of Norway is ___."
@@ -130,8 +128,7 @@ def test_a_file_of_sentences_is_answered_as_each_of_them_is(models: list[str]) -
 
 
 def test_lines_come_from_standard_input_and_the_table_says_what_counts(models: list[str]) -> None:
-    made = CliRunner().invoke(
-        make_app(), ("cloze", "--file", "-", *models[:2]), input="Oslo is in ___. | Norway\nx\n"
+    made = invoke(("cloze", "--file", "-", *models[:2]), input="Oslo is in ___. | Norway\nx\n"
     )
     assert made.exit_code == 0, made.output
     assert "The text has no blank" in made.stdout

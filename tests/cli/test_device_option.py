@@ -7,11 +7,10 @@ from pathlib import Path
 import click
 import pytest
 import typer
+from calling import invoke
 from probe_fakes import CITIES, HashFiller
-from typer.testing import CliRunner
 
 from lama_core.asking import settings
-from lama_core.cli import make_app
 from lama_core.errors import UserError
 from lama_core.models.devices import VARIABLE
 from tools.bench import command as bench
@@ -71,9 +70,9 @@ WORDS = ["cloze", "Rome is ___ .", "--candidates", "full", "--device"]
 
 
 def test_where_it_was_computed_is_said_beside_the_answers(asked: CliRunner) -> None:
-    said = asked.invoke(make_app(), [*WORDS, "cpu"])
+    said = invoke([*WORDS, "cpu"])
     assert "candidates (full), bf16 on cuda:1\n" in said.output
-    said = asked.invoke(make_app(), [*WORDS, "cpu", "--json"])
+    said = invoke([*WORDS, "cpu", "--json"])
     (model,) = json.loads(said.output)["models"]
     assert (model["precision"], model["device"]) == ("bf16", "cuda:1")
 
@@ -83,13 +82,13 @@ def test_fp32_on_a_processor_goes_without_saying(
 ) -> None:
     monkeypatch.setattr(Elsewhere, "device", "cpu")
     monkeypatch.setattr(Elsewhere, "precision", "fp32")
-    said = asked.invoke(make_app(), [*WORDS, "cpu", "--json"])
+    said = invoke([*WORDS, "cpu", "--json"])
     assert not {"precision", "device"} & set(json.loads(said.output)["models"][0])
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:99", ""])
 def test_a_device_that_is_none_or_not_here_is_refused(asked: CliRunner, name: str) -> None:
-    said = asked.invoke(make_app(), [*WORDS, name])
+    said = invoke([*WORDS, name])
     assert isinstance(said.exception, UserError)
     assert " device" in str(said.exception) and os.environ[VARIABLE] == "auto"
 
@@ -98,6 +97,6 @@ def test_a_wrong_device_of_the_environment_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, "tpu")
-    said = CliRunner().invoke(make_app(), ["cloze", "Rome is ___ ."])
+    said = invoke(["cloze", "Rome is ___ ."])
     assert isinstance(said.exception, UserError)
     assert str(said.exception).startswith("'tpu' is no device: write auto, cpu, cuda")

@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 import typer
 from calling import printed
-from typer.testing import CliRunner
 
 import lama_core as lama
-from lama_core.cli import make_app
 from lama_core.datasets.corpus import load_corpus
 from lama_core.errors import UserError
 from lama_core.metrics.stated import load_stated
@@ -68,7 +66,7 @@ def test_the_open_book_goes_with_a_text_and_a_text_of_something(
 ) -> None:
     def refused(*words: str) -> str:
         with pytest.raises(UserError) as caught:
-            RUNNER.invoke(app, words, catch_exceptions=False)
+            RUNNER.invoke(app, words)
         return str(caught.value)
 
     of_relation = ("cloze", "--relation", "P36", "--subject", "France", "--open-book", "starter")

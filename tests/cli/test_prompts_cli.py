@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import typer
 from probe_fakes import hash_model, write_dataset
-from typer.testing import CliRunner
 
 from lama_core.cli import prompts as command
 from lama_core.errors import UserError
@@ -93,7 +92,7 @@ def test_mine_without_a_text_reads_the_corpus_of_the_embedded_model(
     pairs.write_text('{"sub_label": "Dante", "obj_label": "Florence"}\n', encoding="utf-8")
     asked = ["prompts", "mine", "P19", "--pairs", str(pairs), "--json"]
     with pytest.raises(UserError, match="corpus is not built here"):
-        RUNNER.invoke(app, asked, catch_exceptions=False)
+        RUNNER.invoke(app, asked)
     found: list[Path] = []  # where `train-mlm` puts its run, and with it the corpus
     monkeypatch.setattr(
         "tools.training.outcome.run_recipe",
@@ -101,7 +100,7 @@ def test_mine_without_a_text_reads_the_corpus_of_the_embedded_model(
     )
     train.register(app)
     with pytest.raises(UserError, match="stopped"):
-        RUNNER.invoke(app, ["train-mlm", "--out", str(tmp_path / "o")], catch_exceptions=False)
+        RUNNER.invoke(app, ["train-mlm", "--out", str(tmp_path / "o")])
     text = tmp_path / "text.txt"
     text.write_text("Dante was born in Florence.\n", encoding="utf-8")
     corpus_from_files([text], found[0] / "corpus")

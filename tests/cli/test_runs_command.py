@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from calling import invoke
 
-from lama_core.cli import make_app
 from lama_core.errors import UserError
 from lama_core.runs.find import list_runs, runs_dir
 from tools.bench.pages import make_runs
@@ -19,7 +18,7 @@ def run_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def say(*words: str) -> str:
-    ended = CliRunner().invoke(make_app(), ["runs", *words])
+    ended = invoke(["runs", *words])
     if ended.exception:
         raise ended.exception
     return ended.stdout

@@ -239,11 +239,10 @@ def commands() -> dict[str, Any]:
 # All in one process, which hasn't looked at the environment before: torch is imported once.
 CALLS = """
 import json, sys
-from typer.testing import CliRunner
-from lama_core.cli import make_app
+from calling import invoke
 printed = {}
 for name, words in json.load(sys.stdin).items():
-    said = CliRunner().invoke(make_app(), [*words, "--json"])
+    said = invoke([*words, "--json"])
     if said.exit_code:
         raise SystemExit(f"{words} ended with {said.exit_code}: {said.output} {said.exception!r}")
     printed[name] = json.loads(said.stdout)

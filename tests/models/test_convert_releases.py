@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from calling import invoke
 from old_releases import (
     WORDS,
     make_elmo,
@@ -19,9 +20,7 @@ from old_releases import (
     make_transformer_xl,
     write_hdf5,
 )
-from typer.testing import CliRunner
 
-from lama_core.cli import make_app
 from lama_core.errors import UserError
 from lama_core.models.backends import find_kind
 from lama_core.models.conversion.convert import convert
@@ -224,7 +223,7 @@ def test_a_folder_that_is_there_is_not_written_to(tmp_path: Path) -> None:
 def test_the_command_says_what_it_made_and_what_it_refuses(tmp_path: Path) -> None:
     make_fconv(tmp_path / "fconv")
     words = ["models", "convert", str(tmp_path / "fconv"), "--out", str(tmp_path / "out"), "--json"]
-    made = CliRunner().invoke(make_app(), words)
+    made = invoke(words)
     assert made.exit_code == 0
     assert json.loads(made.stdout) == {
         "release": "fairseq's fconv_lm", "folder": str(tmp_path / "out"),
@@ -234,7 +233,7 @@ def test_the_command_says_what_it_made_and_what_it_refuses(tmp_path: Path) -> No
     check_folder(tmp_path / "out")
     assert find_kind(tmp_path / "out") == "causal"
     with pytest.raises(UserError, match="is there already"):
-        CliRunner().invoke(make_app(), words, catch_exceptions=False)
+        invoke(words)
 
 
 def test_safetensors_and_tied_weights_make_the_same_transformer_xl(tmp_path: Path) -> None:

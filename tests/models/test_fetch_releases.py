@@ -11,10 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from calling import invoke
 from old_releases import make_elmo, make_fconv
-from typer.testing import CliRunner
 
-from lama_core.cli import make_app
 from lama_core.datasets.library.catalog import SourceFile
 from lama_core.errors import UserError
 from lama_core.models import catalog
@@ -104,7 +103,7 @@ def test_a_release_is_fetched_converted_and_cleaned_up(
     served: Served, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     offer(monkeypatch, served, make_elmo, "tiny")
-    got = CliRunner().invoke(make_app(), ["models", "get", "tiny-original", "--json"])
+    got = invoke(["models", "get", "tiny-original", "--json"])
     assert got.exit_code == 0, got.output
     folder = Path(json.loads(got.stdout)["folder"])
     names = sorted(file.name for file in folder.iterdir())
@@ -113,7 +112,7 @@ def test_a_release_is_fetched_converted_and_cleaned_up(
     assert left == ["checksums.json"], "what was first seen is remembered, and nothing else kept"
     assert load_model("tiny").identity.endswith("/elmo/fp32")
     n_asked = len(served.asked)
-    assert CliRunner().invoke(make_app(), ["models", "get", "tiny"]).exit_code == 0
+    assert invoke(["models", "get", "tiny"]).exit_code == 0
     assert len(served.asked) == n_asked, "what is here isn't fetched again"
     ten = load_model("tiny+passes=10")
     assert ten.identity == f"{load_model('tiny').identity}/passes=10"

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from calling import invoke
 from old_releases import WORDS, XL_CONFIG, make_elmo, make_fconv, make_transformer_xl
-from typer.testing import CliRunner
 
 from lama_core.asking.blanks import parse_query
 from lama_core.candidates.columns import Candidates
-from lama_core.cli import make_app
 from lama_core.errors import UserError
 from lama_core.models.base import KINDS, BlankFiller, SentenceScorer, Statement, StatementScorer
 from lama_core.models.catalog import find_model
@@ -68,8 +67,7 @@ def full_log_probs(model: Any, text: str) -> np.ndarray:
 @pytest.mark.parametrize("name", [*NAMES, "ernie"])
 def test_the_command_line_answers_as_the_original_code(name: str, tmp_path: Path) -> None:
     out = tmp_path / name
-    converted = CliRunner().invoke(
-        make_app(), ["models", "convert", str(SHARED / name), "--out", str(out)]
+    converted = invoke(["models", "convert", str(SHARED / name), "--out", str(out)]
     )
     assert converted.exit_code == 0, converted.output
     rows = json.loads((SHARED / name / "expected.json").read_text())["rows"]
@@ -80,7 +78,7 @@ def test_the_command_line_answers_as_the_original_code(name: str, tmp_path: Path
         words = ["cloze", row["text"], "--model", model, "--candidates", "full", "--json"]
         kind = KINDS[load_model(model).kind]
         words += ["--top-k", "50", "--context", kind.contexts[0]]
-        asked = CliRunner().invoke(make_app(), words)
+        asked = invoke(words)
         assert asked.exit_code == 0, asked.output
         found = json.loads(asked.stdout)["models"][0]["blanks"][0]["predictions"]
         wanted = {word: row["log_probs"][n] for n, word in vocabulary.tokens().items()}
@@ -504,7 +502,7 @@ def test_a_probing_run_ranks_what_a_blank_gives(
     (data / "TREx" / "P36.jsonl").write_text("\n".join(lines) + "\n")
     model = load_model(str(folders[name]))
     words = ["probe", "--dataset", str(data), "--model", str(folders[name]), "--candidates", "full"]
-    done = CliRunner().invoke(make_app(), [*words, "--out", str(tmp_path / "runs"), "--json"])
+    done = invoke([*words, "--out", str(tmp_path / "runs"), "--json"])
     assert done.exit_code == 0, done.output
     (found,) = json.loads(done.stdout)
     assert (found["n"], found["n_excluded"]) == (2, 1), "Lima is no word of theirs"
@@ -593,6 +591,6 @@ def test_fconv_is_attributed_and_its_layers_are_refused(folders: dict[str, Path]
 
 def test_elmo_is_not_looked_into(folders: dict[str, Path]) -> None:
     words = ["cloze", TEXTS[0], "--model", str(folders["elmo"]), "--layers"]
-    asked = CliRunner().invoke(make_app(), words)
+    asked = invoke(words)
     assert asked.exit_code != 0
     assert "can't be looked into: it gives its answers alone" in str(asked.exception)

@@ -11,11 +11,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from calling import invoke
 from opening import open_page
-from typer.testing import CliRunner
 
 import lama_core as lama
-from lama_core.cli import make_app
 from lama_core.metrics import Correlations
 from lama_core.probes.prompts.runs import Study
 from lama_core.requests import Request, command_line, python_call
@@ -81,7 +80,7 @@ def own_study(studies: Sequence[Study]) -> Study:
 
 def ask(*words: str) -> Any:
     """What a command prints as JSON."""
-    said = CliRunner().invoke(make_app(), words)
+    said = invoke(words)
     assert said.exit_code == 0, said.output
     return json.loads(said.stdout)
 
@@ -89,7 +88,7 @@ def ask(*words: str) -> Any:
 def answers(taken: Taken, *more: str) -> list[Any]:
     """What the commands print, in their order. more: further words to each."""
     assert isinstance(taken.how, tuple)
-    printed = [ask(*shlex.split(command_line(how, "--json", *more))[3:]) for how in taken.how]
+    printed = [ask(*shlex.split(command_line(how, "--json", *more))[1:]) for how in taken.how]
     for how, found in zip(taken.how, printed, strict=True):
         call = python_call(how)
         if call.startswith("lama.command(") and not more:  # the others: tests/test_api.py

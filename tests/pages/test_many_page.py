@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 import streamlit as st
+from calling import invoke
 from opening import open_page
 from streamlit.testing.v1 import AppTest
-from typer.testing import CliRunner
 
 from lama_core.asking.limits import UNLIMITED, limits_of_pages
-from lama_core.cli import make_app
 from lama_core.errors import UserError
 from lama_core.requests import command_line
 from pages.ui.cloze import many
@@ -185,7 +184,7 @@ def test_the_table_that_is_taken_away_is_answered_alike_by_the_command(
     Path("many.csv").write_text(text, encoding="utf-8")
     assert next(iter(csv.DictReader(io.StringIO(text))))[f"{MODEL} gold_rank"] == "1"
     assert "'-5 is ___." in text, "a spreadsheet takes no cell for a formula"
-    said = CliRunner().invoke(make_app(), shlex.split(command_line(taken["how"], "--json"))[3:])
+    said = invoke(shlex.split(command_line(taken["how"], "--json"))[1:])
     assert said.exit_code == 0, said.output
     told, shown = json.loads(said.stdout), taken["record"]
     for ours, theirs in zip(told["models"], shown["models"], strict=True):

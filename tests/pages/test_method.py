@@ -7,10 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from calling import invoke
 from opening import ROOT, open_page
-from typer.testing import CliRunner
 
-from lama_core.cli import make_app
 from lama_core.glossary import glossary_text, read_terms
 from lama_core.metrics import METRICS
 from lama_core.metrics.origins import Part, sentence, trained_on
@@ -98,7 +97,7 @@ def test_the_page_and_the_command_say_the_same_of_the_training_sources(run: Run)
     said = sentence(found, "minilm-mlm", k=1)
     app = open_page("results", data="made-up")
     assert any(plain(said) in caption.value for caption in app.caption)
-    printed = CliRunner().invoke(make_app(), ["results", run.info.id]).stderr
+    printed = invoke(["results", run.info.id]).stderr
     assert said in " ".join(printed.split())
 
 

@@ -306,10 +306,9 @@ def test_first_paint_does_not_import_torch(home: Path, runs: tuple[Run, ...]) ->
 def test_the_form_asks_the_command_line_for_the_same_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from calling import invoke
     from probe_fakes import hash_model, write_dataset
-    from typer.testing import CliRunner
 
-    from lama_core.cli import make_app
     from lama_core.probes.probing import ProbeRequest, plan
     from lama_core.runs.execute import execute
 
@@ -319,7 +318,7 @@ def test_the_form_asks_the_command_line_for_the_same_runs(
         str(write_dataset(tmp_path / "facts", n_facts=30)), ("hash",), ("P19", "P47"),
         prompts="paraphrases", candidates="full", limit=9,
     )  # fmt: skip
-    said = CliRunner().invoke(make_app(), [*arguments(request), "--json"])
+    said = invoke([*arguments(request), "--json"])
     assert said.exit_code == 0, said.output
     spec = plan(request, load=hash_model).specs[0]
     made = {path.name for path in (tmp_path / "data" / "runs").iterdir() if path.is_dir()}

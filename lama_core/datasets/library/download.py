@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from filelock import FileLock, Timeout
 
@@ -18,35 +18,48 @@ from lama_core.datasets.library import archive, catalog, derived, installed, tra
 from lama_core.errors import UserError
 from lama_core.files import copy_file, given_path, replace_folder, work_folder
 from lama_core.progress import OnProgress, Progress, silent
-from lama_core.requests import argument
+from lama_core.requests import Request, argument, option
 
 # What a dataset consists of; anything else in an imported folder is left behind.
 KEPT_SUFFIXES = {".jsonl", ".json", ".txt", ".csv", ".tsv", ".md", ".gz", ".tgz", ""}
 MAX_IMPORTED_BYTES = 4 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class GetRequest:
-    """A published source to fetch, or to compute from another."""
+@dataclass(frozen=True)
+class GetRequest(Request):
+    """A published source to fetch, or to compute from another: the fields of `data get`."""
 
     command: ClassVar[tuple[str, ...]] = ("data", "get")
+    python: ClassVar[str] = "get_data"
 
-    name: str = argument()
-    compute: bool = False
+    name: Annotated[str, argument("A name of `data list`, such as lama.")]
+    compute: Annotated[bool, option("lama-uhn: compute it from LAMA instead of fetching it.")] = (
+        False
+    )
+    guesser: Annotated[
+        str | None, option("With --compute: the masked model that guesses from names.")
+    ] = None
+    repin: Annotated[bool, option("Accept a file that changed since its first download.")] = False
+
+    def check(self) -> None:
+        """Raise UserError for a guesser without --compute."""
+        super().check()
+        if self.guesser and not self.compute:
+            raise UserError("--guesser needs --compute.")
 
 
-@dataclass(frozen=True, slots=True)
-class ImportRequest:
-    """A source on this machine to take into the library.
-
-    name: what it is called there. replace: it may take the place of one of the same name.
-    """
+@dataclass(frozen=True)
+class ImportRequest(Request):
+    """A source on this machine to import into the library: the fields of `data import`."""
 
     command: ClassVar[tuple[str, ...]] = ("data", "import")
+    python: ClassVar[str] = "import_data"
 
-    path: str = argument()
-    name: str | None = None
-    replace: bool = False
+    path: Annotated[str, argument("A folder, an archive, or a CSV, TSV or JSONL file.")]
+    name: Annotated[str | None, option("Its name here. Default: the folder's or file's name.")] = (
+        None
+    )
+    replace: Annotated[bool, option("Replace a source of the same name.")] = False
 
 
 @dataclass(frozen=True, slots=True)

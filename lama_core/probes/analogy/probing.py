@@ -5,15 +5,18 @@ AnalogyRequest --plan--> AnalogySpec, one a judge, setting and probe
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
+from lama_core.asking import settings
 from lama_core.datasets import analogy_names, load_analogies
+from lama_core.datasets.library.installed import STARTER_ANALOGIES
 from lama_core.errors import UserError, choose
-from lama_core.models.base import KINDS, Pooling
+from lama_core.models.base import KINDS, Kind, Pooling
 from lama_core.models.loader import Precision
 from lama_core.probes.analogy.judges import JUDGES, Method
 from lama_core.probes.analogy.probes import (
     HIDDEN,
+    MOST_PAIRS,
     N_SEEDS,
     PROBES,
     SETTINGS,
@@ -25,8 +28,8 @@ from lama_core.probes.analogy.probes import (
     words_of,
 )
 from lama_core.probes.analogy.runs import AnalogySpec, ProbeRun
-from lama_core.probes.analogy.score import NORMALISATIONS, Normalise
-from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, template_name
+from lama_core.probes.analogy.score import NORMALISATIONS, Normalise, NormaliseChoice
+from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, TemplateChoice, template_name
 from lama_core.probes.probing import check_limit, from_data
 from lama_core.requests import option
 from lama_core.runs.spec import Load, load_by_name
@@ -34,36 +37,71 @@ from lama_core.runs.spec import Load, load_by_name
 Settings = Literal["unsupervised", "supervised", "both"]
 
 
-@dataclass(frozen=True, slots=True)
-class AnalogyRequest:
-    """What a user asks for: the choices of `analogy probe` and of the page.
+@dataclass(frozen=True)
+class AnalogyRequest(settings.OutSettings):
+    """Analogies to probe models and vectors with: the fields of `analogy probe`.
 
-    dataset: a name or a folder. models, vectors, relbert: who is asked. relations: () is all.
-    probes: () is all four. The rest: see `probes.ProbeOptions`.
+    models, vectors, relbert: what is probed. The rest: see `probes.ProbeOptions`.
     """
 
     command: ClassVar[tuple[str, ...]] = ("analogy", "probe")
+    python: ClassVar[str] = "analogy_probe"
 
-    dataset: str
-    models: tuple[str, ...] = option("--model", default=())
-    vectors: tuple[str, ...] = ()
-    relbert: tuple[str, ...] = ()
-    relations: tuple[str, ...] = option("--relation", default=())
-    probes: tuple[str, ...] = option("--probe", default=())
-    setting: str = "unsupervised"
-    template: str = DEFAULT_TEMPLATE
-    normalise: str = "sum"
-    seed: int = 0
-    limit: int | None = None
-    strict: bool = False
-    tails: Tails = "several"
-    pairing: Pairing = "halves"
-    reverse: Reverse = "random"
-    layer: int = -1
-    pooling: str = "mean"
-    hidden: int = HIDDEN
-    n_seeds: int = option("--seeds", default=N_SEEDS)
-    precision: Precision = "auto"
+    dataset: Annotated[str, option("An analogy set's name, or a folder in BATS's layout.")] = (
+        STARTER_ANALOGIES
+    )
+    models: settings.Models = ()
+    vectors: Annotated[
+        Sequence[str],
+        option(
+            "Static word vectors as a baseline: a word2vec, fastText or GloVe text file, "
+            "archive!file, or package:name/file."
+        ),
+    ] = ()
+    relbert: Annotated[
+        Sequence[str], option("A RelBERT model (hub name or folder) as a baseline.")
+    ] = ()
+    relations: settings.Relations = ()
+    probes: Annotated[
+        Sequence[str], option(f"{', '.join(PROBES)}. Default: all.", name="--probe")
+    ] = ()
+    setting: Annotated[Settings, option("unsupervised, supervised, or both.")] = "unsupervised"
+    template: TemplateChoice = DEFAULT_TEMPLATE
+    normalise: NormaliseChoice = "sum"
+    seed: Annotated[int, option("Seed of the negatives, the limit and the split.")] = 0
+    limit: Annotated[
+        int | None, option("Instances of each relation, drawn at random. Default: all.", ge=1)
+    ] = None
+    strict: Annotated[bool, option("Never draw a negative that happens to be true.")] = False
+    tails: Annotated[
+        Tails,
+        option(
+            "several: a head makes a pair with each of its tails, first tails first, up to "
+            f"{MOST_PAIRS} pairs a relation; first: with its first tail alone."
+        ),
+    ] = "several"
+    pairing: Annotated[
+        Pairing,
+        option(
+            "Unsupervised: halves (the paper's: a query and its candidates are of one half of the "
+            "pairs, as in the supervised setting) or all (of all pairs)."
+        ),
+    ] = "halves"
+    reverse: Annotated[
+        Reverse, option("The reverse probe reverses a random pair, or the positive one.")
+    ] = "random"
+    layer: Annotated[int, option("Supervised: 0 is the input embeddings, -1 the last layer.")] = -1
+    pooling: Annotated[
+        Pooling, option("Supervised: mean, first or last of a word's subword tokens.")
+    ] = "mean"
+    hidden: Annotated[int, option("Supervised: hidden units.", ge=1)] = HIDDEN
+    n_seeds: Annotated[
+        int, option("Supervised: number of classifiers to train.", name="--seeds", ge=1)
+    ] = N_SEEDS
+    precision: settings.Precision = "auto"
+    by: Annotated[
+        Literal["relation", "kind"], option("Show a row for each relation, or each kind of them.")
+    ] = "kind"
 
     @property
     def settings(self) -> tuple[Setting, ...]:
@@ -139,25 +177,27 @@ def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[Analogy
     relations = dataset.choose(request.relations)
     words = words_of(relations, options.tails)
     names = tuple(relation.name for relation in relations)
-    models: dict[str, Any] = {}
+    kinds: dict[str, tuple[Kind, Precision]] = {}  # and not the models: many need no room at once
 
     def load_one(name: str) -> Any:
-        models[name] = load(name, precision=request.precision)
-        return models[name]
+        model = load(name, precision=request.precision)
+        kinds[name] = model.kind, model.precision
+        return model
 
     specs = []
     for method, reference in request.judges:
         judge = JUDGES[method].open(reference, words, options, load_one)
-        model = models.get(reference) if method == "model" else None
+        unknown: tuple[None, Precision] = (None, "fp32")
+        kind, precision = kinds[reference] if method == "model" else unknown
         specs += [
             AnalogySpec(
                 **from_data(request.dataset, dataset, names, "raw", options.limit),
                 model=reference,
                 model_name=judge.name,
                 model_identity=judge.identity,
-                model_kind=model.kind if model else method,
-                precision=model.precision if model else "fp32",
-                context=KINDS[model.kind].contexts[0] if model else "both",
+                model_kind=kind or method,
+                precision=precision,
+                context=KINDS[kind].contexts[0] if kind else "both",
                 setting=setting,
                 probe=probe,
                 method=method,

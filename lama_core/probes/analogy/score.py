@@ -14,35 +14,45 @@ Departure: Perplexity of a sentence
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from lama_core.asking import settings
 from lama_core.asking.limits import UNLIMITED, Limits
-from lama_core.asking.settings import ModelSettings
 from lama_core.errors import UserError
 from lama_core.models.base import KINDS, SentenceScorer, TokenScores
-from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, check_word, fill, resolve_template
+from lama_core.probes.analogy.templates import (
+    DEFAULT_TEMPLATE,
+    TemplateChoice,
+    check_word,
+    fill,
+    resolve_template,
+)
 from lama_core.probes.of_model import OfModel, model_fields
-from lama_core.requests import argument
+from lama_core.requests import argument, option
 
 Pair = tuple[str, str]
 Normalise = Literal["sum", "mean"]
 NORMALISATIONS: tuple[Normalise, ...] = ("sum", "mean")
+NormaliseChoice = Annotated[
+    Normalise, option("sum (the paper's equation) or mean of the log-probabilities.")
+]
 MAX_PAIRS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreRequest(ModelSettings):
-    """Candidate pairs for a query pair, each as `Paris:France`, and how they are scored."""
+class ScoreRequest(settings.ModelSettings):
+    """A query pair and candidate pairs to rank: the fields of `analogy score`."""
 
     command: ClassVar[tuple[str, ...]] = ("analogy", "score")
+    python: ClassVar[str] = "score_analogies"
 
-    query: str = argument()
-    pairs: tuple[str, ...] = argument()
-    template: str = DEFAULT_TEMPLATE
-    normalise: Normalise = "sum"
+    query: Annotated[str, argument("The query pair, such as Paris:France.")] = field(kw_only=False)
+    pairs: Annotated[Sequence[str], argument("Two or more candidate pairs.")] = field(kw_only=False)
+    template: TemplateChoice = DEFAULT_TEMPLATE
+    normalise: NormaliseChoice = "sum"
 
 
 @dataclass(frozen=True, slots=True)

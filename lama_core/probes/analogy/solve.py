@@ -12,25 +12,26 @@ theirs, which is ours.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.asking.settings import ClozeSettings
+from lama_core.asking import settings
 from lama_core.candidates.columns import Candidates, Columns, OpenColumns
 from lama_core.candidates.spelling import Vocabulary
 from lama_core.errors import UserError
 from lama_core.models.base import BlankFiller
 from lama_core.probes.analogy.templates import (
     DEFAULT_TEMPLATE,
+    TEMPLATE_HELP,
     Question,
     ask_for,
     read_question,
 )
 from lama_core.probes.cloze.ask import ClozeAnswer, ask
-from lama_core.requests import argument
+from lama_core.requests import argument, option
 
 Method = Literal["3CosAdd", "3CosMul"]
 METHODS: tuple[Method, ...] = ("3CosAdd", "3CosMul")
@@ -84,21 +85,26 @@ class WithoutWords(Candidates):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SolveRequest(ClozeSettings):
-    """An analogy with a blank, and how it is asked: the choices of `analogy solve` and of the page.
-
-    text: a sentence, or four words of which one is the blank. template: for four words.
-    """
+class SolveRequest(settings.ClozeSettings):
+    """An analogy with a blank to fill: the fields of `analogy solve`."""
 
     command: ClassVar[tuple[str, ...]] = ("analogy", "solve")
     python: ClassVar[str] = "analogy"
 
-    text: tuple[str, ...] = argument()
-    template: str | None = None
-    keep_query_words: bool = False
-    top_k: int = 5
-    gold: str | None = None
-    renormalise: bool = False
+    text: Annotated[
+        Sequence[str],
+        argument(
+            "A sentence with a blank (___, [MASK], <mask>, [Y]), or four words of which one is the "
+            "blank."
+        ),
+    ] = field(kw_only=False)
+    template: Annotated[
+        str | None, option(f"For four words: {TEMPLATE_HELP} Default: {DEFAULT_TEMPLATE}.")
+    ] = None
+    keep_query_words: Annotated[bool, option("Allow the three given words as answers.")] = False
+    top_k: settings.TopK = 5
+    gold: settings.Gold = None
+    renormalise: settings.Renormalise = False
 
     def question(self) -> Question:
         """What is asked. Raises UserError for what is no analogy with one word missing."""

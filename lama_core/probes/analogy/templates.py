@@ -9,9 +9,11 @@ Departure: Words of the analogy templates
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from lama_core.asking.blanks import BLANK, parse_query
 from lama_core.errors import UserError, did_you_mean
+from lama_core.requests import option
 from lama_core.types import Query
 
 SLOT = re.compile(r"\[([ABCD])\]")
@@ -29,6 +31,8 @@ TEMPLATES: dict[str, str] = {
     ),
 }
 DEFAULT_TEMPLATE = "what-to"  # the paper's
+TEMPLATE_HELP = f"{', '.join(TEMPLATES)}, or your own with [A] [B] [C] [D]."
+TemplateChoice = Annotated[str, option(TEMPLATE_HELP)]
 MAX_WORD = 100
 MAX_TEMPLATE = 500
 # A longer stretch in a slot is no word: the sentence is then taken as it is.

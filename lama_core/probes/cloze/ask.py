@@ -6,16 +6,17 @@ the candidates.
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, ClassVar, Literal
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from lama_core.asking import settings
 from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.asking.ranking import best_candidates, rank_gold
 from lama_core.asking.retrieval import Found, with_passage
 from lama_core.asking.scoring import choose_context, plan_batches
-from lama_core.asking.settings import ClozeSettings
+from lama_core.asking.settings import MAX_TOP_K
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.candidates.spelling import Place, place_of, spell
 from lama_core.errors import UserError
@@ -29,11 +30,10 @@ from lama_core.models.base import (
     WordContinuer,
 )
 from lama_core.probes.of_model import OfModel, model_fields
-from lama_core.requests import argument
+from lama_core.requests import argument, option
 from lama_core.rounding import fixed, percent
 from lama_core.types import Query
 
-MAX_TOP_K = 100
 # Pieces of a gold: each is a pass of its own.
 MAX_PIECES = 32
 # Answers that are continued to the word that they begin.
@@ -62,21 +62,25 @@ OVER: dict[Over, str] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClozeRequest(ClozeSettings):
-    """A text with a blank, and how it is asked: the choices of `cloze` and of the page.
+Text = Annotated[str, argument("A text with a blank: [MASK], <mask>, [Y], or ___.")]
+Golds = Annotated[
+    str | None,
+    option("The gold (right) answer: its rank is shown. Of several blanks: one each, | between."),
+]
 
-    open_book: a corpus (see `datasets.corpus`) whose nearest passage stands before the text.
-    """
+
+@dataclass(frozen=True, kw_only=True)
+class ClozeRequest(settings.ClozeSettings):
+    """A text with blanks to fill: the fields of `cloze`."""
 
     command: ClassVar[tuple[str, ...]] = ("cloze",)
     python: ClassVar[str] = "fill"
 
-    text: str = argument()
-    top_k: int = 5
-    gold: str | None = None
-    renormalise: bool = False
-    open_book: str | None = None
+    text: Text = field(kw_only=False)
+    top_k: settings.TopK = 5
+    gold: Golds = None
+    renormalise: settings.Renormalise = False
+    open_book: settings.OpenBook = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ What is right in a negated sentence is not the gold, so its answers take no part
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, ClassVar, Literal
 
+from lama_core.asking import settings
 from lama_core.asking.blanks import BLANK, fill, shows_subject
 from lama_core.asking.prompts import PROMPT_SETS
 from lama_core.asking.questions import gather_knowledge
-from lama_core.asking.settings import ClozeSettings
 from lama_core.candidates.columns import Candidates
 from lama_core.datasets import Dataset, pararel
 from lama_core.datasets.library.installed import STARTER, installed_dir
@@ -26,6 +26,7 @@ from lama_core.models.base import KINDS, BlankFiller, Context, Kind
 from lama_core.paths import ASSETS
 from lama_core.probes.cloze.ask import Gold, Prediction, ask_queries, check_gold, gold_columns
 from lama_core.probes.of_model import OfModel, model_fields
+from lama_core.requests import argument, option
 from lama_core.types import Prompt, Query, Relation
 
 MAX_WORDINGS = 60
@@ -45,20 +46,21 @@ ORIGINS: dict[str, WordingKind] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelationRequest(ClozeSettings):
-    """A relation and a subject, and how they are asked: the choices of `cloze` and of the page.
+class RelationRequest(settings.ClozeSettings):
+    """A relation and a subject, queried in every wording: the fields of `relation`."""
 
-    mined: ask the mined prompts, too. gold: None takes the data's first object of the subject.
-    """
+    command: ClassVar[tuple[str, ...]] = ("relation",)
+    python: ClassVar[str] = "relation"
 
-    command: ClassVar[tuple[str, ...]] = ("cloze",)
-
-    relation: str
-    subject: str
-    dataset: str = STARTER
-    mined: bool = False
-    gold: str | None = None
-    renormalise: bool = False
+    relation: Annotated[str, argument("The relation's name, such as P36.")] = field(kw_only=False)
+    subject: Annotated[str, option("The subject of the relation, such as France.")]
+    dataset: Annotated[str, option("The relation's data: a name or a folder.")] = STARTER
+    mined: Annotated[bool, option("Query the mined prompts, too.")] = False
+    gold: Annotated[
+        str | None,
+        option("The gold (right) answer. Default: the data's first object of the subject."),
+    ] = None
+    renormalise: settings.Renormalise = False
 
 
 @dataclass(frozen=True, slots=True)

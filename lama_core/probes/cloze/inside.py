@@ -4,16 +4,17 @@ its answer comes from. See `models.inside` for what is computed.
 Looked at is the first blank; of a left-to-right model, by what stands left of it.
 """
 
-from dataclasses import astuple, dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import astuple, dataclass, field
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from lama_core.asking import settings
 from lama_core.asking.blanks import follows_only_punctuation
 from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.asking.ranking import best_candidates, rank_gold
-from lama_core.asking.settings import ClozeSettings
 from lama_core.candidates.columns import Columns
+from lama_core.candidates.lists import COMMON
 from lama_core.candidates.spelling import Place
 from lama_core.errors import UserError
 from lama_core.models.base import (
@@ -25,12 +26,13 @@ from lama_core.models.base import (
     Encoded,
     LayerReader,
 )
-from lama_core.probes.cloze.ask import MAX_TOP_K, check_gold, golds_of
+from lama_core.probes.cloze.ask import Text, check_gold, golds_of
 from lama_core.probes.of_model import OfModel, model_fields
-from lama_core.requests import argument
+from lama_core.requests import option
 from lama_core.rounding import fixed
 from lama_core.types import Query
 
+Lens = Literal["layers", "tokens"]
 Method = Literal["erasure", "gradients"]
 METHODS: tuple[Method, ...] = ("erasure", "gradients")
 FEWEST_STEPS, STEPS, MAX_STEPS = 8, 400, 5000
@@ -39,35 +41,49 @@ FOLLOWED = "answer that is followed"  # what the word to explain is called for p
 
 
 @dataclass(frozen=True, kw_only=True)
-class InsideRequest(ClozeSettings):
-    """A text with a blank, and what is looked at: the layers, or the tokens of the text, or both.
+class InspectRequest(settings.ModelSettings):
+    """A text with a blank, and the lens to inspect its answer with: the fields of `inspect`."""
 
-    explain: the word that is attributed to the tokens; None: each model's first answer. steps: the
-    most points of the integral of gradients.
-    """
+    command: ClassVar[tuple[str, ...]] = ("inspect",)
+    python: ClassVar[str] = "inspect"
 
-    command: ClassVar[tuple[str, ...]] = ("cloze",)
-    python: ClassVar[str] = "look"
-
-    text: str = argument()
-    top_k: int = 5
-    gold: str | None = None
-    layers: bool = False
-    attribution: Method | None = None
-    explain: str | None = None
-    steps: int = STEPS
+    text: Text = field(kw_only=False)
+    lens: Annotated[
+        Lens,
+        option(
+            "layers: the answer after each layer, and the ranks of the last layer's answers. "
+            "tokens: what each token of the text adds to the answer's log-probability."
+        ),
+    ] = "layers"
+    answer: Annotated[
+        str | None,
+        option("Lens tokens: the answer to explain. Default: each model's first prediction."),
+    ] = None
+    method: Annotated[
+        Method,
+        option(
+            "Lens tokens: erasure (the token masked or excluded), or gradients (integrated "
+            "gradients; the completeness of their sum is checked)."
+        ),
+    ] = "erasure"
+    steps: Annotated[
+        int,
+        option("Method gradients: the most points of the integral.", ge=FEWEST_STEPS, le=MAX_STEPS),
+    ] = STEPS
+    top_k: settings.TopK = 5
+    gold: settings.Gold = None
+    candidates: settings.Candidates = COMMON
 
     def check(self) -> None:
-        """Raise UserError if the choice can't be asked."""
+        """Raise UserError if a field has a wrong value, or goes with the other lens."""
         super().check()
-        if not 1 <= self.top_k <= MAX_TOP_K:
-            raise UserError(f"top-k is {self.top_k}: choose a number from 1 to {MAX_TOP_K}.")
-        if not FEWEST_STEPS <= self.steps <= MAX_STEPS:
-            raise UserError(
-                f"{self.steps:,} steps: choose a number from {FEWEST_STEPS} to {MAX_STEPS:,}."
-            )
-        if self.explain:
-            check_gold(self.explain, FOLLOWED)
+        changed = {"answer": self.answer is not None, "method": self.method != "erasure",
+                   "steps": self.steps != STEPS}  # fmt: skip
+        if self.lens == "layers" and any(changed.values()):
+            named = next(name for name, is_changed in changed.items() if is_changed)
+            raise UserError(f"--{named} needs --lens tokens.")
+        if self.answer:
+            check_gold(self.answer, FOLLOWED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +124,7 @@ class ModelLayers(OfModel):
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As `cloze --layers --json` prints it."""
+        """Return what `inspect --lens layers --json` prints of a model."""
         return {
             "layers": [
                 {"layer": one.number, "first": one.first, "log_prob": one.log_prob}
@@ -163,7 +179,7 @@ class ModelAttribution(OfModel):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """As `cloze --attribution --json` prints it; what isn't known is null."""
+        """Return what `inspect --lens tokens --json` prints of a model; null where unknown."""
         sums = {"baseline": self.baseline, "sum": self.total, "gap": self.gap}
         return {
             "method": self.method,
@@ -194,12 +210,12 @@ class Inside:
 class InsideAnswer:
     """What was looked at inside all models, for the same text."""
 
-    request: InsideRequest
+    request: InspectRequest
     text: str
     models: tuple[Inside, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The object that `cloze --layers` and `cloze --attribution` print with `--json`."""
+        """Return the object that `inspect --json` prints."""
         return {"text": self.text, "models": [_inside_json(one) for one in self.models]}
 
     def rows(self) -> list[dict[str, Any]]:
@@ -241,19 +257,25 @@ def _inside_json(inside: Inside) -> dict[str, Any]:
 
 
 def look_inside(
-    model: BlankFiller, query: Query, columns: Columns, request: InsideRequest,
+    model: BlankFiller, query: Query, columns: Columns, request: InspectRequest,
     limits: Limits = UNLIMITED,
 ) -> Inside:  # fmt: skip
     """What a request asks of one model. columns: of the candidates. Raises as its two parts do."""
-    layers = attribution = None
-    if request.layers:
+    if request.lens == "layers":
         layers = read_layers(
             model, query, columns, top_k=request.top_k, gold=request.gold, limits=limits
         )
-    if request.attribution:
-        more: dict[str, Any] = {"word": request.explain, "steps": request.steps, "limits": limits}
-        attribution = attribute(model, query, columns, request.attribution, **more)
-    return Inside(layers, attribution)
+        return Inside(layers, None)
+    attribution = attribute(
+        model,
+        query,
+        columns,
+        request.method,
+        word=request.answer,
+        steps=request.steps,
+        limits=limits,
+    )
+    return Inside(None, attribution)
 
 
 def read_layers(

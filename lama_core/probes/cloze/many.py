@@ -11,15 +11,15 @@ import csv
 import io
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import orjson
 
+from lama_core.asking import settings
 from lama_core.asking.blanks import parse_query
 from lama_core.asking.limits import UNLIMITED, Limits
-from lama_core.asking.settings import ClozeSettings
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.errors import UserError
 from lama_core.models.base import BlankFiller, Context
@@ -33,6 +33,7 @@ from lama_core.probes.cloze.ask import (
 )
 from lama_core.probes.of_model import OfModel, model_fields
 from lama_core.progress import OnProgress, Progress, silent
+from lama_core.requests import argument
 from lama_core.rounding import percent
 from lama_core.types import Query
 
@@ -44,13 +45,20 @@ GOLD_COLUMNS = ("gold", "answer", "object", "obj_label")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ManyRequest(ClozeSettings):
-    """A file of sentences with a blank, and how they are asked. file: a path, or `-`."""
+class ManyRequest(settings.ClozeSettings):
+    """A file of sentences with a blank: the fields of `batch`."""
 
-    command: ClassVar[tuple[str, ...]] = ("cloze",)
+    command: ClassVar[tuple[str, ...]] = ("batch",)
+    python: ClassVar[str] = "batch"
 
-    file: str
-    renormalise: bool = False
+    file: Annotated[
+        str,
+        argument(
+            "CSV or TSV with the columns text and gold, JSONL with these fields, or a text a line "
+            "with its gold answer after a tab or |; - reads lines from standard input."
+        ),
+    ] = field(kw_only=False)
+    renormalise: settings.Renormalise = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +161,31 @@ class ManyAnswer:
         words = (model.answers[row].word for model in self.models)
         return len({word.lower() for word in words if word is not None}) > 1
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row of plain values for each model and line; None where unknown."""
+        rows = []
+        for model in self.models:
+            for line, answer in zip(self.lines, model.answers, strict=True):
+                row: dict[str, Any] = {"model": model.name, "line": line.number, "text": line.text}
+                first = answer.blank.predictions[0] if answer.blank else None
+                gold = answer.blank.gold if answer.blank else None
+                rows.append(
+                    row
+                    | {
+                        "word": first.token if first else None,
+                        "begins": first.begins if first else None,
+                        "log_prob": first.log_prob if first else None,
+                        "prob": first.prob if first else None,
+                        "gold": line.gold,
+                        "gold_rank": gold.rank if gold else None,
+                        "right": answer.is_right,
+                        "fault": answer.fault,
+                    }
+                )
+        return rows
+
     def to_json(self) -> dict[str, Any]:
-        """The object that `cloze --file FILE --json` prints."""
+        """Return the object that `batch --json` prints."""
         sizes = [model.n_candidates for model in self.models]
         return {
             "candidates": candidates_json(self.candidates, sizes),

@@ -4,15 +4,17 @@ ExtractRequest --plan_extract--> ExtractorSpec, one a way of linking
 ReadRequest    --plan_read-----> ReaderSpec, one a reader
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from lama_core.asking import settings
 from lama_core.asking.prompts import make_prompt_set
 from lama_core.asking.questions import check_questions
 from lama_core.asking.ranking import RANKINGS, Ranking
 from lama_core.asking.retrieval import OpenBook
 from lama_core.candidates.columns import Candidates
-from lama_core.candidates.lists import known_before, named_candidates
+from lama_core.candidates.lists import known_before, list_names, named_candidates
 from lama_core.candidates.spelling import OpenVocabulary
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.corpus import STARTER, load_corpus
@@ -28,39 +30,56 @@ from lama_core.runs.spec import Load, load_by_name
 PROMPTS = "manual"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FindRequest:
-    """What `extract` and `read` share.
+@dataclass(frozen=True, kw_only=True)
+class FindRequest(settings.OutSettings):
+    """The fields that `extract` and `read` share."""
 
-    models: whose words are ranked, and whose facts count, with the candidates `common`. The rest is
-    as in `probing.ProbeRequest`.
-    """
+    dataset: settings.Dataset
+    relations: settings.Relations = ()
+    corpus: Annotated[str, option(f"The text to read: {settings.CORPUS}.")] = STARTER
+    candidates: Annotated[
+        str,
+        option(
+            f"The words that are ranked: {', '.join(list_names(of_relations=True))} or file:PATH; "
+            "common and full are the words of --model."
+        ),
+    ] = OWN_WORDS
+    models: Annotated[
+        Sequence[str],
+        option("With common: a model whose words are ranked; repeat for several.", name="--model"),
+    ] = ()
+    ranking: settings.Ranking = "filtered"
+    limit: settings.Limit = None
 
-    dataset: str
-    relations: tuple[str, ...] = option("--relation", default=())
-    corpus: str = STARTER
-    candidates: str = OWN_WORDS
-    models: tuple[str, ...] = option("--model", default=())
-    ranking: Ranking = "filtered"
-    limit: int | None = None
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ExtractRequest(FindRequest):
-    """The choices of `extract`. corpus: what trains it. linking: () is both ways."""
+    """A relation extractor's fields, those of `extract`."""
 
     command: ClassVar[tuple[str, ...]] = ("extract",)
+    python: ClassVar[str] = "extract"
 
-    linking: tuple[str, ...] = ()
+    linking: Annotated[
+        Sequence[str],
+        option(
+            "How names are linked: naive (by exact string, RE_n) or oracle (RE_o). Default: both."
+        ),
+    ] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ReadRequest(FindRequest):
-    """The choices of `read`. corpus: what is read. readers: question-answering models."""
+    """Question-answering models and what they read: the fields of `read`."""
 
     command: ClassVar[tuple[str, ...]] = ("read",)
+    python: ClassVar[str] = "read"
 
-    readers: tuple[str, ...] = option("--reader")
+    readers: Annotated[
+        Sequence[str],
+        option(
+            "A question-answering model's folder or hub name; repeat for several.", name="--reader"
+        ),
+    ]
 
 
 def plan_extract(

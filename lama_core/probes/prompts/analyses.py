@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from lama_core.errors import UserError
 from lama_core.probes.prompts.ensemble import rank_prompts
 from lama_core.probes.prompts.mining import WORD, Parser
 from lama_core.probes.prompts.study import RelationStudy
-from lama_core.requests import argument, option
+from lama_core.requests import Request, argument, option
 
 # How an edit distance becomes a share. min-max, as in the paper: 0 is a relation's nearest pair of
 # prompts, 1 its furthest. longer: edits for each word of the longer prompt of the two.
@@ -35,16 +35,28 @@ N_BINS = 5
 STAND_INS = {"[X]": "Alice", "[Y]": "Paris"}
 
 
-@dataclass(frozen=True, slots=True)
-class AnalyseRequest:
-    """A study to analyse: the choices of `prompts analyse` and of the page."""
+@dataclass(frozen=True)
+class AnalyseRequest(Request):
+    """A study to analyse: the fields of `prompts analyse`."""
 
     command: ClassVar[tuple[str, ...]] = ("prompts", "analyse")
+    python: ClassVar[str] = "analyse_prompts"
 
-    study: str = argument()
-    combination: str = option("--set", default="mine")
-    other: str | None = None
-    distance: Distance = "min-max"
+    study: Annotated[str, argument("A study's name or folder.")]
+    combination: Annotated[str, option("Which set of prompts.", name="--set")] = "mine"
+    other: Annotated[
+        str | None, option("Another model's study, whose weights are tried on this one.")
+    ] = None
+    distance: Annotated[
+        Distance,
+        option(
+            "How edit distances become shares: min-max of the relation's pairs (the paper's), or "
+            "divided by the longer prompt's number of words (longer)."
+        ),
+    ] = "min-max"
+    patterns: Annotated[
+        bool, option("Also rank prompts by part-of-speech pattern (needs spaCy).")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,18 @@
 StudyRequest --plan--> StudySpec
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from lama_core.asking import settings
 from lama_core.asking.blanks import shows_subject
-from lama_core.asking.ranking import RANKINGS, Ranking
+from lama_core.asking.ranking import RANKINGS
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import COMMON, known_before, named_candidates, read_candidate_file
 from lama_core.datasets import Dataset, load_dataset
-from lama_core.datasets.library.installed import installed_dir, pairs_dir, prompts_dir
+from lama_core.datasets.library.installed import STARTER, installed_dir, pairs_dir, prompts_dir
 from lama_core.datasets.prompt_sets import (
     PromptPool,
     load_pool,
@@ -20,8 +22,7 @@ from lama_core.datasets.prompt_sets import (
     relations_in,
 )
 from lama_core.errors import UserError, choose
-from lama_core.models.base import BlankFiller, Context
-from lama_core.models.loader import Precision
+from lama_core.models.base import BlankFiller
 from lama_core.probes.probing import check_limit, choose_context, from_data, of_model
 from lama_core.probes.prompts.ensemble import RECIPES, RELEASED
 from lama_core.probes.prompts.runs import Study, StudySpec, split_of
@@ -36,52 +37,105 @@ VOCABULARY_FILE = "common_vocab_cased.txt"
 COMBINATIONS = ("manual", "mine", "mine+man", "mine+para", "man+para")
 
 
-@dataclass(frozen=True, kw_only=True)
-class SelectRequest:
-    """Prompts asked one by one: the choices of `prompts select`.
+PromptFolder = Annotated[
+    Path | None,
+    option(
+        "An imported set of prompts by its name, or a folder in LPAQA's layout. Default: the "
+        "dataset's own prompts."
+    ),
+]
 
-    dataset: a name or a folder. relations: () is all that have facts and prompts. prompts: an
-    imported set by its name or a folder in LPAQA's layout, None for the dataset's own templates and
-    paraphrases. own: the user's prompts (for a single relation). training: an imported set that
-    has training pairs or a folder of them, None splits the facts in two. candidates: None is the
-    dataset's published list where it has one, else `common`. limit: test facts of each relation;
-    train_limit: training facts that count for the model; seed: draws both (see
-    `training_pairs.draw`). blind: ensembles take in prompts that show the model nothing of the
-    subject.
-    """
+
+@dataclass(frozen=True, kw_only=True)
+class SelectRequest(settings.OutSettings):
+    """Prompts to evaluate one by one: the fields of `prompts select`."""
 
     command: ClassVar[tuple[str, ...]] = ("prompts", "select")
+    python: ClassVar[str] = "select_prompts"
 
-    dataset: str
-    model: str
-    relations: tuple[str, ...] = option("--relation", default=())
-    prompts: Path | None = None
-    own: tuple[str, ...] = option("--template", default=())
-    training: Path | None = None
-    candidates: str | None = None
-    context: Context | None = None
-    ranking: Ranking = "raw"
-    precision: Precision = "auto"
-    limit: int | None = None
-    train_limit: int | None = None
-    seed: int | None = None
-    drop_overlap: bool = False
-    blind: bool = False
+    dataset: settings.Dataset = STARTER
+    model: settings.ModelName = settings.DEFAULT_MODEL
+    relations: settings.Relations = ()
+    prompts: PromptFolder = None
+    own: Annotated[
+        Sequence[str],
+        option("Your own prompt with [X] and [Y]; repeat for several.", name="--template"),
+    ] = ()
+    training: Annotated[
+        Path | None,
+        option(
+            "An imported set that has training pairs, or a folder of them (one P*.jsonl a "
+            "relation). Default: half of the facts train."
+        ),
+    ] = None
+    candidates: Annotated[
+        str | None,
+        option(
+            "full, common, lama or file:PATH. Default: the dataset's published list, or common."
+        ),
+    ] = None
+    context: settings.Context = None
+    ranking: settings.Ranking = "raw"
+    precision: settings.Precision = "auto"
+    limit: settings.Limit = None
+    train_limit: Annotated[
+        int | None, option("Maximum number of training facts of each relation.", ge=1)
+    ] = None
+    seed: Annotated[
+        int | None,
+        option("Draw the facts of a limit at random with this seed. Default: the first ones."),
+    ] = None
+    drop_overlap: Annotated[
+        bool, option("Exclude training pairs that are test facts, instead of refusing them.")
+    ] = False
+    blind: Annotated[
+        bool,
+        option(
+            "Include prompts that show a causal model nothing of the subject (with the blank "
+            "before it) in ensembles."
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyRequest(SelectRequest):
-    """Prompts chosen and weighted, too: the choices of `prompts fit` and of the page.
-
-    keep: leave the distributions on disk.
-    """
+    """Prompts to select and weight, too: the fields of `prompts fit`."""
 
     command: ClassVar[tuple[str, ...]] = ("prompts", "fit")
+    python: ClassVar[str] = "study"
 
-    combinations: tuple[str, ...] = option("--set", default=COMBINATIONS)
-    recipes: tuple[str, ...] = option("--recipe", default=(RELEASED.name,))
-    curves: bool = True
-    keep: bool = False
+    combinations: Annotated[
+        Sequence[str],
+        option(
+            "manual, mine, mine+man, mine+para, man+para, user or all; repeat for several. "
+            "Default: the paper's sets, and user with --template.",
+            name="--set",
+        ),
+    ] = ()
+    recipes: Annotated[
+        Sequence[str],
+        option(
+            "Optimiser recipe; repeat for several. released: the released scripts' (rate 0.1, "
+            "batches of 128, at most 500 epochs, stop after 30 without a gain of 1e-3). paper: "
+            "Adam's defaults, batches of 32; the paper names no last epoch and no patience: 500, "
+            "and 50 without a gain of 1e-4, are ours. exact: the optimum.",
+            name="--recipe",
+        ),
+    ] = (RELEASED.name,)
+    curves: Annotated[
+        bool, option("Compute the accuracy of Top-K for every K, log-linear and linear.")
+    ] = True
+    keep: Annotated[bool, option("Keep the distributions on disk, for other weights later.")] = (
+        False
+    )
+    save_runs: Annotated[bool, option("Save Top-1 and the optimised ensembles as runs.")] = True
+
+    def __post_init__(self) -> None:
+        """Without combinations, take the paper's, and the user's prompts if there are any."""
+        super().__post_init__()
+        if not self.combinations:
+            chosen = (*COMBINATIONS, *(["user"] if self.own else []))
+            object.__setattr__(self, "combinations", chosen)
 
 
 def as_study(request: SelectRequest) -> StudyRequest:
@@ -149,17 +203,20 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
         )
     # A relation without pairs of its own is named here, before anything is asked.
     splits = [split_of(request.training, dataset, name) for name in names]
-    how = ("ranking", "combinations", "recipes", "curves", "train_limit", "seed")
-    same = ("prompts", "own", "training", "drop_overlap", "keep")
+    same = ("prompts", "training", "drop_overlap", "keep")
+    names_of = ("ranking", "curves", "train_limit", "seed")
+    how: dict[str, Any] = {name: getattr(request, name) for name in names_of}
+    how |= {"combinations": tuple(request.combinations), "recipes": tuple(request.recipes)}
     spec = StudySpec(
         **from_data(request.dataset, dataset, names, request.ranking, request.limit),
         **of_model(model, request.model),
         **{name: getattr(request, name) for name in same},
+        own=tuple(request.own),
         context=context,
         pools=pools,
         training_digest=pairs_digest(splits),
         candidates=_candidates(request, model),
-        study_options=StudyOptions(context, **{name: getattr(request, name) for name in how}),
+        study_options=StudyOptions(context, **how),
     )
     return Planned(spec, notes)
 

@@ -5,15 +5,14 @@ StatementsRequest --plan--> StatementSpec, one a model
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from lama_core.asking import settings
 from lama_core.asking.prompts import PromptSet
 from lama_core.asking.questions import check_questions
-from lama_core.asking.ranking import Ranking
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.errors import UserError, choose
-from lama_core.models.base import HIDINGS, Hiding
-from lama_core.models.loader import Precision
+from lama_core.models.base import HIDINGS
 from lama_core.probes.probing import (
     Planned,
     ask_of,
@@ -23,36 +22,44 @@ from lama_core.probes.probing import (
     of_model,
 )
 from lama_core.probes.statements.runs import StatementSpec
-from lama_core.probes.statements.scoring import AGGREGATES, PARTS, Aggregate, Part, Scoring
+from lama_core.probes.statements.scoring import (
+    AGGREGATES,
+    PARTS,
+    AggregateChoice,
+    PartChoice,
+    Scoring,
+)
 from lama_core.probes.statements.spaces import RELATION, named_space
 from lama_core.requests import option
 from lama_core.runs.spec import Load, load_by_name
 from lama_core.types import Relation
 
 
-@dataclass(frozen=True, slots=True)
-class StatementsRequest:
-    """What a user asks for: the choices of the `statements` command and of the page.
+@dataclass(frozen=True)
+class StatementsRequest(settings.RunSettings):
+    """Whole answers to rank on a dataset: the fields of `statements`.
 
-    dataset: a name or a folder. relations: () is all that have facts. template: which of a
-    relation's templates, from 0; relations without any are asked by the facts' sentences.
-    answers: see `spaces`. part, aggregate, hiding: see `scoring`. limit: the first so many facts
-    of each relation.
+    relations: () is all with facts; those without templates use the sentences of their facts.
     """
 
     command: ClassVar[tuple[str, ...]] = ("statements",)
+    python: ClassVar[str] = "statements"
 
-    dataset: str
-    models: tuple[str, ...] = option("--model")
-    relations: tuple[str, ...] = option("--relation", default=())
-    template: int = 0
-    answers: str = RELATION
-    aggregate: Aggregate = "sum"
-    part: Part = "statement"
-    hiding: Hiding = "within-word"
-    ranking: Ranking = "filtered"
-    precision: Precision = "auto"
-    limit: int | None = None
+    dataset: settings.Dataset
+    models: settings.Models
+    relations: settings.Relations = ()
+    template: Annotated[
+        int, option("Number of the template of each relation, counted from 0.", ge=0)
+    ] = 0
+    answers: Annotated[
+        str, option("What is ranked: relation (the relation's answers), or file:PATH, one a line.")
+    ] = RELATION
+    aggregate: AggregateChoice = "sum"
+    part: PartChoice = "statement"
+    hiding: settings.Hiding = "within-word"
+    ranking: settings.Ranking = "filtered"
+    precision: settings.Precision = "auto"
+    limit: settings.Limit = None
 
 
 def plan(request: StatementsRequest, *, load: Load = load_by_name) -> Planned:

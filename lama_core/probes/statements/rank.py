@@ -6,14 +6,14 @@ over the answers b that the model can write; see `scoring` for the score.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from lama_core.asking import settings
 from lama_core.asking.blanks import parse_query
 from lama_core.asking.limits import UNLIMITED, Limits
-from lama_core.asking.settings import ModelSettings
 from lama_core.errors import UserError
 from lama_core.models.base import (
     KINDS,
@@ -25,8 +25,8 @@ from lama_core.models.base import (
 from lama_core.probes.of_model import OfModel, model_fields
 from lama_core.probes.statements.scoring import (
     TOKENS_OF,
-    Aggregate,
-    Part,
+    AggregateChoice,
+    PartChoice,
     Scoring,
     StatementModel,
     log_softmax,
@@ -43,21 +43,23 @@ MAX_RANKED = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankRequest(ModelSettings):
-    """A text with one blank, and the answers that are ranked there.
+class RankRequest(settings.ModelSettings):
+    """A text with one blank, and the answers to rank there: the fields of `rank`."""
 
-    gold: the right one of them. part, aggregate, hiding: see `scoring`.
-    """
-
-    command: ClassVar[tuple[str, ...]] = ("cloze",)
+    command: ClassVar[tuple[str, ...]] = ("rank",)
     python: ClassVar[str] = "rank"
 
-    text: str = argument()
-    answers: tuple[str, ...] = option("--answer")
-    gold: str | None = None
-    part: Part = "statement"
-    aggregate: Aggregate = "sum"
-    hiding: Hiding = "within-word"
+    text: Annotated[str, argument("A text with one blank: [MASK], <mask>, [Y], or ___.")] = field(
+        kw_only=False
+    )
+    answers: Annotated[
+        Sequence[str],
+        option("A word or phrase of any length to rank; repeat for several.", name="--answer"),
+    ] = field(kw_only=False)
+    gold: Annotated[str | None, option("The gold (right) answer, one of the answers.")] = None
+    part: PartChoice = "statement"
+    aggregate: AggregateChoice = "sum"
+    hiding: settings.Hiding = "within-word"
 
     def check(self) -> None:
         """Raise UserError if the choice can't be asked."""

@@ -17,7 +17,7 @@ Departure: Scores of the answer alone
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from lama_core.models.base import (
     StatementScorer,
     StatementScores,
 )
+from lama_core.requests import option
 from lama_core.rounding import fixed
 from lama_core.types import Query
 
@@ -43,6 +44,16 @@ TOKENS_OF: dict[Part, str] = {
 }
 AGGREGATES: tuple[Aggregate, ...] = ("sum", "mean")
 PARTS: tuple[Part, ...] = ("statement", "answer", "conditional")
+AggregateChoice = Annotated[
+    Aggregate, option("sum of the tokens' log-probabilities, or their mean.")
+]
+PartChoice = Annotated[
+    Part,
+    option(
+        "Which tokens count: of the whole statement; of the answer; or, conditional, of the answer "
+        "given only what precedes it."
+    ),
+]
 # Statements that are given to a model at once: enough for their beginnings to be shared, and few
 # enough for what is kept of them not to fill the memory, whatever the answer space.
 AT_ONCE = 2048

@@ -7,17 +7,17 @@ What the sentences don't share is marked: from the first word in which they diff
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from lama_core.asking import settings
 from lama_core.asking.blanks import MAX_CHARACTERS
 from lama_core.asking.limits import UNLIMITED, Limits
-from lama_core.asking.settings import ModelSettings
 from lama_core.errors import UserError
-from lama_core.models.base import Hiding, Statement, StatementScores
+from lama_core.models.base import Statement, StatementScores
 from lama_core.probes.of_model import OfModel, model_fields
 from lama_core.probes.statements.rank import score_statements, tokens_json
 from lama_core.probes.statements.scoring import StatementModel, scored_tokens, total
@@ -31,13 +31,14 @@ WORD = re.compile(r"\S+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SentencesRequest(ModelSettings):
-    """Two or more sentences that are compared. hiding: see `scoring`."""
+class SentencesRequest(settings.ModelSettings):
+    """Two or more sentences to compare: the fields of `sentences`."""
 
     command: ClassVar[tuple[str, ...]] = ("sentences",)
+    python: ClassVar[str] = "sentences"
 
-    texts: tuple[str, ...] = argument()
-    hiding: Hiding = "within-word"
+    texts: Annotated[Sequence[str], argument("Two or more whole sentences.")] = field(kw_only=False)
+    hiding: settings.Hiding = "within-word"
 
     def check(self) -> None:
         """Raise UserError if the choice can't be asked."""

@@ -1,13 +1,14 @@
 """A new probe with analogies, from the Analogy page."""
 
 from collections.abc import Sequence
+from typing import get_args
 
 import streamlit as st
 
 from lama_core.datasets.library.installed import analogy_names
 from lama_core.errors import choose
 from lama_core.probes.analogy.probes import MOST_PAIRS, PAIRINGS, REVERSES, TAILS
-from lama_core.probes.analogy.probing import AnalogyRequest
+from lama_core.probes.analogy.probing import AnalogyRequest, Settings
 from lama_core.probes.analogy.score import NORMALISATIONS
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, TEMPLATES
 from lama_core.runs.find import load_run
@@ -88,9 +89,9 @@ def _choose() -> AnalogyRequest | None:
         dataset=data,
         models=models,
         relations=relations,
-        setting=str(setting),
+        setting=choose(str(setting), get_args(Settings), "setting"),
         template=template,
-        normalise=str(normalise),
+        normalise=choose(str(normalise), NORMALISATIONS, "normalisation"),
         tails=choose(str(tails), TAILS, "tails"),
         pairing=choose(str(pairing), PAIRINGS, "pairing"),
         reverse=choose(str(reverse), REVERSES, "reverse"),

@@ -1,6 +1,5 @@
 """The Score tab: which pair completes the analogy best, and which tokens decide it."""
 
-from dataclasses import asdict
 from html import escape
 from typing import cast
 
@@ -22,6 +21,7 @@ from lama_core.probes.analogy.score import (
     parse_pair,
 )
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE
+from lama_core.requests import values
 from lama_core.rounding import fixed
 from pages.ui.analogy import examples
 from pages.ui.shared import cache, history, predictions, state
@@ -179,4 +179,4 @@ def _draw_export(answer: ScoreAnswer, precision: Precision) -> None:
         normalise=answer.normalise,
         precision=precision,
     )
-    draw_export("analogy-scores", lambda: rows, asdict(request), request, record=answer.to_json)
+    draw_export("analogy-scores", lambda: rows, values(request), request, record=answer.to_json)

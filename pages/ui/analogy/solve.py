@@ -1,6 +1,6 @@
 """The Solve tab: three words and a blank, every model's answers, vector arithmetic beside them."""
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from html import escape
 
 import streamlit as st
@@ -9,6 +9,7 @@ from lama_core.asking.settings import ClozeSettings
 from lama_core.probes.analogy.solve import METHODS, Solution, SolveRequest, VectorAnswer
 from lama_core.probes.analogy.templates import SLOTS, Question, ask_for
 from lama_core.probes.cloze.ask import ClozeAnswer, agreement
+from lama_core.requests import values
 from lama_core.rounding import fixed
 from pages.ui.analogy import examples
 from pages.ui.shared import cache, history, predictions, shelf, state
@@ -48,7 +49,7 @@ def draw_solve() -> None:
     """The whole tab."""
     asked = _ask()
     asked.choice.settings.check()
-    history.note(asked.request(asked.choice.settings.models))
+    history.note(asked.request(tuple(asked.choice.settings.models)))
     blank = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
     text = blank.join(escape(part) for part in asked.question.query.parts)
     st.html(f'<div class="lx-sentence">{text}</div>')
@@ -174,7 +175,7 @@ def _draw_export(asked: Asked, solutions: tuple[Solution, ...]) -> None:
         first.note,
     )
     request = asked.request(tuple(model.name for model in whole.cloze.models))
-    made = {**asdict(request), "methods": list(METHODS)}
+    made = {**values(request), "methods": list(METHODS)}
     n_words = first.cloze.candidates.words
     size = "each model's whole vocabulary" if n_words is None else f"{len(n_words):,} words"
     removed = "" if asked.keep else ", without the given words"

@@ -1,6 +1,6 @@
 """Rank my answers: words and phrases of any length at a blank, by the sentence with each."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from html import escape
 
 import streamlit as st
@@ -23,6 +23,7 @@ from lama_core.probes.statements.scoring import (
     Part,
     shown_tokens,
 )
+from lama_core.requests import values
 from lama_core.rounding import fixed
 from pages.ui.shared import cache, history, predictions, shelf, state
 from pages.ui.shared.columns import Column, ask_each
@@ -234,7 +235,7 @@ def _margin_line(ranking: ModelRanking, gold: str | None) -> str:
 def _draw_export(request: RankRequest, columns: dict[str, Column[ModelRanking]]) -> None:
     """What can be taken away: a row an answer and model, and the command."""
     answer = RankAnswer(request, tuple(column.answer for column in columns.values()))
-    made = made_with(asdict(request), answer.models)
+    made = made_with(values(request), answer.models)
     draw_export(
         "answers", answer.rows, made, request, record=answer.to_json,
         more=lambda: shelf.draw_pin(request, key="answers pin"),

@@ -4,7 +4,7 @@ The answer after each layer, what each token adds to it, and what it is when a w
 is computed when it is opened.
 """
 
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from html import escape
 from itertools import zip_longest
 from typing import Any
@@ -27,9 +27,10 @@ from lama_core.probes.cloze.inside import (
     STEPS,
     Inside,
     InsideAnswer,
-    InsideRequest,
+    InspectRequest,
     ModelAttribution,
 )
+from lama_core.requests import values
 from lama_core.rounding import fixed
 from lama_core.types import Query
 from pages.ui.shared import cache, predictions, state
@@ -56,21 +57,22 @@ def draw_inside(text: str, gold: str, choice: state.ClozeChoice) -> None:
         {LAYERS: _draw_layers, WORDS: _draw_words, CHANGED: _draw_changed}[look](text, gold, choice)
 
 
-def _request(text: str, gold: str, choice: state.ClozeChoice, **asked: Any) -> InsideRequest:
+def _request(text: str, gold: str, choice: state.ClozeChoice, **asked: Any) -> InspectRequest:
     """What is asked: the settings above, without those of words that are rescored."""
-    settings: dict[str, Any] = {
-        field.name: getattr(choice.settings, field.name)
-        for field in fields(ClozeSettings)
-        if field.name not in ("context", "n_rescored")
+    settings = choice.settings
+    given: dict[str, Any] = {
+        "models": settings.models,
+        "precision": settings.precision,
+        "candidates": settings.candidates,
+        "top_k": choice.top_k,
+        "gold": gold or None,
     }
-    request = InsideRequest(**{
-        **settings, "text": text, "top_k": choice.top_k, "gold": gold or None, **asked,
-    })  # fmt: skip
+    request = InspectRequest(text, **given | asked)
     request.check()
     return request
 
 
-def _look(request: InsideRequest) -> Columns:
+def _look(request: InspectRequest) -> Columns:
     """A column a model, filled as each is done."""
 
     def ask(name: str, here: tuple[str, ...]) -> Inside:
@@ -86,7 +88,7 @@ def _look(request: InsideRequest) -> Columns:
 
 
 def _draw_layers(text: str, gold: str, choice: state.ClozeChoice) -> None:
-    request = _request(text, gold, choice, layers=True)
+    request = _request(text, gold, choice, lens="layers")
     columns = _look(request)
     from pages.ui.cloze.layers import draw_layers
 
@@ -120,7 +122,7 @@ def _draw_words(text: str, gold: str, choice: state.ClozeChoice) -> None:
         )  # fmt: skip
     request = _request(
         text, gold, choice,
-        attribution=method, explain=explain or None, steps=int(steps),
+        lens="tokens", method=method, answer=explain or None, steps=int(steps),
     )  # fmt: skip
     columns = _look(request)
     for column in columns.values():
@@ -219,7 +221,7 @@ def _draw_changed(text: str, gold: str, choice: state.ClozeChoice) -> None:
             ClozeRequest(**chosen, **more, text=one) for one in dict.fromkeys((text, changed or ""))
         )
         answers = {name: column.answer for name, column in columns.items()}
-        asked = {"before": asdict(requests[0]), "after": asdict(requests[-1])}
+        asked = {"before": values(requests[0]), "after": values(requests[-1])}
         made = made_with(asked, [after for _, after in answers.values()])
         draw_export("what-if", lambda: _changed_rows(answers), made, requests)
 
@@ -280,11 +282,11 @@ def _changed_rows(answers: dict[str, tuple[ModelAnswer, ModelAnswer]]) -> Rows:
     ]
 
 
-def _draw_export(name: str, request: InsideRequest, columns: Columns) -> None:
+def _draw_export(name: str, request: InspectRequest, columns: Columns) -> None:
     """What can be taken away: the rows, and the command."""
     asked = replace(request, models=tuple(columns))
     looked = tuple(column.answer for column in columns.values())
     answer = InsideAnswer(asked, parse_query(request.text).text(), looked)
     parts = [part for one in looked for part in one.parts]
-    made = made_with(asdict(asked), parts)
+    made = made_with(values(asked), parts)
     draw_export(name, answer.rows, made, asked, record=answer.to_json)

@@ -1,7 +1,7 @@
 """Many at once: up to 500 sentences, every model's first answer to each, in one table."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -28,6 +28,7 @@ from lama_core.probes.cloze.many import (
     write_lines,
 )
 from lama_core.progress import Pace, Progress, describe
+from lama_core.requests import values
 from lama_core.rounding import fixed
 from pages.ui.shared import cache, history, links, predictions, state, visitors
 from pages.ui.shared.columns import Column, ask_each
@@ -95,7 +96,7 @@ def draw_many() -> None:
         "whose gold is among the model's candidates."
     )
     request = asked.request(settings)
-    made = made_with(asdict(request), answer.models)
+    made = made_with(values(request), answer.models)
     draw_export("many", lambda: _rows(answer), made, request, record=answer.to_json)
 
 

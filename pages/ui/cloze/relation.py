@@ -1,7 +1,7 @@
 """The form for a subject and a relation: every wording asked at once, a row each."""
 
 from collections import Counter
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from html import escape
 from itertools import islice
 from typing import Any
@@ -24,6 +24,7 @@ from lama_core.probes.cloze.by_relation import (
     subjects_of,
     worded_relations,
 )
+from lama_core.requests import values
 from pages.ui.shared import cache, history, links, predictions, state
 from pages.ui.shared.choice import relation_label
 from pages.ui.shared.columns import Column, ask_each
@@ -84,7 +85,7 @@ def draw_relation() -> None:
     sizes = [model.n_candidates for model in answer.models]
     st.caption(predictions.describe_candidates(candidates, sizes))
     request = asked.request(settings)
-    made = made_with(asdict(request), answers)
+    made = made_with(values(request), answers)
     draw_export("wordings", answer.rows, made, request, record=answer.to_json)
 
 

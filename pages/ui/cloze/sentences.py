@@ -1,6 +1,6 @@
 """Compare sentences: whole sentences, such as minimal pairs, token by token."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from html import escape
 
 import streamlit as st
@@ -13,6 +13,7 @@ from lama_core.probes.statements.sentences import (
     SentencesAnswer,
     SentencesRequest,
 )
+from lama_core.requests import values
 from lama_core.rounding import fixed
 from pages.ui.cloze.answers import choose_hiding, describe
 from pages.ui.shared import cache, history, state
@@ -123,7 +124,7 @@ def _less_first(one: ScoredSentence, found: ModelSentences) -> str:
 def _draw_export(request: SentencesRequest, columns: dict[str, Column[ModelSentences]]) -> None:
     """What can be taken away: a row a sentence and model, and the command."""
     answer = SentencesAnswer(request, tuple(column.answer for column in columns.values()))
-    made = made_with(asdict(request), answer.models)
+    made = made_with(values(request), answer.models)
     draw_export("sentences", lambda: _rows(answer), made, request, record=answer.to_json)
 
 

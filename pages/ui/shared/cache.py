@@ -1,7 +1,7 @@
 """The only place where pages keep results between reruns."""
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -55,7 +55,7 @@ if TYPE_CHECKING:  # the metrics bring scipy, which the Cloze page can do withou
     from lama_core.probes.analogy.score import ModelScores, Normalise, Pair
     from lama_core.probes.analogy.solve import Solution
     from lama_core.probes.analogy.templates import Question
-    from lama_core.probes.cloze.inside import Inside, InsideRequest
+    from lama_core.probes.cloze.inside import Inside, InspectRequest
     from lama_core.probes.prompts.gains import Gain
     from lama_core.probes.statements.rank import ModelRanking, RankRequest
     from lama_core.probes.statements.sentences import ModelSentences, SentencesRequest
@@ -141,13 +141,15 @@ def relation_answer(
     return answered(("relation", settings, name, question, renormalise), make)
 
 
-def inside(request: "InsideRequest", name: str) -> "Inside":
+def inside(request: "InspectRequest", name: str) -> "Inside":
     """How one model comes to its answer; `name` as in `cloze_answer`."""
     from lama_core.probes.cloze.inside import look_inside
 
     def make() -> "Inside":
-        chosen = {field.name: getattr(request, field.name) for field in fields(ClozeSettings)}
-        _, columns = candidates_of(ClozeSettings(**chosen))
+        shown = ClozeSettings(
+            models=request.models, precision=request.precision, candidates=request.candidates
+        )
+        _, columns = candidates_of(shown)
         model = load_model(name, precision=request.precision)
         query = parse_query(request.text)
         return look_inside(model, query, columns[name], request, limits_of_pages())

@@ -25,12 +25,11 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from lama_core.datasets.library.download import GetRequest, ImportRequest
 from lama_core.errors import UserError
 from lama_core.models.catalog import ModelRequest
+from lama_core.paths import IMPORT_ROOT
 from lama_core.progress import Pace, Progress, Result, What, describe
 from lama_core.requests import Request, arguments
 from pages.ui.shared import visitors
 from pages.ui.shared.text import plain
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 @dataclass
@@ -151,7 +150,7 @@ def start(name: str, request: Request, *, scratch: Path | None = None) -> Job:
     def begin() -> "subprocess.Popen[str]":
         return subprocess.Popen(
             command,
-            cwd=ROOT,
+            cwd=IMPORT_ROOT,
             env={**os.environ, "LAMA_PROGRESS": "json"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -24,7 +24,7 @@ from lama_core.models.catalog import find_model
 from lama_core.models.devices import how_computed
 from lama_core.models.sources import is_here
 from lama_core.probes.analogy.solve import SolveRequest
-from lama_core.probes.cloze.ask import ALL_OVER, MAX_TOP_K, ClozeRequest, golds_of
+from lama_core.probes.cloze.ask import ALL_OVER, ClozeRequest, golds_of
 from lama_core.probes.statements.rank import RankRequest
 from lama_core.requests import Request, from_record, record
 from lama_core.rounding import fixed
@@ -135,8 +135,6 @@ def read_pin(given: object) -> Request:
         request.question()
         if request.text.count("___") != 1:
             raise UserError("an analogy is four words, of which one is ___.")
-    if isinstance(request, ClozeRequest | SolveRequest) and not 1 <= request.top_k <= MAX_TOP_K:
-        raise UserError(f"top_k is {request.top_k}: choose from 1 to {MAX_TOP_K}.")
     return cast(Request, request)
 
 

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from calling import invoke
 from probe_fakes import TableFiller
-from typer.testing import CliRunner
 
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary
-from lama_core.cli import make_app
 from lama_core.datasets import load_dataset
 from lama_core.datasets.base import Dataset, ReadReport, make_dataset
 from lama_core.errors import UserError
@@ -189,7 +188,7 @@ def test_batched_wordings_get_the_numbers_of_single_sentences(
 
 def test_the_command_says_what_is_known_and_how_far_the_wordings_agree() -> None:
     words = ["cloze", "--relation", "P37", "--subject", "Switzerland"]
-    said = CliRunner().invoke(make_app(), words).stdout
+    said = invoke(words).stdout
     assert "P37 official language of Switzerland, gold: " in said
     objects = [
         fact.object for fact in load_dataset("starter").facts_of("P37")
@@ -211,6 +210,6 @@ def test_the_command_says_what_is_known_and_how_far_the_wordings_agree() -> None
     ),
 )
 def test_a_text_and_a_relation_are_two_ways_of_asking(words: tuple[str, ...]) -> None:
-    said = CliRunner().invoke(make_app(), ["cloze", *words])
+    said = invoke(["cloze", *words])
     assert isinstance(said.exception, UserError)
     assert "Give either a text" in str(said.exception)

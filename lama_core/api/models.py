@@ -1,0 +1,131 @@
+"""Models: listed, fetched, added, forgotten and converted."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lama_core.files import given_path
+from lama_core.models.catalog import Entry, ModelRequest, all_models, find_model
+from lama_core.models.catalog import forget_model as _forget
+from lama_core.models.conversion.convert import convert as _convert
+from lama_core.models.devices import use_device as use_device
+from lama_core.models.loader import Precision, add_checked, load_model
+from lama_core.models.sources import fetch, is_here, locate
+from lama_core.progress import OnProgress, Progress, Result, silent
+from lama_core.requests import Function
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lama_core.models.backends import Model
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A model of the list, and where its files are.
+
+    Attributes:
+        folder: None for a model on a server.
+    """
+
+    entry: Entry
+    folder: Path | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `models get --json` prints."""
+        where = {} if self.folder is None else {"folder": str(self.folder)}
+        return {**model_record(self.entry), **where}
+
+
+def list_models() -> "pd.DataFrame":
+    """Return the models: where each comes from, its size, and whether it is on this machine."""
+    import pandas as pd  # heavy
+
+    return pd.DataFrame([model_record(entry) for entry in entries()])
+
+
+def entries() -> tuple[Entry, ...]:
+    """Return the models of the list, with all that is known of them."""
+    return tuple(all_models())
+
+
+def model_record(entry: Entry) -> dict[str, Any]:
+    """Return what is known of a model as plain values, as `models info --json` prints it."""
+    known = {key: value for key, value in asdict(entry).items() if key not in ("source", "added")}
+    located = locate(entry)
+    return {
+        **known,
+        "bytes_to_fetch": entry.source.n_bytes,
+        "bytes_in_fp32": entry.bytes_held("fp32"),
+        "bytes_in_bf16": entry.bytes_held("bf16"),
+        "how": entry.source.how,
+        "place": entry.source.place,
+        "revision": entry.source.revision,
+        "why_not": entry.source.why,
+        "here": is_here(entry),
+        "identity": located.identity if located else None,
+    }
+
+
+def model_info(name: str) -> dict[str, Any]:
+    """Return what is known of a model, by its name, folder or hub name."""
+    return model_record(find_model(name))
+
+
+def _get(request: ModelRequest) -> Fetched:
+    entry = find_model(request.name)
+    folder = None
+    if entry.source.how != "server":
+        may_repin = request.repin and entry.source.how in ("hub", "release")
+        folder = fetch(entry, request.on_progress, repin=may_repin).folder
+    if entry.added or folder is None:
+        add_checked(request.name)
+    finished = Result("model", entry.name)
+    request.on_progress(Progress(f"{entry.name} is here", 1, 1, result=finished))
+    return Fetched(entry, folder)
+
+
+get_model = Function(
+    ModelRequest,
+    _get,
+    lambda fetched: fetched.folder,
+    """Fetch a model, so that it is on this machine from then on.
+
+    Returns:
+        The folder with its files; None for a model on a server.
+    """,
+)
+
+
+def open_model(
+    name: str, *, precision: Precision = "auto", on_progress: OnProgress = silent
+) -> "Model":
+    """Return a model, fetched and loaded where necessary."""
+    return load_model(name, precision=precision, on_progress=on_progress)
+
+
+def add_model(name: str) -> Entry:
+    """Add a folder, GGUF file, hub name or server:URL#MODEL to the list of models.
+
+    Raises UserError, saying why, for one that can't be queried.
+    """
+    return add_checked(name)
+
+
+def forget_model(name: str) -> None:
+    """Remove a model of your own from the list; its files stay."""
+    _forget(find_model(name).name)
+
+
+def convert_model(
+    folder: str | Path, out: str | Path, *, on_progress: OnProgress = silent
+) -> tuple[str, Path]:
+    """Convert a release in an old format (ELMo, Transformer-XL, fconv, ERNIE) to a model folder.
+
+    Returns:
+        What the release is, and the new folder.
+    """
+    source, target = given_path(Path(folder)), given_path(Path(out))
+    release = _convert(source, target, on_progress)
+    on_progress(Progress("Converted", 1, 1, result=Result("model", str(target))))
+    return release.title, target

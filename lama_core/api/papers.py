@@ -1,0 +1,77 @@
+"""Papers: their tables and figures reproduced, with our numbers next to the published ones."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from lama_core.files import given_path, whole_file
+from lama_core.papers.framework import ReproducedTable as ReproducedTable
+from lama_core.papers.framework import ReproduceOptions, Reproduction
+from lama_core.papers.known import find_paper
+from lama_core.papers.report import as_html
+from lama_core.paths import data_dir
+from lama_core.requests import Function, command_line
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """A paper's tables and figures, ours and theirs.
+
+    Attributes:
+        html: The file with the charts.
+    """
+
+    found: Reproduction
+    html: Path
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """A row for each cell of each table."""
+        return pd.DataFrame(
+            [
+                {"table": table["id"], **row}
+                for table in map(_table_json, self.found.tables)
+                for row in table["rows"]
+            ]
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `reproduce --json` prints."""
+        return {
+            "paper": self.found.paper,
+            "citation": self.found.citation,
+            "notes": list(self.found.notes),
+            "tables": [_table_json(table) for table in self.found.tables],
+            "absent": [asdict(one) for one in self.found.absent],
+            "html": str(self.html),
+        }
+
+
+def _table_json(table: ReproducedTable) -> dict[str, Any]:
+    rows = [{**asdict(row), "difference": row.difference} for row in table.made.rows]
+    about = {key: getattr(table, key) for key in ("id", "name", "title", "unit", "counts")}
+    return {**about, "notes": table.made.notes, "rows": rows}
+
+
+def _reproduce(request: ReproduceOptions) -> Reproduced:
+    known = find_paper(request.paper)
+    default = data_dir() / "reproductions" / f"{known.name}.html"
+    place = given_path(request.html) if request.html else default
+    found = known.reproduce(request, on_progress=request.on_progress, on_note=request.on_note)
+    with whole_file(place) as part:
+        part.write_text(as_html(found, command_line(request)), encoding="utf-8")
+    return Reproduced(found, place)
+
+
+reproduce = Function(
+    ReproduceOptions,
+    _reproduce,
+    lambda made: made.frame,
+    """Fetch, run, and compare our numbers with a paper's; list what can't be computed, and why.
+
+    Returns:
+        A DataFrame with a row for each cell of each table: ours, published, and the difference.
+    """,
+)

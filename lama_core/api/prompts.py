@@ -1,0 +1,547 @@
+"""Prompts: listed, mined, paraphrased, selected, weighted and analysed (Jiang et al. 2020)."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import pandas as pd
+
+from lama_core.api.runs import loader, make_runs
+from lama_core.asking import settings
+from lama_core.asking.blanks import shows_subject
+from lama_core.datasets import load_dataset
+from lama_core.datasets.corpus import read_sentences, starter_files
+from lama_core.datasets.library.installed import STARTER, prompts_dir
+from lama_core.datasets.lpaqa import read_pairs
+from lama_core.datasets.prompt_sets import check_templates, load_pool
+from lama_core.errors import UserError
+from lama_core.files import write_text_whole
+from lama_core.models.base import KINDS, Context
+from lama_core.models.loader import load_model
+from lama_core.papers.jiang2020_scores import make_table
+from lama_core.probes.prompts import analyses, mining
+from lama_core.probes.prompts.analyses import AnalyseRequest
+from lama_core.probes.prompts.asking import make_asked
+from lama_core.probes.prompts.backward import SubjectForm, measure_both_ways
+from lama_core.probes.prompts.mining import SpacyParser
+from lama_core.probes.prompts.probing import (
+    PromptFolder,
+    SelectRequest,
+    StudyRequest,
+    plan_study,
+)
+from lama_core.probes.prompts.refilling import Refiller, paraphrase_by_refilling, refine
+from lama_core.probes.prompts.runs import Study, find_study, save_ensembles
+from lama_core.probes.prompts.selection import order_of
+from lama_core.probes.prompts.study import RelationStudy
+from lama_core.probes.prompts.tabulated import mean_curves
+from lama_core.probes.prompts.training_pairs import halve
+from lama_core.progress import Progress, Result
+from lama_core.requests import Function, Request, argument, option
+
+if TYPE_CHECKING:
+    from lama_core.runs.info import Run
+    from lama_core.types import Fact
+
+Rows = list[dict[str, Any]]
+Pairs = Annotated[
+    Path | None,
+    option("Pairs: a P*.jsonl or a folder of them. Default: half of the dataset's facts."),
+]
+WrittenTo = Annotated[Path | None, option("Folder to write the prompts to, as RELATION.jsonl.")]
+Kept = Annotated[int, option("Number of prompts to keep.", ge=1)]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of plain values.
+
+    Attributes:
+        about: What the rows are of, in words.
+    """
+
+    rows: Rows
+    about: str = ""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The rows as a DataFrame."""
+        return pd.DataFrame(self.rows)
+
+    def to_json(self) -> Rows:
+        """Return the rows."""
+        return self.rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListRequest(Request):
+    """The fields of `prompts list`."""
+
+    command: ClassVar[tuple[str, ...]] = ("prompts", "list")
+    python: ClassVar[str] = "list_prompts"
+
+    dataset: settings.Dataset = STARTER
+    relations: settings.Relations = ()
+    prompts: PromptFolder = None
+
+
+def _list(request: ListRequest) -> Table:
+    folder = request.prompts and prompts_dir(request.prompts)
+    loaded = load_dataset(request.dataset)
+    chosen = [loaded.relation(name) for name in request.relations] or list(loaded.relations)
+    rows: Rows = []
+    for one in chosen:
+        pool = load_pool(one, folder=folder)
+        for note in pool.notes:
+            request.on_note(note)
+        rows += [
+            {
+                "relation": one.name,
+                "template": entry.prompt.template,
+                "origins": sorted(entry.origins),
+                "weight": entry.prompt.weight,
+            }
+            for entry in pool.entries
+        ]
+    return Table(rows)
+
+
+list_prompts = Function(
+    ListRequest,
+    _list,
+    lambda table: table.frame,
+    """List each relation's prompts: where they come from, and their published weights.
+
+    Returns:
+        A DataFrame with a row for each relation and prompt.
+    """,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MineRequest(Request):
+    """The fields of `prompts mine`."""
+
+    command: ClassVar[tuple[str, ...]] = ("prompts", "mine")
+    python: ClassVar[str] = "mine_prompts"
+
+    relation: Annotated[str, argument("The relation's name, such as P36.")] = field(kw_only=False)
+    text: Annotated[
+        Sequence[str],
+        option("A UTF-8 text; repeat for several. Default: the embedded model's training text."),
+    ] = ()
+    pairs: Pairs = None
+    dataset: settings.Dataset = STARTER
+    method: Annotated[
+        Literal["middle", "both", "pooled"],
+        option(
+            "middle: middle words. both (the paper's): the most frequent middle words, then "
+            "--dependency prompts that only dependency paths give. pooled: the most frequent, "
+            "found in either way."
+        ),
+    ] = "middle"
+    pipeline: Annotated[str, option("spaCy pipeline for dependency paths.")] = "en_core_web_sm"
+    keep: Kept = 40
+    dependency: Annotated[
+        int, option("Method both: how many of them are from dependency paths.", ge=0)
+    ] = 10
+    out: WrittenTo = None
+
+
+def _mine(request: MineRequest) -> Table:
+    parser = None if request.method == "middle" else SpacyParser(request.pipeline)
+    facts = _pairs(request, request.relation)
+    paths = [Path(text) for text in request.text] or starter_files()
+    found = mining.mine(
+        (sentence for path in paths for sentence in read_sentences(path)),
+        facts,
+        parser=parser,
+        n_kept=request.keep,
+        n_of_path=None if request.method == "pooled" else request.dependency,
+        on_sentence=lambda n: (
+            request.on_progress(Progress("Reading", n, None, "sentences")) if n % 500 == 0 else None
+        ),
+    )
+    dropped = ", ".join(f"{number:,} {reason}" for reason, number in found.n_dropped)
+    request.on_note(
+        f"{found.n_sentences:,} sentences, {found.n_matches:,} with a pair"
+        f"{f'; dropped: {dropped}' if dropped else ''}"
+    )
+    rows: Rows = [
+        {"template": one.prompt.template, "count": one.count, "methods": list(one.methods)}
+        for one in found.kept
+    ]
+    _write(request, rows, request.relation)
+    return Table(rows)
+
+
+mine_prompts = Function(
+    MineRequest,
+    _mine,
+    lambda table: table.frame,
+    """Find prompts in a text, between or around subjects and their objects.
+
+    Returns:
+        A DataFrame with a row for each prompt, the most frequent first.
+    """,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParaphraseRequest(Request):
+    """The fields of `prompts paraphrase`."""
+
+    command: ClassVar[tuple[str, ...]] = ("prompts", "paraphrase")
+    python: ClassVar[str] = "paraphrase_prompt"
+
+    template: Annotated[str, argument("A prompt with [X] and [Y].")] = field(kw_only=False)
+    by: Annotated[
+        Literal["refill", "refine", "refine-words", "translate"],
+        option(
+            "refill: a masked model refills the prompt's own words. refine (the paper's): each "
+            "word and sign between subject and object, until nothing changes. refine-words: "
+            "likewise, but every word of the prompt, and no sign. translate: there and back again."
+        ),
+    ] = "refill"
+    model: settings.ModelName = settings.DEFAULT_MODEL
+    relation: Annotated[
+        str | None, option("Whose facts fill the prompt (not needed to translate).")
+    ] = None
+    dataset: settings.Dataset = STARTER
+    pairs: Pairs = None
+    there: Annotated[str, option("Model that translates the prompt: hub name or folder.")] = (
+        "Helsinki-NLP/opus-mt-en-de"
+    )
+    back: Annotated[str, option("Model that translates it back: hub name or folder.")] = (
+        "Helsinki-NLP/opus-mt-de-en"
+    )
+    beams: Annotated[int, option("Candidates in each direction (B).", ge=1)] = 7
+    keep: Kept = 40
+    out: WrittenTo = None
+
+
+def _paraphrase(request: ParaphraseRequest) -> Table:
+    check_templates([request.template])
+    rows = _translated(request) if request.by == "translate" else _refilled(request)
+    _write(request, rows, request.relation or "paraphrases")
+    return Table(rows)
+
+
+def _translated(request: ParaphraseRequest) -> Rows:
+    from lama_core.models.translator import HubTranslator  # loads transformers
+    from lama_core.probes.prompts.refilling import paraphrase_by_translation
+
+    found = paraphrase_by_translation(
+        request.template,
+        HubTranslator(request.there),
+        HubTranslator(request.back),
+        n_beams=request.beams,
+        n_kept=request.keep,
+    )
+    return [asdict(one) for one in found.kept]
+
+
+def _refilled(request: ParaphraseRequest) -> Rows:
+    if request.relation is None:
+        raise UserError("Name the --relation whose facts fill the prompt.")
+    refiller = Refiller(
+        load_model(request.model, on_progress=request.on_progress),
+        _pairs(request, request.relation),
+        form="paper" if request.by == "refine" else "words",
+    )
+    if request.by != "refill":
+        steps = refine(request.template, refiller).steps
+        return [{"template": step, "log_prob": None, "via": ""} for step in steps]
+    found = paraphrase_by_refilling(
+        request.template, refiller, n_words=request.beams, n_kept=request.keep
+    )
+    return [asdict(one) for one in found.kept]
+
+
+paraphrase_prompt = Function(
+    ParaphraseRequest,
+    _paraphrase,
+    lambda table: table.frame,
+    """Paraphrase a prompt with a masked model, or by translating it there and back.
+
+    Returns:
+        A DataFrame with a row for each paraphrase.
+    """,
+)
+
+
+def _pairs(request: MineRequest | ParaphraseRequest, relation: str) -> "tuple[Fact, ...]":
+    """The pairs of a file or folder, or the half of the dataset's facts that trains."""
+    if request.pairs is None:
+        loaded = load_dataset(request.dataset)
+        return halve(loaded.facts_of(loaded.relation(relation).name))[0]
+    facts, report = read_pairs(request.pairs, relation)
+    for dropped in report.dropped:
+        request.on_note(str(dropped))
+    return facts
+
+
+def _write(request: MineRequest | ParaphraseRequest, rows: Rows, relation: str) -> None:
+    """Write prompts as an LPAQA file, `out/RELATION.jsonl`."""
+    if request.out is None:
+        return
+    path = request.out / f"{relation}.jsonl"
+    lines = [json.dumps({"template": row["template"]}, ensure_ascii=False) + "\n" for row in rows]
+    write_text_whole(path, "".join(lines))
+    request.on_note(f"{len(rows)} prompts written to {path}")
+
+
+@dataclass(frozen=True)
+class Studied:
+    """A finished study of prompts, by relation.
+
+    Attributes:
+        relations: What was measured of each relation, in natural order.
+        runs: Ensembles that were saved as runs.
+    """
+
+    study: Study
+    relations: tuple[RelationStudy, ...]
+    runs: "tuple[Run, ...]" = ()
+
+    @property
+    def table(self) -> Sequence[Any]:
+        """A row for each set and method, over all relations; see `jiang2020_scores`."""
+        return make_table(self.relations, self.relations[0].model)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """A row for each set of prompts and method."""
+        return pd.DataFrame([asdict(row) for row in self.table])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `prompts fit --json` prints."""
+        return {
+            "table": [asdict(row) for row in self.table],
+            "relations": [asdict(score) for study in self.relations for score in study.scores()],
+            "ensembles": [
+                {
+                    "relation": study.relation.name,
+                    "set": one.combination,
+                    "method": one.method,
+                    "objective": one.objective,
+                    "n_epochs": one.n_epochs,
+                    "weights": {
+                        template: round(float(weight), 6)
+                        for template, weight in zip(study.pool.templates, one.weights, strict=True)
+                        if weight > 0
+                    },
+                }
+                for study in self.relations
+                for one in study.ensembles
+            ],
+            "runs": [run.info.id for run in self.runs],
+        }
+
+    def prompts(self) -> Rows:
+        """Return a row for each relation and prompt, the best on the training facts first."""
+        return [row for one in self.relations for row in _prompt_rows(one, self.study.info.context)]
+
+
+def _studied(request: SelectRequest) -> Studied:
+    planned = plan_study(request, load=loader(request))
+    for note in planned.notes:
+        request.on_note(note)
+    study = Study(make_runs(request, [planned.spec], out=request.out)[0])
+    return Studied(study, tuple(study.relation(name) for name in study.relations))
+
+
+def _fit(request: StudyRequest) -> Studied:
+    made = _studied(request)
+    if not request.save_runs:
+        return made
+    runs = save_ensembles(made.study, folder=request.out)
+    for run in runs:
+        request.on_note(f"run {run.info.id}")
+        request.on_progress(Progress("Saved", 1, 1, result=Result("run", run.info.id)))
+    return Studied(made.study, made.relations, runs)
+
+
+def _prompt_rows(study: RelationStudy, context: Context) -> Rows:
+    order = sorted(
+        range(len(study.pool.entries)), key=lambda number: -study.train_accuracies[number]
+    )
+    only = study.only_right.sum(axis=1)
+    return [
+        {
+            "relation": study.relation.name,
+            "template": study.pool.prompts[number].template,
+            "origin": study.pool.prompts[number].origin,
+            "train": float(study.train_accuracies[number]),
+            "test": float(study.test_accuracies[number]),
+            "only_right": int(only[number]),
+            "shows_subject": shows_subject(study.pool.prompts[number].template, context),
+        }
+        for number in order
+    ]
+
+
+select_prompts = Function(
+    SelectRequest,
+    _studied,
+    lambda made: pd.DataFrame(made.prompts()),
+    """Measure each prompt's accuracy on training and test facts.
+
+    Returns:
+        A DataFrame with a row for each relation and prompt, the best on the training facts first.
+    """,
+)
+study = Function(
+    StudyRequest,
+    _fit,
+    lambda made: made,
+    """Select and weight prompts: Top-K and optimised ensembles, micro and macro accuracy.
+
+    Returns:
+        The study; `.frame` has a row for each set of prompts and method.
+    """,
+)
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """What makes the prompts of a study differ.
+
+    Attributes:
+        found: `distance`, `divergence`, `curves`, and on request `transfer` and `patterns`.
+    """
+
+    request: AnalyseRequest
+    study: Study
+    divergence: Any
+    found: dict[str, Any]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """A row for each bin of edit distance."""
+        return pd.DataFrame([asdict(one) for one in self.divergence.bins])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `prompts analyse --json` prints."""
+        return self.found
+
+
+def _analyse(request: AnalyseRequest) -> Analysed:
+    here = find_study(request.study)
+    chosen = request.combination
+    studies = [here.relation(name) for name in here.relations]
+    pairs = [
+        pair for one in studies for pair in analyses.prompt_pairs(one, chosen, request.distance)
+    ]
+    divergence = analyses.measure_divergence(pairs)
+    found: dict[str, Any] = {
+        "distance": request.distance,
+        "divergence": asdict(divergence),
+        "curves": mean_curves(studies),
+    }
+    if request.other is not None:
+        there = find_study(request.other)
+        found["transfer"] = [
+            asdict(analyses.transfer_weights(one, there.relation(one.relation.name), chosen))
+            for one in studies
+            if one.relation.name in there.relations and one.ensemble(chosen, "optimised")
+        ]
+    if request.patterns:
+        parser = SpacyParser()
+        found["patterns"] = [
+            asdict(row) for one in studies for row in analyses.rank_patterns(one, parser, chosen)
+        ]
+    return Analysed(request, here, divergence, found)
+
+
+analyse_prompts = Function(
+    AnalyseRequest,
+    _analyse,
+    lambda analysed: analysed.frame,
+    """Analyse a study: divergence against edit distance, Top-K curves, weights of another model.
+
+    Returns:
+        A DataFrame with a row for each bin of edit distance.
+    """,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BothWaysRequest(Request):
+    """The fields of `prompts both-ways`."""
+
+    command: ClassVar[tuple[str, ...]] = ("prompts", "both-ways")
+    python: ClassVar[str] = "both_ways"
+
+    study: Annotated[str, argument("A study's name or folder.")] = field(kw_only=False)
+    relations: settings.Relations = ()
+    n_prompts: Annotated[
+        int, option("Number of prompts, the best ones.", name="--prompts", ge=1)
+    ] = 3
+    n_objects: Annotated[
+        int, option("Number of the likeliest objects to query back.", name="--objects", ge=1)
+    ] = 5
+    subject: Annotated[
+        SubjectForm,
+        option(
+            "How a subject of several subword tokens is scored: together (the paper's: all masked "
+            "at once, the mean) or in-turn (left to right, the sum)."
+        ),
+    ] = "together"
+    n_facts: Annotated[
+        int, option("Maximum number of training and test facts.", name="--facts", ge=1)
+    ] = 30
+
+
+def _both_ways(request: BothWaysRequest) -> Table:
+    here = find_study(request.study)
+    model = load_model(
+        here.info.model, precision=here.info.precision, on_progress=request.on_progress
+    )
+    if not KINDS[model.kind].sees_both:
+        raise UserError(f"{model.name} sees no right side: choose the study of a masked model.")
+    rows = []
+    for name in request.relations or here.relations:
+        one = here.relation(name)
+        best = order_of(one.pool, "all", one.train_accuracies)[: request.n_prompts]
+        prompts = [one.pool.prompts[number] for number in best]
+        train, test = (
+            make_asked(
+                one.relation,
+                facts[: request.n_facts],
+                here.candidates,
+                model,
+                "both",
+                template=prompts[0].template,
+            )
+            for facts in (one.train, one.test)
+        )
+
+        def report(done: int, total: int, stage: str = f"{name}: querying back") -> None:
+            request.on_progress(Progress(stage, done, total))
+
+        found = measure_both_ways(
+            model,
+            train,
+            test,
+            prompts,
+            n_objects=request.n_objects,
+            subject=request.subject,
+            on_fact=report,
+        )
+        rows.append(asdict(found))
+    return Table(rows)
+
+
+both_ways = Function(
+    BothWaysRequest,
+    _both_ways,
+    lambda table: table.frame,
+    """Measure whether it helps that the subject follows from the object too.
+
+    Returns:
+        A DataFrame with a row for each relation.
+    """,
+)

@@ -1,0 +1,381 @@
+"""Queries of one text: cloze, ranked answers, sentences, analogies, and what led to an answer.
+
+Log-probabilities are natural logarithms. Models stay in memory between calls.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from lama_core.asking.blanks import parse_query
+from lama_core.asking.retrieval import Found, OpenBook, open_index
+from lama_core.asking.settings import ClozeSettings, ModelSettings, load_models
+from lama_core.candidates.columns import Candidates
+from lama_core.candidates.lists import named_candidates
+from lama_core.datasets import load_dataset
+from lama_core.datasets.corpus import load_corpus
+from lama_core.files import given_path
+from lama_core.files import read_file as read_bytes
+from lama_core.probes.analogy.score import ScoreAnswer, ScoreRequest, parse_pair, score_pairs
+from lama_core.probes.analogy.solve import Solution, SolveRequest, solve
+from lama_core.probes.cloze.ask import ClozeAnswer, ClozeRequest, ask_all
+from lama_core.probes.cloze.by_relation import (
+    RelationAnswer,
+    RelationRequest,
+    ask_relation_of_all,
+    make_question,
+)
+from lama_core.probes.cloze.inside import InsideAnswer, InspectRequest, look_inside
+from lama_core.probes.cloze.many import MAX_BYTES, ManyAnswer, ManyRequest, ask_lines, read_file
+from lama_core.probes.statements.rank import RankAnswer, RankRequest, rank_answers
+from lama_core.probes.statements.sentences import (
+    SentencesAnswer,
+    SentencesRequest,
+    score_sentences,
+)
+from lama_core.requests import Function
+from lama_core.rounding import fixed
+from lama_core.types import Query
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lama_core.models.backends import Model
+
+
+class _HasRows(Protocol):
+    def rows(self) -> list[dict[str, object]]:
+        """The answer as one plain row for each row of its table."""
+
+
+def frame_of(answer: _HasRows) -> "pd.DataFrame":
+    """Return an answer's rows as a table."""
+    import pandas as pd  # 0.4 s to import, and the command line doesn't need it
+
+    return pd.DataFrame(answer.rows())
+
+
+def _items(answer: ScoreAnswer | SentencesAnswer, name: str) -> "pd.DataFrame":
+    """A row for each model and item of its JSON list `name`, without the tokens."""
+    import pandas as pd  # as in `frame_of`
+
+    return pd.DataFrame(
+        {"model": model["name"]} | {key: value for key, value in one.items() if key != "tokens"}
+        for model in answer.to_json()["models"]
+        for one in model[name]
+    )
+
+
+def _load(request: ModelSettings) -> "tuple[Model, ...]":
+    """The models of a request; their notes are reported."""
+    models = load_models(request, request.on_progress)
+    for model in models:
+        for note in model.notes:
+            request.on_note(f"{model.name}: {note}")
+    return models
+
+
+def _load_with_words(
+    request: ClozeSettings | InspectRequest,
+) -> "tuple[tuple[Model, ...], Candidates]":
+    models = _load(request)
+    return models, named_candidates(request.candidates, [one.vocabulary for one in models])
+
+
+def _passage(request: ClozeRequest, query: Query) -> Found | None:
+    """The passage of the open book that is put before a query; reported, as is its absence."""
+    if request.open_book is None:
+        return None
+    corpus = load_corpus(request.open_book)
+    open_index(corpus, request.on_progress)
+    found = OpenBook(corpus).look_up(query)
+    if found is None:
+        request.on_note(
+            f"No passage of {request.open_book} shares a word with the text, so it is queried "
+            "without a passage."
+        )
+    else:
+        request.on_note(
+            f"With a passage of {request.open_book}, score {fixed(found.score, 2)}: {found.passage}"
+        )
+    return found
+
+
+def _fill(request: ClozeRequest) -> ClozeAnswer:
+    query = parse_query(request.text)
+    passage = _passage(request, query)
+    models, words = _load_with_words(request)
+    return ask_all(
+        models,
+        query,
+        words,
+        passage=passage,
+        top_k=request.top_k,
+        gold=request.gold,
+        context=request.context,
+        renormalise=request.renormalise,
+        n_rescored=request.n_rescored,
+    )
+
+
+fill = Function(
+    ClozeRequest,
+    _fill,
+    frame_of,
+    """Fill the blanks of a text with each model's best words.
+
+    Returns:
+        A DataFrame with a row for each model, blank and word.
+
+    >>> import lama_core as lama
+    >>> found = lama.fill("The capital of Norway is ___.", top_k=3, gold="Oslo")
+    >>> found[["rank", "word", "prob", "gold_rank"]].round(2)
+       rank       word  prob  gold_rank
+    0     1       oslo  0.94          1
+    1     2     norway  0.02          1
+    2     3  norwegian  0.01          1
+    """,
+)
+
+
+def _relation(request: RelationRequest) -> RelationAnswer:
+    question = make_question(
+        load_dataset(request.dataset),
+        request.relation,
+        request.subject,
+        request.gold,
+        mined=request.mined,
+    )
+    models, words = _load_with_words(request)
+    return ask_relation_of_all(
+        models,
+        question,
+        words,
+        context=request.context,
+        renormalise=request.renormalise,
+        n_rescored=request.n_rescored,
+    )
+
+
+relation = Function(
+    RelationRequest,
+    _relation,
+    frame_of,
+    """Query a relation and a subject in every wording that the data has.
+
+    Returns:
+        A DataFrame with a row for each model and wording.
+
+    >>> import lama_core as lama
+    >>> found = lama.relation("P36", subject="Norway")
+    >>> found[["kind", "first", "gold_rank"]].head(2)
+             kind first  gold_rank
+    0      manual  oslo          1
+    1  paraphrase  oslo          1
+    """,
+)
+
+
+def _rank(request: RankRequest) -> RankAnswer:
+    return RankAnswer(request, tuple(rank_answers(model, request) for model in _load(request)))
+
+
+rank = Function(
+    RankRequest,
+    _rank,
+    frame_of,
+    """Rank answers of any length at a text's blank, best first.
+
+    Returns:
+        A DataFrame with a row for each model and answer; prob sums to 1 over the answers.
+
+    >>> import lama_core as lama
+    >>> answers = ["Egypt", "the United States", "Japan"]
+    >>> found = lama.rank("The Nile flows through ___.", answers)
+    >>> found[["rank", "answer", "prob"]].round(2)
+       rank             answer  prob
+    0     1              Egypt  0.99
+    1     2  the United States  0.01
+    2     3              Japan  0.00
+    """,
+)
+
+
+def _sentences(request: SentencesRequest) -> SentencesAnswer:
+    return SentencesAnswer(request, tuple(score_sentences(one, request) for one in _load(request)))
+
+
+sentences = Function(
+    SentencesRequest,
+    _sentences,
+    lambda answer: _items(answer, "sentences"),
+    """Compare whole sentences, such as minimal pairs, by the log-probability of each token.
+
+    Returns:
+        A DataFrame with a row for each model and sentence.
+
+    >>> import lama_core as lama
+    >>> found = lama.sentences(["The keys are here.", "The keys is here."])
+    >>> bool(found["sum"].is_monotonic_decreasing)
+    True
+    """,
+)
+
+
+def _inspect(request: InspectRequest) -> InsideAnswer:
+    query = parse_query(request.text)
+    models, words = _load_with_words(request)
+    found = [look_inside(one, query, words.columns(one.vocabulary), request) for one in models]
+    return InsideAnswer(request, query.text(), tuple(found))
+
+
+inspect = Function(
+    InspectRequest,
+    _inspect,
+    frame_of,
+    """Show how models come to their answer: layer by layer, or by the tokens of the text.
+
+    Returns:
+        A DataFrame. Lens layers: a row for each model, layer (0: the embeddings) and word, one of
+        the last layer's predictions or the gold answer. Lens tokens: a row for each model and
+        token, with what the token adds to the log-probability of the answer.
+
+    >>> import lama_core as lama
+    >>> found = lama.inspect("The capital of Norway is ___.", lens="tokens")
+    >>> found[["word", "token", "value"]].round(1)
+       word    token  value
+    0  oslo      the    0.0
+    1  oslo  capital    7.5
+    2  oslo       of    0.0
+    3  oslo   norway    4.9
+    4  oslo       is    0.0
+    5  oslo      ___    NaN
+    6  oslo        .    0.0
+    """,
+)
+
+
+def _batch(request: ManyRequest) -> ManyAnswer:
+    if request.file == "-":
+        lines = read_file(sys.stdin.buffer.read(MAX_BYTES + 1), "Standard input")
+    else:
+        path = given_path(request.file)
+        lines = read_file(read_bytes(path, MAX_BYTES), path.name)
+    models, words = _load_with_words(request)
+    answers = [
+        ask_lines(
+            model,
+            lines,
+            words,
+            context=request.context,
+            renormalise=request.renormalise,
+            n_rescored=request.n_rescored,
+            on_progress=request.on_progress,
+        )
+        for model in models
+    ]
+    return ManyAnswer(lines, words, tuple(answers))
+
+
+batch = Function(
+    ManyRequest,
+    _batch,
+    frame_of,
+    """Fill the blank of each sentence of a file.
+
+    Returns:
+        A DataFrame with a row for each model and line: its first prediction, and the rank of the
+        gold answer.
+    """,
+)
+
+
+def _analogy(request: SolveRequest) -> Solution:
+    question = request.question()
+    models, words = _load_with_words(request)
+    return solve(
+        models,
+        question,
+        words,
+        keep_query_words=request.keep_query_words,
+        top_k=request.top_k,
+        gold=request.gold,
+        context=request.context,
+        n_rescored=request.n_rescored,
+        renormalise=request.renormalise,
+    )
+
+
+analogy = Function(
+    SolveRequest,
+    _analogy,
+    frame_of,
+    """Fill an analogy's blank with each model, and by vector arithmetic on its embeddings.
+
+    Returns:
+        A DataFrame with a row for each model, method (`model`, `3CosAdd`, `3CosMul`) and word.
+
+    >>> import lama_core as lama
+    >>> found = lama.analogy(["Oslo", "Norway", "Paris", "___"], top_k=1)
+    >>> found[["method", "rank", "word"]]
+        method  rank    word
+    0    model     1  europe
+    1  3CosAdd     1  france
+    2  3CosMul     1  france
+    """,
+)
+
+
+def _score_analogies(request: ScoreRequest) -> ScoreAnswer:
+    query, *pairs = map(parse_pair, (request.query, *request.pairs))
+    return score_pairs(
+        _load(request), query, pairs, template=request.template, normalise=request.normalise
+    )
+
+
+score_analogies = Function(
+    ScoreRequest,
+    _score_analogies,
+    lambda answer: _items(answer, "pairs"),
+    """Rank candidate pairs by how likely a model finds the analogy that they make with a pair.
+
+    Returns:
+        A DataFrame with a row for each model and pair; perplexity is per token: exp of minus the
+        mean of the log-probabilities.
+
+    >>> import lama_core as lama
+    >>> lama.score_analogies("Paris:France", ["Rome:Italy", "Italy:Rome"])[["rank", "pair"]]
+       rank           pair
+    0     1  [Rome, Italy]
+    1     2  [Italy, Rome]
+    """,
+)
+
+
+def frames(tables: Sequence["pd.DataFrame"]) -> "pd.DataFrame":
+    """Return several tables as one, their rows numbered again."""
+    import pandas as pd  # as in `frame_of`
+
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+
+__all__ = [
+    "ClozeAnswer",
+    "InsideAnswer",
+    "ManyAnswer",
+    "RankAnswer",
+    "RelationAnswer",
+    "ScoreAnswer",
+    "SentencesAnswer",
+    "Solution",
+    "analogy",
+    "batch",
+    "fill",
+    "frame_of",
+    "frames",
+    "inspect",
+    "rank",
+    "relation",
+    "score_analogies",
+    "sentences",
+]

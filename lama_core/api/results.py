@@ -1,0 +1,358 @@
+"""Results of finished runs: score tables, other wordings, slices, and paired comparisons.
+
+P@ values are between 0 and 1.
+"""
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from lama_core import metrics
+from lama_core.api.queries import frames
+from lama_core.errors import UserError
+from lama_core.metrics.answers import join_answers
+from lama_core.metrics.comparison import CompareRequest, Comparison, Difference, MeanDifference
+from lama_core.metrics.comparison import what_differs as what_differs
+from lama_core.metrics.origins import sentence, trained_on
+from lama_core.metrics.slices import slice_differences, slice_table
+from lama_core.metrics.tables import ResultsRequest
+from lama_core.models.devices import how_computed
+from lama_core.papers.published import lama_shares, published_scores
+from lama_core.probes.kinds import FACT_KINDS
+from lama_core.requests import Function
+from lama_core.runs.aligned import align, differing_candidates
+from lama_core.runs.find import list_runs, load_run
+from lama_core.runs.info import Run
+
+Lines = list[dict[Any, Any]]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Finished runs and their scores.
+
+    Attributes:
+        runs: As they were scored: on the facts that all of the same data count, unless `own`.
+    """
+
+    request: ResultsRequest
+    runs: tuple[Run, ...]
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """A row for each run and relation, source or type; see `metrics.score_table`."""
+        chosen = self.request
+        return frames(
+            [
+                metrics.score_table(
+                    [run],
+                    by=chosen.by,
+                    ranking=chosen.ranking or run.info.ranking,
+                    k=chosen.k,
+                    relations=chosen.relations,
+                    conceptnet=chosen.conceptnet,
+                )
+                for run in self.runs
+            ]
+        )
+
+    @property
+    def chance_columns(self) -> list[str]:
+        """The columns on the chance level, if any run knows how many answers it ranked."""
+        ranked = ["n_answers"] if self.request.by == "relation" else []
+        return [*ranked, "chance"] if any(run.info.guessable for run in self.runs) else []
+
+    def to_json(self) -> Lines:
+        """Return what `results --json` prints."""
+        by_relation = self.request.by == "relation"
+        named = "relation" if by_relation else "source"
+        over = [] if by_relation else ["n_relations", "mean_over"]
+        shown = [name for name, metric in metrics.METRICS.items() if metric.in_json]
+        more = ["p_at_k", "low", "high"] if self.request.k > 1 else []
+        head = ["run", "model", "dataset", named, "type", *over, "n", "n_excluded"]
+        lines = self.frame[[*head, *shown, *more, *self.chance_columns]].to_dict("records")
+        for line in lines:
+            if not math.isnan(line.get("n_answers", math.nan)):
+                line["n_answers"] = int(line["n_answers"])
+        return lines
+
+    def origins(self) -> list[str]:
+        """Say for each model with known training sources: P@k on facts from them, and on others."""
+        chosen, names = self.request, model_names(self.runs)
+        found = [
+            (run.info, trained_on(run, ranking=chosen.ranking or run.info.ranking, k=chosen.k,
+                                  relations=chosen.relations))
+            for run in self.runs
+        ]  # fmt: skip
+        return [
+            sentence(one, names[info.id], k=chosen.k, counts=info.counts)
+            for info, one in found
+            if one is not None
+        ]
+
+    def missing_of_lama(self) -> list[str]:
+        """Say what runs on a part of LAMA lack of what the published numbers cover."""
+        found = []
+        for info in (run.info for run in self.runs):
+            counts = [(one.source, one.n + one.n_excluded) for one in info.relations]
+            shares = lama_shares(info.dataset, counts) if info.prompts == "manual" else ()
+            found += [f"{info.id}: partial LAMA, {share}" for share in shares if share.lacks]
+        return found
+
+    def published(self) -> pd.DataFrame:
+        """Return LAMA's Table 2 as published; by source, its totals alone."""
+        table = published_scores()
+        if self.request.by == "source":
+            table = table[table["type"].isna() & table["relation"].isna()]
+        return table
+
+
+@dataclass(frozen=True)
+class Wordings:
+    """What other wordings of the same facts change: a row for each run and relation.
+
+    Attributes:
+        agreement: Consistency of paraphrases (Elazar et al. 2021).
+        altered: Negated and misprimed queries compared with plain ones (Kassner and Schütze 2020).
+    """
+
+    agreement: Lines
+    altered: Lines
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """Both tables, one after the other."""
+        return frames([pd.DataFrame(self.agreement), pd.DataFrame(self.altered)])
+
+    def to_json(self) -> dict[str, Lines]:
+        """Return what `results --wording --json` prints."""
+        return {"consistency": self.agreement, "contrast": self.altered}
+
+
+@dataclass(frozen=True)
+class Slices:
+    """P@k and kinds of wrong answers on slices of the runs' facts; see `metrics.slices`."""
+
+    request: ResultsRequest
+    runs: tuple[Run, ...]
+    frame: pd.DataFrame
+
+    def to_json(self) -> Lines:
+        """Return what `results --slices --json` prints."""
+        return self.frame.to_dict("records")
+
+
+def model_names(runs: Sequence[Run]) -> dict[str, str]:
+    """Return each run's model, with its prompts and precision where they are unusual."""
+    names = {}
+    for info in (run.info for run in runs):
+        prompts = "" if info.prompts == "manual" else info.prompts
+        how = how_computed(info.precision, info.device)
+        names[info.id] = ", ".join(filter(None, (info.model, prompts, how)))
+    return names
+
+
+def _results(request: ResultsRequest) -> Results | Wordings | Slices:
+    if request.runs:
+        chosen = [load_run(name, kinds=FACT_KINDS) for name in request.runs]
+    else:
+        listing = list_runs(kinds=FACT_KINDS)
+        for problem in listing.problems:
+            request.on_note(problem)
+        chosen = [Run(info) for info in listing]
+    if not chosen:
+        raise UserError("There is no finished run yet: `probe --help` shows how to make one.")
+    for name in request.relations:
+        if not any(name == one.name for run in chosen for one in run.info.relations):
+            chosen[0].info.relation(name)  # raises, with the nearest name
+    if request.wording:
+        return _wordings(request, chosen)
+    if not request.own:
+        chosen = [*align(chosen)]
+        if note := _on_which_facts(chosen):
+            request.on_note(note)
+    return _slices(request, chosen) if request.slices else Results(request, tuple(chosen))
+
+
+def _on_which_facts(runs: Sequence[Run]) -> str:
+    """Which facts runs were scored on together, and where they ranked other words."""
+    exact_to = [run.info.exact_to for run in runs if run.info.exact_to is not None]
+    together = [run.info for run in runs if run.info.beside]
+    if not together:
+        return ""
+    said = "Runs of the same data and prompts are scored on the facts that all of them count."
+    if exact_to:
+        said += (
+            " Where they ranked different words, they are ranked on the words that all ranked: P@k "
+            f"is exact up to k = {min(exact_to)}."
+        )
+    elif any(differing_candidates(info.beside) for info in together):
+        said += " Some of them rank different words: with fewer words every rank is better."
+    return f"{said} --own: each run on all its facts."
+
+
+def _wordings(request: ResultsRequest, runs: Sequence[Run]) -> Wordings:
+    wanted = request.relations
+    agreement = [
+        {"run": run.info.id, "model": run.info.model, **asdict(line)}
+        for run in runs
+        for line in metrics.paraphrase_consistency(
+            run.facts, ranking=request.ranking or run.info.ranking
+        )
+        if not wanted or line.relation in wanted
+    ]
+    altered = [
+        {**line, "prompts": run.info.prompts}
+        for run in runs
+        if "plain" in run.facts
+        for line in metrics.contrast(run, ranking=request.ranking or run.info.ranking).to_dict(
+            "records"
+        )
+        if not wanted or line["relation"] in wanted
+    ]
+    if not agreement and not altered:
+        raise UserError(
+            "None of these runs queries a fact in several wordings: run `probe` with --prompts "
+            "paraphrases, negated or misprimed."
+        )
+    return Wordings(agreement, altered)
+
+
+def _slices(request: ResultsRequest, runs: Sequence[Run]) -> Slices:
+    readers = [run.info.model for run in runs]
+    tables = [
+        slice_table(
+            join_answers([run], ranking=request.ranking or run.info.ranking, readers=readers),
+            k=request.k,
+            relations=request.relations,
+        )
+        for run in runs
+    ]
+    return Slices(request, tuple(runs), frames(tables).drop(columns="number"))
+
+
+results = Function(
+    ResultsRequest,
+    _results,
+    lambda found: found.frame,
+    """Score finished runs: P@1, P@10, MRR, macro P@1 and mean rank.
+
+    Returns:
+        A DataFrame with a row for each run and relation (or source, or type).
+
+    >>> import lama_core as lama
+    >>> scores = lama.results(["starter-minilm_mlm-manual"], by="source")
+    >>> scores[["source", "n"]]
+           source     n
+    0   Google_RE   387
+    1        TREx  9365
+    2  ConceptNet  2016
+    3       Squad   124
+    """,
+)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two runs on the same facts; differences are B minus A."""
+
+    request: CompareRequest
+    a: Run
+    b: Run
+    found: Comparison
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """A row for each relation."""
+        return pd.DataFrame([_difference(line) for line in self.found.relations])
+
+    def flips(self) -> list[dict[str, Any]]:
+        """Return the facts that only one run gets right."""
+        return [_flip(row) for row in self.found.flips.to_dict("records")]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `compare --json` prints."""
+        found = self.found
+        mcnemar = {"p": found.mcnemar.p}
+        return {
+            "a": self.a.info.id,
+            "b": self.b.info.id,
+            "ranking": self.request.ranking,
+            "k": self.request.k,
+            "over_facts": {"unit": found.unit, **_difference(found.over_facts),
+                           "test": "McNemar, exact", **mcnemar},
+            "over_relations": {"unit": "relation", **_flat(found.over_relations),
+                               "test": "Student's t"},
+            "relations": [_difference(line) for line in found.relations],
+            "mcnemar": {"only_a": found.mcnemar.only_a, "only_b": found.mcnemar.only_b, **mcnemar},
+            "agreement": asdict(found.agreement),
+            "n_unpaired": found.n_unpaired,
+            "flips": self.flips(),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ComparedSlices:
+    """P@k of B minus that of A on slices of the facts that both count."""
+
+    request: CompareRequest
+    a: Run
+    b: Run
+    frame: pd.DataFrame
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `compare --slices --json` prints."""
+        slices = self.frame.to_dict("records")
+        return {"a": self.a.info.id, "b": self.b.info.id, "k": self.request.k, "slices": slices}
+
+
+def _compare(request: CompareRequest) -> Compared | ComparedSlices:
+    a, b = (load_run(name, kinds=FACT_KINDS) for name in (request.run_a, request.run_b))
+    if differing_candidates((a.info, b.info)):
+        a, b = align((a, b))
+    chosen: dict[str, Any] = {"k": request.k, "relations": request.relations}
+    if request.slices:
+        table = slice_differences(join_answers([a, b], ranking=request.ranking), **chosen)
+        return ComparedSlices(request, a, b, table)
+    return Compared(request, a, b, metrics.compare(a, b, ranking=request.ranking, **chosen))
+
+
+compare = Function(
+    CompareRequest,
+    _compare,
+    lambda found: found.frame,
+    """Compare two runs on the same facts: differences with intervals, and the facts that flip.
+
+    Differences are B minus A. Over facts, each counting the same: Tango's 95% score interval of
+    paired shares and McNemar's exact test. Over relations, each counting the same: Student's
+    interval and t-test.
+
+    Returns:
+        A DataFrame with a row for each relation; `compare.answer(request)` has the rest.
+    """,
+)
+
+
+def _difference(line: Difference) -> dict[str, Any]:
+    known = _flat(line)
+    last = {name: known.pop(name) for name in ("only_a", "only_b")}
+    return {**known, "relation": line.relation or None, **last}
+
+
+def _flat(line: Difference | MeanDifference) -> dict[str, Any]:
+    """A line as a record, with the ends of its interval among its values."""
+    known: dict[str, Any] = {}
+    for name, value in asdict(line).items():
+        known |= value if name == "interval" else {name: value}
+    return known
+
+
+def _flip(row: Mapping[Hashable, Any]) -> dict[str, Any]:
+    known = {name: row[name] for name in ("fact_id", "relation", "query", "object")}
+    first = {"a": row["first_a"], "b": row["first_b"]}
+    ranks = {name: int(row[name]) for name in ("rank_a", "rank_b")}
+    return {"right": "A" if row["right_a"] else "B", **known, **first, **ranks}

@@ -1,0 +1,45 @@
+"""`app`: open the web app."""
+
+import os
+import sys
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from lama_core.cli import show
+from lama_core.errors import UserError
+from lama_core.paths import APP_FILE
+
+
+def open_app(
+    *,
+    port: Annotated[int, Parameter(help="Port of the app, from 1 to 65535.")] = 8501,
+    public: Annotated[
+        bool,
+        Parameter(
+            help="Answer other machines, too; every visitor has the rights of an anonymous one.",
+            negative="",
+        ),
+    ] = False,
+) -> None:
+    """Open the web app in the browser; stop it with Ctrl+C."""
+    if not 1 <= port <= 65535:
+        raise UserError(f"--port can't be {port}: choose 1 to 65535.")
+    if not APP_FILE.is_file():
+        raise UserError(f"The app's files are missing: {APP_FILE}. Install lama-explorer again.")
+    # Streamlit also reads the options in .streamlit next to the app's file.
+    words = [sys.executable, "-m", "streamlit", "run", str(APP_FILE), "--server.port", str(port)]
+    if public:
+        os.environ["LAMA_PUBLIC"] = "1"
+        words += ["--server.address", "0.0.0.0"]
+    show.say(f"Opening the app on port {port}")
+    os.execv(sys.executable, words)
+
+
+app = App(
+    name="app",
+    help_epilogue="Example: lama-explorer app --port 8600",
+    help_flags=["--help", "-h"],
+    version_flags=[],
+)
+app.default(open_app)

@@ -1,0 +1,193 @@
+"""`prompts`: list, mine, paraphrase, select, fit and analyse prompts (Jiang et al. 2020)."""
+
+from typing import Any
+
+from lama_core.api import prompts as api
+from lama_core.api.prompts import Analysed, Studied, Table
+from lama_core.cli import commands, show
+from lama_core.cli.show import percent
+from lama_core.probes.prompts.analyses import OTHER, PATTERNS
+from lama_core.rounding import fixed
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "" if value is None else fixed(value, digits)
+
+
+def print_prompts(table: Table) -> None:
+    """Print a row for each relation and prompt."""
+    show.print_table(
+        ("relation", "prompt", "from", "weight"),
+        [
+            (
+                row["relation"],
+                row["template"],
+                ", ".join(row["origins"]),
+                _number(row["weight"], 4),
+            )
+            for row in table.rows
+        ],
+    )
+
+
+def print_mined(table: Table) -> None:
+    """Print a row for each mined prompt."""
+    show.print_table(
+        ("prompt", "count", "found by"),
+        [(row["template"], row["count"], ", ".join(row["methods"])) for row in table.rows],
+    )
+
+
+def print_paraphrases(table: Table) -> None:
+    """Print a row for each paraphrase."""
+    show.print_table(
+        ("prompt", "log-prob", "by way of"),
+        [(row["template"], _number(row["log_prob"], 2), row["via"]) for row in table.rows],
+    )
+
+
+def print_selected(made: Studied) -> None:
+    """Print a table for each relation: its prompts, the best on the training facts first."""
+    rows = made.prompts()
+    for study in made.relations:
+        show.print_table(
+            ("prompt", "from", "training", "test", "only it is right", "shows the subject"),
+            [
+                (
+                    row["template"],
+                    row["origin"],
+                    percent(row["train"]),
+                    percent(row["test"]),
+                    row["only_right"],
+                    "yes" if row["shows_subject"] else "no: it comes after the blank",
+                )
+                for row in rows
+                if row["relation"] == study.relation.name
+            ],
+            title=f"{study.relation.name} {study.relation.label}: {study.model}, "
+            f"{len(study.train):,} training and {len(study.test):,} test facts, P@1 in percent, "
+            f"{study.ranking} ranking",
+        )
+        print()
+
+
+def print_study(made: Studied) -> None:
+    """Print a row for each set of prompts and method, with the published values if comparable."""
+    rows = made.table
+    same = rows[0].published_model
+    published = f"; paper: {same}, all 41 relations of T-REx" if same else ""
+    show.print_table(
+        (
+            "set",
+            "method",
+            "micro",
+            "macro",
+            "log P(gold)",
+            "n",
+            *(("paper micro", "paper macro") if same else ()),
+        ),
+        [
+            (
+                row.combination,
+                row.method,
+                percent(row.micro),
+                percent(row.macro),
+                _number(row.objective, 4),
+                f"{row.n_relations} / {row.n_facts:,}",
+                *(
+                    (_number(row.published_micro, 1), _number(row.published_macro, 1))
+                    if same
+                    else ()
+                ),
+            )
+            for row in rows
+        ],
+        title=f"{rows[0].model}: P@1 in percent, {made.relations[0].ranking} ranking; "
+        f"n: relations / test facts{published}",
+    )
+
+
+def print_analysed(analysed: Analysed) -> None:
+    """Print divergence by edit distance, Top-K curves, and what else was asked for."""
+    found, study = analysed.found, analysed.study
+    show.print_table(
+        (f"edit distance, {found['distance']}", "pairs", "mean divergence", "quartiles"),
+        [
+            (
+                f"{one.low:.1f} to {one.high:.1f}",
+                one.n_pairs,
+                percent(one.mean),
+                " / ".join(percent(value) for value in one.quartiles),
+            )
+            for one in analysed.divergence.bins
+        ],
+        title=f"{study.label}, {study.info.ranking} ranking: divergence of prompts, "
+        f"Pearson {fixed(analysed.divergence.correlation, 2)} (the paper's: 0.25)",
+    )
+    for (name, kind), values in found["curves"].items():
+        shown = [k for k in (1, 2, 3, 5, 10, 20, 29) if k <= len(values)]
+        curve = ", ".join(f"{k}: {percent(values[k - 1])}" for k in shown)
+        print(f"Top-K of {name}, {kind}: {curve}")
+    if "patterns" in found:
+        _print_patterns(found["patterns"], analysed.request.combination)
+    if rows := found.get("transfer"):
+        own, foreign = (sum(row[name] for row in rows) / len(rows) for name in ("own", "other"))
+        print(f"Own weights {percent(own)}, the other model's {percent(foreign)}")
+
+
+def _print_patterns(rows: list[dict[str, Any]], combination: str) -> None:
+    ranks = {
+        name: [row["rank"] for row in rows if row["pattern"] == name] for name in (*PATTERNS, OTHER)
+    }
+    show.print_table(
+        ("pattern", "prompts", "mean rank"),
+        [(name, len(one), f"{sum(one) / len(one):.1f}") for name, one in ranks.items() if one],
+        title=f"Rank by accuracy among the prompts of {combination}, 1 is best",
+    )
+
+
+def print_both_ways(table: Table) -> None:
+    """Print a row for each relation."""
+    show.print_table(
+        ("relation", "forward", "forward and backward", "training", "test"),
+        [
+            (
+                row["relation"],
+                percent(row["forward"]),
+                percent(row["both"]),
+                row["n_train"],
+                row["n_test"],
+            )
+            for row in table.rows
+        ],
+    )
+
+
+prompts = commands.make_group("prompts")
+for command in (
+    commands.make(api.list_prompts, print_prompts, "prompts list --dataset starter --relation P36"),
+    commands.make(
+        api.mine_prompts,
+        print_mined,
+        "prompts mine P36 --pairs pairs.jsonl --text my-text.txt --out mine",
+    ),
+    commands.make(
+        api.paraphrase_prompt,
+        print_paraphrases,
+        'prompts paraphrase "[X] was born in [Y] ." --relation P19',
+    ),
+    commands.make(
+        api.analyse_prompts, print_analysed, "prompts analyse starter-minilm_mlm-0123456789"
+    ),
+    commands.make(
+        api.select_prompts,
+        print_selected,
+        "prompts select --dataset starter --relation P36",
+        Studied.prompts,
+    ),
+    commands.make(api.study, print_study, "prompts fit --dataset starter --relation P36"),
+    commands.make(
+        api.both_ways, print_both_ways, "prompts both-ways starter-minilm_mlm --relation P36"
+    ),
+):
+    prompts.command(command)
