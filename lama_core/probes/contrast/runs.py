@@ -59,7 +59,15 @@ class ContrastSpec(ClozeSpec):
             made.append(one)
         altered, plain = made
         rows = (self.batch_rows, self.batch_tokens)
-        beside = _match(altered, plain)
+        places = {
+            plain.questions[row].fact.id: (number, at)
+            for number, segment in enumerate(plain.segments)
+            for at, row in enumerate(segment.rows.tolist())
+        }
+        beside = tuple(
+            tuple(places.get(altered.questions[row].fact.id) for row in segment.rows.tolist())
+            for segment in altered.segments
+        )
         return altered, ContrastWork(altered.segments, *rows, plain.segments, beside)
 
     def more_columns(
@@ -90,19 +98,6 @@ class ContrastSpec(ClozeSpec):
             "plain_first": pa.array(firsts, pa.string()).dictionary_encode(),
             "spearman": pa.array(spearman, mask=none | np.isnan(spearman)),
         }
-
-
-def _match(altered: Prepared, plain: Prepared) -> tuple[tuple[tuple[int, int] | None, ...], ...]:
-    """Of each altered query, the segment of the fact's plain query and its place in it."""
-    places = {
-        plain.questions[row].fact.id: (number, at)
-        for number, segment in enumerate(plain.segments)
-        for at, row in enumerate(segment.rows.tolist())
-    }
-    return tuple(
-        tuple(places.get(altered.questions[row].fact.id) for row in segment.rows.tolist())
-        for segment in altered.segments
-    )
 
 
 @dataclass(frozen=True)

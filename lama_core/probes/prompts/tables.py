@@ -187,6 +187,11 @@ def read_study(
     objects = tuple(asked["gold"].slice(0, n_facts).to_pylist())
     for word in objects:
         words.number(word)
+    shortlist = _read_shortlist(asked, n_facts, objects, words, details["n_kept"])
+    removed = None  # of studies that were made before they were kept
+    if "other_valid" in asked.column_names:
+        others = asked["other_valid"].slice(0, n_facts).to_pylist()
+        removed = pad_columns([[words.number(word) for word in row] for row in others])
     ranks = train["train_ranks"].combine_chunks().flatten().to_numpy()
     return RelationStudy(
         relation=relation,
@@ -201,8 +206,8 @@ def read_study(
         rows=rows,
         ensembles=ensembles,
         ensemble_rows=ensemble_rows,
-        shortlist=_read_shortlist(asked, n_facts, objects, words, details["n_kept"]),
-        removed=_read_removed(asked.slice(0, n_facts), words),
+        shortlist=shortlist,
+        removed=removed,
         curves=tuple((one, kind, tuple(values)) for one, kind, values in details["curves"]),
         words={number: word for word, number in words.known.items()},
         n_candidates=details["n_candidates"],
@@ -256,15 +261,6 @@ def _read_facts(table: pa.Table, relation: str, source: str) -> tuple[Fact, ...]
             origin=row.get("origin") or "",
         )
         for row in table.select(known).to_pylist()
-    )
-
-
-def _read_removed(facts: pa.Table, words: _Words) -> NDArray[np.int64] | None:
-    """None where the study doesn't have them, as those made before they were kept."""
-    if "other_valid" not in facts.column_names:
-        return None
-    return pad_columns(
-        [[words.number(word) for word in row] for row in facts["other_valid"].to_pylist()]
     )
 
 

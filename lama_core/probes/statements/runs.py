@@ -132,41 +132,35 @@ def _segment(
         if question.excluded is not None or query is None:
             continue
         gold = columns.index.get(question.fact.object)
-        reason = NOT_A_CANDIDATE if gold is None else _misfit(model, query, longest)
-        if reason is None and not model.vocabulary.can_write(question.fact.object):
+        if gold is None:
+            reason = NOT_A_CANDIDATE
+        elif not _fits(model, query, longest):
+            reason = NO_FIT
+        elif not model.vocabulary.can_write(question.fact.object):
             reason = NOT_WRITTEN
-        if reason is None and not query.parts[0].strip() and not model.scores_first:
+        elif not query.parts[0].strip() and not model.scores_first:
             reason = NOTHING_BEFORE
-        if reason is None and gold is not None:
-            asked.append((row, query, gold))
         else:
-            questions[row] = replace(question, excluded=reason)
-    removed = [
-        sorted(
-            columns.index[other]
-            for other in knowledge.valid(questions[row].fact)
-            if other in columns.index and columns.index[other] != gold
-        )
-        for row, _, gold in asked
-    ]
-    return Segment(
-        columns,
-        tuple(query for _, query, _ in asked),
-        (),
-        np.array([row for row, _, _ in asked], dtype=np.int64),
-        np.array([gold for _, _, gold in asked], dtype=np.int64),
-        pad_columns(removed),
-    )
+            asked.append((row, query, gold))
+            continue
+        questions[row] = replace(question, excluded=reason)
+    removed = []
+    for row, _, gold in asked:
+        known = map(columns.index.get, knowledge.valid(questions[row].fact))
+        removed.append(sorted(at for at in known if at is not None and at != gold))
+    numbers, golds = (np.array([one[at] for one in asked], dtype=np.int64) for at in (0, 2))
+    queries = tuple(query for _, query, _ in asked)
+    return Segment(columns, queries, (), numbers, golds, pad_columns(removed))
 
 
-def _misfit(model: BlankFiller, query: Query, longest: str) -> str | None:
-    """Why a query with its longest answer can't be scored; None if it can."""
+def _fits(model: BlankFiller, query: Query, longest: str) -> bool:
+    """Whether a query with its longest answer can be scored."""
     left, right = query.parts
     try:
         model.encode(Query((f"{left}{longest}{right} ", "")), KINDS[model.kind].contexts[0])
     except UserError:
-        return NO_FIT
-    return None
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -215,21 +209,13 @@ def rank_statements(
         found = np.where(picked >= 0, log_probs[at[:, None], np.maximum(picked, 0)], -np.inf)
         values = "top_log_probs" if columns == "top" else f"{columns}_log_prob"
         rows[values] = found.reshape(rows[values].shape)
-    table = to_table(rows)
-    table = table.append_column("margin", pa.array(_margins(segment, chosen, scores)))
-    kept = scores.astype(np.float32).tolist() if scores.shape[1] <= MAX_KEPT else [None] * len(rows)
-    return table.append_column("scores", pa.array(kept, pa.list_(pa.float32())))
-
-
-def _margins(
-    segment: Segment, chosen: NDArray[np.int64], scores: NDArray[np.float64]
-) -> NDArray[np.float32]:
-    """The gold's score less the best wrong answer's, float32 [query]; NaN where none is wrong."""
+    # The gold's score less the best wrong answer's; NaN where none is wrong.
     wrong = scores.copy()
-    at = np.arange(len(chosen))
     wrong[at, segment.gold[chosen]] = -np.inf
     for row, others in enumerate(segment.removed[chosen]):
         wrong[row, others[others >= 0]] = -np.inf
     best = wrong.max(axis=1)
-    gold = scores[at, segment.gold[chosen]]
-    return np.where(np.isneginf(best), np.nan, gold - best).astype(np.float32)
+    margins = np.where(np.isneginf(best), np.nan, scores[at, segment.gold[chosen]] - best)
+    table = to_table(rows).append_column("margin", pa.array(margins.astype(np.float32)))
+    kept = scores.astype(np.float32).tolist() if scores.shape[1] <= MAX_KEPT else [None] * len(rows)
+    return table.append_column("scores", pa.array(kept, pa.list_(pa.float32())))
