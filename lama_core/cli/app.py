@@ -6,14 +6,15 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from lama_core.cli import show
 from lama_core.errors import UserError
 from lama_core.paths import APP_FILE
 
 
 def open_app(
     *,
-    port: Annotated[int, Parameter(help="Port of the app, from 1 to 65535.")] = 8501,
+    port: Annotated[
+        int | None, Parameter(help="Port of the app, from 1 to 65535. Default: 8501.")
+    ] = None,
     public: Annotated[
         bool,
         Parameter(
@@ -23,16 +24,17 @@ def open_app(
     ] = False,
 ) -> None:
     """Open the web app in the browser; stop it with Ctrl+C."""
-    if not 1 <= port <= 65535:
+    if port is not None and not 1 <= port <= 65535:
         raise UserError(f"--port can't be {port}: choose 1 to 65535.")
     if not APP_FILE.is_file():
         raise UserError(f"The app's files are missing: {APP_FILE}. Install lama-explorer again.")
     # Streamlit also reads the options in .streamlit next to the app's file.
-    words = [sys.executable, "-m", "streamlit", "run", str(APP_FILE), "--server.port", str(port)]
+    words = [sys.executable, "-m", "streamlit", "run", str(APP_FILE)]
+    if port is not None:
+        words += ["--server.port", str(port)]
     if public:
         os.environ["LAMA_PUBLIC"] = "1"
         words += ["--server.address", "0.0.0.0"]
-    show.say(f"Opening the app on port {port}")
     os.execv(sys.executable, words)
 
 

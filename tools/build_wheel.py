@@ -1,0 +1,18 @@
+"""Build hook: put the app, the assets and the documentation into the wheel, inside `lama_core`.
+
+`[tool.hatch.build.targets.wheel.hooks.custom.inside]` in pyproject.toml says what goes where. An
+editable install needs none of it: there the library finds them next to itself (`lama_core/paths.py`).
+"""
+
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class InsideThePackage(BuildHookInterface[Any]):
+    """Adds the files of the checkout's other folders to a wheel."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Map the files, unless the wheel is an editable one."""
+        if version != "editable":
+            build_data["force_include"].update(self.config["inside"])
