@@ -25,7 +25,7 @@ from lama_core.probes.prompts import analyses, mining
 from lama_core.probes.prompts.analyses import OTHER, PATTERNS, AnalyseRequest
 from lama_core.probes.prompts.asking import make_asked
 from lama_core.probes.prompts.backward import SubjectForm, measure_both_ways
-from lama_core.probes.prompts.parsing import SpacyParser
+from lama_core.probes.prompts.mining import SpacyParser
 from lama_core.probes.prompts.probing import (
     PromptFolder,
     SelectRequest,
@@ -231,7 +231,7 @@ def _paraphrase(request: ParaphraseRequest) -> Table:
 
 def _translated(request: ParaphraseRequest) -> Rows:
     from lama_core.models.translator import HubTranslator  # loads transformers
-    from lama_core.probes.prompts.translation import paraphrase_by_translation
+    from lama_core.probes.prompts.refilling import paraphrase_by_translation
 
     found = paraphrase_by_translation(
         request.template,

@@ -199,7 +199,7 @@ class AnalogyRuns(Runs):
 
 
 def _analogy_probe(request: AnalogyRequest) -> AnalogyRuns:
-    if not (request.models or request.vectors or request.relbert):
+    if not request.judges:
         request = replace(request, models=(DEFAULT_MODEL,))
     specs = analogy_probing.plan(request, load=loader(request))
     runs = make_runs(request, specs, out=request.out)

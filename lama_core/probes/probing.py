@@ -6,7 +6,7 @@ ProbeRequest --plan--> RunSpec, one a model
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from lama_core.asking import settings
 from lama_core.asking.prompts import LPAQA_SETS, PROMPT_SETS, PromptKind, PromptSet, make_prompt_set
@@ -75,11 +75,7 @@ class Planned:
 
 
 def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
-    """One specification for each model. Loads the models: their vocabularies decide the candidates.
-
-    load: how to get a model.
-    Raises UserError for anything in the request that doesn't exist.
-    """
+    """Return one specification a model. Loads them: their words decide the candidates."""
     check_asked(request.models, request.limit, request.ranking)
     dataset = load_dataset(request.dataset)
     chosen = choose_with_facts(dataset, request.relations)
@@ -91,28 +87,45 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
     vocabularies = [model.vocabulary for model in models]
     candidates = named_candidates(request.candidates, vocabularies, of_relations=True)
     candidates = known_before(candidates, vocabularies)
+    shared = from_data(request.dataset, dataset, names, request.ranking, request.limit)
     specs = [
         SPECS.get(prompts.kind, ClozeSpec)(
-            dataset=absolute(request.dataset),
-            dataset_name=dataset.name,
-            data_digest=dataset.digest,
-            relations=names,
+            **shared,
+            **of_model(model, model.reference),
             prompts=prompts,
-            model=model.reference,
-            model_name=model.name,
-            model_identity=model.identity,
-            model_kind=model.kind,
             candidates=candidates,
             context=choose_context(request.context, model.kind),
-            ranking=request.ranking,
-            precision=model.precision,
             batch_rows=FROM_SERVERS if isinstance(model.vocabulary, OpenVocabulary) else MAX_ROWS,
-            limit=request.limit,
             open_book=book,
         )
         for model in models
     ]
     return Planned(tuple(specs), tuple(dataset.report.notes))
+
+
+def from_data(
+    reference: str, dataset: Any, names: tuple[str, ...], ranking: Ranking, limit: int | None
+) -> dict[str, Any]:
+    """The fields of a specification that the data decide. names: of relations."""
+    return {
+        "dataset": absolute(reference),
+        "dataset_name": dataset.name,
+        "data_digest": dataset.digest,
+        "relations": names,
+        "ranking": ranking,
+        "limit": limit,
+    }
+
+
+def of_model(model: Any, reference: str) -> dict[str, Any]:
+    """The fields of a specification that a model decides. reference: by which it is loaded."""
+    return {
+        "model": reference,
+        "model_name": model.name,
+        "model_identity": model.identity,
+        "model_kind": model.kind,
+        "precision": model.precision,
+    }
 
 
 def _open_book(request: ProbeRequest, prompts: PromptSet) -> OpenBook | None:
@@ -155,10 +168,7 @@ def check_asked(models: Sequence[str], limit: int | None, ranking: Ranking) -> N
 
 
 def choose_with_facts(dataset: Dataset, names: Sequence[str]) -> tuple[Relation, ...]:
-    """The relations of these names, in the data's order; () is all that have facts.
-
-    Raises UserError for a name that there is none of, or that has no facts.
-    """
+    """Return the relations of these names that have facts, in the data's order; () is all."""
     chosen = dataset.choose(names)
     empty = [relation.name for relation in chosen if not dataset.facts_of(relation.name)]
     if empty and names:

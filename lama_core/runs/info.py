@@ -27,7 +27,7 @@ from lama_core.files import read_file, write_text_whole
 from lama_core.models.base import Context
 from lama_core.models.loader import Precision
 from lama_core.paths import ASSETS
-from lama_core.types import RelationType
+from lama_core.types import Relation, RelationType
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,6 +60,14 @@ class RelationInfo:
     n: int
     n_excluded: int
     domains: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, relation: Relation, templates: tuple[str, ...], n: int, n_excluded: int
+    ) -> "RelationInfo":
+        """A relation of the data, and how it was asked."""
+        one = relation
+        return cls(one.name, one.source, one.label, one.type, templates, n, n_excluded, one.domains)
 
 
 @dataclass(frozen=True, kw_only=True)

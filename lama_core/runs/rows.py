@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from lama_core.asking.preparation import Prepared, count_pieces
 from lama_core.asking.questions import BLANK, Knowledge
 from lama_core.asking.ranking import NO_COLUMN
 from lama_core.candidates.spelling import OpenVocabulary, Vocabulary
-from lama_core.runs.table import SCHEMA
+from lama_core.runs.table import SCHEMA, make_column
 
 # A standard tokenisation, for Figure 3's ST: words and single punctuation signs.
 TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -56,7 +57,7 @@ def make_rows(
         is_object.append(word in objects[relation])
     known = None if isinstance(vocabulary, OpenVocabulary) else vocabulary
     subjects = [fact.subject for fact in facts]
-    columns: dict[str, object] = {
+    columns: dict[str, Any] = {
         "fact_id": [fact.id for fact in facts],
         "relation": [question.relation.name for question in questions],
         "source": [question.relation.source for question in questions],
@@ -84,15 +85,10 @@ def make_rows(
         "top_log_probs": _fixed(pa.array(scored["top_log_probs"].ravel()), done),
     }
     arrays = []
-    for name in SCHEMA.names:
+    for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True):
         column = columns[name]
-        kind = SCHEMA.field(name).type
-        if isinstance(column, pa.Array):
-            arrays.append(column if column.type == kind else column.cast(kind))
-        elif pa.types.is_dictionary(kind):
-            arrays.append(pa.array(column, pa.string()).dictionary_encode().cast(kind))
-        else:
-            arrays.append(pa.array(column, kind))
+        known = isinstance(column, pa.Array)
+        arrays.append(column.cast(kind) if known else make_column(column, len(facts), kind))
     return pa.Table.from_arrays(arrays, schema=SCHEMA)
 
 

@@ -21,6 +21,8 @@ import pyarrow as pa
 from lama_core.asking.executors import Work
 from lama_core.asking.prompts import PromptKind
 from lama_core.asking.ranking import Ranking
+from lama_core.candidates.columns import Candidates
+from lama_core.datasets import load_dataset
 from lama_core.errors import UserError
 from lama_core.models import loader
 from lama_core.models.addresses import is_server
@@ -105,7 +107,8 @@ class RunSpec(ABC):
 
     def candidate_list(self) -> tuple[str, str, bool]:
         """Name and digest of what is ranked, and whether case is folded."""
-        return "", "", False
+        known: Candidates | None = getattr(self, "candidates", None)
+        return (known.name, known.digest, known.fold_case) if known else ("", "", False)
 
     def title(self) -> str:
         """What a progress bar says of it."""
@@ -117,13 +120,29 @@ class RunSpec(ABC):
 
     def open(self, load: Load) -> Any:
         """Who is asked: the model. Raises UserError if it has other weights by now."""
-        model = load(self.model, precision=self.precision)
-        if model.identity != self.model_identity:
+        return self.unchanged(load(self.model, precision=self.precision))
+
+    def unchanged(self, scorer: Any) -> Any:
+        """The scorer. Raises UserError if it isn't the one that the specification names."""
+        if scorer.identity != self.model_identity:
             raise UserError(
-                f"{self.model_name} has other weights than when this run was planned: plan it "
-                "again. What was scored before is kept."
+                f"{self.model_name} has changed since this run was planned: plan it again. What "
+                "was scored before is kept."
             )
-        return model
+        return scorer
+
+    def load_data(self) -> Any:
+        """The data. Raises UserError if they are no longer those of the specification."""
+        return self.same_data(load_dataset(self.dataset))
+
+    def same_data(self, dataset: Any, *, same: bool = True) -> Any:
+        """The data that were loaded. same: what else the numbers depend on is unchanged."""
+        if dataset.digest != self.data_digest or not same:
+            raise UserError(
+                f"The dataset {self.dataset_name!r} has changed since this run was planned: plan "
+                "it again, which begins a new run. What was scored before is kept."
+            )
+        return dataset
 
     @abstractmethod
     def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> Sitting:

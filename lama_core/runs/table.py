@@ -26,7 +26,7 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -81,6 +81,15 @@ SCHEMA = pa.schema(
         ("top_log_probs", pa.list_(pa.float32(), TOP_K)),
     ]
 )
+
+
+def make_column(values: Sequence[Any] | None, n_rows: int, kind: pa.DataType) -> pa.Array:
+    """A column of a table from plain values; None is null in every row."""
+    if values is None:
+        return pa.nulls(n_rows, kind)
+    if pa.types.is_dictionary(kind):
+        return pa.array(values, pa.string()).dictionary_encode().cast(kind)
+    return pa.array(values, kind)
 
 
 def write_facts(table: pa.Table, path: Path) -> None:

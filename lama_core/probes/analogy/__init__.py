@@ -6,9 +6,8 @@
     probes        random-head, random-tail, reverse and type sets made from any analogy dataset
     judges        who decides between two pairs: models, vectors, a classifier; a table of them
     vectors       static word vectors from text files
-    supervised    the multi-layer perceptron on the words' embeddings
     frequency     the Kolmogorov-Smirnov test of tuple frequency
-    decisions     a relation's instances decided by a judge
+    decisions     a relation's instances decided by a judge, or by a classifier of its numbers
     runs          a probe run's specification, its parts, and what is kept of it
     probing       from a request to the runs' specifications
     tables        accuracies by relation and by kind of relation

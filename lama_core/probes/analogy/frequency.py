@@ -50,10 +50,7 @@ def pair_frequency(pair: tuple[str, str]) -> float:
 def compare_frequency(
     pairs: Sequence[tuple[str, str]], right: Sequence[bool] | NDArray[np.bool_]
 ) -> FrequencyTest:
-    """The Kolmogorov-Smirnov test of the pairs' frequencies, right against wrong.
-
-    pairs: the output pair of each instance. right: whether the model got it right.
-    """
+    """Return the Kolmogorov-Smirnov test of the pairs' frequencies, right against wrong."""
     values = np.array([pair_frequency(pair) for pair in pairs])
     is_right = np.asarray(right, dtype=bool)
     n_right, n_wrong = int(is_right.sum()), int((~is_right).sum())

@@ -4,20 +4,25 @@ Each answers the two questions of the paper. Unsupervised: which of two pairs is
 query pair? Supervised: which numbers describe a query pair with a candidate pair, for a classifier?
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.candidates.spelling import OpenVocabulary
 from lama_core.errors import UserError
-from lama_core.models.base import TokenScores
+from lama_core.models.base import SentenceScorer
 from lama_core.probes.analogy.probes import Instance, ProbeOptions
 from lama_core.probes.analogy.score import Normalise, Pair, log_perplexity, total_log_prob
 from lama_core.probes.analogy.templates import fill, resolve_template
-from lama_core.probes.analogy.vectors import load_vectors
+from lama_core.probes.analogy.vectors import WordVectors, load_vectors
 from lama_core.progress import silent
+
+if TYPE_CHECKING:
+    from lama_core.models.relbert import RelBert
 
 Method = Literal["model", "vectors", "relbert"]
 # Told how many more instances or rows are done.
@@ -26,59 +31,50 @@ OnDone = Callable[[int], None]
 CHUNK = 240
 
 
-class Judge(Protocol):
-    """What a probe is asked of. name: for people. identity: what its numbers depend on."""
+class Judge(ABC):
+    """What a probe is asked of.
 
-    name: str
-    identity: str
-    method: Method
+    name: for people. identity: what its numbers depend on. device: where it computes.
+    """
 
-    @property
-    def device(self) -> str:
-        """Where it computes, such as `cpu` or `cuda:0`."""
-        ...
+    def __init__(self, method: Method, source: "Scorer | WordVectors | RelBert") -> None:
+        self.method = method
+        self.name, self.identity, self.device = source.name, source.identity, source.device
 
     def missing(self, words: Iterable[str]) -> tuple[str, ...]:
-        """The words that it knows nothing of."""
-        ...
+        """The words that it knows nothing of, each once, in their order; none of a model."""
+        return ()
 
+    @abstractmethod
     def prefer(self, instances: Sequence[Instance], on_done: OnDone) -> NDArray[np.float64]:
         """Scores of the positive and the negative, [instance, 2], the higher the better.
 
         NaN where a word is unknown. on_done: called with the number of instances just decided.
         Instances without a negative are not to be given.
         """
-        ...
 
+    @abstractmethod
     def features(self, rows: Sequence[tuple[Pair, Pair]], on_done: OnDone) -> NDArray[np.float32]:
         """What a classifier reads of each query pair and candidate pair, float32 [row, dim].
 
         NaN where a word is unknown. on_done: called with the number of rows just described.
         """
-        ...
 
 
-class Scorer(Protocol):
-    """The part of a language model that the judge needs."""
+NONO_FEATURES = np.zeros((0, 0), np.float32)
 
-    name: str
+
+class Scorer(SentenceScorer, Protocol):
+    """A language model whose scores are known by its identity."""
+
     identity: str
-
-    @property
-    def device(self) -> str:
-        """Where it computes, such as `cpu` or `cuda:0`."""
-        ...
-
-    def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
-        """The log-probability of each token of each text."""
-        ...
 
 
 NO_FEATURES = np.zeros((0, 0), np.float32)
 Embed = Callable[[Sequence[str], Sequence[Sequence[tuple[int, int]]]], NDArray[np.float32]]
 
 
-class ModelJudge:
+class ModelJudge(Judge):
     """A language model: the sentence of lower (pseudo-)perplexity, or the four words' embeddings.
 
     embed: hidden states of the words at the given spans, float32 [text, word, dim].
@@ -87,53 +83,43 @@ class ModelJudge:
     which are the same for every probe of a relation, are remembered for the next one.
     """
 
-    method: Method = "model"
-
     def __init__(self, model: Scorer, embed: Embed, *, template: str, normalise: Normalise) -> None:
-        self.name = model.name
-        self.identity = model.identity
-        self.device = model.device
-        self._model = model
-        self._embed = embed
-        self._template = template
-        self._normalise = normalise
+        super().__init__("model", model)
+        self._model, self._embed = model, embed
+        self._template, self._normalise = template, normalise
         self._scored: tuple[list[str], NDArray[np.float64]] = ([], np.zeros(0))
         self._described: tuple[list[tuple[Pair, Pair]], NDArray[np.float32]] = ([], NO_FEATURES)
-
-    def missing(self, words: Iterable[str]) -> tuple[str, ...]:
-        """None: a model takes any word."""
-        return ()
 
     def prefer(
         self, instances: Sequence[Instance], on_done: OnDone = silent
     ) -> NDArray[np.float64]:
         """Minus the log-perplexities of the positive and the negative sentence."""
-        positives = [self._sentence(one.query, one.positive) for one in instances]
-        negatives = [self._sentence(one.query, one.negative or one.positive) for one in instances]
+        rights: list[str] = []
+        wrongs: list[str] = []
+        for one in instances:
+            for texts, pair in ((rights, one.positive), (wrongs, one.negative or one.positive)):
+                texts.append(fill(self._template, (*one.query, *pair)).text)
         half = len(instances) // 2
-        if positives != self._scored[0]:
-            self._scored = positives, self._scores(positives, _in_parts(on_done, half))
+        if rights != self._scored[0]:
+            self._scored = rights, self._scores(rights, on_done, half)
         else:
             on_done(half)
-        right = self._scored[1]
-        wrong = self._scores(negatives, _in_parts(on_done, len(instances) - half))
-        return np.stack([right, wrong], axis=1)
+        wrong = self._scores(wrongs, on_done, len(instances) - half)
+        return np.stack([self._scored[1], wrong], axis=1)
 
-    def _sentence(self, query: Pair, pair: Pair) -> str:
-        return fill(self._template, (*query, *pair)).text
-
-    def _scores(
-        self, sentences: Sequence[str], report: Callable[[float], None]
-    ) -> NDArray[np.float64]:
-        """Minus the log-perplexity of each sentence; the same one is scored once."""
+    def _scores(self, sentences: Sequence[str], on_done: OnDone, n: int) -> NDArray[np.float64]:
+        """Minus the log-perplexity of each distinct sentence; all of them count as n instances."""
         # In alphabetical order those that begin with the same query come together.
         distinct = sorted(set(sentences))
         values: dict[str, float] = {}
+        reported = 0
         for first in range(0, len(distinct), CHUNK):
             chunk = distinct[first : first + CHUNK]
             for text, tokens in zip(chunk, self._model.token_log_probs(chunk), strict=True):
                 values[text] = -log_perplexity(*total_log_prob(tokens), self._normalise)
-            report(len(values) / len(distinct))
+            done = round(len(values) / len(distinct) * n)
+            on_done(done - reported)
+            reported = done
         return np.array([values[text] for text in sentences])
 
     def features(
@@ -155,47 +141,11 @@ class ModelJudge:
         return found
 
 
-def _in_parts(on_done: OnDone, n: int) -> Callable[[float], None]:
-    """Reports the share that is done of `n` as numbers of them."""
-    reported = 0
-
-    def report(share: float) -> None:
-        nonlocal reported
-        now = round(share * n)
-        on_done(now - reported)
-        reported = now
-
-    return report
-
-
-class PairEmbedder(Protocol):
-    """Gives one vector for a pair of words."""
-
-    name: str
-    identity: str
-
-    @property
-    def device(self) -> str:
-        """Where it computes, such as `cpu` or `cuda:0`."""
-        ...
-
-    def missing(self, words: Iterable[str]) -> tuple[str, ...]:
-        """The words that have no vector, each once, in their order."""
-        ...
-
-    def pair_vectors(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        """The relation of each pair, float32 [pair, dim]; NaN where a word is unknown."""
-        ...
-
-
-class VectorJudge:
+class VectorJudge(Judge):
     """Vectors of pairs: the pair whose vector has the higher cosine with the query's, or both."""
 
-    def __init__(self, embedder: PairEmbedder, method: Method) -> None:
-        self.name = embedder.name
-        self.identity = embedder.identity
-        self.device = embedder.device
-        self.method: Method = method
+    def __init__(self, embedder: "WordVectors | RelBert", method: Method) -> None:
+        super().__init__(method, embedder)
         self.embedder = embedder
 
     def missing(self, words: Iterable[str]) -> tuple[str, ...]:
@@ -260,36 +210,31 @@ def _open_model(
     return ModelJudge(model, embed, template=template, normalise=options.normalise)
 
 
-def _open_vectors(
-    source: str, words: Sequence[str], options: ProbeOptions, load: Callable[[str], Any]
-) -> VectorJudge:
+def _open_vectors(source: str, words: Sequence[str], *_: Any) -> VectorJudge:
     return VectorJudge(load_vectors(source, words), "vectors")
 
 
-def _open_relbert(
-    reference: str, words: Sequence[str], options: ProbeOptions, load: Callable[[str], Any]
-) -> VectorJudge:
+def _open_relbert(reference: str, *_: Any) -> VectorJudge:
     from lama_core.models.relbert import load_relbert
 
     return VectorJudge(load_relbert(reference), "relbert")
 
 
-JUDGES: dict[Method, Callable[..., Judge]] = {
-    "model": _open_model,
-    "vectors": _open_vectors,
-    "relbert": _open_relbert,
-}
+@dataclass(frozen=True, slots=True)
+class JudgeKind:
+    """A kind of judge. title: for people. field: of `AnalogyRequest`, which names such judges.
 
-
-def open_judge(
-    method: Method,
-    name: str,
-    words: Sequence[str],
-    options: ProbeOptions,
-    load: Callable[[str], Any],
-) -> Judge:
-    """A judge made ready. words: that it will be asked of. load: gives a model by its name.
-
-    Raises UserError for what can't be had, or is not what the method needs.
+    open: the judge of a name. It is given the name, the words that it will be asked of, the
+    options, and what gives a model by its name; it raises UserError for what can't be had.
     """
-    return JUDGES[method](name, words, options, load)
+
+    title: str
+    field: str
+    open: Callable[[str, Sequence[str], ProbeOptions, Callable[[str], Any]], Judge]
+
+
+JUDGES: dict[Method, JudgeKind] = {
+    "model": JudgeKind("model", "models", _open_model),
+    "vectors": JudgeKind("vectors", "vectors", _open_vectors),
+    "relbert": JudgeKind("RelBERT", "relbert", _open_relbert),
+}

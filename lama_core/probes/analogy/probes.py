@@ -30,7 +30,6 @@ from lama_core.datasets.base import AnalogyRelation
 from lama_core.errors import UserError
 from lama_core.models.base import Pooling
 from lama_core.probes.analogy.score import Normalise, Pair
-from lama_core.probes.analogy.supervised import HIDDEN, N_SEEDS
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE
 
 Setting = Literal["unsupervised", "supervised"]
@@ -45,65 +44,49 @@ TAILS: tuple[Tails, ...] = get_args(Tails)
 PAIRINGS: tuple[Pairing, ...] = get_args(Pairing)
 REVERSES: tuple[Reverse, ...] = get_args(Reverse)
 MIN_PAIRS = 3
+HIDDEN, N_SEEDS = 100, 5  # of supervised probes
 # Further tails are taken until a relation has as many: the values of the paper's Table 2 are
 # multiples of 1/4900 in the relations with several tails, 2 x 50 x 49 decisions on half of 100.
 MOST_PAIRS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """What a wrong pair is made from.
-
-    right: the positive. others: the relation's pairs but the query and the positive. heads: a coin.
-    """
-
-    right: Pair
-    others: Sequence[Pair]
-    heads: bool
-    reverse: Reverse
+# The wrong pairs to draw from. They are made from the positive, the relation's pairs but the query
+# and the positive, whether a coin fell on heads, and what is reversed.
+Negatives = Callable[[Pair, Sequence[Pair], bool, Reverse], list[Pair]]
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A way to make a wrong pair. A new one is a row in `PROBES`.
-
-    meaning: for people. negatives: what a negative is drawn from. marked: the relations that the
-    paper marks, and the mark.
-    """
+    """A way to make a wrong pair. marked: the relations that the paper marks, and the mark."""
 
     meaning: str
-    negatives: Callable[[Drawn], list[Pair]]
+    negatives: Negatives
     marked: Literal["one_to_many", "bidirectional"] | None = None
     mark: str = ""
 
 
-def _other_heads(drawn: Drawn) -> list[Pair]:
-    head, tail = drawn.right
-    return [(other, tail) for other, _ in drawn.others if other != head]
-
-
-def _other_tails(drawn: Drawn) -> list[Pair]:
-    head, tail = drawn.right
-    return [(head, other) for _, other in drawn.others if other != tail]
-
-
-def _reversed(drawn: Drawn) -> list[Pair]:
-    pairs = [drawn.right] if drawn.reverse == "positive" else [drawn.right, *drawn.others]
+def _reversed(right: Pair, others: Sequence[Pair], _: bool, reverse: Reverse) -> list[Pair]:
+    pairs = [right] if reverse == "positive" else [right, *others]
     return [(tail, head) for head, tail in pairs if tail != head]
 
 
-def _same_type(drawn: Drawn) -> list[Pair]:
-    side = 0 if drawn.heads else 1
-    word = drawn.right[side]
-    return [(word, pair[side]) for pair in drawn.others if pair[side] != word]
+def _same_type(right: Pair, others: Sequence[Pair], heads: bool, _: Reverse) -> list[Pair]:
+    side = 0 if heads else 1
+    return [(right[side], pair[side]) for pair in others if pair[side] != right[side]]
 
 
 PROBES: dict[str, Probe] = {
     "random-head": Probe(
-        "the wrong pair has the head of another pair", _other_heads, "one_to_many", "*"
+        "the wrong pair has the head of another pair",
+        lambda right, others, *_: [(head, right[1]) for head, _ in others if head != right[0]],
+        "one_to_many",
+        "*",
     ),
     "random-tail": Probe(
-        "the wrong pair has the tail of another pair", _other_tails, "one_to_many", "*"
+        "the wrong pair has the tail of another pair",
+        lambda right, others, *_: [(right[0], tail) for _, tail in others if tail != right[1]],
+        "one_to_many",
+        "*",
     ),
     "reverse": Probe(
         "the wrong pair is a pair of the relation, reversed: any but the query, or the right one",
@@ -161,8 +144,7 @@ class ProbeImpossible(UserError):
 def distinct_pairs(relation: AnalogyRelation, tails: Tails = "several") -> tuple[Pair, ...]:
     """The relation's pairs, each once: every head with its first tail, in file order.
 
-    tails: `several` goes on with the second tails of all heads that have one, in the same order,
-    then the third ones, until there are `MOST_PAIRS`; first tails are never cut.
+    tails: `several` adds the second tails of all heads, the third ones, ... up to `MOST_PAIRS`.
     Departure: Relations with several tails
     """
     first = dict.fromkeys((head, answers[0]) for head, answers in relation.pairs)
@@ -195,11 +177,10 @@ def make_probe(
     pairs: Sequence[Pair] | None = None,
     part: str = "all",
 ) -> list[Instance]:
-    """The instances of one probe of one relation: n(n-1), or as many as `options` limits them to.
+    """Return the instances of one probe of one relation: n(n-1), or as many as the limit.
 
-    pairs: the pairs to use, by default all of the relation's. part: a name for them (`train`,
-    `test`), which the draw depends on. The same seed gives the same instances, whatever other
-    relations are probed; and the same limit the same queries and positives in every probe.
+    part: a name for the pairs (`train`, `test`), which the draw depends on. The same seed gives the
+    same instances, and the same limit the same queries and positives in every probe.
     Raises ProbeImpossible for fewer than three pairs.
     """
     options = options or ProbeOptions()
@@ -223,10 +204,10 @@ def make_probe(
     for at in chosen:
         i, j = places[at]
         others = [pair for number, pair in enumerate(used) if number not in (i, j)]
-        drawn = Drawn(used[j], others, bool(draws[at, 1] < 0.5), options.reverse)
+        heads = bool(draws[at, 1] < 0.5)
         wrong = [
             pair
-            for pair in PROBES[probe].negatives(drawn)
+            for pair in PROBES[probe].negatives(used[j], others, heads, options.reverse)
             if pair != used[j] and not (options.strict and pair in true)
         ]
         negative = wrong[int(draws[at, 0] * len(wrong))] if wrong else None

@@ -3,8 +3,8 @@
 AnalogyRequest --plan--> AnalogySpec, one a judge, setting and probe
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from lama_core.asking import settings
@@ -13,9 +13,11 @@ from lama_core.datasets.library.installed import STARTER_ANALOGIES
 from lama_core.errors import UserError, choose
 from lama_core.models.base import KINDS, Kind, Pooling
 from lama_core.models.loader import Precision
-from lama_core.probes.analogy.judges import Method, open_judge
+from lama_core.probes.analogy.judges import JUDGES, Method
 from lama_core.probes.analogy.probes import (
+    HIDDEN,
     MOST_PAIRS,
+    N_SEEDS,
     PROBES,
     SETTINGS,
     Pairing,
@@ -27,9 +29,8 @@ from lama_core.probes.analogy.probes import (
 )
 from lama_core.probes.analogy.runs import AnalogySpec, ProbeRun
 from lama_core.probes.analogy.score import NORMALISATIONS, Normalise, NormaliseChoice
-from lama_core.probes.analogy.supervised import HIDDEN, N_SEEDS
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, TemplateChoice, template_name
-from lama_core.probes.probing import absolute, check_limit
+from lama_core.probes.probing import check_limit, from_data
 from lama_core.requests import option
 from lama_core.runs.spec import Load, load_by_name
 
@@ -115,28 +116,19 @@ class AnalogyRequest(settings.OutSettings):
         check_limit(self.limit)
         normalisations: tuple[Normalise, ...] = NORMALISATIONS
         poolings: tuple[Pooling, ...] = get_args(Pooling)
-        return ProbeOptions(
-            template=template_name(self.template),
-            normalise=choose(self.normalise, normalisations, "normalisation"),
-            seed=self.seed,
-            limit=self.limit,
-            strict=self.strict,
-            tails=self.tails,
-            pairing=self.pairing,
-            reverse=self.reverse,
-            layer=self.layer,
-            pooling=choose(self.pooling, poolings, "pooling"),
-            hidden=self.hidden,
-            n_seeds=self.n_seeds,
-        )
+        names = [field.name for field in fields(ProbeOptions)]
+        checked = {
+            "template": template_name(self.template),
+            "normalise": choose(self.normalise, normalisations, "normalisation"),
+            "pooling": choose(self.pooling, poolings, "pooling"),
+        }
+        return ProbeOptions(**{name: getattr(self, name) for name in names} | checked)
 
     @property
     def judges(self) -> tuple[tuple[Method, str], ...]:
         """Who is asked: (method, name), each once."""
-        named: list[tuple[Method, str]] = [("model", name) for name in self.models]
-        named += [("vectors", name) for name in self.vectors]
-        named += [("relbert", name) for name in self.relbert]
-        return tuple(dict.fromkeys(named))
+        named = ((method, getattr(self, kind.field)) for method, kind in JUDGES.items())
+        return tuple(dict.fromkeys((method, one) for method, names in named for one in names))
 
 
 def requests_of(runs: Sequence[ProbeRun]) -> tuple[AnalogyRequest, ...]:
@@ -151,15 +143,13 @@ def requests_of(runs: Sequence[ProbeRun]) -> tuple[AnalogyRequest, ...]:
             precision=info.precision,
             **asdict(details.options),
         )
-        names = found.setdefault(common, {"model": {}, "vectors": {}, "relbert": {}, "probe": {}})
+        names = found.setdefault(common, {name: {} for name in (*JUDGES, "probe")})
         names[details.method][info.model] = None
         names["probe"][details.probe] = None
     return tuple(
         replace(
             common,
-            models=tuple(names["model"]),
-            vectors=tuple(names["vectors"]),
-            relbert=tuple(names["relbert"]),
+            **dict[str, Any]((kind.field, tuple(names[one])) for one, kind in JUDGES.items()),
             probes=() if set(names["probe"]) == set(PROBES) else tuple(names["probe"]),
         )
         for common, names in found.items()
@@ -177,36 +167,37 @@ def _chosen_relations(run: ProbeRun) -> tuple[str, ...]:
 
 
 def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[AnalogySpec, ...]:
-    """The specifications of the request's runs, judge by judge. Opens the judges.
-
-    load: how to get a model.
-    Raises UserError for anything in the request that doesn't exist.
-    """
+    """Return the specifications of the request's runs, judge by judge. Opens the judges."""
     settings, options = request.settings, request.options
     probes = tuple(choose(name, PROBES, "probe") for name in request.probes or PROBES)
     if not request.judges:
-        raise UserError("Name at least one model, vectors or RelBERT to ask.")
+        *some, last = (kind.title for kind in JUDGES.values())
+        raise UserError(f"Name at least one {', '.join(some)} or {last} to ask.")
     dataset = load_analogies(request.dataset)
     relations = dataset.choose(request.relations)
     words = words_of(relations, options.tails)
+    names = tuple(relation.name for relation in relations)
+    kinds: dict[str, tuple[Kind, Precision]] = {}  # and not the models: many need no room at once
+
+    def load_one(name: str) -> Any:
+        model = load(name, precision=request.precision)
+        kinds[name] = model.kind, model.precision
+        return model
+
     specs = []
     for method, reference in request.judges:
-        asked = _Loaded(load, request.precision)
-        judge = open_judge(method, reference, words, options, asked)
+        judge = JUDGES[method].open(reference, words, options, load_one)
+        unknown: tuple[None, Precision] = (None, "fp32")
+        kind, precision = kinds[reference] if method == "model" else unknown
         specs += [
             AnalogySpec(
-                dataset=absolute(request.dataset),
-                dataset_name=dataset.name,
-                data_digest=dataset.digest,
-                relations=tuple(relation.name for relation in relations),
+                **from_data(request.dataset, dataset, names, "raw", options.limit),
                 model=reference,
                 model_name=judge.name,
                 model_identity=judge.identity,
-                model_kind=asked.kind or method,
-                precision=asked.precision,
-                context=KINDS[asked.kind].contexts[0] if asked.kind else "both",
-                ranking="raw",
-                limit=options.limit,
+                model_kind=kind or method,
+                precision=precision,
+                context=KINDS[kind].contexts[0] if kind else "both",
                 setting=setting,
                 probe=probe,
                 method=method,
@@ -216,18 +207,3 @@ def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[Analogy
             for probe in dict.fromkeys(probes)
         ]
     return tuple(specs)
-
-
-class _Loaded:
-    """Loads a model for a judge, and keeps of which kind and precision it is."""
-
-    def __init__(self, load: Callable[..., Any], wanted: Precision) -> None:
-        self._load = load
-        self._wanted = wanted
-        self.kind: Kind | None = None
-        self.precision: Precision = "fp32"
-
-    def __call__(self, reference: str) -> Any:
-        model = self._load(reference, precision=self._wanted)
-        self.kind, self.precision = model.kind, model.precision
-        return model

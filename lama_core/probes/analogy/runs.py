@@ -13,20 +13,21 @@ decision and 2 for a wrong one, so P@1 is the accuracy. Further columns:
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from lama_core.asking.executors import Part, Tick
-from lama_core.datasets import AnalogyDataset, AnalogyRelation, load_analogies
+from lama_core.datasets import AnalogyDataset, load_analogies
 from lama_core.datasets.base import AnalogyKind
 from lama_core.errors import UserError
 from lama_core.probes.analogy.decisions import Plan, make_plan, split
 from lama_core.probes.analogy.frequency import FrequencyTest, compare_frequency
-from lama_core.probes.analogy.judges import Judge, Method, open_judge
+from lama_core.probes.analogy.judges import JUDGES, Judge, Method
 from lama_core.probes.analogy.probes import (
     ProbeImpossible,
     ProbeOptions,
@@ -120,8 +121,7 @@ def list_probe_runs(folders: Sequence[Path] | None = None) -> ProbeListing:
     listing = list_runs(folders, kinds=(AnalogySpec.kind,))
     runs: list[ProbeRun] = []
     problems = list(listing.problems)
-    for info in listing:
-        run = ProbeRun(Run(info))
+    for run in (ProbeRun(Run(info)) for info in listing):
         try:
             _ = run.details
         except UserError as error:
@@ -134,19 +134,19 @@ def list_probe_runs(folders: Sequence[Path] | None = None) -> ProbeListing:
 def _read_details(run: Run) -> ProbeDetails:
     raw = dict(run.details)
     try:
-        relations = tuple(
-            RelationResult(
-                **record
-                | {"frequency": FrequencyTest(**record["frequency"])}
-                | {"seeds": tuple(record["seeds"])}
-            )
-            for record in raw.pop("relations")
-        )
-        options = ProbeOptions(**BEFORE_VERSION_3 | raw.pop("options"))
-        left_out = tuple(LeftOut(**record) for record in raw.pop("left_out"))
-        missing = tuple(raw.pop("missing"))
+        relations = [
+            record
+            | {"frequency": FrequencyTest(**record["frequency"]), "seeds": tuple(record["seeds"])}
+            for record in raw["relations"]
+        ]
         return ProbeDetails(
-            options=options, relations=relations, left_out=left_out, missing=missing, **raw
+            **raw
+            | {
+                "options": ProbeOptions(**BEFORE_VERSION_3 | raw["options"]),
+                "relations": tuple(RelationResult(**record) for record in relations),
+                "left_out": tuple(LeftOut(**record) for record in raw["left_out"]),
+                "missing": tuple(raw["missing"]),
+            }
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         path = run.info.folder / DETAILS_FILE
@@ -199,82 +199,46 @@ class AnalogySpec(RunSpec):
         """The judge. Raises UserError if it is no longer the specification's."""
         relations = map(self.load_data().relation, self.relations)
         words = words_of(relations, self.probe_options.tails)
-        judge = open_judge(
-            self.method,
-            self.model,
-            words,
-            self.probe_options,
-            lambda name: load(name, precision=self.precision),
-        )
-        if judge.identity != self.model_identity:
-            raise UserError(
-                f"{self.model_name} is no longer what it was when this run was planned: plan it "
-                "again. What was decided before is kept."
-            )
-        return judge
+        model = partial(load, precision=self.precision)
+        judge = JUDGES[self.method].open(self.model, words, self.probe_options, model)
+        found: Judge = self.unchanged(judge)
+        return found
 
     def load_data(self) -> AnalogyDataset:
         """The analogies. Raises UserError if they are no longer the specification's."""
-        dataset = load_analogies(self.dataset)
-        if dataset.digest != self.data_digest:
-            raise UserError(
-                f"The analogies {self.dataset_name!r} have changed since this run was planned: "
-                "plan it again, which begins a new run. What was decided before is kept."
-            )
-        return dataset
+        found: AnalogyDataset = self.same_data(load_analogies(self.dataset))
+        return found
 
     def prepare(self, scorer: Judge, on_note: Callable[[str], None]) -> Sitting:
         """The decisions, a part a relation. Raises UserError if no relation can be probed."""
-        dataset = self.load_data()
+        dataset, options = self.load_data(), self.probe_options
+        is_model = self.method == "model"
         plans: list[Plan] = []
         left_out: list[LeftOut] = []
-        for name in self.relations:
+        for relation in map(dataset.relation, self.relations):
+            how = (relation, self.setting, self.probe, options)
             try:
-                plan = make_plan(
-                    dataset.relation(name),
-                    self.setting,
-                    self.probe,
-                    self.probe_options,
-                    reads_sentences=self.method == "model",
-                )
+                plans.append(make_plan(*how, reads_sentences=is_model))
             except ProbeImpossible as error:
-                left_out.append(LeftOut(name, str(error)))
-            else:
-                plans.append(plan)
+                left_out.append(LeftOut(relation.name, str(error)))
         if not plans:
             reasons = " ".join(one.reason for one in left_out[:3])
             raise UserError(f"No relation can be probed. {reasons}")
-        work = AnalogyWork(tuple(plans))
-        relations = map(dataset.relation, self.relations)
-        missing = scorer.missing(words_of(relations, self.probe_options.tails))
+        missing = scorer.missing(words_of(map(dataset.relation, self.relations), options.tails))
 
         def finish(tables: Sequence[pa.Table]) -> Finished:
-            return self.finish(plans, tables, tuple(left_out), missing)
+            results = tuple(map(make_result, plans, tables))
+            about = (self.setting, self.probe, self.method, options)
+            details = ProbeDetails(*about, results, tuple(left_out), missing)
+            templates = (options.template if is_model else "",)
+            relations = tuple(
+                RelationInfo(one.name, one.kind, "", None, templates, one.n, one.n_excluded)
+                for one in results
+            )
+            rows = pa.concat_tables(tables, promote_options="default").unify_dictionaries()
+            return Finished(rows, relations, 2, asdict(details))
 
-        return Sitting(work, finish)
-
-    def finish(
-        self,
-        plans: Sequence[Plan],
-        tables: Sequence[pa.Table],
-        left_out: tuple[LeftOut, ...],
-        missing: tuple[str, ...],
-    ) -> Finished:
-        """The run from its relations' rows."""
-        results = tuple(
-            make_result(plan.relation, table, n_pairs=plan.n_pairs)
-            for plan, table in zip(plans, tables, strict=True)
-        )
-        details = ProbeDetails(
-            self.setting, self.probe, self.method, self.probe_options, results, left_out, missing
-        )
-        template = self.probe_options.template if self.method == "model" else ""
-        relations = tuple(
-            RelationInfo(one.name, one.kind, "", None, (template,), one.n, one.n_excluded)
-            for one in results
-        )
-        rows = pa.concat_tables(tables, promote_options="default").unify_dictionaries()
-        return Finished(rows, relations, 2, asdict(details))
+        return Sitting(AnalogyWork(tuple(plans)), finish)
 
 
 @dataclass(frozen=True)
@@ -297,20 +261,17 @@ class AnalogyWork:
         return self.plans[number].decide(judge, tick)
 
 
-def make_result(relation: AnalogyRelation, table: pa.Table, *, n_pairs: int) -> RelationResult:
+def make_result(plan: Plan, table: pa.Table) -> RelationResult:
     """A relation's accuracy from its rows."""
-    ranks = table["rank_raw"].to_numpy(zero_copy_only=False).astype(float)
+    ranks, seeds = _floats(table, "rank_raw"), _floats(table, "seed")
     counted = ~np.isnan(ranks)
     right = ranks == 1
-    seeds = table["seed"].to_numpy(zero_copy_only=False).astype(float)
     groups = [counted & (seeds == seed) for seed in np.unique(seeds[~np.isnan(seeds)])] or [counted]
     accuracies = tuple(float(right[group].mean()) for group in groups if group.any())
+    names = ("name", "kind", "one_to_many", "bidirectional")
     return RelationResult(
-        name=relation.name,
-        kind=relation.kind,
-        one_to_many=relation.one_to_many,
-        bidirectional=relation.bidirectional,
-        n_pairs=n_pairs,
+        **{name: getattr(plan.relation, name) for name in names},
+        n_pairs=plan.n_pairs,
         n=int(counted.sum()),
         n_excluded=int((~counted).sum()),
         accuracy=float(np.mean(accuracies)) if accuracies else None,
@@ -320,14 +281,15 @@ def make_result(relation: AnalogyRelation, table: pa.Table, *, n_pairs: int) -> 
 
 
 def frequency_test(table: pa.Table) -> FrequencyTest:
-    """The frequency test of a relation's decisions, of one probe or several: their `ROWS`.
-
-    Of a supervised probe the first seed's decisions are looked at, so that each counts once.
-    """
-    seeds = table["seed"].to_numpy(zero_copy_only=False).astype(float)
-    ranks = table["rank_raw"].to_numpy(zero_copy_only=False).astype(float)
+    """Test the frequency of the decisions in `ROWS`; of several seeds, those of the first."""
+    ranks, seeds = _floats(table, "rank_raw"), _floats(table, "seed")
     once = ~np.isnan(ranks)
     if not np.isnan(seeds).all():
         once &= seeds == np.nanmin(seeds)
     pairs = [split(text) for text in table.filter(once)["object"].to_pylist()]
     return compare_frequency(pairs, ranks[once] == 1)
+
+
+def _floats(table: pa.Table, name: str) -> NDArray[np.float64]:
+    """A column of numbers, NaN for null."""
+    return table[name].to_numpy(zero_copy_only=False).astype(float)

@@ -22,8 +22,7 @@ import numpy as np
 from lama_core.asking import settings
 from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.errors import UserError
-from lama_core.models.base import KINDS, Kind, SentenceScorer, TokenScores
-from lama_core.models.devices import unusual
+from lama_core.models.base import KINDS, SentenceScorer, TokenScores
 from lama_core.probes.analogy.templates import (
     DEFAULT_TEMPLATE,
     TemplateChoice,
@@ -31,6 +30,7 @@ from lama_core.probes.analogy.templates import (
     fill,
     resolve_template,
 )
+from lama_core.probes.of_model import OfModel, model_fields
 from lama_core.requests import argument, option
 
 Pair = tuple[str, str]
@@ -59,9 +59,8 @@ class ScoreRequest(settings.ModelSettings):
 class PairScore:
     """One candidate pair, as one model sees it.
 
-    rank: 1 = lowest log_perplexity; ties in the order given. total: the sum of the
-    log-probabilities of the `n_scored` tokens. log_perplexity: minus the sum or the mean, by the
-    chosen normalisation.
+    rank: by log_perplexity; ties in the order given. total: of the `n_scored` tokens'
+    log-probabilities. log_perplexity: minus their sum or mean.
     """
 
     rank: int
@@ -86,19 +85,11 @@ class PairScore:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelScores:
-    """All pairs as one model sees them, in the order given.
+class ModelScores(OfModel):
+    """All pairs as one model sees them, in the order given; the last `n_left_out` had no time."""
 
-    n_left_out: how many of the last were not scored, because the time for a question was over.
-    precision, device: what it was computed in, and where.
-    """
-
-    name: str
-    kind: Kind
     pairs: tuple[PairScore, ...]
     n_left_out: int
-    precision: str
-    device: str
 
     @property
     def ranked(self) -> tuple[PairScore, ...]:
@@ -123,10 +114,8 @@ class ScoreAnswer:
             "normalise": self.normalise,
             "models": [
                 {
-                    "name": model.name,
-                    "kind": model.kind,
+                    **model.model_json(),
                     "measure": KINDS[model.kind].measure,
-                    **unusual(model.precision, model.device),
                     "pairs": [_pair_json(pair) for pair in model.ranked],
                 }
                 for model in self.models
@@ -169,12 +158,7 @@ def score_pairs(
     normalise: Normalise = "sum",
     limits: Limits = UNLIMITED,
 ) -> ScoreAnswer:
-    """Every model's (pseudo-)perplexity of the template with the query pair and each other pair.
-
-    limits: what may be spent on each model; the pairs that don't fit in are left out, and counted.
-
-    Raises UserError for fewer than two pairs, too many, the same one twice, or an overlong word.
-    """
+    """Return every model's (pseudo-)perplexity of the template with the query and each pair."""
     text = resolve_template(template)
     query = (check_word(query[0]), check_word(query[1]))
     pairs = [(check_word(head), check_word(tail)) for head, tail in pairs]
@@ -192,10 +176,8 @@ def score_pairs(
         tokens = _score(model, sentences, limits)
         n = len(tokens)
         ranked = rank_pairs(pairs[:n], sentences[:n], tokens, normalise)
-        n_left_out = len(pairs) - n
-        scored.append(
-            ModelScores(model.name, model.kind, ranked, n_left_out, model.precision, model.device)
-        )
+        about = model_fields(model)
+        scored.append(ModelScores(pairs=ranked, n_left_out=len(pairs) - n, **about))
     return ScoreAnswer(query, template, normalise, tuple(scored))
 
 
@@ -215,21 +197,13 @@ def rank_pairs(
     normalise: Normalise,
 ) -> tuple[PairScore, ...]:
     """The pairs with their perplexities and ranks, in the order given."""
-    totals, counts = zip(*(total_log_prob(scores) for scores in tokens), strict=True)
-    values = [log_perplexity(*both, normalise) for both in zip(totals, counts, strict=True)]
-    order = sorted(range(len(pairs)), key=lambda number: values[number])
-    ranks = {number: rank for rank, number in enumerate(order, start=1)}
+    totals = [total_log_prob(scores) for scores in tokens]
+    values = [log_perplexity(*one, normalise) for one in totals]
+    ranks = np.argsort(np.argsort(values, kind="stable")) + 1
+    rows = zip(ranks.tolist(), pairs, sentences, totals, values, tokens, strict=True)
     return tuple(
-        PairScore(
-            ranks[number],
-            pair,
-            sentences[number],
-            totals[number],
-            counts[number],
-            values[number],
-            tokens[number],
-        )
-        for number, pair in enumerate(pairs)
+        PairScore(rank, pair, text, log_prob, n_scored, value, scores)
+        for rank, pair, text, (log_prob, n_scored), value, scores in rows
     )
 
 

@@ -11,7 +11,7 @@ Source: Mikolov et al. 2013; Levy and Goldberg 2014. A word of several pieces is
 theirs, which is ours.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.asking import settings
-from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.candidates.columns import Candidates, Columns, OpenColumns
 from lama_core.candidates.spelling import Vocabulary
 from lama_core.errors import UserError
-from lama_core.models.base import RESCORED, BlankFiller, Context
+from lama_core.models.base import BlankFiller
 from lama_core.probes.analogy.templates import (
     DEFAULT_TEMPLATE,
     TEMPLATE_HELP,
@@ -31,7 +30,7 @@ from lama_core.probes.analogy.templates import (
     ask_for,
     read_question,
 )
-from lama_core.probes.cloze.ask import ClozeAnswer, ModelAnswer, ask
+from lama_core.probes.cloze.ask import ClozeAnswer, ask
 from lama_core.requests import argument, option
 
 Method = Literal["3CosAdd", "3CosMul"]
@@ -127,10 +126,7 @@ class VectorPrediction:
 
 @dataclass(frozen=True, slots=True)
 class VectorAnswer:
-    """What vector arithmetic on one model's input embeddings gives, best first.
-
-    gold_rank: 1 = best; None where no gold was given or it is not among the candidates.
-    """
+    """Vector arithmetic on one model's input embeddings. gold_rank: None if not a candidate."""
 
     name: str
     method: Method
@@ -140,10 +136,7 @@ class VectorAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """All models' answers to one analogy, and vector arithmetic beside them.
-
-    note: why there is no vector arithmetic, where there is none.
-    """
+    """All models' answers to one analogy. note: why there is no vector arithmetic, if so."""
 
     question: Question
     cloze: ClozeAnswer
@@ -160,18 +153,19 @@ class Solution:
 
     def rows(self) -> list[dict[str, Any]]:
         """A row a model, a method and an answer, as plain values."""
+        names = ("model", "method", "rank", "word", "prob", "log_prob", "score", "text")
+        text = self.cloze.text
         of_models = [
-            {"model": model.name, "method": "model", "rank": item.rank, "word": item.token,
-             "prob": item.prob, "log_prob": item.log_prob, "score": None, "text": self.cloze.text}
+            (model.name, "model", item.rank, item.token, item.prob, item.log_prob, None, text)
             for model in self.cloze.models
             for item in model.blanks[0].predictions
-        ]  # fmt: skip
-        return of_models + [
-            {"model": answer.name, "method": answer.method, "rank": item.rank, "word": item.token,
-             "prob": None, "log_prob": None, "score": item.score, "text": self.cloze.text}
+        ]
+        of_vectors = [
+            (answer.name, answer.method, item.rank, item.token, None, None, item.score, text)
             for answer in self.baselines
             for item in answer.predictions
-        ]  # fmt: skip
+        ]
+        return [dict(zip(names, row, strict=True)) for row in (*of_models, *of_vectors)]
 
 
 def solve(
@@ -182,18 +176,12 @@ def solve(
     keep_query_words: bool = False,
     top_k: int = 5,
     gold: str | None = None,
-    context: Context | None = None,
-    n_rescored: int = RESCORED,
-    renormalise: bool = False,
-    methods: Sequence[Method] = METHODS,
-    on_model: Callable[[ModelAnswer], None] | None = None,
-    limits: Limits = UNLIMITED,
+    **options: Any,
 ) -> Solution:
     """Every model's best `top_k` words for the blank, in the models' order.
 
     keep_query_words: let A, B and C themselves be answers. They are removed by default, as in
-    vector arithmetic since Mikolov et al. 2013. renormalise, limits: see `cloze.ask`.
-    methods: of vector arithmetic; () for none.
+    vector arithmetic since Mikolov et al. 2013. options: further ones of `cloze.ask.ask`.
     Raises UserError if the text doesn't fit a model or no candidate is left.
     """
     words = frozenset(word.lower() for word in question.given)
@@ -201,32 +189,19 @@ def solve(
         candidates = WithoutWords(
             candidates.name, candidates.words, candidates.fold_case, left_out=words
         )
-    answers: list[ModelAnswer] = []
+    answers = []
     baselines: list[VectorAnswer] = []
     for model in models:
         columns = candidates.columns(model.vocabulary)
-        answer = ask(
-            model,
-            question.query,
-            candidates,
-            top_k=top_k,
-            gold=gold,
-            context=context,
-            n_rescored=n_rescored,
-            renormalise=renormalise,
-            columns=columns,
-            limits=limits,
-        )
-        answers.append(answer)
+        asked: dict[str, Any] = {"top_k": top_k, "gold": gold, "columns": columns, **options}
+        answers.append(ask(model, question.query, candidates, **asked))
         if question.words and isinstance(model, WordEmbedder):
             baselines += [
                 do_arithmetic(model, question, columns, method, top_k=top_k, gold=gold)
-                for method in methods
+                for method in METHODS
             ]
-        if on_model:
-            on_model(answer)
     note = ""
-    if question.words is None and methods:
+    if question.words is None:
         note = (
             "The sentence follows none of the six templates, so the four words are not known: "
             "there is no vector arithmetic, and the words of the sentence stay among the answers."
@@ -244,10 +219,7 @@ def do_arithmetic(
     top_k: int = 5,
     gold: str | None = None,
 ) -> VectorAnswer:
-    """The candidates nearest to what the three given words add up to. Ties: the earlier one wins.
-
-    Raises ValueError for a question whose words are not known.
-    """
+    """The candidates nearest to what the given words add up to. Ties: the earlier one wins."""
     if question.words is None or question.blank is None:
         raise ValueError("the question's words are not known")
     given = [word or "" for word in question.words]

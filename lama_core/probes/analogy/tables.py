@@ -10,7 +10,7 @@ sample, as the paper's random probe is one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -39,12 +39,10 @@ SIGNIFICANT = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """One accuracy. name: of the relation or kind. probe: also `random`, the mean of both.
+    """One accuracy, 0 to 1, of a relation or kind. probe: also `random`, the mean of both.
 
-    accuracy, spread: between 0 and 1; spread None with less than two seeds, or for a published
-    value. n: decisions. mark: `*` one-to-many, `†` bidirectional, where the paper marks them.
-    p_value: of the frequency test; None by kind, and where none is possible. made_with: the
-    options, as a person reads them.
+    spread: None with less than two seeds. n: decisions. mark: `*` one-to-many, `†` bidirectional.
+    p_value: of the frequency test; None by kind. made_with: the options in words.
     """
 
     run: str
@@ -65,10 +63,7 @@ class Accuracy:
 
 
 def accuracies(runs: Iterable[ProbeRun], *, by: By) -> list[Accuracy]:
-    """Every run's accuracies, by relation in the dataset's order, or by kind with `all` last.
-
-    Where a model has both random probes on the same data and options, `random` is added.
-    """
+    """Return accuracies by relation or kind (`all` last), and `random` where both are there."""
     known = {run.info.id: run for run in runs}
     lines: list[Accuracy] = []
     for run in known.values():
@@ -77,23 +72,19 @@ def accuracies(runs: Iterable[ProbeRun], *, by: By) -> list[Accuracy]:
 
 
 def unmarked(runs: Iterable[ProbeRun]) -> list[Accuracy]:
-    """Accuracies over the semantic relations without either of the paper's marks, as `UNMARKED`.
+    """Return accuracies over the semantic relations without the paper's marks, as `UNMARKED`.
 
-    Source: Rezaee and Camacho-Collados, section 4, whose text says all relations; but two of its
-    three averages are those of the six unmarked semantic relations of its Table 2, and none is that
-    of all 26 unmarked ones.
+    Source: Rezaee and Camacho-Collados, section 4, which says all relations; but two of its three
+    averages are those of the six unmarked semantic relations of its Table 2.
     """
     lines = []
     for run in runs:
         chosen = [
-            result
-            for result in run.details.relations
-            if result.accuracy is not None
-            and result.kind in SEMANTIC
-            and not (result.one_to_many or result.bidirectional)
+            one
+            for one in _known(run)
+            if one.kind in SEMANTIC and not (one.one_to_many or one.bidirectional)
         ]
-        if chosen:
-            lines.append(_mean_line(run, UNMARKED, chosen))
+        lines += [_mean_line(run, UNMARKED, chosen)] if chosen else []
     return [*lines, *_random(lines, {}, "kind")]
 
 
@@ -130,19 +121,17 @@ def describe(details: ProbeDetails) -> str:
     return ", ".join(parts)
 
 
-def _spread(values: Sequence[float]) -> float | None:
-    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+def _known(run: ProbeRun) -> list[RelationResult]:
+    """The relations that have an accuracy."""
+    return [result for result in run.details.relations if result.accuracy is not None]
 
 
 def _by_relation(run: ProbeRun) -> list[Accuracy]:
-    return [
-        _line(
-            run, result.name, result.kind, [result], result.accuracy, result.seeds,
-            mark=mark_of(result, run.details.probe), p_value=result.frequency.p_value,
-        )
-        for result in run.details.relations
-        if result.accuracy is not None
-    ]  # fmt: skip
+    lines = []
+    for one in _known(run):
+        more = {"mark": mark_of(one, run.details.probe), "p_value": one.frequency.p_value}
+        lines.append(_line(run, one.name, one.kind, [one], one.accuracy or 0.0, one.seeds, **more))
+    return lines
 
 
 def _line(
@@ -164,7 +153,7 @@ def _line(
         name=name,
         kind=kind,
         accuracy=accuracy,
-        spread=_spread(seeds),
+        spread=float(np.std(seeds, ddof=1)) if len(seeds) > 1 else None,
         n=sum(result.n for result in results),
         n_excluded=sum(result.n_excluded for result in results),
         made_with=describe(run.details),
@@ -173,14 +162,10 @@ def _line(
 
 
 def _by_kind(run: ProbeRun) -> list[Accuracy]:
-    lines = []
-    known = [result for result in run.details.relations if result.accuracy is not None]
-    for kind in (*KINDS, ALL):
-        chosen = [result for result in known if kind in (ALL, result.kind)]
-        if not chosen:
-            continue
-        lines.append(_mean_line(run, kind, chosen))
-    return lines
+    chosen = {
+        kind: [one for one in _known(run) if kind in (ALL, one.kind)] for kind in (*KINDS, ALL)
+    }
+    return [_mean_line(run, kind, results) for kind, results in chosen.items() if results]
 
 
 def _mean_line(run: ProbeRun, name: str, chosen: Sequence[RelationResult]) -> Accuracy:
@@ -206,10 +191,7 @@ def _both_tested(head: Path, tail: Path) -> dict[str, float | None]:
 
 
 def _random(lines: Sequence[Accuracy], folders: Mapping[str, Path], by: By) -> list[Accuracy]:
-    """`random` of each model, setting and name that has both halves.
-
-    folders: of the runs, to test the decisions of both together; not needed by kind.
-    """
+    """`random` of each model, setting and name. folders: of the runs, to test both together."""
 
     def p_value(head: Accuracy, tail: Accuracy) -> float | None:
         if by == "kind":
@@ -221,33 +203,24 @@ def _random(lines: Sequence[Accuracy], folders: Mapping[str, Path], by: By) -> l
         if line.probe.startswith("random-"):
             key = (line.model, line.dataset, line.setting, line.name, line.made_with)
             found.setdefault(key, {}).setdefault(line.probe, line)
-    return [
-        Accuracy(
-            run=f"{head.run}, {tail.run}",
-            model=head.model,
-            dataset=head.dataset,
-            setting=head.setting,
-            probe="random",
-            name=head.name,
-            kind=head.kind,
-            accuracy=(head.accuracy + tail.accuracy) / 2,
-            spread=_mean_spread(head, tail),
-            n=head.n + tail.n,
-            n_excluded=head.n_excluded + tail.n_excluded,
-            mark=head.mark,
-            p_value=p_value(head, tail),
-            made_with=head.made_with,
-        )
-        for both in found.values()
-        if (head := both.get(RANDOM[0])) and (tail := both.get(RANDOM[1]))
-    ]
-
-
-def _mean_spread(head: Accuracy, tail: Accuracy) -> float | None:
-    """The standard deviation of the mean of two independent figures."""
-    if head.spread is None or tail.spread is None:
-        return None
-    return float(np.hypot(head.spread, tail.spread)) / 2
+    means = []
+    for both in found.values():
+        if (head := both.get(RANDOM[0])) and (tail := both.get(RANDOM[1])):
+            spread = None  # else the standard deviation of the mean of two independent figures
+            if head.spread is not None and tail.spread is not None:
+                spread = float(np.hypot(head.spread, tail.spread)) / 2
+            mean = replace(
+                head,
+                run=f"{head.run}, {tail.run}",
+                probe="random",
+                accuracy=(head.accuracy + tail.accuracy) / 2,
+                spread=spread,
+                n=head.n + tail.n,
+                n_excluded=head.n_excluded + tail.n_excluded,
+                p_value=p_value(head, tail),
+            )
+            means.append(mean)
+    return means
 
 
 def probes_in(lines: Iterable[Accuracy]) -> tuple[str, ...]:

@@ -53,8 +53,8 @@ class Sentence:
 class Question:
     """An analogy with one word missing.
 
-    query: the text with its blank. words: A, B, C, D, None at the blank; None as a whole for a
-    text that follows no known template. template: its name, or its text if it is the user's own.
+    words: A, B, C, D, None at the blank; None as a whole for a text that follows no known template.
+    template: its name, or the user's own text.
     """
 
     query: Query
@@ -73,10 +73,7 @@ class Question:
 
 
 def resolve_template(name_or_text: str) -> str:
-    """The template of that name, or the user's own text with [A], [B], [C] and [D].
-
-    Raises UserError unless it has each slot exactly once.
-    """
+    """Return the template of that name, or the user's own text with each slot exactly once."""
     if name_or_text in TEMPLATES:
         return TEMPLATES[name_or_text]
     text = " ".join(name_or_text.split())
@@ -124,14 +121,12 @@ def fill(template: str, words: Sequence[str]) -> Sentence:
     """The template with A, B, C and D filled in, as they are, whatever they hold."""
     text = ""
     spans = [(0, 0)] * 4
-    end = 0
-    for match in SLOT.finditer(template):
-        text += template[end : match.start()]
-        number = SLOTS.index(match[1])
-        spans[number] = (len(text), len(text) + len(words[number]))
-        text += words[number]
-        end = match.end()
-    return Sentence(text + template[end:], tuple(spans))
+    for number, part in enumerate(SLOT.split(template)):
+        if number % 2:  # the name of a slot
+            place = SLOTS.index(part)
+            spans[place] = (len(text), len(text) + len(words[place]))
+        text += words[place] if number % 2 else part
+    return Sentence(text, tuple(spans))
 
 
 def template_label(name: str) -> str:
@@ -140,10 +135,7 @@ def template_label(name: str) -> str:
 
 
 def ask_for(words: Sequence[str | None], template: str = DEFAULT_TEMPLATE) -> Question:
-    """The question in which the one word that is None or a blank is asked for.
-
-    words: A, B, C and D. Raises UserError for fewer than three words, or no or several blanks.
-    """
+    """Return the question in which the one of A, B, C and D that is None or a blank is missing."""
     cleaned = tuple(
         None if word is None or BLANK.fullmatch(word.strip()) else check_word(word)
         for word in words
@@ -156,27 +148,17 @@ def ask_for(words: Sequence[str | None], template: str = DEFAULT_TEMPLATE) -> Qu
         )
     if n_given == 4:
         raise UserError("All four words are there: leave one of them blank (___).")
-    text = resolve_template(template)
-    parts = [""]
-    end = 0
-    for match in SLOT.finditer(text):
-        parts[-1] += text[end : match.start()]
-        word = cleaned[SLOTS.index(match[1])]
-        if word is None:
-            parts.append("")
-        else:
-            parts[-1] += word
-        end = match.end()
-    parts[-1] += text[end:]
-    return Question(Query(_ended(parts)), cleaned, template_name(template))
+    filled = fill(resolve_template(template), [word or "" for word in cleaned])
+    at = filled.spans[cleaned.index(None)][0]
+    parts = _ended((filled.text[:at], filled.text[at:]))
+    return Question(Query(parts), cleaned, template_name(template))
 
 
 def read_question(text: str) -> Question:
-    """The analogy that a user typed as a sentence with one blank.
+    """Return the analogy that a user typed as a sentence with one blank.
 
-    The four words are found if the sentence follows one of the six templates; any other sentence
-    with one blank is taken as it is. Raises UserError for no blank or several, or fewer than three
-    words beside it.
+    The words are found if it follows one of the six templates; else it is taken as it is.
+    Raises UserError for no blank or several, or fewer than three other words.
     """
     query = parse_query(text)
     if query.n_blanks != 1:
@@ -202,13 +184,13 @@ def read_question(text: str) -> Question:
 
 def _match(template: str, text: str) -> tuple[str, ...] | None:
     """A, B, C and D where the text follows the template, else None."""
-    pattern = ""
-    end = 0
-    for match in SLOT.finditer(template):
-        pattern += re.escape(template[end : match.start()]) + f"(?P<{match[1]}>[^,]+?)"
-        end = match.end()
-    rest = template[end:].rstrip(" .")
-    found = re.fullmatch(pattern + re.escape(rest) + r"\s*[.?!]?", text, re.IGNORECASE)
+    template = template.rstrip(" .")
+    parts = SLOT.split(template)
+    pattern = "".join(
+        f"(?P<{part}>[^,]+?)" if number % 2 else re.escape(part)
+        for number, part in enumerate(parts)
+    )
+    found = re.fullmatch(rf"{pattern}\s*[.?!]?", text, re.IGNORECASE)
     if not found:
         return None
     words = tuple(found[slot].strip() for slot in SLOTS)

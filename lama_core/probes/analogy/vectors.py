@@ -13,10 +13,10 @@ import lzma
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
@@ -27,14 +27,16 @@ from lama_core.files import given_path, open_file
 
 PACKAGE = "package:"
 MAX_LINE = 1 << 20  # bytes
-OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+# What reading a damaged file may raise.
+BROKEN: tuple[type[Exception], ...] = (
+    *(OSError, EOFError, BadZipFile, LookupError, ValueError, RuntimeError, OverflowError),
+    *(lzma.LZMAError, zlib.error, struct.error),
+)
 
 
 class WordVectors:
-    """Vectors of the words that a file has.
-
-    name: of the file. identity: SHA-256 of the words and vectors that were read.
-    """
+    """Vectors of the words that a file has. identity: SHA-256 of words and vectors."""
 
     device = "cpu"
 
@@ -56,10 +58,7 @@ class WordVectors:
         return tuple(word for word in dict.fromkeys(words) if self.vector(word) is None)
 
     def pair_vectors(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """tail - head of each pair, float32 [pair, dim]; NaN where a word has no vector.
-
-        The sign is the same for all pairs, so no cosine depends on it.
-        """
+        """Tail - head of each pair, float32 [pair, dim]; NaN where a word has no vector."""
         dim = len(next(iter(self._vectors.values()))) if self._vectors else 1
         rows = np.full((len(pairs), dim), np.nan, np.float32)
         for number, (head, tail) in enumerate(pairs):
@@ -105,22 +104,19 @@ def _read(source: str, wanted: frozenset[str], _stamp: object) -> WordVectors:
             word = " ".join(fields[:-dim])
             if word not in wanted or word in vectors:
                 continue
-            vectors[word] = _numbers(source, number, fields[-dim:])
+            try:
+                vectors[word] = np.array(fields[-dim:], dtype=np.float32)
+            except ValueError as error:
+                raise UserError(
+                    f"{source}, line {number}: not a vector of numbers ({str(error)[:200]})."
+                ) from error
+            if not np.isfinite(vectors[word]).all():
+                raise UserError(
+                    f"{source}, line {number}: the vector holds a value that is not a number."
+                )
     if not vectors:
         raise UserError(f"{source}: none of the {len(wanted):,} words has a vector in this file.")
     return WordVectors(Path(source.partition("!")[2] or source).name, vectors)
-
-
-def _numbers(source: str, line: int, fields: Sequence[str]) -> NDArray[np.float32]:
-    try:
-        vector = np.array(fields, dtype=np.float32)
-    except ValueError as error:
-        raise UserError(
-            f"{source}, line {line}: not a vector of numbers ({str(error)[:200]})."
-        ) from error
-    if not np.isfinite(vector).all():
-        raise UserError(f"{source}, line {line}: the vector holds a value that is not a number.")
-    return vector
 
 
 @contextmanager
@@ -128,21 +124,14 @@ def _open(source: str) -> Iterator[Iterator[str]]:
     """The lines of a source, decoded as UTF-8; bytes that are none are replaced."""
     path, inner = _outer(source), source.partition("!")[2]
     try:
-        if inner:
-            with (
-                open_file(path) as outer,
-                ZipFile(outer) as archive,
-                archive.open(inner) as file,
-                _decompress(file, inner) as stream,
-            ):
-                yield _decode(stream)
-        else:
-            with open_file(path) as file, _decompress(file, path.name) as stream:
-                yield _decode(stream)
-    except (
-        OSError, EOFError, BadZipFile, LookupError, ValueError, RuntimeError, OverflowError,
-        lzma.LZMAError, zlib.error, struct.error,
-    ) as error:  # fmt: skip
+        with ExitStack() as opened:
+            file: Any = opened.enter_context(open_file(path))
+            if inner:
+                file = opened.enter_context(opened.enter_context(ZipFile(file)).open(inner))
+            if opener := OPENERS.get(Path(inner or path.name).suffix):
+                file = opened.enter_context(opener(file, "rb"))
+            yield _decode(file)
+    except BROKEN as error:
         raise UserError(f"{source}: the word vectors can't be read: {error}.") from error
 
 
@@ -150,11 +139,6 @@ def _outer(source: str) -> Path:
     """The file of a source, or the archive that it is in."""
     outer = source.partition("!")[0]
     return _package_file(outer) if outer.startswith(PACKAGE) else given_path(outer)
-
-
-def _decompress(file: IO[bytes], name: str) -> IO[bytes]:
-    opener = OPENERS.get(Path(name).suffix)
-    return opener(file, "rb") if opener else file  # type: ignore[operator]
 
 
 def _decode(stream: IO[bytes]) -> Iterator[str]:

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lama_core.asking import settings
 from lama_core.asking.limits import UNLIMITED, Limits
@@ -27,11 +26,10 @@ from lama_core.models.base import (
     BlankFiller,
     Context,
     Encoded,
-    Kind,
     Scores,
     WordContinuer,
 )
-from lama_core.models.devices import unusual
+from lama_core.probes.of_model import OfModel, model_fields
 from lama_core.requests import argument, option
 from lama_core.rounding import fixed, percent
 from lama_core.types import Query
@@ -87,11 +85,7 @@ class ClozeRequest(settings.ClozeSettings):
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """One answer of a model. prob: between 0 and 1.
-
-    begins: the longer word or name that the model goes on to, `New York` for `New`; None where the
-    answer is whole, or the model can't go on from it.
-    """
+    """One answer of a model. begins: the longer word that it goes on to (`New York`), if any."""
 
     rank: int
     token: str
@@ -104,9 +98,8 @@ class Prediction:
 class Gold:
     """Where the word that should be there stands.
 
-    rank: 1 = best; of a word outside the candidates, its rank if it were added to them.
-    log_prob: None for a word that the model can't write at all.
-    pieces: the model's tokens of the word; several are scored as several.
+    rank: of a word outside the candidates, as if it were added to them. log_prob: None for a word
+    that the model can't write. pieces: the model's tokens of the word.
     """
 
     word: str
@@ -126,16 +119,14 @@ class Gold:
 class BlankAnswer:
     """A model's answers at one blank, best first, and the gold's place if one was given.
 
-    over: what the probabilities sum to one over; n_over: how many that are, None where it isn't
-        known any more.
-    asked: the text of this blank; of a model that is asked in turn, its own answers stand on the
-        left.
-    outside: the share of the probability that no candidate has; None where all have it.
-    first: the likeliest of all tokens, a candidate or not (of a causal model, by the left side).
+    over: what the probabilities sum to one over; n_over: how many, None if unknown.
+    asked: the text of this blank, where a model is asked in turn with its own answers on the left.
+    outside: the share of the probability outside the candidates; None where they have all.
+    first: the likeliest of all tokens (of a causal model, by the left side).
     with_full_stop: the first answer if the text ended in a full stop; None if it is the same.
-    n_wanted: how many words were to be rescored, where the time for a question ended it before.
-    n_listed: of a model that gives its likeliest tokens only, how many it gave; None of the others.
-    gold_beyond: the gold is none of those, so that its rank is `gold.rank` or a later one.
+    n_wanted: how many words were to be rescored, where the time for a question was over.
+    n_listed: how many tokens a model gave that gives its likeliest only; else None.
+    gold_beyond: the gold is none of those: its rank is `gold.rank` or a later one.
     """
 
     predictions: tuple[Prediction, ...]
@@ -195,22 +186,16 @@ class BlankAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelAnswer:
+class ModelAnswer(OfModel):
     """One model's answers, a list for each blank.
 
-    context: what it was shown: `left`, or `both` sides of the blank.
-    n_candidates: how many of the wanted words the model has as one token.
-    precision, device: what it was computed in, and where. notes: what a user should know of the
-        model, a sentence each.
+    context: what it was shown: `left`, or `both` sides of the blank. n_candidates: how many of the
+    wanted words the model has as one token. notes: sentences about the model.
     """
 
-    name: str
-    kind: Kind
     context: Context
     n_candidates: int
     blanks: tuple[BlankAnswer, ...]
-    precision: str = "fp32"
-    device: str = "cpu"
     notes: tuple[str, ...] = ()
 
 
@@ -224,11 +209,7 @@ class ClozeAnswer:
     passage: Found | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The object that `cloze --json` prints.
-
-        The candidates' size is the number of words; for `full`, the largest vocabulary's. A model's
-        precision and device stand there where they are unusual, and the passage of an open book.
-        """
+        """Return what `cloze --json` prints. Size of `full`: the largest vocabulary's."""
         sizes = [model.n_candidates for model in self.models]
         return {
             "text": self.text,
@@ -236,10 +217,8 @@ class ClozeAnswer:
             "candidates": candidates_json(self.candidates, sizes),
             "models": [
                 {
-                    "name": model.name,
-                    "kind": model.kind,
+                    **model.model_json(),
                     "context": model.context,
-                    **unusual(model.precision, model.device),
                     "blanks": [blank_json(blank) for blank in model.blanks],
                 }
                 for model in self.models
@@ -259,9 +238,7 @@ class ClozeAnswer:
                 "prob": item.prob,
                 "prob_of": blank.shown_over(),
                 "log_prob": item.log_prob,
-                "gold": blank.gold.word if blank.gold else None,
-                "gold_rank": blank.gold.rank if blank.gold else None,
-                "gold_log_prob": blank.gold.log_prob if blank.gold else None,
+                **gold_columns(blank.gold),
                 "precision": model.precision,
                 "device": model.device,
                 "text": self.text,
@@ -279,15 +256,17 @@ def _shown(item: Prediction) -> str:
     return f"“{item.token}”{more}"
 
 
+def gold_columns(gold: Gold | None) -> dict[str, Any]:
+    """The gold answer as columns of a table."""
+    values = (gold.word, gold.rank, gold.log_prob) if gold else (None,) * 3
+    return dict(zip(("gold", "gold_rank", "gold_log_prob"), values, strict=True))
+
+
 def blank_json(blank: BlankAnswer) -> dict[str, Any]:
     """A blank as JSON has it, without what doesn't apply: no gold was given, no time was over."""
-    found = asdict(blank)
-    for name in ("gold", "n_wanted", "n_listed"):
-        if found[name] is None:
-            del found[name]
-    if not blank.gold_beyond:
-        del found["gold_beyond"]
-    return found
+    optional = {"gold": None, "n_wanted": None, "n_listed": None, "gold_beyond": False}
+    found = asdict(blank).items()
+    return {name: value for name, value in found if (name, value) not in optional.items()}
 
 
 def candidates_json(candidates: Candidates, sizes: Sequence[int]) -> dict[str, Any]:
@@ -298,11 +277,10 @@ def candidates_json(candidates: Candidates, sizes: Sequence[int]) -> dict[str, A
 
 
 def golds_of(gold: str | None, n_blanks: int) -> tuple[str | None, ...]:
-    """The gold of each blank, None for those without one.
+    """Return the gold of each blank, None for those without one.
 
-    gold: the word itself for one blank; for several, one a blank with `|` between them, an empty
-    place for a blank without one. Raises UserError if they are not as many as the blanks, or too
-    long.
+    gold: for several blanks, one each with `|` between them. Raises UserError if they are not as
+    many as the blanks, or too long.
     """
     if not gold or not gold.strip():
         return (None,) * n_blanks
@@ -320,10 +298,7 @@ def golds_of(gold: str | None, n_blanks: int) -> tuple[str | None, ...]:
 
 
 def check_gold(gold: str, what: str = "gold") -> None:
-    """Raise UserError for a gold that nobody means as a word: it is kept with its answers.
-
-    what: it is called for people.
-    """
+    """Raise UserError for a gold answer that is too long to be a word. what: it is called."""
     if len(gold) > MAX_GOLD:
         raise UserError(
             f"The {what} has {len(gold):,} characters; at most {MAX_GOLD:,} are taken: shorten it."
@@ -404,20 +379,19 @@ class _Asked:
         if not ends:  # asked together: one goes on from the other
             batch.append(self._encode(Query((*query.parts[:-1], f"{last}.")), golds))
         both = self.model.blank_log_probs(batch, self.columns)
-        scores = _rows(both, 0, len(golds))
-        answers = [
-            self._continued(self._at(query, blank, encoded, scores, gold), blank, encoded, scores)
-            for blank, gold in enumerate(golds)
-        ]
-        if ends:
-            return answers
-        scores = _rows(both, len(golds), 2 * len(golds))
-        firsts = best_candidates(scores.log_probs, 1, order=scores.order).columns[:, 0]
-        words = [self.columns.words[column] for column in firsts.tolist()]
-        return [
-            replace(answer, with_full_stop=word if word != answer.predictions[0].token else None)
-            for answer, word in zip(answers, words, strict=True)
-        ]
+        answers = []
+        for blank, gold in enumerate(golds):
+            scores = _rows(both, blank)
+            answer = self._at(query, blank, encoded, scores, gold)
+            answer = self._continued(answer, encoded.places[blank], encoded, scores)
+            if not ends:
+                ended = _rows(both, len(golds) + blank)
+                first = best_candidates(ended.log_probs, 1, order=ended.order).columns[0, 0]
+                word = self.columns.words[first]
+                if word != answer.predictions[0].token:
+                    answer = replace(answer, with_full_stop=word)
+            answers.append(answer)
+        return answers
 
     def _encode(self, query: Query, golds: Sequence[str | None]) -> Encoded:
         """The query as tokens; what is scored word by word is scored of the gold in any case."""
@@ -433,14 +407,13 @@ class _Asked:
     def _at(
         self, query: Query, blank: int, encoded: Encoded, scores: Scores, word: str | None
     ) -> BlankAnswer:
-        row = scores.log_probs[blank : blank + 1]
-        order = None if scores.order is None else scores.order[blank : blank + 1]
-        normaliser = 0.0 if scores.normaliser is None else float(scores.normaliser[blank])
-        gold = self._gold(query, blank, encoded, row, order, normaliser, word)
-        n_listed = None if scores.n_listed is None else int(scores.n_listed[blank])
+        """The answer at a blank. scores: of this blank alone."""
+        row = scores.log_probs
+        gold = self._gold(query, blank, encoded, scores, word) if word else None
+        n_listed = None if scores.n_listed is None else int(scores.n_listed[0])
         beyond = False
         if gold is not None and scores.floor is not None and not encoded.suffix:
-            beyond = gold.log_prob is None or gold.log_prob < float(scores.floor[blank])
+            beyond = gold.log_prob is None or gold.log_prob < float(scores.floor[0])
         outside = None
         if not encoded.suffix and not self.columns.is_full and n_listed is None:
             outside = max(0.0, 1 - float(np.exp(np.logaddexp.reduce(row[0]))))
@@ -462,12 +435,11 @@ class _Asked:
             row = row - np.float32(total)
             if gold is not None and gold.log_prob is not None:
                 gold = replace(gold, log_prob=gold.log_prob - total)
-        best = best_candidates(row, min(self.top_k, row.shape[1]), order=order)
+        best = best_candidates(row, min(self.top_k, row.shape[1]), order=scores.order)
+        found = zip(best.columns[0].tolist(), best.log_probs[0].tolist(), strict=True)
         predictions = tuple(
             Prediction(rank, self.columns.words[column], value, float(np.exp(value)))
-            for rank, (column, value) in enumerate(
-                zip(best.columns[0].tolist(), best.log_probs[0].tolist(), strict=True), start=1
-            )
+            for rank, (column, value) in enumerate(found, start=1)
             if np.isfinite(value)
         )
         if not predictions:
@@ -475,59 +447,43 @@ class _Asked:
                 f"{self.model.name} gives {n_listed or 0:,} tokens here, and no candidate is among "
                 "them: choose other candidates, or 'full'."
             )
-        return BlankAnswer(
-            predictions, gold, over, n_over, query.text(), outside, self._first(blank, scores),
-            n_wanted=n_wanted, n_listed=n_listed, gold_beyond=beyond,
-        )  # fmt: skip
-
-    def _first(self, blank: int, scores: Scores) -> Prediction | None:
-        """The likeliest of all tokens, where it needn't be a candidate."""
-        if scores.first is None or scores.first_log_probs is None or self.columns.is_full:
-            return None
-        token = self.model.vocabulary.show_text([int(scores.first[blank])])[0]
-        value = float(scores.first_log_probs[blank])
-        return Prediction(1, token, value, float(np.exp(value)))
+        first = None  # the likeliest of all tokens, where it needn't be a candidate
+        if not (scores.first is None or scores.first_log_probs is None or self.columns.is_full):
+            token = self.model.vocabulary.show_text([int(scores.first[0])])[0]
+            value = float(scores.first_log_probs[0])
+            first = Prediction(1, token, value, float(np.exp(value)))
+        text, more = query.text(), (None, n_wanted, n_listed, beyond)
+        return BlankAnswer(predictions, gold, over, n_over, text, outside, first, *more)
 
     def _continued(
-        self, answer: BlankAnswer, blank: int, encoded: Encoded, scores: Scores
+        self, answer: BlankAnswer, place: Place, encoded: Encoded, scores: Scores
     ) -> BlankAnswer:
         """The answers with the words that they begin, where the model sees the left side alone."""
         if encoded.suffix or not isinstance(self.model, WordContinuer):
             return answer
         items = answer.predictions[:N_CONTINUED]
-        table = self.columns.token_ids[encoded.places[blank]]
-        best = best_candidates(scores.log_probs[blank : blank + 1], len(items)).columns[0]
+        table = self.columns.token_ids[place]
+        best = best_candidates(scores.log_probs, len(items)).columns[0]
         forms = [[form for form in row if form >= 0] for row in table[best].tolist()]
         if answer.first and scores.first is not None:
-            forms.append([int(scores.first[blank])])
+            forms.append([int(scores.first[0])])
         words = self.model.continue_words([encoded] * len(forms), forms)
         named = tuple(replace(item, begins=word) for item, word in zip(items, words, strict=False))
         first = replace(answer.first, begins=words[-1]) if answer.first else None
         return replace(answer, predictions=(*named, *answer.predictions[len(items) :]), first=first)
 
-    def _gold(
-        self,
-        query: Query,
-        blank: int,
-        encoded: Encoded,
-        row: NDArray[np.float32],
-        order: NDArray[np.float32] | None,
-        normaliser: float,
-        gold: str | None,
-    ) -> Gold | None:
-        if gold is None:
-            return None
-        place = encoded.places[blank]
+    def _gold(self, query: Query, blank: int, encoded: Encoded, scores: Scores, gold: str) -> Gold:
+        place, row = encoded.places[blank], scores.log_probs
         column = self.columns.find(gold, place)
         if isinstance(column, int):
             ids = self.columns.tokens_of(column, place)
             forms = [self.model.vocabulary.show_text([form]) for form in ids]
             pieces = next((form for form in forms if form == (gold,)), forms[0])
-            rank = int(rank_gold(row, np.array([column]), order=order).raw[0])
-            value = float(row[0, column])
-            return Gold(gold, rank, value, pieces, True)
+            rank = int(rank_gold(row, np.array([column]), order=scores.order).raw[0])
+            return Gold(gold, rank, float(row[0, column]), pieces, True)
         word = self.columns.spelling.written(gold)
         _check_pieces(self.model, word, place)
+        normaliser = 0.0 if scores.normaliser is None else float(scores.normaliser[0])
         score = self.model.word_log_prob(query, blank, word, self.context, normaliser)
         if not np.isfinite(score.log_prob):
             return Gold(gold, row.shape[1] + 1, None, score.pieces, False)
@@ -554,11 +510,7 @@ def rescores(
     context: Context | None = None,
     limits: Limits = UNLIMITED,
 ) -> bool:
-    """Whether the model would score a text of one blank once more for each of many words.
-
-    Nothing is asked; the options are those of `ask`. Raises UserError for a text, or a gold, that
-    `ask` refuses.
-    """
+    """Whether the model scores a one-blank text again for each of many words."""
     encoded = model.encode(query, choose_context(model, query, context))
     limits.check_tokens(len(encoded.token_ids) + encoded.n_suffix, model.name)
     if gold is not None and not isinstance(columns.find(gold, encoded.places[0]), int):
@@ -574,24 +526,21 @@ def whole_words(
     folded: bool,
     limits: Limits = UNLIMITED,
 ) -> list[str | None]:
-    """The longer word that each answer begins, as a model goes on behind what stands left of it.
+    """The longer word that each answer begins, as a causal model goes on; None where it is whole.
 
-    queries: of one blank each, and the answer to each. folded: the words are lower-cased, as in
-    `Candidates`. None where the answer is whole, and for a model that can't go on.
+    queries: of one blank each. folded: the words are lower-cased, as in `Candidates`.
     """
     found: list[str | None] = [None] * len(words)
     if not isinstance(model, WordContinuer):
         return found
     spelling = spell(model.vocabulary, folded=folded)
-    asked = []
     until = limits.until()
+    asked = {}
     for number, (query, word) in enumerate(zip(queries, words, strict=True)):
-        forms = spelling.tokens(word, place_of(query.parts[0]))
-        if forms:
-            encoded = replace(model.encode(query, "left"), until=until)
-            asked.append((number, encoded, forms))
-    whole = model.continue_words([one for _, one, _ in asked], [forms for _, _, forms in asked])
-    for (number, _, _), longer in zip(asked, whole, strict=True):
+        if forms := spelling.tokens(word, place_of(query.parts[0])):
+            asked[number] = replace(model.encode(query, "left"), until=until), forms
+    whole = model.continue_words(*map(list, zip(*asked.values(), strict=True))) if asked else []
+    for number, longer in zip(asked, whole, strict=True):
         found[number] = longer
     return found
 
@@ -611,10 +560,7 @@ def ask_all(
     on_model: Callable[[ModelAnswer], None] | None = None,
     **options: Any,
 ) -> ClozeAnswer:
-    """Every model's answers, in the models' order; `on_model` is called as each is done.
-
-    passage: what stands before the text.
-    """
+    """Return every model's answers to a text, behind a passage; `on_model` is given each."""
     answers = []
     for model in models:
         answers.append(ask(model, with_passage(query, passage), candidates, **options))
@@ -624,23 +570,14 @@ def ask_all(
 
 
 def agreement(answers: Sequence[ModelAnswer], blank: int = 0) -> list[tuple[str, tuple[str, ...]]]:
-    """The words that at least two models have among their answers, with those models' names.
-
-    Words are compared in lower case, the most shared first, then by their best rank.
-    """
-    found: dict[str, list[tuple[str, int]]] = {}
+    """The words, in lower case, that at least two models answer, most shared first, and who."""
+    found: dict[str, dict[str, int]] = {}
     for answer in answers:
-        seen: set[str] = set()
         for prediction in answer.blanks[blank].predictions:
-            word = prediction.token.lower()
-            if word not in seen:
-                found.setdefault(word, []).append((answer.name, prediction.rank))
-                seen.add(word)
-    shared = {word: names for word, names in found.items() if len(names) > 1}
-    ranked = sorted(
-        shared, key=lambda word: (-len(shared[word]), min(rank for _, rank in shared[word]), word)
-    )
-    return [(word, tuple(name for name, _ in shared[word])) for word in ranked]
+            found.setdefault(prediction.token.lower(), {}).setdefault(answer.name, prediction.rank)
+    shared = {word: ranks for word, ranks in found.items() if len(ranks) > 1}
+    ranked = sorted(shared, key=lambda word: (-len(shared[word]), min(shared[word].values()), word))
+    return [(word, tuple(shared[word])) for word in ranked]
 
 
 def ask_queries(
@@ -657,8 +594,7 @@ def ask_queries(
 ) -> tuple[ModelAnswer, ...]:
     """One model's first answer to each of several texts of one blank, asked in batches.
 
-    gold: of all the texts, or one a text. The other options are those of `ask`. Raises UserError if
-    a text doesn't fit the model.
+    gold: of all the texts, or one a text. The other options are those of `ask`.
     """
     columns = columns or candidates.columns(model.vocabulary)
     used = [choose_context(model, query, context) for query in queries]
@@ -677,9 +613,8 @@ def ask_queries(
     for batch in plan_batches(encoded):
         scores = model.blank_log_probs([encoded[number] for number in batch], columns)
         for row, number in enumerate(batch):
-            query, one = queries[number], encoded[number]
             found[number] = asked[used[number]]._at(
-                query, 0, one, _rows(scores, row, row + 1), golds[number]
+                queries[number], 0, encoded[number], _rows(scores, row), golds[number]
             )
     left = [number for number, here in enumerate(used) if here == "left"]
     firsts = [found[number].predictions[0] for number in left]
@@ -700,22 +635,14 @@ def ask_queries(
 def _model_answer(
     model: BlankFiller, context: Context, columns: Columns, blanks: Sequence[BlankAnswer]
 ) -> ModelAnswer:
+    n, notes = len(columns.words), tuple(model.notes)
     return ModelAnswer(
-        model.name,
-        model.kind,
-        context,
-        len(columns.words),
-        tuple(blanks),
-        model.precision,
-        model.device,
-        tuple(model.notes),
+        context=context, n_candidates=n, blanks=tuple(blanks), notes=notes, **model_fields(model)
     )
 
 
-def _rows(scores: Scores, first: int, end: int) -> Scores:
-    """The scores of some of the blanks."""
+def _rows(scores: Scores, at: int) -> Scores:
+    """The scores of one blank of several."""
     parts: dict[str, Any] = {field.name: getattr(scores, field.name) for field in fields(Scores)}
-    return replace(
-        scores,
-        **{name: part[first:end] for name, part in parts.items() if part is not None},
-    )
+    one = {name: part[at : at + 1] for name, part in parts.items() if part is not None}
+    return Scores(**one)

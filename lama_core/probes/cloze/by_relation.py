@@ -9,7 +9,7 @@ What is right in a negated sentence is not the gold, so its answers take no part
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -24,7 +24,8 @@ from lama_core.datasets.prompt_sets import load_pool, normalise_template
 from lama_core.errors import UserError
 from lama_core.models.base import KINDS, BlankFiller, Context, Kind
 from lama_core.paths import ASSETS
-from lama_core.probes.cloze.ask import Gold, Prediction, ask_queries, check_gold
+from lama_core.probes.cloze.ask import Gold, Prediction, ask_queries, check_gold, gold_columns
+from lama_core.probes.of_model import OfModel, model_fields
 from lama_core.requests import argument, option
 from lama_core.types import Prompt, Query, Relation
 
@@ -36,6 +37,12 @@ PICKED_BLIND = "picks the words to rescore without the subject"
 
 WordingKind = Literal["manual", "paraphrase", "mined", "paraphrase of a mined one", "negated"]
 MINED: tuple[WordingKind, ...] = ("mined", "paraphrase of a mined one")
+# By the sets of a pool.
+ORIGINS: dict[str, WordingKind] = {
+    "mined": "mined",
+    "mined-paraphrased": "paraphrase of a mined one",
+    "manual-paraphrased": "paraphrase",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,11 +65,7 @@ class RelationRequest(settings.ClozeSettings):
 
 @dataclass(frozen=True, slots=True)
 class RelationWording:
-    """One way to word a relation.
-
-    source: the data that brings it; `rule` for a negation that is made by a rule
-    (`variants.negate_template`). weight: as its source publishes one.
-    """
+    """One way to word a relation. source: its data; `rule` for a negation made by a rule."""
 
     kind: WordingKind
     source: str
@@ -84,9 +87,8 @@ class RelationWording:
 class RelationQuestion:
     """What is asked of every model.
 
-    label: of the relation, for people. objects: all that the data says of the subject, in file
-    order; none if it doesn't know it. gold: the word whose rank is wanted. n_mined: mined prompts
-    that are here, asked or not. n_left_out: wordings beyond `MAX_WORDINGS`.
+    objects: what the data says of the subject, in file order. n_mined: mined prompts that are here,
+    asked or not. n_left_out: wordings beyond `MAX_WORDINGS`.
     """
 
     dataset: str
@@ -110,20 +112,14 @@ class RelationQuestion:
         return sum(wording.kind != "negated" for wording in self.wordings)
 
     def is_right(self, wording: RelationWording, word: str) -> bool | None:
-        """Whether an answer is the gold or another object of the data, whatever its case.
-
-        None where nothing is right: without a gold, and in a negated sentence.
-        """
+        """Whether an answer is the gold or another object; None if none can be right."""
         right = {one.lower() for one in (self.gold, *self.objects) if one}
         return word.lower() in right if right and wording.kind != "negated" else None
 
 
 @dataclass(frozen=True, slots=True)
 class WordingAnswer:
-    """A model's first answer to one wording.
-
-    note: what it didn't see of the subject, in words. over: what the probability is of, in words.
-    """
+    """A model's first answer to one wording. note, over: in words, as of `BlankAnswer`."""
 
     context: Context
     note: str
@@ -133,15 +129,11 @@ class WordingAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelOnRelation:
-    """One model's answers, in the wordings' order. The rest: as in `ask.ModelAnswer`."""
+class ModelOnRelation(OfModel):
+    """One model's answers, in the wordings' order."""
 
-    name: str
-    kind: Kind
     n_candidates: int
     answers: tuple[WordingAnswer, ...]
-    precision: str
-    device: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +164,8 @@ class RelationAnswer:
                 "prob_of": answer.over,
                 "log_prob": answer.first.log_prob,
                 "right": question.is_right(wording, answer.first.token),
+                **gold_columns(answer.gold),
                 "gold": question.gold,
-                "gold_rank": answer.gold.rank if answer.gold else None,
-                "gold_log_prob": answer.gold.log_prob if answer.gold else None,
             }
             for number, wording in enumerate(question.wordings)
             for model in self.models
@@ -183,12 +174,12 @@ class RelationAnswer:
 
     def to_json(self) -> dict[str, Any]:
         """The object that `cloze --relation ... --json` prints."""
-        asked = asdict(self.question)
-        wordings = asked.pop("wordings")
+        asked = self.question
+        plain = asdict(asked)
         return {
-            **asked,
-            "n_wordings": len(wordings),
-            "n_agreeing": self.question.n_agreeing,
+            "n_wordings": len(plain.pop("wordings")),
+            **plain,
+            "n_agreeing": asked.n_agreeing,
             "candidates": self.candidates.name,
             "models": [
                 {
@@ -196,8 +187,7 @@ class RelationAnswer:
                     "kind": model.kind,
                     "n_candidates": model.n_candidates,
                     "first_answers": [
-                        {"word": word, "wordings": n}
-                        for word, n in first_answers(self.question, model)
+                        {"word": word, "wordings": n} for word, n in first_answers(asked, model)
                     ],
                 }
                 for model in self.models
@@ -207,61 +197,41 @@ class RelationAnswer:
 
 
 def relation_wordings(dataset: Dataset, relation: Relation) -> tuple[RelationWording, ...]:
-    """Every wording of a relation that is here: its template first, the negated one last.
+    """Return every wording of a relation that is here, the negated one last.
 
-    Of a source that publishes weights the weightiest come first. A prompt without one [X] and one
-    [Y] is left out, as everywhere.
+    Of a source that publishes weights the weightiest come first.
     """
     found: dict[str, RelationWording] = {}
-    for one in _all_wordings(dataset, relation):
-        found.setdefault(normalise_template(one.template), one)
+    for kind, source, prompt in _all_prompts(dataset, relation):
+        text = " ".join(prompt.template.split())
+        wording = RelationWording(kind, source, text, prompt.weight)
+        found.setdefault(normalise_template(text), wording)
     return tuple(found.values())
 
 
-def _all_wordings(dataset: Dataset, relation: Relation) -> Iterator[RelationWording]:
+def _all_prompts(dataset: Dataset, relation: Relation) -> Iterator[tuple[WordingKind, str, Prompt]]:
+    """Kind, source and prompt of every wording."""
     for number, prompt in enumerate(relation.prompts):
-        yield _worded(_own_kind(prompt, number), dataset.name, prompt)
-    folders = [("lpaqa", installed_dir("lpaqa") / "prompt")]
+        # The first that a user's table gives is its template.
+        own = prompt.origin == "manual" or (prompt.origin == "user" and number == 0)
+        other: WordingKind = "mined" if prompt.origin == "mined" else "paraphrase"
+        yield "manual" if own else other, dataset.name, prompt
+    folders = {"lpaqa": installed_dir("lpaqa") / "prompt"}
     if dataset.name == STARTER:
-        folders.insert(0, (STARTER, ASSETS / "prompts" / STARTER))
-    for source, folder in folders:
-        if not folder.is_dir():
-            continue
-        pool = load_pool(relation, folder=folder)
-        kinds: tuple[tuple[str, WordingKind], ...] = (
-            ("mined", "mined"),
-            ("mined-paraphrased", "paraphrase of a mined one"),
-            ("manual-paraphrased", "paraphrase"),
-        )
-        for origin, kind in kinds:
-            prompts = [one.prompt for one in pool.entries if origin in one.origins]
+        folders = {STARTER: ASSETS / "prompts" / STARTER} | folders
+    for source, folder in folders.items():
+        entries = load_pool(relation, folder=folder).entries if folder.is_dir() else ()
+        for origin, kind in ORIGINS.items():
+            prompts = [one.prompt for one in entries if origin in one.origins]
             for prompt in sorted(prompts, key=lambda one: -(one.weight or 0.0)):
-                yield _worded(kind, source, prompt)
+                yield kind, source, prompt
     if installed_dir("pararel").is_dir():
         patterns = pararel.load_patterns(installed_dir("pararel"))
         for prompt in patterns.get(relation.name, ()):
-            yield _worded("paraphrase", "pararel", prompt)
+            yield "paraphrase", "pararel", prompt
     for template in PROMPT_SETS["negated"].templates(relation):
         source = dataset.name if relation.negated_template else "rule"
-        yield RelationWording("negated", source, " ".join(template.split()))
-
-
-def _own_kind(prompt: Prompt, number: int) -> WordingKind:
-    """A relation's own prompt; the first that a user's table gives is its template."""
-    if prompt.origin == "manual" or (prompt.origin == "user" and number == 0):
-        return "manual"
-    return "mined" if prompt.origin == "mined" else "paraphrase"
-
-
-def _worded(kind: WordingKind, source: str, prompt: Prompt) -> RelationWording:
-    return RelationWording(kind, source, " ".join(prompt.template.split()), prompt.weight)
-
-
-def choose_wordings(wordings: Sequence[RelationWording]) -> tuple[RelationWording, ...]:
-    """At most `MAX_WORDINGS`: the first ones, and the negated one in any case."""
-    negated = [one for one in wordings if one.kind == "negated"]
-    plain = [one for one in wordings if one.kind != "negated"]
-    return (*plain[: MAX_WORDINGS - len(negated)], *negated)
+        yield "negated", source, Prompt(template)
 
 
 def subjects_of(dataset: Dataset, relation: str) -> tuple[str, ...]:
@@ -275,19 +245,12 @@ def worded_relations(dataset: Dataset) -> tuple[Relation, ...]:
 
 
 def make_question(
-    dataset: Dataset,
-    relation: str,
-    subject: str,
-    gold: str | None = None,
-    *,
-    mined: bool = False,
+    dataset: Dataset, relation: str, subject: str, gold: str | None = None, *, mined: bool = False
 ) -> RelationQuestion:
-    """What is asked of a subject and a relation.
+    """Return what is asked of a subject and a relation.
 
-    mined: ask the mined prompts, too. gold: without one, the first object that the data gives the
-    subject.
-    Raises UserError for an unknown relation or one without a template, and for a subject that is
-    empty, too long, or holds a blank, or a gold that is too long.
+    mined: ask the mined prompts, too. gold: by default the first object of the subject.
+    Raises UserError for a relation without a template, and a subject or gold that can't be one.
     """
     found = dataset.relation(relation)
     if not found.prompts:
@@ -303,55 +266,34 @@ def make_question(
             f"The subject has {len(subject):,} characters; at most {MAX_SUBJECT} are taken."
         )
     check_gold(gold or "")
-    blank = BLANK.search(subject)
-    if blank:
+    if blank := BLANK.search(subject):
         raise UserError(
             f"The subject holds a blank ({blank[0]}): the relation's template brings its own."
         )
     objects = gather_knowledge(dataset, (relation,)).objects.get((relation, subject), ())
     known = relation_wordings(dataset, found)
     wordings = [one for one in known if mined or one.kind not in MINED]
-    chosen = choose_wordings(wordings)
+    negated = [one for one in wordings if one.kind == "negated"]
+    plain = [one for one in wordings if one.kind != "negated"]
+    chosen = (*plain[: MAX_WORDINGS - len(negated)], *negated)
     gold = (gold or "").strip() or next(iter(objects), None)
-    return RelationQuestion(
-        dataset.name,
-        found.name,
-        found.label,
-        subject,
-        objects,
-        gold,
-        chosen,
-        sum(one.kind in MINED for one in known),
-        len(wordings) - len(chosen),
-    )
+    n_mined = sum(one.kind in MINED for one in known)
+    asked = (dataset.name, found.name, found.label, subject, objects, gold, chosen)
+    return RelationQuestion(*asked, n_mined, len(wordings) - len(chosen))
 
 
 def ask_relation(
-    model: BlankFiller,
-    question: RelationQuestion,
-    candidates: Candidates,
-    **options: Any,
+    model: BlankFiller, question: RelationQuestion, candidates: Candidates, **options: Any
 ) -> ModelOnRelation:
-    """One model's first answer to each wording, and the gold's rank in each; asked in batches.
-
-    The options are those of `ask.ask_queries`, and so are the numbers, wording by wording.
-    Raises UserError if a sentence doesn't fit the model.
-    """
+    """One model's first answer to each wording, by the options of `ask.ask_queries`."""
     answers = ask_queries(model, question.queries, candidates, gold=question.gold, **options)
-    found = tuple(
-        WordingAnswer(
-            answer.context,
-            wording.note(model.kind, answer.context),
-            answer.blanks[0].predictions[0],
-            answer.blanks[0].gold,
-            answer.blanks[0].shown_over(),
-        )
-        for wording, answer in zip(question.wordings, answers, strict=True)
-    )
-    n_candidates = answers[0].n_candidates
-    return ModelOnRelation(
-        model.name, model.kind, n_candidates, found, model.precision, model.device
-    )
+    found = []
+    for wording, answer in zip(question.wordings, answers, strict=True):
+        blank, note = answer.blanks[0], wording.note(model.kind, answer.context)
+        first, over = blank.predictions[0], blank.shown_over()
+        found.append(WordingAnswer(answer.context, note, first, blank.gold, over))
+    n = answers[0].n_candidates
+    return ModelOnRelation(n_candidates=n, answers=tuple(found), **model_fields(model))
 
 
 def ask_relation_of_all(
@@ -368,11 +310,7 @@ def ask_relation_of_all(
 def first_answers(
     question: RelationQuestion, model: ModelOnRelation
 ) -> tuple[tuple[str, int], ...]:
-    """Each first answer of a model, and how many wordings give it; the negated ones don't count.
-
-    Case is ignored; a word is written as it comes first. The most frequent first, ties in the
-    wordings' order.
-    """
+    """Each first answer of a model, most frequent first, and its plain wordings."""
     words = [
         answer.first.token
         for wording, answer in zip(question.wordings, model.answers, strict=True)

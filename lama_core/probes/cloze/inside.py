@@ -4,7 +4,7 @@ its answer comes from. See `models.inside` for what is computed.
 Looked at is the first blank; of a left-to-right model, by what stands left of it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -24,11 +24,10 @@ from lama_core.models.base import (
     Attributor,
     BlankFiller,
     Encoded,
-    Kind,
     LayerReader,
 )
-from lama_core.models.devices import unusual
 from lama_core.probes.cloze.ask import Text, check_gold, golds_of
+from lama_core.probes.of_model import OfModel, model_fields
 from lama_core.requests import option
 from lama_core.rounding import fixed
 from lama_core.types import Query
@@ -37,6 +36,7 @@ Lens = Literal["layers", "tokens"]
 Method = Literal["erasure", "gradients"]
 METHODS: tuple[Method, ...] = ("erasure", "gradients")
 FEWEST_STEPS, STEPS, MAX_STEPS = 8, 400, 5000
+CLOSED = "{} can't be looked into: it gives its answers alone."
 FOLLOWED = "answer that is followed"  # what the word to explain is called for people
 
 
@@ -90,9 +90,8 @@ class InspectRequest(settings.ModelSettings):
 class FollowedWord:
     """A word through the layers, the embeddings first.
 
-    ranks: 1 = best, among the candidates; of a word outside them, its rank if it were added.
-    log_probs: natural log, over the model's whole vocabulary. is_gold: else one of the model's
-    first answers.
+    ranks: among the candidates, or as if added to them. log_probs: over the whole vocabulary.
+    is_gold: else one of the model's first answers.
     """
 
     word: str
@@ -116,17 +115,13 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelLayers:
+class ModelLayers(OfModel):
     """One model's answers after each layer; words: its first answers, best first, then the gold."""
 
-    name: str
-    kind: Kind
     layers: tuple[Layer, ...]
     words: tuple[FollowedWord, ...]
     n_candidates: int
     notes: tuple[str, ...]
-    precision: str
-    device: str
 
     def to_json(self) -> dict[str, Any]:
         """Return what `inspect --lens layers --json` prints of a model."""
@@ -136,27 +131,20 @@ class ModelLayers:
                 for one in self.layers
             ],
             "words": [
-                {
-                    "word": one.word,
-                    "gold": one.is_gold,
-                    "ranks": list(one.ranks),
-                    "log_probs": list(one.log_probs),
-                }
+                dict(zip(("word", "gold", "ranks", "log_probs"), astuple(one), strict=True))
                 for one in self.words
             ],
         }
 
 
 @dataclass(frozen=True, slots=True)
-class ModelAttribution:
+class ModelAttribution(OfModel):
     """What each token of a text adds to the log-probability of one word, for one model.
 
     values: natural log; None of a blank, and of a token that there was no time for. log_prob: of
     the word given the text; baseline: given none of its tokens, of gradients alone.
     """
 
-    name: str
-    kind: Kind
     method: Method
     word: str
     tokens: tuple[str, ...]
@@ -164,13 +152,11 @@ class ModelAttribution:
     log_prob: float
     baseline: float | None
     notes: tuple[str, ...]
-    precision: str
-    device: str
 
     @property
     def total(self) -> float:
         """The sum over the tokens."""
-        return sum(value for value in self.values if value is not None)
+        return sum(filter(None, self.values))
 
     @property
     def gap(self) -> float | None:
@@ -201,8 +187,8 @@ class ModelAttribution:
             "log_prob": self.log_prob,
             **(sums if self.baseline is not None else {}),
             "tokens": [
-                {"token": token, "value": value}
-                for token, value in zip(self.tokens, self.values, strict=True)
+                dict(zip(("token", "value"), one, strict=True))
+                for one in zip(self.tokens, self.values, strict=True)
             ],
         }
 
@@ -234,45 +220,35 @@ class InsideAnswer:
 
     def rows(self) -> list[dict[str, Any]]:
         """Plain values: a row a model, a layer and a word; of attribution, a model and a token."""
+        columns = ("model", "layer", "word", "gold", "rank", "log_prob", "first")
         of_layers = [
-            {
-                "model": found.name,
-                "layer": layer.number,
-                "word": word.word,
-                "gold": word.is_gold,
-                "rank": word.ranks[layer.number],
-                "log_prob": word.log_probs[layer.number],
-                "first": layer.first,
-            }
+            (
+                found.name,
+                at,
+                word.word,
+                word.is_gold,
+                word.ranks[at],
+                word.log_probs[at],
+                layer.first,
+            )
             for one in self.models
             if (found := one.layers)
-            for layer in found.layers
+            for at, layer in enumerate(found.layers)
             for word in found.words
         ]
+        more = ("model", "method", "word", "position", "token", "value", "log_prob", "baseline")
         of_tokens = [
-            {
-                "model": given.name,
-                "method": given.method,
-                "word": given.word,
-                "position": position,
-                "token": token,
-                "value": value,
-                "log_prob": given.log_prob,
-                "baseline": given.baseline,
-            }
-            for one in self.models
-            if (given := one.attribution)
-            for position, (token, value) in enumerate(
-                zip(given.tokens, given.values, strict=True), start=1
-            )
+            (one.name, one.method, one.word, at, token, value, one.log_prob, one.baseline)
+            for inside in self.models
+            if (one := inside.attribution)
+            for at, (token, value) in enumerate(zip(one.tokens, one.values, strict=True), start=1)
         ]
-        return of_layers + of_tokens
+        found_rows = [dict(zip(columns, row, strict=True)) for row in of_layers]
+        return found_rows + [dict(zip(more, row, strict=True)) for row in of_tokens]
 
 
 def _inside_json(inside: Inside) -> dict[str, Any]:
-    one = inside.parts[0]
-    found: dict[str, Any] = {"name": one.name, "kind": one.kind}
-    found |= unusual(one.precision, one.device)
+    found = inside.parts[0].model_json()
     if inside.layers:
         found |= inside.layers.to_json()
     if inside.attribution:
@@ -311,13 +287,9 @@ def read_layers(
     gold: str | None = None,
     limits: Limits = UNLIMITED,
 ) -> ModelLayers:
-    """Where a model's own best `top_k` answers, and the gold, stand after each of its layers.
-
-    gold: as of `ask`; the first blank's counts. columns: of the candidates.
-    Raises UserError for a model whose layers can't be read, and a text that doesn't fit.
-    """
+    """Return where a model's answers, and the first blank's gold, stand after each layer."""
     if not isinstance(model, LayerReader):
-        raise UserError(f"{model.name} can't be looked into: it gives its answers alone.")
+        raise UserError(CLOSED.format(model.name))
     encoded, notes = _first_blank(model, query, limits)
     place = encoded.places[0]
     word = golds_of(gold, query.n_blanks)[0]
@@ -325,31 +297,32 @@ def read_layers(
     scores = model.layer_log_probs(encoded, columns, [forms] if forms else [])
     log_probs = scores.log_probs
     best = best_candidates(log_probs, 1)
+    firsts = zip(best.columns[:, 0].tolist(), best.log_probs[:, 0].tolist(), strict=True)
     layers = tuple(
-        Layer(number, columns.words[column], value)
-        for number, (column, value) in enumerate(
-            zip(best.columns[:, 0].tolist(), best.log_probs[:, 0].tolist(), strict=True)
-        )
+        Layer(number, columns.words[column], value) for number, (column, value) in enumerate(firsts)
     )
     last = best_candidates(log_probs[-1:], min(top_k, len(columns.words))).columns[0].tolist()
     found = columns.find(word, place) if word else None
-    words = [_followed(columns.words[at], False, log_probs, at) for at in last if at != found]
-    if isinstance(found, int):
-        ahead = last.index(found) if found in last else len(words)
-        words.insert(ahead, _followed(word or "", True, log_probs, found))
-    elif word:
-        values = scores.words[:, 0]
-        ranks = 1 + np.count_nonzero(log_probs > values[:, None], axis=1)
-        words.append(FollowedWord(word, True, tuple(ranks.tolist()), tuple(values.tolist())))
+    if isinstance(found, int) and found not in last:
+        last.append(found)
+    words = []
+    for at in last:
+        ranks = rank_gold(log_probs, np.full(len(log_probs), at)).raw.tolist()
+        shown = word if at == found and word else columns.words[at]
+        values = log_probs[:, at].tolist()
+        words.append(FollowedWord(shown, at == found, tuple(ranks), tuple(values)))
+    if word and not isinstance(found, int):
+        of_word = scores.words[:, 0]
+        ranks = (1 + np.count_nonzero(log_probs > of_word[:, None], axis=1)).tolist()
+        words.append(FollowedWord(word, True, tuple(ranks), tuple(of_word.tolist())))
+    said = tuple(filter(None, (*notes, note)))
     return ModelLayers(
-        model.name, model.kind, layers, tuple(words), len(columns.words),
-        tuple(filter(None, (*notes, note))), model.precision, model.device,
-    )  # fmt: skip
-
-
-def _followed(word: str, is_gold: bool, log_probs: Any, column: int) -> FollowedWord:
-    ranks = rank_gold(log_probs, np.full(len(log_probs), column)).raw
-    return FollowedWord(word, is_gold, tuple(ranks.tolist()), tuple(log_probs[:, column].tolist()))
+        layers=layers,
+        words=tuple(words),
+        n_candidates=len(columns.words),
+        notes=said,
+        **model_fields(model),
+    )
 
 
 def attribute(
@@ -362,14 +335,12 @@ def attribute(
     steps: int = STEPS,
     limits: Limits = UNLIMITED,
 ) -> ModelAttribution:
-    """What each token of a text adds to the log-probability of a word at its first blank.
+    """Return what each token adds to the log-probability of a word at the first blank.
 
-    word: None takes the model's first answer among the candidates. steps: the most
-    points of the integral of gradients.
-    Raises UserError for a model that can't be asked so, and a text without a token to hide.
+    word: None takes the model's first answer. steps: the most points of the gradients' integral.
     """
     if not isinstance(model, Attributor):
-        raise UserError(f"{model.name} can't be looked into: it gives its answers alone.")
+        raise UserError(CLOSED.format(model.name))
     encoded, notes = _first_blank(model, query, limits)
     place = encoded.places[0]
     word = " ".join(word.split()) if word else None
@@ -391,9 +362,15 @@ def attribute(
         over = f"The time for a question was over: {n_tried} of {len(of_text)} tokens were tried."
         notes = (*notes, over)
     return ModelAttribution(
-        model.name, model.kind, method, word, found.tokens, values, found.log_prob,
-        found.baseline, tuple(filter(None, (*notes, note))), model.precision, model.device,
-    )  # fmt: skip
+        method=method,
+        word=word,
+        tokens=found.tokens,
+        values=values,
+        log_prob=found.log_prob,
+        baseline=found.baseline,
+        notes=tuple(filter(None, (*notes, note))),
+        **model_fields(model),
+    )
 
 
 def _first_blank(
@@ -416,21 +393,16 @@ def _first_blank(
 def _tokens_of(
     model: BlankFiller, columns: Columns, word: str, place: Place
 ) -> tuple[tuple[int, ...], str]:
-    """The tokens that write a word, and in words where that is its beginning alone.
-
-    Raises UserError for a word that the model can't write.
-    """
+    """The tokens that write a word, and a sentence where that is its beginning alone."""
     column = columns.find(word, place)
     if isinstance(column, int):
         return columns.tokens_of(column, place), ""
-    forms = columns.spelling.tokens(word, place)
-    if forms:
+    if forms := columns.spelling.tokens(word, place):
         return forms, ""
     written = columns.spelling.written(word)
     if not model.vocabulary.can_write(written):
         raise UserError(f"{model.name} can't write {word[:60]!r}: choose another word.")
     pieces = model.vocabulary.pieces(written, place)
     begun = model.vocabulary.show_text(pieces[:1])[0]
-    return pieces[
-        :1
-    ], f"“{word}” is {len(pieces)} tokens of the model: its first, “{begun}”, counts."
+    note = f"“{word}” is {len(pieces)} tokens of the model: its first, “{begun}”, counts."
+    return pieces[:1], note

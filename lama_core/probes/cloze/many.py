@@ -22,8 +22,7 @@ from lama_core.asking.blanks import parse_query
 from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.errors import UserError
-from lama_core.models.base import RESCORED, BlankFiller, Context, Kind
-from lama_core.models.devices import unusual
+from lama_core.models.base import BlankFiller, Context
 from lama_core.probes.cloze.ask import (
     BlankAnswer,
     ask_queries,
@@ -32,6 +31,7 @@ from lama_core.probes.cloze.ask import (
     check_gold,
     rescores,
 )
+from lama_core.probes.of_model import OfModel, model_fields
 from lama_core.progress import OnProgress, Progress, silent
 from lama_core.requests import argument
 from lama_core.rounding import percent
@@ -63,11 +63,7 @@ class ManyRequest(settings.ClozeSettings):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A sentence that is asked, or why it can't be.
-
-    number: the line of the text or file on which it begins, from 1. gold: None if none is given.
-    fault: empty where the sentence can be asked.
-    """
+    """A sentence, or why it can't be asked (fault). number: its first line in the file, from 1."""
 
     number: int
     text: str
@@ -87,10 +83,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class LineAnswer:
-    """One model's first answer to a line, as the only prediction of `blank`; or why there is none.
-
-    context: what the model was shown, None where it wasn't asked.
-    """
+    """One model's first answer to a line, as `blank`'s only prediction; or why there is none."""
 
     blank: BlankAnswer | None = None
     context: Context | None = None
@@ -101,6 +94,12 @@ class LineAnswer:
         """The first answer."""
         return self.blank.predictions[0].token if self.blank else None
 
+    def to_json(self) -> dict[str, Any]:
+        """The answer as JSON has it, or why there is none."""
+        if self.blank is None:
+            return {"fault": self.fault}
+        return {"context": self.context, **blank_json(self.blank)}
+
     @property
     def is_right(self) -> bool | None:
         """Whether the gold is first; None without one that is a candidate, or an answer."""
@@ -109,19 +108,11 @@ class LineAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelOnMany:
-    """One model's first answers, one a line.
+class ModelOnMany(OfModel):
+    """One model's first answers, one a line. n_candidates: words that are one of its tokens."""
 
-    n_candidates: how many of the wanted words the model has as one token. precision, device: what
-    it was computed in, and where.
-    """
-
-    name: str
-    kind: Kind
     n_candidates: int
     answers: tuple[LineAnswer, ...]
-    precision: str
-    device: str
 
     @property
     def n_counted(self) -> int:
@@ -200,14 +191,12 @@ class ManyAnswer:
             "candidates": candidates_json(self.candidates, sizes),
             "models": [
                 {
-                    "name": model.name,
-                    "kind": model.kind,
-                    **unusual(model.precision, model.device),
+                    **model.model_json(),
                     "n": model.n_counted,
                     "n_gold_outside": model.n_outside,
                     "p_at_1": model.precision_at_1,
                     "answers": [
-                        _answer_json(line, answer)
+                        {"line": line.number, "text": line.text, **answer.to_json()}
                         for line, answer in zip(self.lines, model.answers, strict=True)
                     ],
                 }
@@ -216,15 +205,8 @@ class ManyAnswer:
         }
 
 
-def _answer_json(line: Line, answer: LineAnswer) -> dict[str, Any]:
-    asked = {"line": line.number, "text": line.text}
-    if answer.blank is None:
-        return {**asked, "fault": answer.fault}
-    return {**asked, "context": answer.context, **blank_json(answer.blank)}
-
-
-def check_lines(lines: Sequence[Line]) -> None:
-    """Raise UserError for no line, too many, or none that can be asked."""
+def _checked(lines: Sequence[Line]) -> tuple[Line, ...]:
+    """The lines. Raises UserError for no line, too many, or none that can be asked."""
     if not lines:
         raise UserError("No sentence is given: write one a line, each with a blank.")
     if len(lines) > MAX_LINES:
@@ -235,13 +217,11 @@ def check_lines(lines: Sequence[Line]) -> None:
     if all(line.fault for line in lines):
         first = lines[0]
         raise UserError(f"No sentence can be asked; line {first.number}: {first.fault}")
+    return tuple(lines)
 
 
 def read_lines(text: str) -> tuple[Line, ...]:
-    """A sentence a line, its gold behind a tab or, where there is none, behind `|`.
-
-    Empty lines are left out, and counted. Raises UserError as `check_lines` does.
-    """
+    """Read a sentence a line, its gold behind a tab or else behind `|`. Empty lines are skipped."""
     found = []
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
@@ -251,12 +231,10 @@ def read_lines(text: str) -> tuple[Line, ...]:
 
 
 def read_file(data: bytes, name: str) -> tuple[Line, ...]:
-    """The sentences of a file: a table with a header (.csv, .tsv), objects (.jsonl), else lines.
+    """Read a file's sentences: a table (.csv, .tsv), objects (.jsonl), else lines.
 
-    name: the file's, whose ending says which. A table or object has a `text` (or `sentence`,
-    `query`), and a `gold` (or `answer`, `object`, `obj_label`) where there is one. Raises UserError
-    for what isn't UTF-8 or too large, a table that can't be read or has no text, and as
-    `check_lines` does.
+    A table or object has a `text` (or `sentence`, `query`), and a `gold` (or `answer`, `object`,
+    `obj_label`) where there is one. Raises UserError for what can't be read or asked.
     """
     if len(data) > MAX_BYTES:
         raise UserError(f"{name} has over {MAX_BYTES // 1_000_000} MB, the most that is read.")
@@ -281,21 +259,13 @@ def write_lines(lines: Sequence[Line]) -> str:
     return "\n".join(f"{text}\t{gold}" if gold or "|" in text else text for text, gold in rows)
 
 
-def _checked(lines: Sequence[Line]) -> tuple[Line, ...]:
-    check_lines(lines)
-    return tuple(lines)
-
-
 def _rows_of(text: str, name: str, separator: str) -> list[Line]:
-    header_line = text.partition("\n")[0]
-    delimiter = separator or max(",;\t", key=header_line.count)
+    delimiter = separator or max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     found = []
     try:
         header = [cell.strip().lower() for cell in next(reader, [])]
-        texts = [header.index(one) for one in TEXT_COLUMNS if one in header]
-        golds = [header.index(one) for one in GOLD_COLUMNS if one in header]
-        if not texts:
+        if not set(TEXT_COLUMNS) & set(header):
             has = ", ".join(header)[:200] or "nothing"
             raise UserError(
                 f"{name} has no column text in its first line, which has: {has}. Name the column "
@@ -310,7 +280,8 @@ def _rows_of(text: str, name: str, separator: str) -> list[Line]:
                 fault = f"{len(cells)} cells stand where the first line has {len(header)}."
                 found.append(Line(number, delimiter.join(cells), fault=fault))
             else:
-                found.append(_line(number, cells[texts[0]], cells[golds[0]] if golds else ""))
+                row = dict(zip(reversed(header), reversed(cells), strict=True))
+                found.append(_line(number, *_sentence_of(row)))
     except csv.Error as error:
         raise UserError(
             f"{name} can't be read as a table from line {reader.line_num} on ({error}): look at "
@@ -319,23 +290,26 @@ def _rows_of(text: str, name: str, separator: str) -> list[Line]:
     return found
 
 
+def _sentence_of(row: Mapping[str, Any]) -> tuple[Any, Any]:
+    """A row's sentence and gold, by the first name that it has."""
+    text = next((row[one] for one in TEXT_COLUMNS if one in row), None)
+    return text, next((row[one] for one in GOLD_COLUMNS if row.get(one) is not None), "")
+
+
 def _objects_of(text: str) -> list[Line]:
     found = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
+        fault = "It is no object with a text, and a gold that is text."
         try:
             value = orjson.loads(line)
         except orjson.JSONDecodeError:
-            found.append(Line(number, line.strip(), fault="It is no JSON object."))
-            continue
-        row = value if isinstance(value, dict) else {}
-        sentence = next((row[one] for one in TEXT_COLUMNS if one in row), None)
-        gold = next((row[one] for one in GOLD_COLUMNS if row.get(one) is not None), "")
+            value, fault = None, "It is no JSON object."
+        sentence, gold = _sentence_of(value if isinstance(value, dict) else {})
         if isinstance(sentence, str) and isinstance(gold, str):
             found.append(_line(number, sentence, gold))
         else:
-            fault = "It is no object with a text, and a gold that is text."
             found.append(Line(number, line.strip(), fault=fault))
     return found
 
@@ -347,7 +321,7 @@ def _line(number: int, text: str, gold: str) -> Line:
         line.query()
         check_gold(gold)
     except UserError as error:
-        return Line(number, line.text, line.gold, str(error))
+        return replace(line, fault=str(error))
     return line
 
 
@@ -357,22 +331,20 @@ def ask_lines(
     candidates: Candidates,
     *,
     context: Context | None = None,
-    renormalise: bool = False,
-    n_rescored: int = RESCORED,
     columns: Columns | None = None,
     limits: Limits = UNLIMITED,
     on_progress: OnProgress = silent,
+    **options: Any,
 ) -> ModelOnMany:
     """One model's first answer to the first lines, the same as `ask.ask` gives.
 
     limits: of each sentence whose words are rescored, else of `AT_ONCE` together; once the time of
     a question is over, no further sentence is rescored, and the lines before it are answered, one
-    at least. A line that doesn't fit the model has the reason. Raises UserError for a model that
-    can't be asked.
+    at least. A line that doesn't fit the model has the reason. options: further ones of `ask.ask`.
     """
     until = limits.until()
     columns = columns or candidates.columns(model.vocabulary)
-    options: Mapping[str, Any] = {"context": context, "columns": columns, "limits": limits}
+    shared: dict[str, Any] = {"context": context, "columns": columns, "limits": limits}
     answers: dict[int, LineAnswer] = {}
     together: list[int] = []
     alone: list[int] = []
@@ -381,7 +353,7 @@ def ask_lines(
             answers[row] = LineAnswer(fault=line.fault)
             continue
         try:
-            slow = rescores(model, line.query(), gold=line.gold, **options)
+            slow = rescores(model, line.query(), gold=line.gold, **shared)
         except UserError as error:
             answers[row] = LineAnswer(fault=str(error))
             continue
@@ -389,15 +361,8 @@ def ask_lines(
 
     def ask_rows(rows: Sequence[int]) -> None:
         on_progress(Progress(model.name, len(answers), len(lines), "sentences"))
-        found = ask_queries(
-            model,
-            [lines[row].query() for row in rows],
-            candidates,
-            gold=[lines[row].gold for row in rows],
-            renormalise=renormalise,
-            n_rescored=n_rescored,
-            **options,
-        )
+        queries, golds = [lines[row].query() for row in rows], [lines[row].gold for row in rows]
+        found = ask_queries(model, queries, candidates, gold=golds, **shared, **options)
         for row, answer in zip(rows, found, strict=True):
             answers[row] = LineAnswer(answer.blanks[0], answer.context)
 
@@ -412,7 +377,7 @@ def ask_lines(
         ask_rows(together[first : first + AT_ONCE])
     every = tuple(answers[row] for row in range(end))
     n_candidates = len(columns.words)
-    return ModelOnMany(model.name, model.kind, n_candidates, every, model.precision, model.device)
+    return ModelOnMany(n_candidates=n_candidates, answers=every, **model_fields(model))
 
 
 def joined(parts: Sequence[ModelOnMany]) -> ModelOnMany:

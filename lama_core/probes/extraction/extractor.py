@@ -5,8 +5,17 @@
 
 A sentence of the corpus that holds a training pair is an example of the pair's relation. Two names
 that are no pair of the data are one of no relation, wherever they stand together. The classifier is
-a logistic regression over `mentions.describe`. A triple is extracted where a relation is the
+a logistic regression over `describe`. A triple is extracted where a relation is the
 likeliest class, and its confidence is that probability; the best of a triple's sentences counts.
+
+A mention is a name that stands in the sentence letter for letter, as whole words; the first letter
+of a sentence may be a capital. The longest name at a place counts, and names don't overlap.
+
+    "Dante was born in the city of Florence ."  (Dante, Florence)
+    >, >between=was, >pair=was born, >middle=was born in the city of, >right1=. ...
+
+`>` where the subject stands first, else `<`. The names themselves are never features: the
+classifier reads what is said of two names, and can't remember them.
 
 RE_n links names by exact string. RE_o has an oracle as well: a sentence of the fact (s, r, o) from
 which any triple of the relation r was extracted, whatever its names, gives (s, r, o).
@@ -25,6 +34,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise, permutations
 from typing import Any, Literal
 
 import numpy as np
@@ -34,8 +44,7 @@ from lama_core.asking.questions import BLANK, SQUAD
 from lama_core.datasets import Dataset
 from lama_core.datasets.corpus import Corpus
 from lama_core.metrics.tables import CONCEPTNET
-from lama_core.probes.extraction.mentions import NameFinder, describe, pairs_of
-from lama_core.probes.prompts.mining import Match, PairFinder, split_words
+from lama_core.probes.prompts.mining import MAX_WORDS, Match, PairFinder, split_words
 from lama_core.probes.prompts.training_pairs import halve
 from lama_core.progress import OnProgress, Progress, silent
 from lama_core.types import Fact
@@ -52,11 +61,88 @@ MAX_FOUND = 10  # sentences of the corpus for a fact that brings none
 TOLERANCE = 1e-3  # of the fit
 CHUNK = 4096  # pairs that are classified at once
 REPORTED = 20_000
+MAX_MENTIONS = 12  # of a sentence: each two of them are a pair, twice
+AROUND = 2  # words that are read left of the first name, and right of the second
+EDGE = "·"  # stands for the beginning, the end, and the names
 
 Graph = dict[tuple[str, str], dict[str, float]]
 """(relation, subject) -> object -> confidence."""
 Example = tuple[list[str], str]
-"""What a sentence says of two names (see `mentions.describe`), and the relation."""
+"""What a sentence says of two names (see `describe`), and the relation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A name in a sentence. span: its words, [start, stop)."""
+
+    name: str
+    span: tuple[int, int]
+
+
+class NameFinder:
+    """Finds names in sentences, by runs of words. names: as the data writes them."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names: dict[tuple[str, ...], str] = {}
+        for name in names:
+            words = split_words(name)
+            if words:
+                self._names.setdefault(words, name)
+        self._lengths: dict[str, list[int]] = {}
+        for words in sorted(self._names, key=len, reverse=True):
+            lengths = self._lengths.setdefault(words[0], [])
+            if len(words) not in lengths:
+                lengths.append(len(words))
+
+    def mentions(self, words: tuple[str, ...]) -> list[Mention]:
+        """The first MAX_MENTIONS names of a sentence, from left to right."""
+        found: list[Mention] = []
+        at = 0
+        while at < len(words) and len(found) < MAX_MENTIONS:
+            mention = self._at(words, at) if not at or words[at] in self._lengths else None
+            if mention is not None:
+                found.append(mention)
+            at = mention.span[1] if mention else at + 1
+        return found
+
+    def _at(self, words: tuple[str, ...], at: int) -> Mention | None:
+        firsts = [words[at]]
+        if at == 0:  # a sentence begins with a capital, whatever the name does
+            firsts.append(words[0][:1].lower() + words[0][1:])
+        for first in firsts:
+            for length in self._lengths.get(first, ()):
+                name = self._names.get((first, *words[at + 1 : at + length]))
+                if name is not None:
+                    return Mention(name, (at, at + length))
+        return None
+
+
+def pairs_of(
+    words: tuple[str, ...], mentions: Iterable[Mention]
+) -> Iterator[tuple[str, str, Match]]:
+    """Each two names of a sentence, in both directions: subject, object, and where they stand."""
+    for subject, obj in permutations(mentions, 2):
+        if subject.name != obj.name:
+            yield subject.name, obj.name, Match(words, subject.span, obj.span)
+
+
+def describe(match: Match) -> list[str]:
+    """What a sentence says between and around two names, as the classifier's features."""
+    ahead = match.subject < match.object
+    way = ">" if ahead else "<"
+    first, second = sorted((match.subject, match.object))
+    words = [word.lower() for word in match.words]
+    between = words[first[1] : second[0]]
+    found = [way, *(f"{way}between={word}" for word in between)]
+    found += [f"{way}pair={left} {right}" for left, right in pairwise([EDGE, *between, EDGE])]
+    if len(between) <= MAX_WORDS:
+        found.append(f"{way}middle={' '.join(between)}")
+    for away in range(1, AROUND + 1):
+        at = first[0] - away
+        found.append(f"{way}left{away}={words[at] if at >= 0 else EDGE}")
+        at = second[1] - 1 + away
+        found.append(f"{way}right{away}={words[at] if at < len(words) else EDGE}")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +182,8 @@ class Classifier:
         if kept and len(set(labels)) > 1:
             reader = CountVectorizer(analyzer=list, binary=True, vocabulary=kept, dtype=np.float32)
             table = reader.transform([features for features, _ in examples])
-            self._fitted = (
-                reader,
-                LogisticRegression(tol=TOLERANCE, max_iter=300).fit(table, labels),
-            )
+            model = LogisticRegression(tol=TOLERANCE, max_iter=300)
+            self._fitted = reader, model.fit(table, labels)
 
     def classify(self, features: Sequence[list[str]]) -> list[tuple[str, float]]:
         """The likeliest class of each pair, and its probability."""
@@ -141,10 +225,7 @@ def extractable(dataset: Dataset) -> tuple[str, ...]:
 
 @dataclass
 class Extraction:
-    """Two extractors, one a half of the facts, and what they read; made when first asked.
-
-    relations: of the tested facts. limit: the first so many facts of each, as in a run.
-    """
+    """Two extractors, one a half of the facts, and what they read; made when first asked."""
 
     dataset: Dataset
     corpus: Corpus
@@ -170,18 +251,20 @@ class Extraction:
     @cached_property
     def _half_of(self) -> dict[str, int]:
         """Fact -> the half that it trains."""
-        halves = {name: halve(facts) for name, facts in self._facts.items()}
         return {
             fact.id: number
-            for both in halves.values()
-            for number, facts in enumerate(both)
+            for known in self._facts.values()
+            for number, facts in enumerate(halve(known))
             for fact in facts
         }
 
     @cached_property
+    def _every_fact(self) -> list[Fact]:
+        return [fact for known in self._facts.values() for fact in known]
+
+    @cached_property
     def _names(self) -> NameFinder:
-        facts = [fact for known in self._facts.values() for fact in known]
-        return NameFinder(name for fact in facts for name in (fact.subject, fact.object))
+        return NameFinder(name for fact in self._every_fact for name in (fact.subject, fact.object))
 
     @cached_property
     def _tested(self) -> list[Fact]:
@@ -191,7 +274,7 @@ class Extraction:
     def _read(self) -> "CorpusReading":
         return read_corpus(
             _watched(self.corpus, self.on_progress),
-            [fact for known in self._facts.values() for fact in known],
+            self._every_fact,
             self._half_of,
             self._names,
             wanted={fact.id for fact in self._tested if not fact.sentences},
@@ -207,9 +290,9 @@ class Extraction:
     @cached_property
     def _graphs(self) -> list[dict[Linking, Graph]]:
         stated = [
-            Stated(fact, split_words(text))
+            Stated(fact, split_words(text.replace(BLANK, fact.object)))
             for fact in self._tested
-            for text in _sentences(fact) or self._read.sentences.get(fact.id, ())
+            for text in fact.sentences or self._read.sentences.get(fact.id, ())
         ]
         found = []
         for classifier in self._classifiers:
@@ -254,6 +337,10 @@ def read_corpus(
     wanted: Collection[str] = (),
 ) -> CorpusReading:
     """The training examples of both halves. wanted: facts to find sentences for that hold them."""
+
+    def span(match: Match, words: tuple[int, int]) -> tuple[str, ...]:
+        return match.words[slice(*words)]
+
     finder = PairFinder(facts)
     by_pair: defaultdict[tuple[tuple[str, ...], tuple[str, ...]], list[Fact]] = defaultdict(list)
     for fact in facts:
@@ -265,7 +352,7 @@ def read_corpus(
     stating: defaultdict[str, list[str]] = defaultdict(list)
     for sentence in sentences:
         for match in finder.matches(sentence):
-            for fact in by_pair[_span(match, match.subject), _span(match, match.object)]:
+            for fact in by_pair[span(match, match.subject), span(match, match.object)]:
                 half = half_of[fact.id]
                 drawn[half][fact.relation].add(sentence, fact.id, match)
                 if fact.id in wanted and len(stating[fact.id]) < MAX_FOUND:
@@ -310,15 +397,6 @@ class _Draw:
 
     def kept(self) -> list[Match]:
         return [self._matches[number] for number in sorted(self._matches)]
-
-
-def _span(match: Match, span: tuple[int, int]) -> tuple[str, ...]:
-    return match.words[span[0] : span[1]]
-
-
-def _sentences(fact: Fact) -> list[str]:
-    """The sentences that the data brings for a fact, with its object in the blank."""
-    return [text.replace(BLANK, fact.object) for text in fact.sentences]
 
 
 def _watched(corpus: Corpus, on_progress: OnProgress) -> Iterator[str]:

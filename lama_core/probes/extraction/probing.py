@@ -21,7 +21,7 @@ from lama_core.datasets.corpus import STARTER, load_corpus
 from lama_core.errors import UserError, choose
 from lama_core.probes.extraction.extractor import LINKINGS, NAMES, Extraction, Linking, extractable
 from lama_core.probes.extraction.runs import EXTRACTOR, READER, ExtractorSpec, ReaderSpec
-from lama_core.probes.probing import Planned, absolute, check_limit, choose_with_facts
+from lama_core.probes.probing import Planned, check_limit, choose_with_facts, from_data
 from lama_core.progress import OnProgress, silent
 from lama_core.requests import option
 from lama_core.runs.info import OWN_WORDS
@@ -85,10 +85,7 @@ class ReadRequest(FindRequest):
 def plan_extract(
     request: ExtractRequest, *, load: Load = load_by_name, on_progress: OnProgress = silent
 ) -> Planned:
-    """One specification for each way of linking entities. They share what they learn and read.
-
-    Raises UserError for anything in the request that doesn't exist.
-    """
+    """Return one specification for each way of linking entities. They share what they read."""
     dataset = load_dataset(request.dataset)
     candidates = _candidates(request, load)
     known = extractable(dataset)
@@ -124,7 +121,8 @@ def extractor_specs(
     extraction = Extraction(dataset, load_corpus(corpus), relations, limit, on_progress)
     specs = tuple(
         ExtractorSpec(
-            **_shared(dataset, relations, candidates, ranking, limit, reference),
+            **_shared(reference, dataset, relations, ranking, limit),
+            candidates=candidates,
             model=NAMES[linking],
             model_name=NAMES[linking],
             model_identity=EXTRACTOR,
@@ -147,9 +145,8 @@ def plan_read(
         raise UserError("Name at least one --reader: a question-answering model's folder or name.")
     dataset = load_dataset(request.dataset)
     names = tuple(one.name for one in choose_with_facts(dataset, request.relations))
-    shared = _shared(
-        dataset, names, _candidates(request, load), request.ranking, request.limit, request.dataset
-    )
+    shared = _shared(request.dataset, dataset, names, request.ranking, request.limit)
+    candidates = _candidates(request, load)
     check_questions(dataset, names, shared["prompts"], request.limit)
     book = OpenBook(load_corpus(request.corpus))
     readers = {
@@ -158,6 +155,7 @@ def plan_read(
     specs = tuple(
         ReaderSpec(
             **shared,
+            candidates=candidates,
             model=name,
             model_name=reader.name,
             model_identity=reader.identity,
@@ -185,24 +183,8 @@ def _candidates(request: FindRequest, load: Load) -> Candidates:
     return known_before(found, [OpenVocabulary()])
 
 
-def _shared(
-    dataset: Dataset,
-    relations: tuple[str, ...],
-    candidates: Candidates,
-    ranking: Ranking,
-    limit: int | None,
-    reference: str,
-) -> dict[str, Any]:
+def _shared(reference: str, dataset: Dataset, names: tuple[str, ...], *more: Any) -> dict[str, Any]:
     """What the specifications of all such systems have in common."""
-    chosen = [dataset.relation(name) for name in relations]
-    return {
-        "dataset": absolute(reference),
-        "dataset_name": dataset.name,
-        "data_digest": dataset.digest,
-        "relations": relations,
-        "prompts": make_prompt_set(PROMPTS, chosen),
-        "candidates": candidates,
-        "context": "both",
-        "ranking": ranking,
-        "limit": limit,
-    }
+    prompts = make_prompt_set(PROMPTS, [dataset.relation(name) for name in names])
+    about = from_data(reference, dataset, names, *more)
+    return {**about, "prompts": prompts, "context": "both"}

@@ -12,29 +12,27 @@ was found, a row has no first answer.
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from lama_core.asking.answers import Rows, rank_block, to_table
-from lama_core.asking.executors import Part, Tick
+from lama_core.asking.executors import Tick
 from lama_core.asking.preparation import Prepared, Segment, prepare
-from lama_core.asking.questions import Question, gather_knowledge, make_questions
+from lama_core.asking.questions import Knowledge, Question, make_questions
 from lama_core.asking.ranking import NO_COLUMN
 from lama_core.asking.retrieval import OpenBook
 from lama_core.asking.scoring import ScoreBlock
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import OpenVocabulary, place_of
-from lama_core.errors import UserError
+from lama_core.datasets import Dataset
 from lama_core.models.base import Context, Encoded, Kind
-from lama_core.probes.cloze.runs import ClozeSpec
+from lama_core.probes.cloze.runs import ClozeSpec, SegmentWork
 from lama_core.probes.extraction.extractor import NAMES, VERSION, Extraction, Linking
-from lama_core.progress import Unit
-from lama_core.runs.spec import Finished, Load, Sitting
+from lama_core.runs.spec import Load
 from lama_core.types import Query
 
 if TYPE_CHECKING:
@@ -48,10 +46,7 @@ BLANK = "what"  # stands in the blank of a question that is put to a reader
 
 
 class Finder:
-    """A system that finds answers in texts, as a run asks it. notes: a sentence each.
-
-    It has no tokens: any word is one of its own, and a query is taken as it is.
-    """
+    """A system that finds answers in texts. It has no tokens: any word is one of its own."""
 
     kind: Kind = "masked"  # it is shown both sides of a blank
     device = "cpu"
@@ -74,7 +69,14 @@ class LinkedExtractor(Finder):
     """The relation extractor, with one of its two ways to link entities."""
 
     def __init__(self, extraction: Extraction, linking: Linking) -> None:
-        super().__init__(NAMES[linking], _untrained(extraction))
+        notes = []
+        if names := ", ".join(extraction.untrained):
+            corpus = extraction.corpus.name
+            notes.append(
+                f"{corpus} states no pair that trains {names}: every answer of them is a zero "
+                "answer"
+            )
+        super().__init__(NAMES[linking], notes)
         self._extraction = extraction
         self._linking: Linking = linking
 
@@ -88,16 +90,6 @@ class LinkedExtractor(Finder):
             if isinstance(column, int):
                 found[column] = max(math.log(confidence), found.get(column, -math.inf))
         return found
-
-
-def _untrained(extraction: Extraction) -> list[str]:
-    names = extraction.untrained
-    if not names:
-        return []
-    return [
-        f"{extraction.corpus.name} states no pair that trains {', '.join(names)}: every answer of "
-        "them is a zero answer"
-    ]
 
 
 class BookReader(Finder):
@@ -128,35 +120,22 @@ class BookReader(Finder):
 
 
 @dataclass(frozen=True)
-class FoundWork:
+class FoundWork(SegmentWork):
     """The questions of a run, in their order. questions: of each segment, a question a query."""
 
-    segments: tuple[Segment, ...]
     questions: tuple[tuple[Question, ...], ...]
-    unit: Unit = field(default="queries", init=False)
 
-    @cached_property
-    def places(self) -> list[tuple[int, int]]:
-        """The segment and the first query of each part."""
-        return [
-            (segment, first)
-            for segment, asked in enumerate(self.questions)
-            for first in range(0, len(asked), PART)
-        ]
+    def steps(self, segment: int) -> range:
+        """A few questions are a part."""
+        return range(0, len(self.questions[segment]), PART)
 
-    @cached_property
-    def parts(self) -> tuple[Part, ...]:
-        """A few questions each."""
-        sizes = [
-            len(self.questions[segment][first : first + PART]) for segment, first in self.places
-        ]
-        return tuple(
-            Part(f"{segment:05}-{first:07}", size, size)
-            for (segment, first), size in zip(self.places, sizes, strict=True)
-        )
+    def size(self, segment: int, first: int) -> tuple[int, int]:
+        """Questions, twice."""
+        n = len(self.questions[segment][first : first + PART])
+        return n, n
 
     def score(self, finder: Finder, number: int, tick: Tick) -> pa.Table:
-        """The answers of one part: the columns of `answers.ROW`."""
+        """The answers of one part."""
         segment, first = self.places[number]
         columns = self.segments[segment].columns
         found = []
@@ -169,10 +148,7 @@ class FoundWork:
 def rank_found(
     name: str, segment: Segment, first: int, found: Sequence[Mapping[int, float]]
 ) -> Rows:
-    """What a run keeps of the answers to a segment's queries from `first` on.
-
-    found: of each query the log-confidence by column. A gold that isn't found stands last.
-    """
+    """Rank log-confidences by column; a gold answer that isn't found stands last."""
     at = np.arange(first, first + len(found))
     log_probs = np.full((len(found), len(segment.columns.words)), -np.inf, dtype=np.float32)
     for row, known in enumerate(found):
@@ -191,29 +167,17 @@ def rank_found(
 class FoundSpec(ClozeSpec):
     """A run of a system that finds answers in texts."""
 
-    def prepare(self, scorer: Finder, on_note: Callable[[str], None]) -> Sitting:
-        """The questions of which it may find the answers, in parts."""
-        for note in scorer.notes:
-            on_note(f"{scorer.name}: {note}")
-        dataset = self.load_data()
-        knowledge = gather_knowledge(dataset, self.relations)
+    def make_work(
+        self, dataset: Dataset, knowledge: Knowledge, scorer: Any
+    ) -> tuple[Prepared, SegmentWork]:
+        """The questions of which it may find the answers."""
         questions = make_questions(dataset, self.relations, self.prompts, self.limit)
-        asked: Any = scorer  # of a model, its words and the place of a blank are all that is asked
-        prepared = prepare(questions, knowledge, self.candidates, asked, self.context)
-        work = FoundWork(prepared.segments, _questions(prepared))
-
-        def finish(tables: Sequence[pa.Table]) -> Finished:
-            places, words = work.places, scorer.vocabulary
-            return self.finish(places, prepared, knowledge, dataset, words, tables)
-
-        return Sitting(work, finish)
-
-
-def _questions(prepared: Prepared) -> tuple[tuple[Question, ...], ...]:
-    return tuple(
-        tuple(prepared.questions[row] for row in segment.rows.tolist())
-        for segment in prepared.segments
-    )
+        prepared = prepare(questions, knowledge, self.candidates, scorer, self.context)
+        asked = tuple(
+            tuple(prepared.questions[row] for row in segment.rows.tolist())
+            for segment in prepared.segments
+        )
+        return prepared, FoundWork(prepared.segments, asked)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,10 +217,5 @@ class ReaderSpec(FoundSpec):
         """The reader. Raises UserError if it has other weights by now."""
         from lama_core.models.reader import load_reader
 
-        reader = load_reader(self.model)
-        if reader.identity != self.model_identity:
-            raise UserError(
-                f"{self.model_name} has other weights than when this run was planned: plan it "
-                "again. What was scored before is kept."
-            )
+        reader = self.unchanged(load_reader(self.model))
         return BookReader(reader, self.open_book)

@@ -14,6 +14,7 @@ Departure: Another model's weights
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Annotated, ClassVar, Literal, get_args
 
 import numpy as np
@@ -21,9 +22,7 @@ from numpy.typing import NDArray
 
 from lama_core.errors import UserError
 from lama_core.probes.prompts.ensemble import rank_prompts
-from lama_core.probes.prompts.mining import WORD
-from lama_core.probes.prompts.parsing import Parser
-from lama_core.probes.prompts.selection import Ensemble
+from lama_core.probes.prompts.mining import WORD, Parser
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.requests import Request, argument, option
 
@@ -73,10 +72,7 @@ class PromptPair:
 
 @dataclass(frozen=True, slots=True)
 class DistanceBin:
-    """Prompt pairs whose distance is in (low, high]; the first bin holds 0 too.
-
-    quartiles: of their divergence, NaN without pairs.
-    """
+    """Prompt pairs whose distance is in (low, high] (the first: and 0); NaN without pairs."""
 
     low: float
     high: float
@@ -129,7 +125,7 @@ def prompt_pairs(
     members = study.pool.members(combination)
     right = study.ranks == 1
     templates = study.pool.templates
-    chosen = [(a, b) for place, a in enumerate(members) for b in members[place + 1 :]]
+    chosen = list(combinations(members, 2))
     texts = [(templates[a], templates[b]) for a, b in chosen]
     distances = normalised_distances(texts, distance)
     return [
@@ -148,17 +144,13 @@ def measure_divergence(pairs: Sequence[PromptPair]) -> Divergence:
     which = np.clip(np.ceil(distances * N_BINS - 1e-9).astype(int) - 1, 0, N_BINS - 1)
     bins = []
     for number in range(N_BINS):
-        here = values[which == number] if len(pairs) else values
-        low, middle, high = np.quantile(here, (0.25, 0.5, 0.75)) if len(here) else (np.nan,) * 3
-        bins.append(
-            DistanceBin(
-                number / N_BINS,
-                (number + 1) / N_BINS,
-                len(here),
-                float(here.mean()) if len(here) else float("nan"),
-                (float(low), float(middle), float(high)),
-            )
-        )
+        here = values[which == number]
+        known = len(here) > 0
+        low, middle, high = np.quantile(here, (0.25, 0.5, 0.75)) if known else (np.nan,) * 3
+        ends = number / N_BINS, (number + 1) / N_BINS
+        mean = float(here.mean()) if known else float("nan")
+        quartiles = float(low), float(middle), float(high)
+        bins.append(DistanceBin(*ends, len(here), mean, quartiles))
     varies = len(pairs) > 1 and distances.std() > 0 and values.std() > 0
     correlation = float(np.corrcoef(distances, values)[0, 1]) if varies else float("nan")
     return Divergence(tuple(bins), correlation, len(pairs))
@@ -222,10 +214,10 @@ def rank_patterns(
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """P@1 of one model with its own weights and with another's, and how much of it is certain.
+    """P@1 of one model with its own weights and with another's.
 
-    n: test facts of the shortlist. n_uncertain: facts on which a candidate outside of the
-    shortlist might come first under the other's weights.
+    n: test facts of the shortlist. n_uncertain: those on which a candidate outside of it might come
+    first under the other's weights.
     """
 
     relation: str
@@ -240,38 +232,23 @@ def transfer_weights(
 ) -> Transfer:
     """The weights that `other`'s model learnt, used on `study`'s. Source: tables 12 and 13.
 
-    Prompts are matched by their text; weights of prompts that `study` lacks are left out and the
-    rest scaled to 1. Raises UserError if either has no such ensemble, or they share no prompt.
+    Prompts are matched by their text; weights of prompts that `study` lacks or has set aside are
+    left out and the rest scaled to 1. Raises UserError if either has no such ensemble, or they
+    share no prompt.
     """
     own, foreign = study.ensemble(combination, method), other.ensemble(combination, method)
     if own is None or foreign is None:
         raise UserError(
             f"{study.relation.name}: both studies need the ensemble {combination} {method}."
         )
-    weights = carry_weights(foreign[0], other, study)
-    verdicts = [study.judge(one) for one in (own[0].weights, weights)]
-    return Transfer(
-        study.relation.name,
-        float(verdicts[0].correct.mean()),
-        float(verdicts[1].correct.mean()),
-        len(verdicts[0].correct),
-        int((~verdicts[1].certain).sum()),
-    )
-
-
-def carry_weights(
-    ensemble: Ensemble, source: RelationStudy, target: RelationStudy
-) -> NDArray[np.float32]:
-    """The weights of one study's ensemble for another's prompts, float32 [prompt], sum 1.
-
-    Prompts that the target has set aside get none.
-    Raises UserError if they share no weighted prompt.
-    """
-    known = dict(zip(source.pool.templates, ensemble.weights.tolist(), strict=True))
-    weights = np.array(
-        [0.0 if one.aside else known.get(one.prompt.template, 0.0) for one in target.pool.entries],
-        np.float32,
-    )
+    known = dict(zip(other.pool.templates, foreign[0].weights.tolist(), strict=True))
+    entries = study.pool.entries
+    carried = [0.0 if one.aside else known.get(one.prompt.template, 0.0) for one in entries]
+    weights = np.array(carried, np.float32)
     if not weights.sum():
-        raise UserError(f"{target.relation.name}: the two studies share no prompt of weight.")
-    return np.asarray(weights / weights.sum(), dtype=np.float32)
+        raise UserError(f"{study.relation.name}: the two studies share no prompt of weight.")
+    weights = np.asarray(weights / weights.sum(), dtype=np.float32)
+    verdicts = [study.judge(one) for one in (own[0].weights, weights)]
+    before, after = (float(one.correct.mean()) for one in verdicts)
+    n_uncertain = int((~verdicts[1].certain).sum())
+    return Transfer(study.relation.name, before, after, len(verdicts[0].correct), n_uncertain)

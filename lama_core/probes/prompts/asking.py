@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lama_core.asking.blanks import fill
-from lama_core.asking.preparation import prepare
+from lama_core.asking.preparation import Segment, prepare
 from lama_core.asking.prompts import PromptSet
 from lama_core.asking.questions import gather_knowledge, make_questions
 from lama_core.asking.ranking import Ints
@@ -40,6 +40,11 @@ class AskedFacts:
         """Each fact's gold as the candidates write it."""
         return tuple(self.columns.words[column] for column in self.gold)
 
+    def segment(self, at: slice = slice(None)) -> Segment:
+        """Some of the facts as a segment of which only the answers are known."""
+        gold = self.gold[at]
+        return Segment(self.columns, (), (), np.arange(len(gold)), gold, self.removed[at])
+
     def take(self, numbers: Sequence[int]) -> "AskedFacts":
         """Some of the facts, by position."""
         chosen = np.array(numbers, dtype=np.int64)
@@ -64,11 +69,10 @@ def make_asked(
     template: str,
     known: Sequence[Fact] | None = None,
 ) -> AskedFacts:
-    """The facts that count for a model; the same rules as for any run.
+    """Return the facts that count for a model; the same rules as for any run.
 
-    template: any prompt of the relation: it decides which facts fit the model's window.
-    known: all facts of the relation, where `facts` are some: they tell the other valid objects.
-    Raises UserError when none counts.
+    template: decides which facts fit the model's window. known: all facts of the relation, which
+    tell the other valid objects. Raises UserError when none counts.
     """
     dataset = make_dataset("prompts", [relation], facts, ReadReport())
     everything = make_dataset("prompts", [relation], known or facts, ReadReport())
@@ -77,15 +81,6 @@ def make_asked(
     questions = make_questions(dataset, [relation.name], prompts, None)
     prepared = prepare(questions, knowledge, candidates, model, context)
     segment = prepared.segments[0]
-    return AskedFacts(
-        relation,
-        tuple(prepared.questions[row].fact for row in segment.rows),
-        segment.columns,
-        segment.gold,
-        segment.removed,
-        tuple(
-            (question.fact, question.excluded)
-            for question in prepared.questions
-            if question.excluded is not None
-        ),
-    )
+    kept = tuple(prepared.questions[row].fact for row in segment.rows)
+    excluded = tuple((one.fact, one.excluded) for one in prepared.questions if one.excluded)
+    return AskedFacts(relation, kept, segment.columns, segment.gold, segment.removed, excluded)

@@ -16,6 +16,7 @@ Departure: Backward probability
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -57,13 +58,12 @@ def score_both_ways(
     forward: Floats,
     *,
     subject: SubjectForm = "together",
-    on_fact: Callable[[int, int], None] | None = None,
+    on_fact: Callable[[int, int], None] = lambda *_: None,
 ) -> BothWays:
     """Add the backward log-probability of each fact's subject given each of its best objects.
 
-    best: int64 [fact, object], columns. forward: float32 [prompt, fact, candidate]. A subject that
-    the model can't write tells nothing of its objects: its backward half is 0.
-    Raises UserError for a model that can't mask a whole subject.
+    best: int64 [fact, object], columns. forward: float32 [prompt, fact, candidate]. The backward
+    half of a subject that the model can't write is 0.
     """
     backward = np.empty((len(prompts), *best.shape), np.float32)
     for number, fact in enumerate(asked.facts):
@@ -74,8 +74,7 @@ def score_both_ways(
         ]
         found = _subject_log_probs(model, queries, fact.subject, subject)
         backward[:, number] = np.reshape(found, (len(prompts), -1))
-        if on_fact is not None:
-            on_fact(number + 1, len(asked.facts))
+        on_fact(number + 1, len(asked.facts))
     backward[~np.isfinite(backward)] = 0  # a piece is unknown, with all objects alike
     chosen = np.take_along_axis(forward, best[None], axis=2)
     places = best == asked.gold[:, None]
@@ -110,10 +109,9 @@ def right_both_ways(features: BothWays, weights: Floats) -> NDArray[np.bool_]:
 
 
 def best_objects(scores: Floats, n_objects: int, gold: Ints | None = None) -> Ints:
-    """Columns of the objects of the highest scores, best first: int64 [fact, object].
+    """Columns of the highest scores, best first: int64 [fact, object].
 
-    scores: float32 [fact, candidate]. gold: int64 [fact], columns that are always among them, in
-    place of the last; None takes the best alone.
+    scores: float32 [fact, candidate]. gold: int64 [fact], always among them, in place of the last.
     """
     best = np.argsort(-scores, axis=1, kind="stable")[:, :n_objects].astype(np.int64)
     if gold is not None:
@@ -124,10 +122,7 @@ def best_objects(scores: Floats, n_objects: int, gold: Ints | None = None) -> In
 
 @dataclass(frozen=True, slots=True)
 class BothWaysResult:
-    """P@1 on the test facts without and with the backward probability, between 0 and 1.
-
-    forward: of the optimised ensemble over all candidates. n_train, n_test: facts.
-    """
+    """P@1 on the test facts, 0 to 1: forward, of all candidates, and with the backward half."""
 
     relation: str
     templates: tuple[str, ...]
@@ -146,36 +141,27 @@ def measure_both_ways(
     n_objects: int = N_OBJECTS,
     subject: SubjectForm = "together",
     recipe: Recipe = RELEASED,
-    on_fact: Callable[[int, int], None] | None = None,
+    on_fact: Callable[[int, int], None] = lambda *_: None,
 ) -> BothWaysResult:
-    """What the backward probability adds to a few prompts of one relation.
+    """Measure what the backward probability adds to a few prompts of one relation.
 
     The objects of a training fact are those of the prompts' highest mean, the gold always among
-    them; of a test fact, those of the forward half of the fitted weights.
-    Costs a pass for each prompt, fact and object (and piece of the subject, in turn), so few
-    prompts and facts are meant. Raises UserError for a model that can't mask a whole subject.
+    them; of a test fact, those of the forward half of the fitted weights. Costs a pass for each
+    prompt, fact and object (and subword token of the subject, in turn).
     """
-
-    def score(asked: AskedFacts, best: Ints, forward: Floats) -> BothWays:
-        return score_both_ways(
-            model, asked, prompts, best, forward, subject=subject, on_fact=on_fact
-        )
-
+    score = partial(score_both_ways, model, prompts=prompts, subject=subject, on_fact=on_fact)
     on_train, on_test = (_forward(model, asked, prompts) for asked in (train, test))
     alone = fit_weights(on_train, train.gold, recipe=recipe).weights
     right_alone = combine_log_linear(on_test, alone).argmax(axis=1) == test.gold
     best = best_objects(on_train.mean(axis=0), n_objects, train.gold)
-    features = score(train, best, on_train)
+    features = score(asked=train, best=best, forward=on_train)
     weights = fit_weights(features.log_probs, features.gold, recipe=recipe).weights
     best = best_objects(np.tensordot(weights[: len(prompts)], on_test, axes=1), n_objects)
-    right = right_both_ways(score(test, best, on_test), weights)
+    right = right_both_ways(score(asked=test, best=best, forward=on_test), weights)
+    shares = float(right_alone.mean()), float(right.mean())
+    templates = tuple(prompt.template for prompt in prompts)
     return BothWaysResult(
-        train.relation.name,
-        tuple(prompt.template for prompt in prompts),
-        float(right_alone.mean()),
-        float(right.mean()),
-        len(train.facts),
-        len(test.facts),
+        train.relation.name, templates, *shares, len(train.facts), len(test.facts)
     )
 
 

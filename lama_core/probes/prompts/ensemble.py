@@ -130,13 +130,11 @@ def top_k_weights(accuracies: Sequence[float] | NDArray[np.floating], k: int) ->
 def fit_weights(
     log_probs: Floats, gold: Ints, *, recipe: Recipe = RELEASED, offsets: Floats | None = None
 ) -> Fit:
-    """Weights that maximise the mean log-probability of the gold under the log-linear ensemble.
+    """Fit weights that maximise the mean log-probability of the gold in the log-linear ensemble.
 
     log_probs: float32 [prompt, query, column], finite. gold: int64 [query], a column.
-    offsets: float32 [query, column], the log of how many candidates a column stands for (see
-        `lpaqa.shortlist`); None where each stands for itself.
-    With one prompt its weight is 1 and nothing is fitted. Source: Jiang et al. 2020, section 4.3.
-    Raises ValueError without queries, or naming the first prompt with a value that isn't finite.
+    offsets: float32 [query, column], the log of how many candidates a column stands for, or None.
+    Raises ValueError without queries or for values that aren't finite. Source: section 4.3.
     """
     n_prompts, n_queries, _ = log_probs.shape
     if not n_queries:
@@ -192,9 +190,7 @@ class _Objective:
 
 
 def _fit_by_adam(objective: _Objective, n_prompts: int, n_queries: int, recipe: Recipe) -> Fit:
-    theta = np.zeros(n_prompts)
-    first = np.zeros(n_prompts)
-    second = np.zeros(n_prompts)
+    theta, first, second = np.zeros((3, n_prompts))
     step = n_epochs = since = 0
     reached = -np.inf
     while n_epochs < recipe.max_epochs and since < recipe.patience:

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lama_core.errors import UserError
@@ -45,53 +44,34 @@ class Gain:
 
 
 def find_gain(study: Study) -> Gain | None:
-    """The way of choosing that gains most over all relations; of equals the first that is stored.
-
-    None if the study holds no manual prompt, or no ensemble beside it. Raises UserError if the
-    study is damaged.
-    """
+    """Return the way that gains most over all relations, of equals the first."""
     path = study.info.folder / FACTS_FILE
     rank = f"rank_{study.info.ranking}"
+    points: dict[tuple[str, str], dict[str, float]] = {}
+    manuals: dict[str, float] = {}
     try:
         check_size(path)
-        rows = pq.read_table(path, columns=["relation", "prompt", "ensemble", rank])
-        found = {name: _precisions(rows, name, study, rank) for name in study.relations}
+        names = ["relation", "prompt", "ensemble", rank]
+        rows = pq.read_table(path, columns=names).to_pandas().dropna(subset=[rank])
+        rows["right"] = (rows[rank] == 1).astype(float)
+        single = rows[rows["ensemble"].isna()]
+        of_prompts = single.groupby(["relation", "prompt"], observed=True)["right"].mean()
+        of_ensembles = rows.groupby(["relation", "ensemble"], observed=True)["right"].mean()
+        for name in study.relations:
+            details = study.details["relations"][name]
+            origins = [known for *_, known in details["prompts"]]
+            at = next((at for at, known in enumerate(origins) if "manual" in known), None)
+            if at is None:
+                continue
+            manuals[name] = float(of_prompts[name, at])
+            for number, (combination, method, *_) in enumerate(details["ensembles"]):
+                gain = float(of_ensembles[name, number]) - manuals[name]
+                points.setdefault((combination, method), {})[name] = gain
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path} is damaged ({error}): make the study again.") from error
-    known = {name: one for name, one in found.items() if one is not None}
-    ways = dict.fromkeys(way for _, ensembles in known.values() for way in ensembles)
     gains = [
-        Gain(
-            *way,
-            {
-                name: ensembles.get(way, manual) - manual
-                for name, (manual, ensembles) in known.items()
-            },
-        )
-        for way in ways
+        Gain(*way, {name: known.get(name, 0.0) for name in manuals})
+        for way, known in points.items()
         if way[0] != "manual"
     ]
     return max(gains, key=lambda gain: gain.mean, default=None)
-
-
-Way = tuple[str, str]
-
-
-def _precisions(
-    rows: pa.Table, relation: str, study: Study, rank: str
-) -> tuple[float, dict[Way, float]] | None:
-    """P@1 of a relation's manual prompt and of its ensembles; None without a manual prompt."""
-    details = study.details["relations"][relation]
-    manual = next(
-        (at for at, (*_, origins) in enumerate(details["prompts"]) if "manual" in origins), None
-    )
-    if manual is None:
-        return None
-    here = rows.filter(pc.equal(rows["relation"].cast(pa.string()), relation))
-    here = here.filter(pc.is_valid(here[rank]))
-    right = pc.equal(here[rank], 1).cast(pa.float64())
-    of_prompts = pc.and_(pc.is_null(here["ensemble"]), pc.equal(here["prompt"], manual))
-    return pc.mean(right.filter(of_prompts)).as_py(), {
-        (combination, method): pc.mean(right.filter(pc.equal(here["ensemble"], number))).as_py()
-        for number, (combination, method, *_) in enumerate(details["ensembles"])
-    }

@@ -68,27 +68,18 @@ def grow(
     n_facts: int = 16,
     order: Sequence[int] | None = None,
 ) -> Growth:
-    """The growth with the next `n_facts` facts asked.
-
-    order: in which facts come, by position; None is theirs. Raises UserError for a template
-    without [X] or [Y].
-    """
+    """Return the growth with the next `n_facts` facts asked, in the given order of positions."""
     start = len(growth.asked)
     places = (order if order is not None else range(len(facts.facts)))[start : start + n_facts]
     some = facts.take(list(places))
     queries = some.queries(Prompt(growth.template), context)
     found: dict[int, Asked] = {}
     for block in score_cloze(model, queries, some.columns, context=context):
-        at = block.indices
-        ranks = rank_gold(
-            block.log_probs, some.gold[at], removed=some.removed[at], order=block.order
-        )
-        out = some.removed[at] if ranking == "filtered" else None
-        top = best_candidates(block.log_probs, 1, removed=out, order=block.order)
-        for row, number in enumerate(at.tolist()):
-            fact = some.facts[number]
-            word = some.columns.words[int(top.columns[row, 0])]
-            rank = int(getattr(ranks, ranking)[row])
-            found[number] = Asked(fact.subject, fact.object, rank, word)
-    new = tuple(found[number] for number in sorted(found))
-    return replace(growth, asked=growth.asked + new)
+        at, removed = block.indices, some.removed[block.indices]
+        ranks = rank_gold(block.log_probs, some.gold[at], removed=removed, order=block.order)
+        out = removed if ranking == "filtered" else None
+        top = best_candidates(block.log_probs, 1, removed=out, order=block.order).columns[:, 0]
+        for number, column, rank in zip(at.tolist(), top, getattr(ranks, ranking), strict=True):
+            fact, word = some.facts[number], some.columns.words[column]
+            found[number] = Asked(fact.subject, fact.object, int(rank), word)
+    return replace(growth, asked=(*growth.asked, *(found[number] for number in sorted(found))))

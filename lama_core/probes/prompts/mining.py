@@ -18,16 +18,17 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 from lama_core.candidates.lists import STOP_WORDS
 from lama_core.datasets.prompt_sets import normalise_template
 from lama_core.errors import UserError
-from lama_core.probes.prompts.parsing import Parser, Word, shortest_path
+from lama_core.progress import silent
 from lama_core.types import Fact, Prompt
 
 Method = Literal["middle", "dependency"]
 
+PIPELINE = "en_core_web_sm"  # of spaCy, which is an optional extra
 MAX_WORDS = 10
 N_KEPT = 40
 N_OF_PATH = 10
@@ -36,11 +37,69 @@ BRACKETS = str.maketrans("[]", "()")  # text must never bring a placeholder of i
 
 
 @dataclass(frozen=True, slots=True)
-class Mined:
-    """A prompt that was found. count: in how many (sentence, pair), by what it was kept for.
+class Word:
+    """A parsed word. head: what it hangs on, itself for the root. tag: Penn Treebank's, as NN."""
 
-    methods: how it was found.
-    """
+    text: str
+    head: int
+    tag: str
+
+
+class Parser(Protocol):
+    """Parses sentences that are cut into words already."""
+
+    def parse(self, words: Sequence[str]) -> tuple[Word, ...]:
+        """One `Word` a word, in order."""
+        ...
+
+
+class SpacyParser:
+    """spaCy's parser of an installed pipeline."""
+
+    def __init__(self, pipeline: str = PIPELINE) -> None:
+        """Load the pipeline. Raises UserError, with the remedy, if it or spaCy isn't installed."""
+        try:
+            import spacy
+        except ImportError as error:
+            raise UserError(
+                "Dependency paths and parts of speech need spaCy, which is not installed: "
+                f"`pip install spacy`, then `python -m spacy download {pipeline}`. Middle-word "
+                "prompts need neither."
+            ) from error
+        try:
+            self._pipeline: Any = spacy.load(pipeline)
+        except OSError as error:
+            raise UserError(
+                f"spaCy is here, but not its pipeline {pipeline!r}: "
+                f"`python -m spacy download {pipeline}`, or name one that is installed."
+            ) from error
+
+    def parse(self, words: Sequence[str]) -> tuple[Word, ...]:
+        """One `Word` a word, in order."""
+        from spacy.tokens import Doc
+
+        document = self._pipeline(Doc(self._pipeline.vocab, words=list(words)))
+        return tuple(Word(token.text, token.head.i, token.tag_) for token in document)
+
+
+def shortest_path(words: Sequence[Word], start: int, stop: int) -> tuple[int, ...]:
+    """The words on the shortest dependency path, both ends included; empty if there is none."""
+    ways = []
+    for at in (start, stop):
+        way = [at]
+        while words[way[-1]].head not in way:
+            way.append(words[way[-1]].head)
+        ways.append(way)
+    up, down = ways
+    meeting = next((at for at in up if at in down), None)
+    if meeting is None:
+        return ()
+    return (*up[: up.index(meeting)], *reversed(down[: down.index(meeting) + 1]))
+
+
+@dataclass(frozen=True, slots=True)
+class Mined:
+    """A prompt, in how many (sentence, pair) it was found, and how."""
 
     prompt: Prompt
     count: int
@@ -49,11 +108,7 @@ class Mined:
 
 @dataclass(frozen=True)
 class Mining:
-    """What mining gave.
-
-    kept: the most frequent prompts. n_sentences: read; n_matches: (sentence, pair) that counted.
-    n_dropped: matches that the filters took, by reason.
-    """
+    """What mining gave. n_matches: (sentence, pair) that counted; n_dropped: by reason."""
 
     kept: tuple[Mined, ...]
     n_sentences: int
@@ -77,15 +132,12 @@ def mine(
     parser: Parser | None = None,
     n_kept: int = N_KEPT,
     n_of_path: int | None = N_OF_PATH,
-    on_sentence: Callable[[int], None] | None = None,
+    on_sentence: Callable[[int], None] = silent,
 ) -> Mining:
-    """The most frequent prompts of these pairs in these sentences.
+    """Return the most frequent prompts of one relation's pairs in these sentences.
 
-    pairs: facts of one relation. parser: None mines middle words only. n_of_path: how many of
-    those that are kept only the dependency path gives; None keeps the most frequent, found in
-    whichever way (ours).
-    Raises UserError without pairs, when no sentence holds one of them, or when `n_of_path` is more
-    than `n_kept`.
+    parser: None mines middle words only. n_of_path: how many of those kept only the dependency path
+    gives; None keeps the most frequent of both (ours). Raises UserError if there is nothing.
     """
     if not pairs:
         raise UserError("There are no pairs to look for: give facts of one relation.")
@@ -96,10 +148,8 @@ def mine(
     finder = PairFinder(pairs)
     found = _Found()
     n_sentences = n_matches = 0
-    for sentence in sentences:
-        n_sentences += 1
-        if on_sentence is not None:
-            on_sentence(n_sentences)
+    for n_sentences, sentence in enumerate(sentences, start=1):
+        on_sentence(n_sentences)
         for match in finder.matches(sentence):
             n_matches += 1
             ways: dict[Method, str | None] = {"middle": middle_words(match)}
@@ -144,24 +194,22 @@ class _Found:
     def most_common(self, n: int, way: Method | None = None) -> list[Mined]:
         """The n most frequent in whichever way, or in one: of the path those it alone gives."""
         counts = self.matches if way is None else self.by[way]
-        ordered = [(key, count) for key, count in counts.most_common() if count]
-        if way == "dependency":
-            ordered = [(key, count) for key, count in ordered if is_of_path(self.texts[key])]
-        return [
-            Mined(
-                Prompt(self.texts[key], "mined"),
-                count,
-                tuple(method for method, found in self.by.items() if found[key]),
-            )
-            for key, count in ordered[:n]
+        ordered = [
+            (key, count)
+            for key, count in counts.most_common()
+            if count and (way != "dependency" or is_of_path(self.texts[key]))
         ]
+        kept = []
+        for key, count in ordered[:n]:
+            methods = tuple(method for method, found in self.by.items() if found[key])
+            kept.append(Mined(Prompt(self.texts[key], "mined"), count, methods))
+        return kept
 
 
 def is_of_path(template: str) -> bool:
     """Whether only a dependency path gives a prompt: it has words before or behind both blanks.
 
-    As in the released scripts, one with a capital letter at a word's start is none: it holds a
-    name of its sentence.
+    As in the released scripts, one with a capital letter, a name of its sentence, is none.
     """
     words = template.removesuffix(".").split()
     ends = {words[0], words[-1]} <= {"[X]", "[Y]"}
@@ -172,16 +220,11 @@ def middle_words(match: Match) -> str | None:
     """The words between subject and object as a template; None if nothing stands between."""
     (first, second), marks = _in_order(match)
     between = match.words[first[1] : second[0]]
-    if not between:
-        return None
-    return _template([marks[0], *between, marks[1]])
+    return _template([marks[0], *between, marks[1]]) if between else None
 
 
 def dependency_span(match: Match, parser: Parser) -> str | None:
-    """The words from the leftmost to the rightmost on the shortest dependency path, as a template.
-
-    None where the parse has no path, or the span lacks subject or object.
-    """
+    """The words that the shortest dependency path spans, as a template; None without a path."""
     parsed = parser.parse(match.words)
     start, stop = _head_of(parsed, match.subject), _head_of(parsed, match.object)
     path = shortest_path(parsed, start, stop)
@@ -193,17 +236,10 @@ def dependency_span(match: Match, parser: Parser) -> str | None:
         leftmost = first[0]
     if second[0] <= rightmost < second[1]:
         rightmost = second[1] - 1
-    words: list[str] = []
-    at = leftmost
-    while at <= rightmost:
-        for span, mark in ((first, marks[0]), (second, marks[1])):
-            if span[0] <= at < span[1]:
-                words.append(mark)
-                at = span[1]
-                break
-        else:
-            words.append(match.words[at])
-            at += 1
+    marked = {first[0]: marks[0], second[0]: marks[1]}
+    inside = {*range(*first), *range(*second)} - set(marked)
+    places = (at for at in range(leftmost, rightmost + 1) if at not in inside)
+    words = [marked.get(at, match.words[at]) for at in places]
     if words.count("[X]") != 1 or words.count("[Y]") != 1:
         return None
     return _template(words)
@@ -211,11 +247,9 @@ def dependency_span(match: Match, parser: Parser) -> str | None:
 
 def why_dropped(template: str) -> str | None:
     """The paper's filters: why a prompt is dropped, None if it is kept."""
-    words = [
-        word for word in WORD.findall(template.replace("[X]", " ").replace("[Y]", " ")) if word
-    ]
+    words = WORD.findall(template.replace("[X]", " ").replace("[Y]", " "))
     spoken = [word for word in words if word[0].isalnum()]
-    if not [word for word in spoken if word.lower() not in STOP_WORDS]:
+    if all(word.lower() in STOP_WORDS for word in spoken):
         return "only stop words or punctuation"
     if len(spoken) > MAX_WORDS:
         return f"longer than {MAX_WORDS} words"
@@ -279,11 +313,9 @@ def _in_order(match: Match) -> tuple[tuple[tuple[int, int], tuple[int, int]], tu
 
 def _head_of(parsed: Sequence[Word], span: tuple[int, int]) -> int:
     """The word of a span whose head lies outside of it: what the span hangs on."""
-    for at in range(*span):
-        head = parsed[at].head
-        if head == at or not span[0] <= head < span[1]:
-            return at
-    return span[1] - 1
+    within = range(*span)
+    heads = (at for at in within if parsed[at].head == at or parsed[at].head not in within)
+    return next(heads, span[1] - 1)
 
 
 def _template(words: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ StudyRequest --plan--> StudySpec
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from lama_core.asking import settings
 from lama_core.asking.blanks import shows_subject
@@ -23,7 +23,7 @@ from lama_core.datasets.prompt_sets import (
 )
 from lama_core.errors import UserError, choose
 from lama_core.models.base import BlankFiller
-from lama_core.probes.probing import absolute, check_limit, choose_context
+from lama_core.probes.probing import check_limit, choose_context, from_data, of_model
 from lama_core.probes.prompts.ensemble import RECIPES, RELEASED
 from lama_core.probes.prompts.runs import Study, StudySpec, split_of
 from lama_core.probes.prompts.selection import set_aside
@@ -142,8 +142,7 @@ def as_study(request: SelectRequest) -> StudyRequest:
     """The study in which single prompts are asked; a study as it is."""
     if isinstance(request, StudyRequest):
         return request
-    made = {field.name: getattr(request, field.name) for field in fields(request)}
-    return StudyRequest(**made, combinations=("all",), recipes=(), curves=False)
+    return StudyRequest(**vars(request), combinations=("all",), recipes=(), curves=False)
 
 
 def as_select(request: StudyRequest) -> SelectRequest:
@@ -155,23 +154,15 @@ def as_select(request: StudyRequest) -> SelectRequest:
 def request_of(study: Study, relations: tuple[str, ...] = ()) -> StudyRequest:
     """The request that makes a study again, of all or some of its relations."""
     info, made = study.info, study.details
+    of_run = ("dataset", "model", "candidates", "context", "ranking", "precision", "limit")
+    known: dict[str, Any] = {name: getattr(info, name) for name in of_run}
+    known |= {name: made[name] for name in ("train_limit", "seed", "drop_overlap")}
+    known |= {name: tuple(made[name]) for name in ("own", "combinations", "recipes")}
+    for name in ("prompts", "training"):
+        known[name] = Path(made[name]) if made[name] else None
     return StudyRequest(
-        dataset=info.dataset,
-        model=info.model,
+        **known,
         relations=relations or tuple(relation.name for relation in info.relations),
-        prompts=Path(made["prompts"]) if made["prompts"] else None,
-        own=tuple(made["own"]),
-        training=Path(made["training"]) if made["training"] else None,
-        candidates=info.candidates,
-        context=info.context,
-        ranking=info.ranking,
-        precision=info.precision,
-        combinations=tuple(made["combinations"]),
-        recipes=tuple(made["recipes"]),
-        limit=info.limit,
-        train_limit=made["train_limit"],
-        seed=made["seed"],
-        drop_overlap=made["drop_overlap"],
         blind=takes_blind(study),
     )
 
@@ -194,11 +185,7 @@ class Planned:
 
 
 def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
-    """The specification of a study. Loads the model: its vocabulary decides the candidates.
-
-    load: how to get a model.
-    Raises UserError for anything in the request that doesn't exist or doesn't fit.
-    """
+    """Return the specification of a study. Loads the model: its vocabulary decides candidates."""
     chooses = isinstance(request, StudyRequest)
     request = as_study(request)
     _check(request)
@@ -216,36 +203,20 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
         )
     # A relation without pairs of its own is named here, before anything is asked.
     splits = [split_of(request.training, dataset, name) for name in names]
+    same = ("prompts", "training", "drop_overlap", "keep")
+    names_of = ("ranking", "curves", "train_limit", "seed")
+    how: dict[str, Any] = {name: getattr(request, name) for name in names_of}
+    how |= {"combinations": tuple(request.combinations), "recipes": tuple(request.recipes)}
     spec = StudySpec(
-        dataset=absolute(request.dataset),
-        dataset_name=dataset.name,
-        data_digest=dataset.digest,
-        relations=names,
-        model=request.model,
-        model_name=model.name,
-        model_identity=model.identity,
-        model_kind=model.kind,
-        precision=model.precision,
-        context=context,
-        ranking=request.ranking,
-        limit=request.limit,
-        pools=pools,
-        prompts=request.prompts,
+        **from_data(request.dataset, dataset, names, request.ranking, request.limit),
+        **of_model(model, request.model),
+        **{name: getattr(request, name) for name in same},
         own=tuple(request.own),
-        training=request.training,
+        context=context,
+        pools=pools,
         training_digest=pairs_digest(splits),
         candidates=_candidates(request, model),
-        study_options=StudyOptions(
-            context=context,
-            ranking=request.ranking,
-            combinations=tuple(request.combinations),
-            recipes=tuple(request.recipes),
-            curves=request.curves,
-            train_limit=request.train_limit,
-            seed=request.seed,
-        ),
-        drop_overlap=request.drop_overlap,
-        keep=request.keep,
+        study_options=StudyOptions(context, **how),
     )
     return Planned(spec, notes)
 

@@ -5,7 +5,9 @@
 refine: each word in turn, left to right, becomes the likeliest one, until nothing changes
 (Jiang et al. 2020, section 6.1). paraphrase: the same probabilities give the n best words in each
 place; one and two words changed, ranked by the mean of the log-probabilities of the new words
-relative to the old (ours: it needs no download).
+relative to the old (ours: it needs no download). paraphrase_by_translation: B candidates there and
+B back again, so B^2, ranked by log P(there | prompt) + log P(back | there); the same text reached
+twice counts with its best round trip (section 3.2: English - German - English, B = 7).
 
 What a word is, and by what it is refilled (`Form`):
 
@@ -18,7 +20,8 @@ Departure: Refining a prompt
 Departure: Paraphrases of prompts
 """
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,9 +31,10 @@ from numpy.typing import NDArray
 from lama_core.asking.scoring import score_cloze
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.datasets.prompt_sets import check_templates, normalise_template
+from lama_core.datasets.templates import template_fault
 from lama_core.errors import UserError
 from lama_core.models.base import KINDS, BlankFiller
-from lama_core.probes.prompts.translation import Paraphrase, Paraphrases
+from lama_core.models.translator import Translator
 from lama_core.types import Fact, Query
 
 Form = Literal["paper", "words"]
@@ -39,6 +43,26 @@ MAX_PAIRS = 50  # of the form `words`
 MAX_ROUNDS = 10
 N_WORDS = 7
 N_KEPT = 40
+N_BEAMS = 7  # of a translation
+PLACEHOLDER = re.compile(r"\[\s*([XYxy])\s*\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Paraphrase:
+    """A paraphrase of a template. log_prob: by which they are ranked. via: the way it took."""
+
+    template: str
+    log_prob: float
+    via: str
+
+
+@dataclass(frozen=True)
+class Paraphrases:
+    """What paraphrasing gave, best first. n_dropped: what lost a placeholder or was no new text."""
+
+    kept: tuple[Paraphrase, ...]
+    n_tried: int
+    n_dropped: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +75,7 @@ class Refined:
 
 
 class Refiller:
-    """Refills places of prompts with one model, on some pairs.
-
-    pairs: facts of the relation; the form `words` uses the first 50.
-    """
+    """Refills places of prompts with one model, on some facts; the form `words` uses 50."""
 
     def __init__(self, model: BlankFiller, pairs: Sequence[Fact], *, form: Form = "words") -> None:
         """Raises UserError without pairs, or for a causal model, which sees no right side."""
@@ -91,9 +112,13 @@ class Refiller:
         """log of the mean probability of every word in a place, float32 [word of `columns`]."""
         words = template.split()
         left, right = " ".join(words[:place]), " ".join(words[place + 1 :])
-        queries = [
-            Query((_filled(left, fact, " "), _filled(right, fact, "", " "))) for fact in self.pairs
-        ]
+        queries = []
+        for fact in self.pairs:
+            sides = [
+                text.replace("[X]", "\0").replace("[Y]", fact.object).replace("\0", fact.subject)
+                for text in (left, right)
+            ]
+            queries.append(Query((f"{sides[0]} " if left else "", f" {sides[1]}" if right else "")))
         total = np.full(len(self.columns.words), -np.inf, np.float64)
         for block in score_cloze(self.model, queries, self.columns, context="both"):
             total = np.logaddexp(total, np.logaddexp.reduce(block.log_probs.astype(float), axis=0))
@@ -112,24 +137,21 @@ class Refiller:
         return " ".join(words)
 
 
-def refine(
-    template: str,
-    refiller: Refiller,
-    *,
-    max_rounds: int = MAX_ROUNDS,
-    on_step: Callable[[str], None] | None = None,
-) -> Refined:
-    """The prompt that the model itself would write, word by word.
-
-    Raises UserError for a template without [X] or [Y], or without a word to refill.
-    """
+def _places(template: str, refiller: Refiller) -> tuple[int, ...]:
+    """The places to refill. Raises UserError for what is no template, or has none."""
     check_templates([template])
-    steps = [template]
-    if not refiller.places(template):
+    places = refiller.places(template)
+    if not places:
         raise UserError(f"The prompt {template!r} has no word that could be refilled.")
-    for _ in range(max_rounds):
-        before = steps[-1]
-        current = before
+    return places
+
+
+def refine(template: str, refiller: Refiller) -> Refined:
+    """Return the prompt that the model itself would write, word by word."""
+    _places(template, refiller)
+    steps = [template]
+    for _ in range(MAX_ROUNDS):
+        before = current = steps[-1]
         for place in refiller.places(current):
             scores = refiller.log_probs(current, place)
             best = int(scores.argmax())
@@ -137,8 +159,6 @@ def refine(
             if scores[best] > old:
                 current = refiller.with_word(current, place, best)
                 steps.append(current)
-                if on_step is not None:
-                    on_step(current)
         if current == before:
             return Refined(current, tuple(steps), True)
     return Refined(steps[-1], tuple(steps), False)
@@ -147,14 +167,8 @@ def refine(
 def paraphrase_by_refilling(
     template: str, refiller: Refiller, *, n_words: int = N_WORDS, n_kept: int = N_KEPT
 ) -> Paraphrases:
-    """Paraphrases with one or two words changed, best first.
-
-    Raises UserError for a template without [X] or [Y], or without a word to refill.
-    """
-    check_templates([template])
-    places = refiller.places(template)
-    if not places:
-        raise UserError(f"The prompt {template!r} has no word that could be refilled.")
+    """Return paraphrases with one or two words changed, best first."""
+    places = _places(template, refiller)
     first = [found for place in places for found in _changed(template, place, refiller, n_words)]
     first.sort(key=lambda one: -one.log_prob)
     best = {normalise_template(one.template): one for one in reversed(first)}
@@ -179,18 +193,44 @@ def _changed(template: str, place: int, refiller: Refiller, n_words: int) -> lis
     scores = refiller.log_probs(template, place)
     old = template.split()[place]
     own = refiller.log_prob_of(scores, old)
-    best = np.argsort(-scores, kind="stable")[: n_words + 1]
+    best = np.argsort(-scores, kind="stable")[: n_words + 1].tolist()
+    others = [at for at in best if refiller.columns.words[at].lower() != old.lower()]
     return [
-        Paraphrase(refiller.with_word(template, place, int(column)), float(scores[column]) - own,
-                   template)
-        for column in best
-        if refiller.columns.words[int(column)].lower() != old.lower()
-    ][:n_words]  # fmt: skip
+        Paraphrase(refiller.with_word(template, place, at), float(scores[at]) - own, template)
+        for at in others[:n_words]
+    ]
 
 
-def _filled(text: str, fact: Fact, after: str = "", before: str = "") -> str:
-    """Part of a template with subject and object filled in, spaced from the blank."""
-    if not text:
-        return ""
-    filled = text.replace("[X]", "\0").replace("[Y]", fact.object).replace("\0", fact.subject)
-    return before + filled + after
+def paraphrase_by_translation(
+    template: str,
+    there: Translator,
+    back: Translator,
+    *,
+    n_beams: int = N_BEAMS,
+    n_kept: int = N_KEPT,
+) -> Paraphrases:
+    """Return paraphrases, ranked by the probability of the round trip."""
+    check_templates([template])
+    middle = there.translate([template], n_beams)[0]
+    returned = back.translate([one.text for one in middle], n_beams)
+    best: dict[str, Paraphrase] = {}
+    n_dropped = 0
+    itself = normalise_template(template)
+    for first, seconds in zip(middle, returned, strict=True):
+        for second in seconds:
+            text = repair_placeholders(second.text)
+            key = normalise_template(text)
+            if template_fault(text) or key == itself:
+                n_dropped += 1
+                continue
+            found = Paraphrase(text, first.log_prob + second.log_prob, first.text)
+            if key not in best or found.log_prob > best[key].log_prob:
+                best[key] = found
+    ranked = sorted(best.values(), key=lambda one: -one.log_prob)
+    n_tried = sum(len(seconds) for seconds in returned)
+    return Paraphrases(tuple(ranked[:n_kept]), n_tried, n_dropped)
+
+
+def repair_placeholders(text: str) -> str:
+    """`[ x ]` and the like, as translators write them, as `[X]`."""
+    return PLACEHOLDER.sub(lambda match: f"[{match.group(1).upper()}]", " ".join(text.split()))

@@ -6,7 +6,7 @@ scored distributions are kept in the cache (see `store`), so that stopping loses
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,7 @@ from lama_core.asking.executors import Part, Tick
 from lama_core.asking.preparation import NothingCounts
 from lama_core.asking.questions import Knowledge, gather_knowledge
 from lama_core.candidates.columns import Candidates
-from lama_core.datasets import Dataset, load_dataset
+from lama_core.datasets import Dataset
 from lama_core.datasets.library.installed import pairs_dir
 from lama_core.datasets.lpaqa import read_pairs
 from lama_core.datasets.prompt_sets import PromptPool
@@ -45,10 +45,17 @@ VERSION = 4
 ENSEMBLE_VERSION = 1
 METHODS = ("top1", "optimised")
 # What `details.json` has.
+OPTIONS = ("combinations", "recipes", "train_limit", "seed")
 DETAILS = {
-    "prompts", "own", "training", "combinations", "recipes", "train_limit", "seed", "drop_overlap",
-    "candidates", "relations", "left_out",
-}  # fmt: skip
+    *OPTIONS,
+    "prompts",
+    "own",
+    "training",
+    "drop_overlap",
+    "candidates",
+    "relations",
+    "left_out",
+}
 _DETAILS = b"lama_details"
 
 
@@ -57,10 +64,8 @@ class StudySpec(RunSpec):
     """A study of the prompts of some relations.
 
     pools: of each relation, from `prompts` and `own`. training: a folder of pairs, None for half of
-    the facts; these folders or names of imported sets are as the user gave them, and not part of
-    the identity.
-    training_digest: of the pairs themselves. drop_overlap: leave out training pairs
-    that are test facts, instead of refusing. keep: leave the distributions on disk.
+    the facts; these are as the user gave them, and not part of the identity. drop_overlap: leave
+    out training pairs that are test facts, instead of refusing. keep: leave the distributions.
     """
 
     kind: ClassVar[str] = "study"
@@ -99,19 +104,14 @@ class StudySpec(RunSpec):
         """What the rows are of."""
         return "study"
 
-    def candidate_list(self) -> tuple[str, str, bool]:
-        """Name and digest of the candidates, and whether case is folded."""
-        return self.candidates.name, self.candidates.digest, self.candidates.fold_case
-
     def load_data(self) -> Dataset:
         """The test facts. Raises UserError if they are no longer those of the specification."""
-        dataset = load_dataset(self.dataset)
+        dataset: Dataset = super().load_data()
         splits = [split_of(self.training, dataset, name) for name in self.relations]
-        if dataset.digest != self.data_digest or pairs_digest(splits) != self.training_digest:
+        if pairs_digest(splits) != self.training_digest:
             raise UserError(
-                f"The facts or training pairs of {self.dataset_name!r} have changed since this "
-                "study was planned: plan it again, which begins a new one. What was scored before "
-                "is kept."
+                f"The training pairs of {self.dataset_name!r} have changed since this study was "
+                "planned: plan it again, which begins a new one. What was scored before is kept."
             )
         return dataset
 
@@ -120,13 +120,11 @@ class StudySpec(RunSpec):
         dataset = self.load_data()
         pending = []
         for name, pool in zip(self.relations, self.pools, strict=True):
-            one = self._pending(name, pool, dataset, scorer)
-            for note in (*one.notes, *((one.left_out,) if one.left_out else ())):
+            pending.append(self._pending(name, pool, dataset, scorer))
+            for note in filter(None, (*pending[-1].notes, pending[-1].left_out)):
                 on_note(note)
-            pending.append(one)
-        left_out = [one.left_out for one in pending if one.left_out]
-        if len(left_out) == len(pending):
-            raise UserError(left_out[-1] if left_out else "There is no relation to study.")
+        if all(one.left_out for one in pending):
+            raise UserError(pending[-1].left_out if pending else "There is no relation to study.")
         folder = cache_dir() / "prompt-distributions"
         work = StudyWork(tuple(pending), self.study_options, folder, self.keep)
         return Sitting(work, lambda tables: self._finish(work, tables))
@@ -138,15 +136,15 @@ class StudySpec(RunSpec):
         relation, known = dataset.relation(name), dataset.facts_of(name)
         options = self.study_options
         found = split_of(self.training, dataset, name)
-        split = make_split(
-            name,
-            found.train,
-            found.test,
-            drop_overlap=self.drop_overlap,
-            limit=self.limit,
-            seed=options.seed,
-        )
-        notes = (*found.notes, *split.notes, *pool.notes, *_notes_aside(pool))
+        how: dict[str, Any] = {"limit": self.limit, "seed": options.seed}
+        split = make_split(name, found.train, found.test, drop_overlap=self.drop_overlap, **how)
+        notes = (*found.notes, *split.notes, *pool.notes)
+        if n_aside := sum(entry.aside for entry in pool.entries):
+            notes += (
+                f"{name}: {n_aside} of {len(pool.entries)} prompts have the blank before the "
+                "subject and show a left-to-right model nothing of it; they are asked, and left "
+                "out of ensembles (--blind takes them in).",
+            )
         knowledge = gather_knowledge(dataset, [name])
         template = (relation.prompts[0] if relation.prompts else pool.prompts[0]).template
         try:
@@ -169,38 +167,25 @@ class StudySpec(RunSpec):
 
     def _finish(self, work: "StudyWork", tables: Sequence[pa.Table]) -> Finished:
         """The study from its relations' rows."""
-        found = dict(zip(self.relations, map(_details_of, tables), strict=True))
+        found = {
+            name: json.loads(table.schema.metadata[_DETAILS])
+            for name, table in zip(self.relations, tables, strict=True)
+        }
         relations, n_candidates = [], 0
-        for pending in work.pending:
-            if pending.test is None:
-                continue
-            relation, test = pending.test.relation, pending.test
-            templates = pending.pool.templates
-            relations.append(
-                RelationInfo(
-                    relation.name,
-                    relation.source,
-                    relation.label,
-                    relation.type,
-                    templates,
-                    len(test.facts),
-                    len(test.excluded),
-                )
-            )
-            n_candidates = max(n_candidates, len(test.columns.words))
+        for pool, test in ((one.pool, one.test) for one in work.pending):
+            if test is not None:
+                one, n, n_excluded = test.relation, len(test.facts), len(test.excluded)
+                about = (one.name, one.source, one.label, one.type, pool.templates)
+                relations.append(RelationInfo(*about, n, n_excluded))
+                n_candidates = max(n_candidates, len(test.columns.words))
         details = {
             "prompts": str(self.prompts) if self.prompts else None,
             "own": self.own,
             "training": str(self.training) if self.training else None,
-            "combinations": self.study_options.combinations,
-            "recipes": self.study_options.recipes,
-            "train_limit": self.study_options.train_limit,
-            "seed": self.study_options.seed,
+            **{name: getattr(self.study_options, name) for name in OPTIONS},
             "drop_overlap": self.drop_overlap,
             "candidates": {
-                "name": self.candidates.name,
-                "fold_case": self.candidates.fold_case,
-                "words": self.candidates.words,
+                name: getattr(self.candidates, name) for name in ("name", "fold_case", "words")
             },
             "relations": {name: one for name, one in found.items() if "left_out" not in one},
             "left_out": [one["left_out"] for one in found.values() if "left_out" in one],
@@ -210,23 +195,8 @@ class StudySpec(RunSpec):
         return Finished(rows, tuple(relations), n_candidates, details)
 
 
-def _notes_aside(pool: PromptPool) -> Iterator[str]:
-    """What is said of the prompts that are set aside, if there are any."""
-    n_aside = sum(entry.aside for entry in pool.entries)
-    if n_aside:
-        yield (
-            f"{pool.relation}: {n_aside} of {len(pool.entries)} prompts have the blank before the "
-            "subject and show a left-to-right model nothing of it; they are asked, and left out of "
-            "ensembles (--blind takes them in)."
-        )
-
-
 def split_of(training: Path | None, dataset: Dataset, relation: str) -> Split:
-    """A relation's training pairs and its facts, before anything is left out or drawn.
-
-    training: a folder of pairs, or the name of an imported set that has some; None halves the
-    facts.
-    """
+    """A relation's training pairs (None: half of its facts) and its facts, none left out."""
     facts = dataset.facts_of(relation)
     if training is None:
         return Split(*halve(facts))
@@ -246,18 +216,11 @@ class Pending:
     left_out: str = ""
 
     @property
-    def n_queries(self) -> int:
-        """How many queries are scored."""
-        return len(self.pool.entries) * self._n_facts
-
-    @property
-    def n_words(self) -> int:
-        """About how many words the queries have."""
-        return self._n_facts * sum(len(text.split()) for text in self.pool.templates)
-
-    @property
-    def _n_facts(self) -> int:
-        return sum(len(asked.facts) for asked in (self.train, self.test) if asked)
+    def size(self) -> tuple[int, int]:
+        """How many queries are scored, and about how many words they have."""
+        n_facts = sum(len(asked.facts) for asked in (self.train, self.test) if asked)
+        n_words = sum(len(text.split()) for text in self.pool.templates)
+        return len(self.pool.entries) * n_facts, n_facts * n_words
 
 
 @dataclass(frozen=True)
@@ -273,39 +236,28 @@ class StudyWork:
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The relations, in order."""
-        return tuple(
-            Part(f"{number:03}", one.n_queries, one.n_words)
-            for number, one in enumerate(self.pending)
-        )
+        return tuple(Part(f"{number:03}", *one.size) for number, one in enumerate(self.pending))
 
     def score(self, model: BlankFiller, number: int, tick: Tick) -> pa.Table:
         """One relation studied; its details stand in the table's metadata."""
         one = self.pending[number]
-        if one.train is None or one.test is None:
-            return _with_details(ROWS.empty_table(), {"left_out": one.left_out})
-        study = study_relation(
-            model,
-            one.pool,
-            one.train,
-            one.test,
-            self.study_options,
-            folder=self.folder,
-            keep=self.keep,
-            notes=one.notes,
-            tick=tick,
-        )
-        table = write_study(study, one.test, one.knowledge, model.vocabulary)
-        return _with_details(table, write_details(study))
-
-
-def _with_details(table: pa.Table, details: Mapping[str, Any]) -> pa.Table:
-    text = json.dumps(details, ensure_ascii=False, allow_nan=False)
-    return table.replace_schema_metadata({_DETAILS: text.encode()})
-
-
-def _details_of(table: pa.Table) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(table.schema.metadata[_DETAILS])
-    return found
+        table, details = ROWS.empty_table(), {"left_out": one.left_out}
+        if one.train is not None and one.test is not None:
+            study = study_relation(
+                model,
+                one.pool,
+                one.train,
+                one.test,
+                self.study_options,
+                folder=self.folder,
+                keep=self.keep,
+                notes=one.notes,
+                tick=tick,
+            )
+            table = write_study(study, one.test, one.knowledge, model.vocabulary)
+            details = write_details(study)
+        text = json.dumps(details, ensure_ascii=False, allow_nan=False)
+        return table.replace_schema_metadata({_DETAILS: text.encode()})
 
 
 @dataclass(frozen=True)
@@ -340,10 +292,7 @@ class Study:
 
     @property
     def details(self) -> dict[str, Any]:
-        """How prompts were chosen, and what is not of a fact.
-
-        Raises UserError if it is damaged.
-        """
+        """How prompts were chosen, and what is not of a fact. Raises UserError if it is damaged."""
         found = self.run.details
         if not set(found) >= DETAILS:
             raise UserError(f"{self.info.folder / DETAILS_FILE} is damaged: make the study again.")
@@ -356,13 +305,8 @@ class Study:
         try:
             check_size(path)
             table = pq.read_table(path, filters=[("relation", "==", name)])
-            return read_study(
-                table,
-                self.details["relations"][name],
-                model=self.info.model,
-                model_kind=self.info.model_kind,
-                ranking=self.info.ranking,
-            )
+            about = {one: getattr(self.info, one) for one in ("model", "model_kind", "ranking")}
+            return read_study(table, self.details["relations"][name], **about)
         except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
             raise UserError(f"{path} is damaged ({error}): make the study again.") from error
 
@@ -370,10 +314,7 @@ class Study:
 def list_studies(
     folders: Sequence[Path] | None = None, *, on_problem: Callable[[str], None] | None = None
 ) -> tuple[Study, ...]:
-    """Studies: the user's own, the newest first, then bundled ones.
-
-    on_problem: told of each run that can't be read; without it the first raises UserError.
-    """
+    """Return the user's studies, newest first, then bundled ones. Raises without `on_problem`."""
     listing = list_runs(folders, kinds=(StudySpec.kind,))
     for problem in listing.problems:
         if on_problem is None:
@@ -384,10 +325,7 @@ def list_studies(
 
 
 def find_study(name: str) -> Study:
-    """The study called `name` (or the beginning of its name), or in the folder `name`.
-
-    Raises UserError, with the nearest name, if there is none.
-    """
+    """Return the study of that name or beginning, or in that folder."""
     remedy = "`prompts fit` makes one"
     return Study(load_run(name, kinds=(StudySpec.kind,), what="study", remedy=remedy))
 
@@ -424,11 +362,10 @@ class EnsembleSpec(RunSpec):
 def save_ensembles(
     study: Study, methods: Sequence[str] = METHODS, folder: Path | None = None
 ) -> tuple[Run, ...]:
-    """Ensembles of a study as runs, so that Results, Facts and `compare` show them like any other.
+    """Save a study's ensembles as runs, which Results, Facts and `compare` show.
 
-    methods: such as `optimised`, of every combination. folder: where runs are kept, by default the
-    user's own. A row's query is that of the relation's prompt with the most weight; its ranks and
-    answers are the ensemble's.
+    methods: such as `optimised`, of every combination. A row's query is that of the relation's
+    prompt with the most weight; its ranks and answers are the ensemble's.
     """
     studies = [study.relation(name) for name in study.relations]
     rows = pq.read_table(study.info.folder / FACTS_FILE)  # read by `relation` before
@@ -467,18 +404,14 @@ def _ensemble(
     table = table.set_column(table.column_names.index("prompt"), "prompt", zeros)
     drawn = info.limit is not None and made["seed"] is not None
     name = f"{combination} {method}" + (f", {info.limit} drawn facts a relation" if drawn else "")
+    same = ("data_digest", "model_identity", "model_kind", "precision", "context", "ranking")
     spec = EnsembleSpec(
+        **{one: getattr(info, one) for one in same},
         dataset=info.dataset,
         dataset_name=info.dataset,
-        data_digest=info.data_digest,
         relations=tuple(relation.name for relation in relations),
         model=info.model,
         model_name=info.model,
-        model_identity=info.model_identity,
-        model_kind=info.model_kind,
-        precision=info.precision,
-        context=info.context,
-        ranking=info.ranking,
         limit=None if drawn else info.limit,
         study=info.digest,
         name=name,

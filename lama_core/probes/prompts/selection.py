@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 
 from lama_core.asking.answers import ROW, rank_block
 from lama_core.asking.blanks import shows_subject
-from lama_core.asking.preparation import Segment
 from lama_core.asking.ranking import Ranking, rank_gold
 from lama_core.asking.scoring import ScoreBlock
 from lama_core.datasets.prompt_sets import PromptPool
 from lama_core.models.base import Context
 from lama_core.probes.prompts.ensemble import (
     RELEASED,
-    Fit,
     Recipe,
     combine_linear,
     combine_log_linear,
@@ -65,13 +63,11 @@ def set_aside(pool: PromptPool, context: Context) -> PromptPool:
 
     Departure: Prompts that tell a left-to-right model nothing
     """
-    return replace(
-        pool,
-        entries=tuple(
-            replace(entry, aside=not shows_subject(entry.prompt.template, context))
-            for entry in pool.entries
-        ),
+    entries = (
+        replace(entry, aside=not shows_subject(entry.prompt.template, context))
+        for entry in pool.entries
     )
+    return replace(pool, entries=tuple(entries))
 
 
 def accuracies(rows: NDArray[np.void], ranking: Ranking) -> NDArray[np.float64]:
@@ -80,21 +76,13 @@ def accuracies(rows: NDArray[np.void], ranking: Ranking) -> NDArray[np.float64]:
 
 
 def select_top(
-    pool: PromptPool,
-    combination: str,
-    train_accuracies: NDArray[np.float64],
-    k: int,
-    combine: Combine = "log-linear",
+    pool: PromptPool, combination: str, train_accuracies: NDArray[np.float64], k: int
 ) -> Ensemble:
-    """The k prompts of a combination that are best on the training facts, weighted alike.
-
-    Raises ValueError if the relation has no prompt of the combination to choose from.
-    """
+    """Weight the k prompts that are best on the training facts alike."""
     members = _members(pool, combination)
     weights = np.zeros(len(pool.entries), np.float32)
     weights[members] = top_k_weights(train_accuracies[members], k)
-    suffix = "" if combine == "log-linear" else " (linear)"
-    return Ensemble(combination, f"top{k}{suffix}", weights, combine)
+    return Ensemble(combination, f"top{k}", weights)
 
 
 def select_optimised(
@@ -102,9 +90,8 @@ def select_optimised(
 ) -> Ensemble:
     """The prompts of a combination with weights fitted on the training facts' shortlist."""
     members = _members(pool, combination)
-    fit: Fit = fit_weights(
-        shortlist.log_probs[members], shortlist.gold, recipe=recipe, offsets=shortlist.offsets
-    )
+    log_probs = shortlist.log_probs[members]
+    fit = fit_weights(log_probs, shortlist.gold, recipe=recipe, offsets=shortlist.offsets)
     weights = np.zeros(len(pool.entries), np.float32)
     weights[members] = fit.weights
     name = "optimised" if recipe.name == RELEASED.name else f"optimised ({recipe.name})"
@@ -125,25 +112,22 @@ def answer(
     rows: of the single prompts; an ensemble of one prompt is that prompt's own row, to the bit.
     The distributions are read once, chunk by chunk.
     """
-    asked = store.asked
-    table = np.zeros((len(ensembles), len(asked.facts)), ROW)
-    table["query"] = np.arange(len(asked.facts))
-    mixed = []
+    segment = store.asked.segment()
+    table = np.zeros((len(ensembles), len(segment.gold)), ROW)
+    mixed = [(at, one) for at, one in enumerate(ensembles) if one.only_prompt is None]
     for number, ensemble in enumerate(ensembles):
-        if ensemble.only_prompt is None:
-            mixed.append(number)
-        else:
+        if ensemble.only_prompt is not None:
             table[number] = rows[ensemble.only_prompt]
-    if not mixed:
-        return table
-    segment = Segment(asked.columns, (), (), np.arange(len(asked.facts)), asked.gold, asked.removed)
-    for at, chunk in store.chunks():
+    for at, chunk in store.chunks() if mixed else ():
         facts = np.arange(at.start, at.stop)
-        for number in mixed:
-            scores = _combined(chunk, ensembles[number])
+        for number, ensemble in mixed:
+            used = np.flatnonzero(ensemble.weights)
+            linear = ensemble.combine == "linear"
+            combine = combine_linear if linear else combine_log_linear
+            scores = combine(chunk[used], ensemble.weights[used])
             block = ScoreBlock(0, facts, scores, None)
             table[number, facts] = rank_block(store.model.name, segment, block)
-    table["query"] = np.arange(len(asked.facts))
+    table["query"] = np.arange(len(segment.gold))
     return table
 
 
@@ -173,12 +157,6 @@ def top_k_curves(
         {kind: tuple((counts[:, at] / n_facts).tolist()) for at, kind in enumerate(kinds)}
         for counts in n_right
     ]
-
-
-def _combined(chunk: Floats, ensemble: Ensemble) -> Floats:
-    used = np.flatnonzero(ensemble.weights)
-    combine = combine_log_linear if ensemble.combine == "log-linear" else combine_linear
-    return combine(chunk[used], ensemble.weights[used])
 
 
 def _members(pool: PromptPool, combination: str) -> list[int]:

@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 from lama_core.asking.answers import ROW, rank_block
 from lama_core.asking.blanks import what_is_seen
 from lama_core.asking.executors import Tick
-from lama_core.asking.preparation import Segment
 from lama_core.asking.scoring import ScoreBlock, score_cloze
 from lama_core.errors import UserError
 from lama_core.files import whole_file
@@ -54,16 +53,9 @@ class Block:
     scores: Path
     rows: Path
 
-    def is_done(self, *, ranks_only: bool = False) -> bool:
-        """Whether the block was scored to its end; with its distributions unless ranks will do."""
-        return self.rows.exists() and (ranks_only or self.scores.exists())
-
 
 class DistributionStore:
-    """The distributions of one relation's prompts over its facts, for one model.
-
-    folder: where the blocks lie; several stores may share it.
-    """
+    """The distributions of one relation's prompts over its facts, for one model, in a folder."""
 
     def __init__(
         self,
@@ -73,74 +65,55 @@ class DistributionStore:
         prompts: Sequence[Prompt],
         context: Context,
     ) -> None:
-        self.folder = folder
-        self.model = model
-        self.asked = asked
+        self.folder, self.model, self.asked, self.context = folder, model, asked, context
         self.prompts = tuple(prompts)
-        self.context = context
         words = "\n".join(asked.columns.words)
         self._base = [model.identity, context, hashlib.sha256(words.encode()).hexdigest()]
-        n_facts = len(asked.facts)
-        self._starts = range(0, n_facts, BLOCK_FACTS)
-        self.blocks = tuple(
-            self._block(number, start, min(start + BLOCK_FACTS, n_facts))
-            for number in range(len(self.prompts))
-            for start in self._starts
-        )
+        self._starts = range(0, len(asked.facts), BLOCK_FACTS)
+        numbers = range(len(self.prompts))
+        self.blocks = tuple(self._block(at, start) for at in numbers for start in self._starts)
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Prompts, facts, candidates."""
         return len(self.prompts), len(self.asked.facts), len(self.asked.columns.words)
 
-    def _block(self, number: int, start: int, stop: int) -> Block:
-        facts = self.asked.facts[start:stop]
+    def _block(self, number: int, start: int) -> Block:
+        stop = min(start + BLOCK_FACTS, len(self.asked.facts))
         content = [
             *self._base,
             what_is_seen(self.prompts[number].template, self.context),
-            [fact.subject for fact in facts],
+            [fact.subject for fact in self.asked.facts[start:stop]],
             self.asked.gold[start:stop].tolist(),
             self.asked.removed[start:stop].tolist(),
         ]
         digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:40]
-        stem = self.folder / digest[:2] / digest
-        return Block(
-            number, start, stop, stem.with_suffix(".scores.npy"), stem.with_suffix(".rows.npy")
-        )
+        stem = str(self.folder / digest[:2] / digest)
+        return Block(number, start, stop, Path(f"{stem}.scores.npy"), Path(f"{stem}.rows.npy"))
 
-    def score(self, *, ranks_only: bool = False, tick: Tick = silent) -> None:
+    def score(self, *, tick: Tick = silent) -> None:
         """Score the blocks that are not there yet.
 
-        ranks_only: keep the rows and no distributions. tick: told how many queries each block had;
-        what it raises ends the scoring between two blocks.
+        tick: told how many queries each block had; what it raises ends the scoring between two.
         Raises UserError if the disk is full, or the model gives values that are not numbers.
         """
         for block in self.blocks:
-            if not block.is_done(ranks_only=ranks_only):
-                self._score_block(block, ranks_only)
+            if not (block.rows.exists() and block.scores.exists()):
+                self._score_block(block)
             tick(block.stop - block.start)
 
-    def _score_block(self, block: Block, ranks_only: bool) -> None:
+    def _score_block(self, block: Block) -> None:
         asked = self.asked
         at = slice(block.start, block.stop)
         queries = asked.queries(self.prompts[block.prompt], self.context)[at]
         unique = list(dict.fromkeys(queries))  # a causal model may see the same in every fact
         which = {query: number for number, query in enumerate(unique)}
         source = np.array([which[query] for query in queries])
-        segment = Segment(
-            asked.columns,
-            queries,
-            (),
-            np.arange(len(queries)),
-            asked.gold[at],
-            asked.removed[at],
-        )
+        segment = asked.segment(at)
         scores = np.empty((len(queries), len(asked.columns.words)), np.float16)
         rows = np.zeros(len(queries), ROW)
         for scored in score_cloze(self.model, unique, asked.columns, context=self.context):
-            place = {int(index): row for row, index in enumerate(scored.indices)}
-            targets = np.flatnonzero(np.isin(source, scored.indices))
-            picked = np.array([place[int(source[target])] for target in targets])
+            targets, picked = np.nonzero(source[:, None] == scored.indices)
             log_probs = scored.log_probs[picked]
             order = None if scored.order is None else scored.order[picked]
             block_scores = ScoreBlock(scored.number, targets, log_probs, order)
@@ -150,8 +123,6 @@ class DistributionStore:
         try:
             # The rows last: they say that the block is whole.
             for path, values in ((block.scores, scores), (block.rows, rows)):
-                if ranks_only and path == block.scores:
-                    continue
                 with whole_file(path) as part, part.open("wb") as file:
                     np.save(file, values, allow_pickle=False)
         except OSError as error:
@@ -171,19 +142,17 @@ class DistributionStore:
 
     def chunks(self, n_facts: int = 32) -> Iterator[tuple[slice, NDArray[np.float32]]]:
         """(which facts, log-probabilities float32 [prompt, fact, candidate]), chunk by chunk."""
-        n_prompts, _, n_candidates = self.shape
         per_prompt = len(self._starts)
-        for position, start in enumerate(self._starts):
+        for position in range(per_prompt):
             blocks = self.blocks[position::per_prompt]
+            start, size = blocks[0].start, blocks[0].stop - blocks[0].start
             scores = [self._load(block.scores, "r") for block in blocks]
             highest = [self._load(block.rows, None)["top_log_probs"][:, :1] for block in blocks]
-            for first in range(0, blocks[0].stop - start, n_facts):
-                last = min(first + n_facts, blocks[0].stop - start)
-                chunk = np.empty((n_prompts, last - first, n_candidates), np.float32)
-                for number in range(n_prompts):
-                    chunk[number] = scores[number][first:last]
-                    chunk[number] += highest[number][first:last]
-                yield slice(start + first, start + last), chunk
+            for first in range(0, size, n_facts):
+                at = slice(first, min(first + n_facts, size))
+                chunk = np.stack([one[at] for one in scores]).astype(np.float32)
+                chunk += np.stack([one[at] for one in highest])
+                yield slice(start + at.start, start + at.stop), chunk
 
     def _load(self, path: Path, mode: str | None) -> NDArray[Any]:
         try:
@@ -199,9 +168,3 @@ class DistributionStore:
         """Delete the distributions; the rows stay, a few bytes a fact."""
         for block in self.blocks:
             block.scores.unlink(missing_ok=True)
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes of all blocks on disk, done or not."""
-        n_prompts, n_facts, n_candidates = self.shape
-        return n_prompts * n_facts * (2 * n_candidates + ROW.itemsize)

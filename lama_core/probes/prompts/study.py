@@ -6,7 +6,6 @@ What is kept of it is small (ranks, ten best answers, weights, a shortlist of ca
 page can move weights about without a model.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -45,10 +44,8 @@ SHOWN_CANDIDATES = 128
 class StudyOptions:
     """What a study's numbers depend on besides data, prompts and model.
 
-    combinations: of prompt sets; those that a relation lacks are left out. recipes: of the
-    optimiser, by name; the first is `optimised`. curves: whether K against accuracy is computed
-    for every K, log-linear and linear. train_limit, seed: at most so many of the training facts
-    that count for the model, as in `training_pairs.draw`.
+    combinations: of prompt sets. recipes: of the optimiser; the first is `optimised`. curves: of
+    accuracy for every K. train_limit, seed: of the training facts that count, as in `draw`.
     """
 
     context: Context
@@ -129,20 +126,30 @@ class RelationStudy:
 
     def scores(self) -> list["Score"]:
         """Micro and macro of every ensemble, then the oracle, combination by combination."""
-        found = []
-        for combination in dict.fromkeys(one.combination for one in self.ensembles):
-            for number, one in enumerate(self.ensembles):
-                if one.combination == combination:
-                    found.append(self._score(combination, one.method, self.ensemble_ranks[number]))
-            members = list(self.pool.eligible(combination))
-            found.append(self._score(combination, "oracle", oracle_ranks(self.ranks[members])))
-        return found
+        found: dict[str, list[tuple[str, NDArray[np.int64]]]] = {}
+        for one, ranks in zip(self.ensembles, self.ensemble_ranks, strict=True):
+            found.setdefault(one.combination, []).append((one.method, ranks))
+        for combination, known in found.items():
+            best = oracle_ranks(self.ranks[list(self.pool.eligible(combination))])
+            known.append(("oracle", best))
+        name, objects = self.relation.name, self.objects
+        return [
+            Score(
+                name,
+                combination,
+                method,
+                precision_at(ranks),
+                macro_precision_at(ranks, objects),
+                len(ranks),
+            )
+            for combination, known in found.items()
+            for method, ranks in known
+        ]
 
     def judge(self, weights: NDArray[np.float32]) -> Verdict:
         """What the log-linear ensemble of these weights, [prompt], answers, by the shortlist.
 
-        Under the study's ranking. Raises UserError if that is filtered and the study is of a
-        version that didn't keep which objects are taken out.
+        Raises UserError where a filtered study didn't keep which objects are taken out.
         """
         if self.ranking == "raw":
             return judge(self.shortlist, weights)
@@ -154,18 +161,14 @@ class RelationStudy:
         return judge(self.shortlist, weights, self.removed[: len(self.shortlist.gold)])
 
     def answers(self, row: NDArray[np.void], fact: int) -> list[tuple[str, float]]:
-        """The best words and their log-probabilities in a row of a fact, under the study's ranking.
-
-        At most ten, as kept; filtered, those that are other valid objects are not among them.
-        """
+        """The (up to ten) best words and log-probabilities in a row, under the study's ranking."""
         out: set[int] = set()
         if self.ranking == "filtered" and self.removed is not None:
             out = set(self.removed[fact].tolist())
+        pairs = zip(row["top"].tolist(), row["top_log_probs"].tolist(), strict=True)
         return [
             (self.words[column], log_prob)
-            for column, log_prob in zip(
-                row["top"].tolist(), row["top_log_probs"].tolist(), strict=True
-            )
+            for column, log_prob in pairs
             if column >= 0 and column not in out and np.isfinite(log_prob)
         ]
 
@@ -184,16 +187,6 @@ class RelationStudy:
             if column >= 0
         )
         return (*self.test, *more)
-
-    def _score(self, combination: str, method: str, ranks: NDArray[np.int64]) -> "Score":
-        return Score(
-            self.relation.name,
-            combination,
-            method,
-            precision_at(ranks),
-            macro_precision_at(ranks, self.objects),
-            len(ranks),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,17 +213,16 @@ def study_relation(
     notes: tuple[str, ...] = (),
     tick: Tick = silent,
 ) -> RelationStudy:
-    """Score, choose, fit and answer for one relation; goes on with what `folder` holds already.
+    """Score, choose, fit and answer for one relation; resumes from what `folder` holds.
 
-    folder: for the distributions. keep: leave them on disk; else only ranks stay. tick: told how
-    many more queries are scored.
+    keep: leave the distributions there; else only ranks stay.
     """
-    stores = []
-    for asked in (train, test):
-        store = DistributionStore(folder, model, asked, pool.prompts, options.context)
-        store.score(tick=tick)
-        stores.append(store)
-    train_store, test_store = stores
+    train_store, test_store = (
+        DistributionStore(folder, model, asked, pool.prompts, options.context)
+        for asked in (train, test)
+    )
+    train_store.score(tick=tick)
+    test_store.score(tick=tick)
     train_rows, rows = train_store.rows(), test_store.rows()
     by_accuracy = accuracies(train_rows, options.ranking)
     here = pool.combinations()
@@ -238,15 +230,20 @@ def study_relation(
     shortlist = make_shortlist(train_store)
     ensembles: list[Ensemble] = []
     for name in combinations:
-        if len(pool.members(name)) == 1:
-            ensembles.append(select_top(pool, name, by_accuracy, 1))
-        else:
-            for k in options.top_ks:
-                ensembles.append(select_top(pool, name, by_accuracy, k))
-            for recipe in options.recipes:
-                ensembles.append(select_optimised(pool, name, shortlist, RECIPES[recipe]))
+        single = len(pool.members(name)) == 1
+        top_ks = (1,) if single else options.top_ks
+        recipes = () if single else options.recipes
+        ensembles += [select_top(pool, name, by_accuracy, k) for k in top_ks]
+        ensembles += [select_optimised(pool, name, shortlist, RECIPES[one]) for one in recipes]
     ensemble_rows = answer(test_store, rows, ensembles)
-    curves = _curves(test_store, pool, combinations, by_accuracy, options)
+    several = [one for one in combinations if len(pool.members(one)) > 1 and options.curves]
+    orders = [order_of(pool, name, by_accuracy) for name in several]
+    found = top_k_curves(test_store, orders, options.ranking) if several else []
+    curves = tuple(
+        (name, kind, values)
+        for name, known in zip(several, found, strict=True)
+        for kind, values in known.items()
+    )
     shown = make_shortlist(test_store, n_facts=SHOWN_FACTS, kept=SHOWN_CANDIDATES, drawn=0)
     if not keep:
         train_store.discard()
@@ -271,24 +268,4 @@ def study_relation(
         n_candidates=len(test.columns.words),
         excluded=test.excluded,
         notes=notes,
-    )
-
-
-def _curves(
-    store: DistributionStore,
-    pool: PromptPool,
-    combinations: Sequence[str],
-    by_accuracy: NDArray[np.float64],
-    options: StudyOptions,
-) -> tuple[tuple[str, Combine, tuple[float, ...]], ...]:
-    """P@1 of Top-K for every K, of the combinations with more than one prompt."""
-    names = [name for name in combinations if len(pool.members(name)) > 1]
-    if not options.curves or not names:
-        return ()
-    orders = [order_of(pool, name, by_accuracy) for name in names]
-    found = top_k_curves(store, orders, options.ranking)
-    return tuple(
-        (name, kind, values)
-        for name, curves in zip(names, found, strict=True)
-        for kind, values in curves.items()
     )

@@ -34,10 +34,11 @@ from lama_core.probes.prompts.selection import Ensemble
 from lama_core.probes.prompts.shortlist import Shortlist
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.runs.rows import make_rows
-from lama_core.runs.table import SCHEMA
+from lama_core.runs.table import SCHEMA, make_column
 from lama_core.types import Fact, Prompt, Relation
 
 TRAINING = "training fact"
+FIT = ("combination", "method", "combine", "objective", "n_epochs")  # of an ensemble
 WORD = pa.dictionary(pa.int32(), pa.string())
 ROWS = pa.schema(
     [
@@ -57,44 +58,53 @@ ROWS = pa.schema(
 def write_study(
     study: RelationStudy, asked: AskedFacts, knowledge: Knowledge, vocabulary: Vocabulary
 ) -> pa.Table:
-    """The rows of a relation that was just studied.
-
-    asked: the test facts, whose columns the study's are. knowledge: of the whole dataset.
-    """
+    """Return the rows of a study. asked: the test facts. knowledge: of the whole dataset."""
     test = _answers(study, asked, knowledge, vocabulary)
-    n_test, n_train = test.num_rows, len(study.train)
-    n_prompts, n_facts = study.rows.shape
-    first_ensemble = n_test - study.ensemble_rows.size
-    ensembles = [None] * first_ensemble + [
-        number for number in range(len(study.ensembles)) for _ in range(n_facts)
-    ]
-    facts = [*(list(study.objects) * n_prompts), *(fact.object for fact, _ in study.excluded)]
-    golds = facts + list(study.objects) * len(study.ensembles)
-    near = _near(study, asked, n_test)
-    train = {
-        "fact_id": [fact.id for fact in study.train],
-        "relation": [study.relation.name] * n_train,
-        "source": [study.relation.source] * n_train,
-        "type": [study.relation.type] * n_train,
-        "subject": [fact.subject for fact in study.train],
-        "object": [fact.object for fact in study.train],
-        "origin": [fact.origin or None for fact in study.train],
-        "prompt": [0] * n_train,
-        "query": [""] * n_train,
-        "excluded": [TRAINING] * n_train,
-        "train_ranks": study.train_ranks.T.tolist(),
-    }
+    n_test, n_facts, words = test.num_rows, len(study.test), asked.columns.words
+    n_prompts, n_ensembles = len(study.rows), len(study.ensembles)
+    excluded = [fact.object for fact, _ in study.excluded]
+    none: list[Any] = [None]
+    of_prompts = none * (n_test - n_ensembles * n_facts)
+    numbers = [number for number in range(n_ensembles) for _ in range(n_facts)]
     removed = [] if study.removed is None else study.removed.tolist()
-    valid = [[asked.columns.words[at] for at in row if at >= 0] for row in removed]
-    others = [*valid, *[None] * (n_test - len(valid))]
-    of_test = {"gold": golds, "ensemble": ensembles, "other_valid": others, **near}
+    valid = [[words[at] for at in row if at >= 0] for row in removed]
+    shortlist = study.shortlist
+    highest = shortlist.log_probs.max(axis=2)
+
+    def by_prompt(values: NDArray[Any]) -> list[Any]:
+        """Values of the first test facts, [prompt, fact, ...], in the rows of the prompts."""
+        rows = none * n_test
+        for prompt, row in enumerate(values):
+            rows[prompt * n_facts : prompt * n_facts + len(row)] = list(row)
+        return rows
+
+    # Half precision is finest near 0: what is kept is the distance from each fact's highest.
+    of_test: dict[str, list[Any]] = {
+        "gold": [*study.objects * n_prompts, *excluded, *study.objects * n_ensembles],
+        "ensemble": [*of_prompts, *numbers],
+        "other_valid": valid + none * (n_test - len(valid)),
+        "near_words": by_prompt(np.array(words, object)[shortlist.columns][None]),
+        "near": by_prompt((shortlist.log_probs - highest[:, :, None]).astype(np.float16)),
+        "near_highest": by_prompt(highest),
+        "ceiling": by_prompt((shortlist.ceilings - highest).astype(np.float16)),
+    }
+    train: dict[str, list[Any]] = {
+        name: [getattr(fact, name) for fact in study.train] for name in ("subject", "object")
+    }
+    about, n_train = study.relation, len(study.train)
+    constant = {"relation": about.name, "source": about.source, "type": about.type, "prompt": 0}
+    constant |= {"query": "", "excluded": TRAINING}
+    train |= {name: [value] * n_train for name, value in constant.items()}
+    train["fact_id"] = [fact.id for fact in study.train]
+    train["origin"] = [fact.origin or None for fact in study.train]
+    train["train_ranks"] = study.train_ranks.T.tolist()
     columns = []
     for field in ROWS:
+        lower = make_column(train.get(field.name), n_train, field.type)
         if field.name in SCHEMA.names:
             upper = test[field.name].combine_chunks()
         else:
-            upper = _column(of_test.get(field.name), n_test, field.type)
-        lower = _column(train.get(field.name), n_train, field.type)
+            upper = make_column(of_test.get(field.name), n_test, field.type)
         columns.append(pa.chunked_array([upper, lower], field.type))
     return pa.Table.from_arrays(columns, schema=ROWS).unify_dictionaries()
 
@@ -103,58 +113,25 @@ def _answers(
     study: RelationStudy, asked: AskedFacts, knowledge: Knowledge, vocabulary: Vocabulary
 ) -> pa.Table:
     """What every prompt and ensemble answers to the test facts, and the facts that don't count."""
-    heaviest = [int(np.argmax(one.weights)) for one in study.ensembles]
     templates = study.pool.templates
-    questions: list[Question] = []
-    for number, facts in (
-        *((number, study.test) for number in range(len(templates))),
-        (-1, [fact for fact, _ in study.excluded]),
-        *((number, study.test) for number in heaviest),
-    ):
-        reasons = [why for _, why in study.excluded] if number < 0 else [None] * len(facts)
-        prompt = max(number, 0)
-        questions += [
-            Question(fact, study.relation, prompt, fill(templates[prompt], fact.subject), reason)
-            for fact, reason in zip(facts, reasons, strict=True)
-        ]
+    tested = [(fact, None) for fact in study.test]
+    heaviest = [int(np.argmax(one.weights)) for one in study.ensembles]
+    asking: list[tuple[int, Sequence[tuple[Fact, str | None]]]] = [
+        *((number, tested) for number in range(len(templates))),
+        (0, study.excluded),
+        *((number, tested) for number in heaviest),
+    ]
+    questions = [
+        Question(fact, study.relation, prompt, fill(templates[prompt], fact.subject), reason)
+        for prompt, facts in asking
+        for fact, reason in facts
+    ]
     rows = np.concatenate([study.rows.ravel(), study.ensemble_rows.ravel()])
     rows["query"] = np.arange(len(rows))
     counted = np.flatnonzero([question.excluded is None for question in questions])
-    removed = pad_columns([()] * len(rows))
     gold = np.zeros(len(rows), np.int64)
-    segment = Segment(asked.columns, (), (), counted, gold, removed)
-    prepared = Prepared(tuple(questions), (segment,))
-    return make_rows(prepared, [(0, rows)], knowledge, vocabulary)
-
-
-def _near(study: RelationStudy, asked: AskedFacts, n_rows: int) -> dict[str, Sequence[Any]]:
-    """The shortlist, in the rows of its prompts and facts."""
-    shortlist = study.shortlist
-    n_prompts, n_shown, _ = shortlist.log_probs.shape
-    n_facts = len(study.test)
-    highest = shortlist.log_probs.max(axis=2)
-    # Half precision is finest near 0: what is kept is the distance from each fact's highest.
-    near = (shortlist.log_probs - highest[:, :, None]).astype(np.float16)
-    ceilings = (shortlist.ceilings - highest).astype(np.float16)
-    columns: dict[str, list[Any]] = {
-        name: [None] * n_rows for name in ("near_words", "near", "near_highest", "ceiling")
-    }
-    for fact in range(n_shown):
-        columns["near_words"][fact] = [asked.columns.words[at] for at in shortlist.columns[fact]]
-        for prompt in range(n_prompts):
-            row = prompt * n_facts + fact
-            columns["near"][row] = near[prompt, fact]
-            columns["near_highest"][row] = highest[prompt, fact]
-            columns["ceiling"][row] = ceilings[prompt, fact]
-    return dict(columns)
-
-
-def _column(values: Sequence[Any] | None, n_rows: int, kind: pa.DataType) -> pa.Array:
-    if values is None:
-        return pa.nulls(n_rows, kind)
-    if pa.types.is_dictionary(kind):
-        return pa.array(values, pa.string()).dictionary_encode().cast(kind)
-    return pa.array(values, kind)
+    segment = Segment(asked.columns, (), (), counted, gold, pad_columns([()] * len(rows)))
+    return make_rows(Prepared(tuple(questions), (segment,)), [(0, rows)], knowledge, vocabulary)
 
 
 def write_details(study: RelationStudy) -> dict[str, Any]:
@@ -169,15 +146,13 @@ def write_details(study: RelationStudy) -> dict[str, Any]:
         ],
         "aside": [number for number, entry in enumerate(study.pool.entries) if entry.aside],
         "ensembles": [
-            [one.combination, one.method, one.combine, one.objective, one.n_epochs,
-             one.weights.tolist()]
-            for one in study.ensembles
+            [*(getattr(one, name) for name in FIT), one.weights.tolist()] for one in study.ensembles
         ],
         "n_kept": study.shortlist.n_kept,
         "curves": study.curves,
         "n_candidates": study.n_candidates,
         "notes": study.notes,
-    }  # fmt: skip
+    }
 
 
 def read_study(
@@ -185,37 +160,38 @@ def read_study(
 ) -> RelationStudy:
     """The study of one relation, from its rows and details. Raises ValueError if they don't fit."""
     name, source, kind = (table[column][0].as_py() for column in ("relation", "source", "type"))
-    relation = Relation(
-        name,
-        source,
-        details["label"],
-        details["description"],
-        kind,
-        tuple(Prompt(text) for text in details["manual"]),
-    )
+    manual = tuple(Prompt(text) for text in details["manual"])
+    relation = Relation(name, source, details["label"], details["description"], kind, manual)
     aside = set(details.get("aside", ()))
     entries = tuple(
         Entry(Prompt(template, origin, weight), frozenset(origins), number in aside)
         for number, (template, origin, weight, origins) in enumerate(details["prompts"])
     )
-    is_excluded = np.asarray(table["excluded"].combine_chunks().is_valid())
-    of_ensemble = np.asarray(table["ensemble"].combine_chunks().is_valid())
-    trained = np.asarray(table["train_ranks"].combine_chunks().is_valid())
-    asked = table.filter(pa.array(~is_excluded & ~of_ensemble))
-    mixed, train = table.filter(pa.array(of_ensemble)), table.filter(pa.array(trained))
-    excluded = table.filter(pa.array(is_excluded & ~trained))
+    is_excluded, of_ensemble, trained = (
+        np.asarray(table[column].combine_chunks().is_valid())
+        for column in ("excluded", "ensemble", "train_ranks")
+    )
+    asked, mixed, train, excluded = (
+        table.filter(pa.array(chosen))
+        for chosen in (~is_excluded & ~of_ensemble, of_ensemble, trained, is_excluded & ~trained)
+    )
     n_facts = asked.num_rows // len(entries)
     words = _Words()
     rows = _read_rows(asked, words).reshape(len(entries), n_facts)
     ensembles = tuple(
-        Ensemble(combination, method, np.array(weights, np.float32), combine, objective, n_epochs)
-        for combination, method, combine, objective, n_epochs, weights in details["ensembles"]
+        Ensemble(**dict(zip(FIT, fit, strict=True)), weights=np.array(weights, np.float32))
+        for *fit, weights in details["ensembles"]
     )
     ensemble_rows = _read_rows(mixed, words).reshape(len(ensembles), n_facts)
     facts = _read_facts(asked.slice(0, n_facts), name, source)
     objects = tuple(asked["gold"].slice(0, n_facts).to_pylist())
     for word in objects:
         words.number(word)
+    shortlist = _read_shortlist(asked, n_facts, objects, words, details["n_kept"])
+    removed = None  # of studies that were made before they were kept
+    if "other_valid" in asked.column_names:
+        others = asked["other_valid"].slice(0, n_facts).to_pylist()
+        removed = pad_columns([[words.number(word) for word in row] for row in others])
     ranks = train["train_ranks"].combine_chunks().flatten().to_numpy()
     return RelationStudy(
         relation=relation,
@@ -230,10 +206,10 @@ def read_study(
         rows=rows,
         ensembles=ensembles,
         ensemble_rows=ensemble_rows,
-        shortlist=_read_shortlist(asked, n_facts, objects, words, details["n_kept"]),
-        removed=_read_removed(asked.slice(0, n_facts), words),
+        shortlist=shortlist,
+        removed=removed,
         curves=tuple((one, kind, tuple(values)) for one, kind, values in details["curves"]),
-        words=words.by_number(),
+        words={number: word for word, number in words.known.items()},
         n_candidates=details["n_candidates"],
         excluded=tuple(
             zip(_read_facts(excluded, name, source), excluded["excluded"].to_pylist(), strict=True)
@@ -251,10 +227,6 @@ class _Words:
     def number(self, word: str) -> int:
         """The word's number."""
         return self.known.setdefault(word, len(self.known))
-
-    def by_number(self) -> dict[int, str]:
-        """Number -> word."""
-        return {number: word for word, number in self.known.items()}
 
     def numbers(self, words: pa.Array) -> NDArray[np.int64]:
         """Numbers of a flat array of words, int64; -1 for null."""
@@ -277,23 +249,18 @@ def _read_rows(table: pa.Table, words: _Words) -> NDArray[np.void]:
 
 
 def _read_facts(table: pa.Table, relation: str, source: str) -> tuple[Fact, ...]:
-    names = [
-        name for name in ("fact_id", "subject", "object", "origin") if name in table.column_names
-    ]
+    names = ("fact_id", "subject", "object", "origin")
+    known = [name for name in names if name in table.column_names]
     return tuple(
-        Fact(fact_id, subject, relation, obj, source, origin=(origin[0] if origin else None) or "")
-        for fact_id, subject, obj, *origin in zip(
-            *(table[name].to_pylist() for name in names), strict=True
+        Fact(
+            row["fact_id"],
+            row["subject"],
+            relation,
+            row["object"],
+            source,
+            origin=row.get("origin") or "",
         )
-    )
-
-
-def _read_removed(facts: pa.Table, words: _Words) -> NDArray[np.int64] | None:
-    """None where the study doesn't have them, as those made before they were kept."""
-    if "other_valid" not in facts.column_names:
-        return None
-    return pad_columns(
-        [[words.number(word) for word in row] for row in facts["other_valid"].to_pylist()]
+        for row in table.select(known).to_pylist()
     )
 
 

@@ -8,11 +8,13 @@ transfer      one model's weights on another, mean over relations (tables 12 and
 curves        P@1 of the K best prompts, mean over the relations that have so many (figures 2, 5)
 """
 
+import itertools
 import math
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Literal
 
 import numpy as np
@@ -48,10 +50,7 @@ class Majority:
 
 @dataclass(frozen=True, slots=True)
 class PromptGain:
-    """What one prompt gains over another: P@1 of `after` less that of `before`, -1 to 1.
-
-    n: test facts.
-    """
+    """P@1 of prompt `after` less that of `before`, -1 to 1, on n test facts."""
 
     relation: str
     label: str
@@ -63,10 +62,7 @@ class PromptGain:
 
 @dataclass(frozen=True, slots=True)
 class WeightedGain:
-    """What weights gain over the best prompt alone: P@1 of optimised less that of Top1, -1 to 1.
-
-    weights: (template, weight), the heaviest first. n: test facts.
-    """
+    """P@1 of optimised less Top1, -1 to 1. weights: (template, weight), the heaviest first."""
 
     relation: str
     label: str
@@ -101,12 +97,9 @@ def fact_statistics(facts: Sequence[Fact]) -> Statistics:
     """Of the facts of one relation. Source: table 1, whose entropies are of natural logarithms."""
     counts = Counter(fact.object for fact in facts)
     shares = [count / len(facts) for count in counts.values()]
-    return Statistics(
-        len(facts),
-        len({fact.subject for fact in facts}),
-        len(counts),
-        -sum(share * math.log(share) for share in shares),
-    )
+    entropy = -sum(share * math.log(share) for share in shares)
+    n_subjects = len({fact.subject for fact in facts})
+    return Statistics(len(facts), n_subjects, len(counts), entropy)
 
 
 def majority(objects: Sequence[str]) -> Majority:
@@ -116,11 +109,9 @@ def majority(objects: Sequence[str]) -> Majority:
 
 
 def mined_gain(study: RelationStudy, combination: str = "mine") -> PromptGain | None:
-    """The best prompt of a combination on the training facts, against the manual one.
-
-    None where the study holds no manual prompt or no such ensemble. Source: table 4.
-    """
-    manual = _manual(study)
+    """Compare a combination's best prompt in training with the manual one. Source: table 4."""
+    entries = enumerate(study.pool.entries)
+    manual = next((at for at, entry in entries if "manual" in entry.origins), None)
     found = study.ensemble(combination, "top1")
     if manual is None or found is None or found[0].only_prompt is None:
         return None
@@ -129,38 +120,22 @@ def mined_gain(study: RelationStudy, combination: str = "mine") -> PromptGain | 
 
 def prompt_gain(study: RelationStudy, before: int, after: int) -> PromptGain:
     """What prompt `after` gains over prompt `before`, both positions in the pool."""
-    templates, accuracies = study.pool.templates, study.test_accuracies
-    return PromptGain(
-        study.relation.name,
-        study.relation.label,
-        templates[before],
-        templates[after],
-        float(accuracies[after] - accuracies[before]),
-        len(study.test),
-    )
+    about, templates = study.relation, study.pool.templates
+    gain = float(study.test_accuracies[after] - study.test_accuracies[before])
+    texts = templates[before], templates[after]
+    return PromptGain(about.name, about.label, *texts, gain, len(study.test))
 
 
 def weighted_gain(study: RelationStudy, combination: str = "mine") -> WeightedGain | None:
-    """The optimised ensemble of a combination against its Top1; None where either is missing.
-
-    Source: table 5.
-    """
+    """Compare a combination's optimised ensemble with its Top1. Source: table 5."""
     top, optimised = (study.ensemble(combination, method) for method in ("top1", "optimised"))
     if top is None or optimised is None:
         return None
-    weights = optimised[0].weights
-    order = np.argsort(-weights, kind="stable")
-    return WeightedGain(
-        study.relation.name,
-        study.relation.label,
-        tuple(
-            (study.pool.templates[prompt], float(weights[prompt]))
-            for prompt in order
-            if weights[prompt] > 0
-        ),
-        precision_at(optimised[1]) - precision_at(top[1]),
-        len(study.test),
-    )
+    known = zip(study.pool.templates, optimised[0].weights.tolist(), strict=True)
+    weights = sorted((one for one in known if one[1] > 0), key=lambda one: -one[1])
+    gain = precision_at(optimised[1]) - precision_at(top[1])
+    about = study.relation
+    return WeightedGain(about.name, about.label, tuple(weights), gain, len(study.test))
 
 
 def word_changes(
@@ -172,13 +147,8 @@ def word_changes(
     """
     texts = [_words(template) for template in study.pool.templates]
     accuracies = study.test_accuracies
-    pairs = {
-        (min(a, b), max(a, b))
-        for combination in combinations
-        for a in study.pool.members(combination)
-        for b in study.pool.members(combination)
-        if a != b
-    }
+    members = map(study.pool.members, combinations)
+    pairs = {pair for known in members for pair in itertools.combinations(sorted(known), 2)}
     found = []
     for pair in sorted(pairs):
         before, after = sorted(pair, key=lambda one: accuracies[one])
@@ -192,9 +162,7 @@ def word_changes(
 def edit_distances(study: RelationStudy, combination: str) -> list[int]:
     """Word edits between each two prompts of a combination. Source: section 5.2."""
     texts = [_words(study.pool.templates[prompt]) for prompt in study.pool.members(combination)]
-    return [
-        edit_distance(one, other) for place, one in enumerate(texts) for other in texts[place + 1 :]
-    ]
+    return [edit_distance(one, other) for one, other in itertools.combinations(texts, 2)]
 
 
 def find_prompt(study: RelationStudy, text: str) -> int | None:
@@ -224,13 +192,11 @@ def mean_transfer(
 
     None where there is no such relation. Source: tables 12 and 13.
     """
-    others = {one.relation.name: one for one in there}
+    others = {one.relation.name: one for one in there if one.ensemble(combination, "optimised")}
     found = [
         transfer_weights(one, others[one.relation.name], combination)
         for one in here
-        if one.relation.name in others
-        and one.ensemble(combination, "optimised")
-        and others[one.relation.name].ensemble(combination, "optimised")
+        if one.relation.name in others and one.ensemble(combination, "optimised")
     ]
     if not found:
         return None
@@ -254,19 +220,12 @@ def mean_curves(
     for study in studies:
         for name, kind, values in study.curves:
             curves.setdefault((name, kind), []).append(values)
-    return {
-        key: [
-            sum(here) / len(here)
-            for k in range(max(map(len, found)))
-            if (here := [values[k] for values in found if k < len(values)])
-        ]
-        for key, found in curves.items()
-    }
-
-
-def _manual(study: RelationStudy) -> int | None:
-    entries = enumerate(study.pool.entries)
-    return next((at for at, entry in entries if "manual" in entry.origins), None)
+    means = {}
+    for key, found in curves.items():
+        columns = zip_longest(*found)
+        known = [[value for value in column if value is not None] for column in columns]
+        means[key] = [sum(values) / len(values) for values in known]
+    return means
 
 
 def _words(template: str) -> str:

@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from lama_core.errors import UserError
 from lama_core.probes.probing import check_limit
@@ -55,13 +56,12 @@ def make_split(
     notes: tuple[str, ...] = ()
     if shared:
         named = ", ".join(f"{fact.subject} - {fact.object}" for fact in shared[:SHOWN])
-        more = f" and {len(shared) - SHOWN} more" if len(shared) > SHOWN else ""
-        what = f"{relation}: {len(shared)} training pair(s) are test facts too ({named}{more})"
+        named += f" and {len(shared) - SHOWN} more" * (len(shared) > SHOWN)
+        what = f"{relation}: {len(shared)} training pair(s) are test facts too ({named})"
         if not drop_overlap:
             raise UserError(f"{what}: take them out, or drop them with --drop-overlap.")
         notes = (f"{what}; they are left out of training.",)
-        taken = {_key(fact) for fact in shared}
-        train = [fact for fact in train if _key(fact) not in taken]
+        train = [fact for fact in train if fact not in shared]
         if not train:
             raise UserError(f"{relation}: every training pair is a test fact: none is left.")
     return Split(tuple(train), tuple(test[number] for number in draw(test, limit, seed)), notes)
@@ -69,10 +69,8 @@ def make_split(
 
 def pairs_digest(splits: Iterable[Split]) -> str:
     """SHA-256 of the training pairs of some relations, by content and order."""
-    content = [
-        [[fact.relation, fact.id, fact.subject, fact.object] for fact in split.train]
-        for split in splits
-    ]
+    names = attrgetter("relation", "id", "subject", "object")
+    content = [[names(fact) for fact in split.train] for split in splits]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
@@ -83,11 +81,7 @@ def overlap(train: Sequence[Fact], test: Sequence[Fact]) -> tuple[Fact, ...]:
 
 
 def halve(facts: Sequence[Fact], *, seed: int = 0) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
-    """Facts without training pairs of their own, as a training and a test half.
-
-    Drawn by a hash of subject and object, so a fact's half never depends on the others, and the
-    same pair in two rows falls into the same half.
-    """
+    """Return facts as a training and a test half, by a hash of subject and object."""
     halves: tuple[list[Fact], list[Fact]] = ([], [])
     for fact in facts:
         text = f"{seed}\0{_key(fact)}".encode()
@@ -100,16 +94,13 @@ def _key(fact: Fact) -> tuple[str, str]:
 
 
 def draw(facts: Sequence[Fact], limit: int | None, seed: int | None) -> tuple[int, ...]:
-    """Positions of at most `limit` facts, in order: the first, or with a seed some at random.
-
-    The same seed and facts always give the same.
-    """
+    """Positions of at most `limit` facts, in order: the first, or by the seed's hashes."""
     if limit is None or len(facts) <= limit:
         return tuple(range(len(facts)))
     if seed is None:
         return tuple(range(limit))
-    digests = {
-        number: hashlib.sha256(f"{seed}\0{number}\0{fact.id}".encode()).digest()
+    digests = [
+        (hashlib.sha256(f"{seed}\0{number}\0{fact.id}".encode()).digest(), number)
         for number, fact in enumerate(facts)
-    }
-    return tuple(sorted(sorted(digests, key=lambda number: digests[number])[:limit]))
+    ]
+    return tuple(sorted(number for _, number in sorted(digests)[:limit]))

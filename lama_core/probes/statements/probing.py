@@ -15,10 +15,11 @@ from lama_core.errors import UserError, choose
 from lama_core.models.base import HIDINGS
 from lama_core.probes.probing import (
     Planned,
-    absolute,
     ask_of,
     check_asked,
     choose_with_facts,
+    from_data,
+    of_model,
 )
 from lama_core.probes.statements.runs import StatementSpec
 from lama_core.probes.statements.scoring import (
@@ -62,10 +63,7 @@ class StatementsRequest(settings.RunSettings):
 
 
 def plan(request: StatementsRequest, *, load: Load = load_by_name) -> Planned:
-    """One specification for each model. load: how to get a model.
-
-    Raises UserError for anything in the request that doesn't exist.
-    """
+    """Return one specification for each model. load: how to get a model."""
     check_asked(request.models, request.limit, request.ranking)
     choose(request.aggregate, AGGREGATES, "aggregate")
     choose(request.part, PARTS, "part")
@@ -77,29 +75,19 @@ def plan(request: StatementsRequest, *, load: Load = load_by_name) -> Planned:
     names = tuple(one.name for one in chosen if request.template == 0 or prompts.of(one.name))
     check_questions(dataset, names, prompts, request.limit)
     models = [ask_of(name, load, request.precision) for name in dict.fromkeys(request.models)]
-    return Planned(
-        tuple(
-            StatementSpec(
-                dataset=absolute(request.dataset),
-                dataset_name=dataset.name,
-                data_digest=dataset.digest,
-                relations=names,
-                prompts=prompts,
-                model=model.reference,
-                model_name=model.name,
-                model_identity=model.identity,
-                model_kind=model.kind,
-                candidates=space,
-                context="both",
-                ranking=request.ranking,
-                precision=model.precision,
-                limit=request.limit,
-                scoring=Scoring(request.aggregate, request.part, request.hiding),
-            )
-            for model in models
-        ),
-        tuple(dataset.report.notes),
-    )
+    shared = from_data(request.dataset, dataset, names, request.ranking, request.limit)
+    specs = [
+        StatementSpec(
+            **shared,
+            **of_model(model, model.reference),
+            prompts=prompts,
+            candidates=space,
+            context="both",
+            scoring=Scoring(request.aggregate, request.part, request.hiding),
+        )
+        for model in models
+    ]
+    return Planned(tuple(specs), tuple(dataset.report.notes))
 
 
 def most_templates(dataset: Dataset, relations: Sequence[str] = ()) -> int:
@@ -109,10 +97,7 @@ def most_templates(dataset: Dataset, relations: Sequence[str] = ()) -> int:
 
 
 def numbered_template(relations: Sequence[Relation], number: int) -> PromptSet:
-    """The template of that number of each relation that has so many, from 0.
-
-    Raises UserError if none has.
-    """
+    """Return the template of that number, from 0, of each relation that has so many."""
     if number < 0:
         raise UserError(f"The template is {number}: they are counted from 0.")
     found = tuple(

@@ -18,12 +18,11 @@ from lama_core.errors import UserError
 from lama_core.models.base import (
     KINDS,
     Hiding,
-    Kind,
     Scored,
     Statement,
     StatementScores,
 )
-from lama_core.models.devices import unusual
+from lama_core.probes.of_model import OfModel, model_fields
 from lama_core.probes.statements.scoring import (
     TOKENS_OF,
     AggregateChoice,
@@ -73,11 +72,7 @@ class RankRequest(settings.ModelSettings):
         return Scoring(self.aggregate, self.part, self.hiding)
 
     def asked(self) -> tuple[Query, tuple[str, ...], str | None]:
-        """The text cut at its blank, the answers without needless spaces, and the gold.
-
-        Raises UserError for a text without one blank, answers that `check_answers` refuses, more
-        than MAX_RANKED, or a gold that is none of them.
-        """
+        """The text cut at its blank, and the answers and gold without needless spaces."""
         query = parse_query(self.text)
         if query.n_blanks > 1:
             raise UserError(
@@ -100,11 +95,7 @@ class RankRequest(settings.ModelSettings):
 
 @dataclass(frozen=True, slots=True)
 class RankedAnswer:
-    """One answer, as one model sees it.
-
-    rank: 1 = the highest score; ties in the order given. None, as score and log_prob, of an answer
-    that the model can't write. log_prob: over the answers, natural log.
-    """
+    """One answer. rank, score, log_prob (over the answers): None if the model can't write it."""
 
     answer: str
     statement: str
@@ -120,21 +111,16 @@ class RankedAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelRanking:
+class ModelRanking(OfModel):
     """The answers as one model ranks them, best first; those that it can't write stand last.
 
-    margin: the gold's score, without a gold the best one's, less the best score of the others;
-    None where either isn't there. n_left_out: how many of the last answers given were not scored,
-    because the time for a question was over. precision, device: what it was computed in, and where.
+    margin: the score of the gold, or the best one's, less the best score of the others, if any.
+    n_left_out: how many of the last answers given had no time.
     """
 
-    name: str
-    kind: Kind
     answers: tuple[RankedAnswer, ...]
     margin: float | None
     n_left_out: int
-    precision: str
-    device: str
 
     def notes(self, gold: str | None) -> list[str]:
         """In words what the list alone doesn't say, a sentence each."""
@@ -175,14 +161,10 @@ class RankAnswer:
             "text": query.text(),
             "answers": list(answers),
             "gold": gold,
-            "part": self.request.part,
-            "aggregate": self.request.aggregate,
-            "hiding": self.request.hiding,
+            **{name: getattr(self.request, name) for name in ("part", "aggregate", "hiding")},
             "models": [
                 {
-                    "name": model.name,
-                    "kind": model.kind,
-                    **unusual(model.precision, model.device),
+                    **model.model_json(),
                     "margin": model.margin,
                     **({"n_left_out": model.n_left_out} if model.n_left_out else {}),
                     "answers": [_answer_json(one) for one in model.answers],
@@ -230,23 +212,18 @@ def _answer_json(one: RankedAnswer) -> dict[str, Any]:
     }
 
 
-def tokens_json(scores: StatementScores) -> list[dict[str, Any]]:
-    """Each token with its log-probability, null of one that isn't scored."""
+def tokens_json(scores: StatementScores, inside: str = "in_answer") -> list[dict[str, Any]]:
+    """Each token, its log-probability, and under `inside` whether it is marked."""
     values = [None if np.isnan(value) else float(value) for value in scores.log_probs]
+    names = ("token", "log_prob", inside)
     rows = zip(scores.tokens, values, scores.in_answer.tolist(), strict=True)
-    return [
-        {"token": token, "log_prob": value, "in_answer": inside} for token, value, inside in rows
-    ]
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def rank_answers(
     model: StatementModel, request: RankRequest, limits: Limits = UNLIMITED
 ) -> ModelRanking:
-    """The answers as one model ranks them; those that the time doesn't allow are left out.
-
-    Raises UserError for what `RankRequest.asked` refuses, a statement that is too long, or answers
-    that begin the text of a model that can't score a first token.
-    """
+    """Return the answers as one model ranks them; those without time are left out."""
     query, answers, gold = request.asked()
     if not query.parts[0].strip() and not model.scores_first:
         raise UserError(
@@ -254,43 +231,28 @@ def rank_answers(
             "write something before the blank."
         )
     statements = [state(query, answer, request.part) for answer in answers]
-    scored: Scored = "statement" if request.part == "statement" else "answer"
-    tokens = score_statements(model, statements, request.hiding, scored, limits)
-    n = len(tokens)
+    tokens = score_statements(model, statements, request.hiding, request.scoring.scored, limits)
     scores = np.array([total(one, request.aggregate) for one in tokens])
     written = np.flatnonzero(~np.isneginf(scores))
     order = written[np.argsort(-scores[written], kind="stable")]
     log_probs = log_softmax(scores[None, order])[0] if len(order) else np.zeros(0)
     ranked = [
-        RankedAnswer(
-            answers[at], statements[at].text, rank, float(scores[at]), float(value), tokens[at]
-        )
-        for rank, (at, value) in enumerate(zip(order, log_probs, strict=True), start=1)
+        RankedAnswer(answers[at], statements[at].text, rank, float(scores[at]), value, tokens[at])
+        for rank, (at, value) in enumerate(zip(order, log_probs.tolist(), strict=True), start=1)
     ]
-    margin = _margin(ranked, gold)
     ranked += [
         RankedAnswer(answers[at], statements[at].text, None, None, None, tokens[at])
         for at in np.flatnonzero(np.isneginf(scores))
     ]
-    return ModelRanking(
-        model.name,
-        model.kind,
-        tuple(ranked),
-        margin,
-        len(answers) - n,
-        model.precision,
-        model.device,
-    )
-
-
-def _margin(ranked: Sequence[RankedAnswer], gold: str | None) -> float | None:
-    """See `ModelRanking.margin`; ranked: the answers with scores, best first."""
-    names = [one.answer for one in ranked]
-    if len(ranked) < 2 or (gold is not None and gold not in names):
-        return None
-    at = names.index(gold) if gold is not None else 0
-    scores = [one.score for one in ranked if one.score is not None]
-    return scores[at] - max(score for place, score in enumerate(scores) if place != at)
+    margin = None  # see `ModelRanking`
+    names = [answers[at] for at in order]
+    if len(names) > 1 and (gold is None or gold in names):
+        at = 0 if gold is None else names.index(gold)
+        sums = scores[order].tolist()
+        margin = sums.pop(at) - max(sums)
+    left_out = len(answers) - len(tokens)
+    about = model_fields(model)
+    return ModelRanking(answers=tuple(ranked), margin=margin, n_left_out=left_out, **about)
 
 
 def score_statements(
@@ -300,10 +262,7 @@ def score_statements(
     scored: Scored,
     limits: Limits,
 ) -> list[StatementScores]:
-    """The tokens of the first statements, as many as the time allows; one at least.
-
-    Raises UserError for a statement that is too long.
-    """
+    """Score the first statements, as many as the time allows; one at least."""
     for one in statements:
         query = Query((f"{one.text} ", ""))
         n_tokens = len(model.encode(query, KINDS[model.kind].contexts[0]).token_ids)

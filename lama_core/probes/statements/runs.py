@@ -13,9 +13,8 @@ Departure: Start token of a statement
 Departure: Accuracy over several relations
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,22 +22,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lama_core.asking.answers import from_table, rank_block, to_table
-from lama_core.asking.executors import Part, Tick
+from lama_core.asking.executors import Tick
 from lama_core.asking.preparation import Prepared, Segment, as_prepared
-from lama_core.asking.questions import (
-    NO_FIT,
-    NOTHING_BEFORE,
-    Knowledge,
-    Question,
-    gather_knowledge,
-    make_questions,
-)
+from lama_core.asking.questions import NO_FIT, NOTHING_BEFORE, Knowledge, Question, make_questions
 from lama_core.asking.ranking import pad_columns
 from lama_core.asking.scoring import ScoreBlock
 from lama_core.candidates.columns import NOT_A_CANDIDATE
+from lama_core.datasets import Dataset
 from lama_core.errors import UserError
 from lama_core.models.base import KINDS, BlankFiller
-from lama_core.probes.cloze.runs import ClozeSpec
+from lama_core.probes.cloze.runs import ClozeSpec, SegmentWork
 from lama_core.probes.statements.scoring import (
     AT_ONCE,
     Scoring,
@@ -49,7 +42,6 @@ from lama_core.probes.statements.scoring import (
 from lama_core.probes.statements.spaces import answers_of, as_columns
 from lama_core.progress import Unit
 from lama_core.runs.info import STATEMENTS
-from lama_core.runs.spec import Finished, Sitting
 from lama_core.types import Query
 
 # Raised by one whenever the same specification would give other numbers; never for anything else.
@@ -79,13 +71,9 @@ class StatementSpec(ClozeSpec):
 
     def prompt_name(self) -> str:
         """The prompt set's name, as statements, and how they are scored where that is unusual."""
-        usual = Scoring()
-        told = (
-            (self.scoring.aggregate, usual.aggregate),
-            (self.scoring.part, usual.part),
-            (self._hiding, usual.hiding),
-        )
-        unusual = [name for name, other in told if name and name != other]
+        told = (self.scoring.aggregate, self.scoring.part, self._hiding)
+        usual = astuple(Scoring())
+        unusual = [name for name, other in zip(told, usual, strict=True) if name and name != other]
         return ", ".join([f"statements {self.prompts.name}", *unusual])
 
     @property
@@ -93,44 +81,38 @@ class StatementSpec(ClozeSpec):
         """What is hidden with a token; empty for a model that sees the left side alone."""
         return "" if self.model_kind == "causal" else self.scoring.hiding
 
-    def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> Sitting:
-        """The facts in parts, each with all answers of its relation."""
-        for note in scorer.notes:
-            on_note(f"{scorer.name}: {note}")
-        dataset = self.load_data()
-        knowledge = gather_knowledge(dataset, self.relations)
+    def make_work(
+        self, dataset: Dataset, knowledge: Knowledge, scorer: Any
+    ) -> tuple[Prepared, SegmentWork]:
+        """The facts that count, each with all answers of its relation."""
         questions = make_questions(dataset, self.relations, self.prompts, self.limit)
-        spaces = {
-            name: answers_of(self.candidates, dataset, name)
-            for name in dict.fromkeys(one.relation.name for one in questions)
+        segments = []
+        for name in dict.fromkeys(one.relation.name for one in questions):
+            rows = [row for row, one in enumerate(questions) if one.relation.name == name]
+            answers = answers_of(self.candidates, dataset, name)
+            segments.append(_segment(questions, rows, knowledge, answers, scorer))
+        prepared = as_prepared(questions, segments, scorer.name)
+        return prepared, StatementWork(prepared.segments, self.scoring)
+
+    def more_columns(
+        self, work: Any, prepared: Prepared, tables: Sequence[pa.Table]
+    ) -> dict[str, pa.Array]:
+        """Margins and scores."""
+        n_rows = len(prepared.questions)
+        margins = np.full(n_rows, np.nan, np.float32)
+        taken = np.full(n_rows, -1, dtype=np.int64)
+        n_taken = 0
+        for (segment, _), table in zip(work.places, tables, strict=True):
+            at = prepared.segments[segment].rows[from_table(table)["query"]]
+            margins[at] = table["margin"].to_numpy()
+            taken[at] = np.arange(n_taken, n_taken + len(at))
+            n_taken += len(at)
+        scores = pa.chunked_array([table["scores"].combine_chunks() for table in tables])
+        picks = pa.array(taken, mask=taken < 0)
+        return {
+            "margin": pa.array(margins, mask=np.isnan(margins)),
+            "scores": scores.combine_chunks().take(picks),
         }
-        prepared = prepare_statements(questions, knowledge, spaces, scorer)
-        work = StatementWork(prepared.segments, self.scoring)
-        vocabulary = scorer.vocabulary  # and not its weights, which may be another process's
-
-        def finish(tables: Sequence[pa.Table]) -> Finished:
-            made = self.finish(work.places, prepared, knowledge, dataset, vocabulary, tables)
-            return _with_scores(made, work, prepared, tables)
-
-        return Sitting(work, finish)
-
-
-def prepare_statements(
-    questions: Sequence[Question],
-    knowledge: Knowledge,
-    spaces: dict[str, tuple[str, ...]],
-    model: StatementModel,
-) -> Prepared:
-    """The questions as segments, one a relation; those that can't be asked get their reason.
-
-    spaces: relation -> its answers. Raises NothingCounts when no fact at all is left.
-    """
-    kept = list(questions)
-    segments = []
-    for name, answers in spaces.items():
-        rows = [row for row, one in enumerate(kept) if one.relation.name == name]
-        segments.append(_segment(kept, rows, knowledge, answers, model))
-    return as_prepared(kept, segments, model.name)
 
 
 def _segment(
@@ -150,81 +132,62 @@ def _segment(
         if question.excluded is not None or query is None:
             continue
         gold = columns.index.get(question.fact.object)
-        reason = NOT_A_CANDIDATE if gold is None else _misfit(model, query, longest)
-        if reason is None and not model.vocabulary.can_write(question.fact.object):
+        if gold is None:
+            reason = NOT_A_CANDIDATE
+        elif not _fits(model, query, longest):
+            reason = NO_FIT
+        elif not model.vocabulary.can_write(question.fact.object):
             reason = NOT_WRITTEN
-        if reason is None and not query.parts[0].strip() and not model.scores_first:
+        elif not query.parts[0].strip() and not model.scores_first:
             reason = NOTHING_BEFORE
-        if reason is None and gold is not None:
-            asked.append((row, query, gold))
         else:
-            questions[row] = replace(question, excluded=reason)
-    removed = [
-        sorted(
-            columns.index[other]
-            for other in knowledge.valid(questions[row].fact)
-            if other in columns.index and columns.index[other] != gold
-        )
-        for row, _, gold in asked
-    ]
-    return Segment(
-        columns,
-        tuple(query for _, query, _ in asked),
-        (),
-        np.array([row for row, _, _ in asked], dtype=np.int64),
-        np.array([gold for _, _, gold in asked], dtype=np.int64),
-        pad_columns(removed),
-    )
+            asked.append((row, query, gold))
+            continue
+        questions[row] = replace(question, excluded=reason)
+    removed = []
+    for row, _, gold in asked:
+        known = map(columns.index.get, knowledge.valid(questions[row].fact))
+        removed.append(sorted(at for at in known if at is not None and at != gold))
+    numbers, golds = (np.array([one[at] for one in asked], dtype=np.int64) for at in (0, 2))
+    queries = tuple(query for _, query, _ in asked)
+    return Segment(columns, queries, (), numbers, golds, pad_columns(removed))
 
 
-def _misfit(model: BlankFiller, query: Query, longest: str) -> str | None:
-    """Why a query with its longest answer can't be scored; None if it can."""
+def _fits(model: BlankFiller, query: Query, longest: str) -> bool:
+    """Whether a query with its longest answer can be scored."""
     left, right = query.parts
     try:
         model.encode(Query((f"{left}{longest}{right} ", "")), KINDS[model.kind].contexts[0])
     except UserError:
-        return NO_FIT
-    return None
+        return False
+    return True
 
 
 @dataclass(frozen=True)
-class StatementWork:
+class StatementWork(SegmentWork):
     """The facts of a run in parts of about AT_ONCE statements, or one fact."""
 
-    segments: tuple[Segment, ...]
     scoring: Scoring
     unit: Unit = field(default="statements", init=False)
 
-    @cached_property
-    def places(self) -> list[tuple[int, int]]:
-        """The segment and the first query of each part."""
-        return [
-            (number, first)
-            for number, segment in enumerate(self.segments)
-            for first in range(0, len(segment.queries), self._n_queries(segment))
-        ]
+    def steps(self, segment: int) -> range:
+        """A few facts are a part."""
+        one = self.segments[segment]
+        return range(0, len(one.queries), max(1, AT_ONCE // len(one.columns.words)))
 
-    @staticmethod
-    def _n_queries(segment: Segment) -> int:
-        return max(1, AT_ONCE // len(segment.columns.words))
-
-    @cached_property
-    def parts(self) -> tuple[Part, ...]:
-        """A few facts each."""
-        return tuple(self._part(number, first) for number, first in self.places)
-
-    def _part(self, number: int, first: int) -> Part:
-        segment = self.segments[number]
-        queries = segment.queries[first : first + self._n_queries(segment)]
-        n_answers = len(segment.columns.words)
+    def size(self, segment: int, first: int) -> tuple[int, int]:
+        """Statements and their words."""
+        one = self.segments[segment]
+        queries = one.queries[first : first + self.steps(segment).step]
         words = sum(len(" ".join(query.parts).split()) + 1 for query in queries)
-        return Part(f"{number:05}-{first:07}", len(queries) * n_answers, words * n_answers)
+        n_answers = len(one.columns.words)
+        return len(queries) * n_answers, words * n_answers
 
     def score(self, model: Any, number: int, tick: Tick) -> pa.Table:
-        """The rows of one part: the columns of `answers.ROW`, margin and scores."""
+        """The rows of one part, with margin and scores."""
         at, first = self.places[number]
         segment = self.segments[at]
-        chosen = np.arange(first, min(first + self._n_queries(segment), len(segment.queries)))
+        chosen = np.arange(len(segment.queries))[first : first + self.steps(at).step]
         queries = [segment.queries[query] for query in chosen]
         scores = score_answers(model, queries, segment.columns.words, self.scoring, tick)
         return rank_statements(model.name, segment, chosen, scores)
@@ -246,42 +209,13 @@ def rank_statements(
         found = np.where(picked >= 0, log_probs[at[:, None], np.maximum(picked, 0)], -np.inf)
         values = "top_log_probs" if columns == "top" else f"{columns}_log_prob"
         rows[values] = found.reshape(rows[values].shape)
-    table = to_table(rows)
-    table = table.append_column("margin", pa.array(_margins(segment, chosen, scores)))
-    kept = scores.astype(np.float32).tolist() if scores.shape[1] <= MAX_KEPT else [None] * len(rows)
-    return table.append_column("scores", pa.array(kept, pa.list_(pa.float32())))
-
-
-def _margins(
-    segment: Segment, chosen: NDArray[np.int64], scores: NDArray[np.float64]
-) -> NDArray[np.float32]:
-    """The gold's score less the best wrong answer's, float32 [query]; NaN where none is wrong."""
+    # The gold's score less the best wrong answer's; NaN where none is wrong.
     wrong = scores.copy()
-    at = np.arange(len(chosen))
     wrong[at, segment.gold[chosen]] = -np.inf
     for row, others in enumerate(segment.removed[chosen]):
         wrong[row, others[others >= 0]] = -np.inf
     best = wrong.max(axis=1)
-    gold = scores[at, segment.gold[chosen]]
-    return np.where(np.isneginf(best), np.nan, gold - best).astype(np.float32)
-
-
-def _with_scores(
-    made: Finished, work: StatementWork, prepared: Prepared, tables: Sequence[pa.Table]
-) -> Finished:
-    """The run's rows with margins and scores."""
-    n_rows = len(prepared.questions)
-    margins = np.full(n_rows, np.nan, np.float32)
-    order: list[pa.Array] = []
-    taken = np.full(n_rows, -1, dtype=np.int64)
-    n_taken = 0
-    for (segment, _), table in zip(work.places, tables, strict=True):
-        at = prepared.segments[segment].rows[from_table(table)["query"]]
-        margins[at] = table["margin"].to_numpy()
-        taken[at] = np.arange(n_taken, n_taken + len(at))
-        n_taken += len(at)
-        order.append(table["scores"].combine_chunks())
-    scores = pa.chunked_array(order).combine_chunks() if order else pa.array([])
-    picks = pa.array(taken, mask=taken < 0)
-    rows = made.rows.append_column("margin", pa.array(margins, mask=np.isnan(margins)))
-    return replace(made, rows=rows.append_column("scores", scores.take(picks)))
+    margins = np.where(np.isneginf(best), np.nan, scores[at, segment.gold[chosen]] - best)
+    table = to_table(rows).append_column("margin", pa.array(margins.astype(np.float32)))
+    kept = scores.astype(np.float32).tolist() if scores.shape[1] <= MAX_KEPT else [None] * len(rows)
+    return table.append_column("scores", pa.array(kept, pa.list_(pa.float32())))

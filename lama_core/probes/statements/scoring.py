@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from lama_core.models.base import (
     BlankFiller,
     Hiding,
+    Scored,
     Statement,
     StatementScorer,
     StatementScores,
@@ -74,12 +75,14 @@ class Scoring:
     part: Part = "statement"
     hiding: Hiding = "within-word"
 
+    @property
+    def scored(self) -> Scored:
+        """The tokens that a model is asked for."""
+        return "statement" if self.part == "statement" else "answer"
+
 
 def state(query: Query, answer: str, part: Part = "statement") -> Statement:
-    """A query of one blank with an answer in it, as a sentence: its first letter is a capital.
-
-    With `conditional` nothing stands behind the answer.
-    """
+    """A query with an answer in it, its first letter a capital; see `Part`."""
     left, right = query.parts
     text = left + answer + ("" if part == "conditional" else right)
     first = text[:1].upper()
@@ -88,11 +91,7 @@ def state(query: Query, answer: str, part: Part = "statement") -> Statement:
 
 
 def total(scores: StatementScores, aggregate: Aggregate) -> float:
-    """The score of one statement; -inf of an answer that the model can't write.
-
-    A first token that nothing stands before is not scored: where it is the only one, -inf as well,
-    so that no score is never the best.
-    """
+    """The score of one statement; -inf if the model can't write it or scores none of its tokens."""
     known = scored_tokens(scores)
     if scores.unknown or not len(known):
         return -np.inf
@@ -105,10 +104,7 @@ def scored_tokens(scores: StatementScores) -> NDArray[np.float64]:
 
 
 def shown_tokens(scores: StatementScores, *, answer: bool = False) -> list[str]:
-    """Each token with its log-probability, a dot of one that isn't scored.
-
-    answer: those of the answer alone.
-    """
+    """Each token, or of the answer alone, with its log-probability; a dot if it isn't scored."""
     rows = zip(scores.tokens, scores.log_probs.tolist(), scores.in_answer.tolist(), strict=True)
     return [
         f"{token} {'·' if math.isnan(value) else fixed(value, 2)}"
@@ -124,24 +120,15 @@ def score_answers(
     scoring: Scoring,
     tick: Callable[[int], None] = lambda _: None,
 ) -> NDArray[np.float64]:
-    """The score of every answer in every query, float64 [query, answer].
-
-    At most AT_ONCE statements are in memory. tick: called with how many more are scored.
-    """
+    """Score every answer in every query, float64 [query, answer], AT_ONCE in memory."""
     found = np.empty((len(queries), len(answers)))
     for rows, columns in _blocks(len(queries), len(answers)):
         statements = [
             state(queries[row], answers[column], scoring.part) for row in rows for column in columns
         ]
-        scores = model.statement_log_probs(
-            statements,
-            hiding=scoring.hiding,
-            scored="statement" if scoring.part == "statement" else "answer",
-        )
-        values = [total(one, scoring.aggregate) for one in scores]
-        found[rows.start : rows.stop, columns.start : columns.stop] = np.reshape(
-            values, (len(rows), len(columns))
-        )
+        scores = model.statement_log_probs(statements, hiding=scoring.hiding, scored=scoring.scored)
+        values = np.array([total(one, scoring.aggregate) for one in scores])
+        found[np.ix_(rows, columns)] = values.reshape(len(rows), -1)
         tick(len(values))
     return found
 

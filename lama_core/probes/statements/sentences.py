@@ -17,8 +17,8 @@ from lama_core.asking import settings
 from lama_core.asking.blanks import MAX_CHARACTERS
 from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.errors import UserError
-from lama_core.models.base import Kind, Statement, StatementScores
-from lama_core.models.devices import unusual
+from lama_core.models.base import Statement, StatementScores
+from lama_core.probes.of_model import OfModel, model_fields
 from lama_core.probes.statements.rank import score_statements, tokens_json
 from lama_core.probes.statements.scoring import StatementModel, scored_tokens, total
 from lama_core.requests import argument
@@ -46,10 +46,7 @@ class SentencesRequest(settings.ModelSettings):
         self.sentences()
 
     def sentences(self) -> tuple[str, ...]:
-        """The sentences without needless spaces.
-
-        Raises UserError for fewer than two, too many, an empty, overlong or doubled one.
-        """
+        """The sentences without needless spaces. Raises UserError for what can't be compared."""
         found = tuple(" ".join(text.split()) for text in self.texts)
         if not 2 <= len(found) <= MAX_SENTENCES:
             raise UserError(
@@ -96,19 +93,11 @@ class ScoredSentence:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelSentences:
-    """The sentences as one model sees them, in the order given.
+class ModelSentences(OfModel):
+    """The sentences as one model sees them; the last `n_left_out` had no time."""
 
-    n_left_out: how many of the last were not scored, because the time for a question was over.
-    precision, device: what it was computed in, and where.
-    """
-
-    name: str
-    kind: Kind
     sentences: tuple[ScoredSentence, ...]
     n_left_out: int
-    precision: str
-    device: str
 
     def likeliest(self) -> ScoredSentence | None:
         """The sentence with the highest sum, the first of equal ones; None where none has one."""
@@ -150,9 +139,7 @@ class SentencesAnswer:
             "hiding": self.request.hiding,
             "models": [
                 {
-                    "name": model.name,
-                    "kind": model.kind,
-                    **unusual(model.precision, model.device),
+                    **model.model_json(),
                     **({"n_left_out": model.n_left_out} if model.n_left_out else {}),
                     "sentences": [_sentence_json(one) for one in model.sentences],
                 }
@@ -162,54 +149,38 @@ class SentencesAnswer:
 
 
 def _sentence_json(one: ScoredSentence) -> dict[str, Any]:
-    tokens = tokens_json(one.tokens)
+    names = ("mean", "difference", "mean_difference")
     return {
         "text": one.text,
         "sum": one.total,
-        "mean": one.mean,
-        "difference": one.difference,
-        "mean_difference": one.mean_difference,
+        **{name: getattr(one, name) for name in names},
         "n_tokens": one.n_scored,
-        "tokens": [
-            {"token": each["token"], "log_prob": each["log_prob"], "differs": each["in_answer"]}
-            for each in tokens
-        ],
+        "tokens": tokens_json(one.tokens, inside="differs"),
     }
 
 
 def score_sentences(
     model: StatementModel, request: SentencesRequest, limits: Limits = UNLIMITED
 ) -> ModelSentences:
-    """The sentences as one model sees them; those that the time doesn't allow are left out.
-
-    Raises UserError for what `SentencesRequest.sentences` refuses, a model that can't score
-    statements, or a sentence that is too long.
-    """
+    """Return the sentences as one model sees them; those without time are left out."""
     texts = request.sentences()
     scores = score_statements(model, differences(texts), request.hiding, "statement", limits)
     # Where a sentence has nothing that the others haven't, there is nothing that can't be written.
     tokens = [one if one.in_answer.any() else replace(one, unknown=False) for one in scores]
-    sums = [_known(total(one, "sum")) for one in tokens]
-    means = [_known(total(one, "mean")) for one in tokens]
-    return ModelSentences(
-        model.name,
-        model.kind,
-        tuple(
-            ScoredSentence(
-                text,
-                one_sum,
-                one_mean,
-                len(scored_tokens(one)),
-                _less(one_sum, sums[0]),
-                _less(one_mean, means[0]),
-                one,
-            )
-            for text, one_sum, one_mean, one in zip(texts, sums, means, tokens, strict=False)
-        ),
-        len(texts) - len(tokens),
-        model.precision,
-        model.device,
-    )
+    scored: list[ScoredSentence] = []
+    for text, one in zip(texts, tokens, strict=False):
+        known = total(one, "sum"), total(one, "mean")
+        both = [None if np.isneginf(value) else value for value in known]
+        firsts = (scored[0].total, scored[0].mean) if scored else both
+        less = [
+            None if value is None or first is None else value - first
+            for value, first in zip(both, firsts, strict=True)
+        ]
+        n_scored = len(scored_tokens(one))
+        scored.append(ScoredSentence(text, both[0], both[1], n_scored, less[0], less[1], one))
+    left_out = len(texts) - len(tokens)
+    about = model_fields(model)
+    return ModelSentences(sentences=tuple(scored), n_left_out=left_out, **about)
 
 
 def differences(texts: Sequence[str]) -> list[Statement]:
@@ -235,11 +206,3 @@ def _span(text: str, first: int, end: int) -> tuple[int, int]:
         at = spans[first][0] if first < len(spans) else len(text)
         return at, at
     return spans[first][0], spans[end - 1][1]
-
-
-def _known(value: float) -> float | None:
-    return None if np.isneginf(value) else value
-
-
-def _less(value: float | None, first: float | None) -> float | None:
-    return None if value is None or first is None else value - first

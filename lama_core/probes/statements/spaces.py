@@ -18,10 +18,7 @@ RELATION = "relation"
 
 
 def named_space(name: str) -> Candidates:
-    """The answers that a user means by a name.
-
-    Raises UserError for an unknown one, and for a file that can't be read or is no answer space.
-    """
+    """Return the answers that a user means by a name. Raises UserError for an unknown one."""
     if name == RELATION:
         return Candidates(RELATION, None, per_relation=True)
     if not name.startswith(FILE):
@@ -31,10 +28,7 @@ def named_space(name: str) -> Candidates:
 
 
 def check_answers(answers: Iterable[str]) -> tuple[str, ...]:
-    """The answers without the spaces around them.
-
-    Raises UserError if there are none, too many, an empty or too long one, or two equal ones.
-    """
+    """Return the answers without spaces around them. Raises UserError for empty or double ones."""
     found = tuple(answer.strip() for answer in answers)
     if not found:
         raise UserError("There is no answer to rank: give at least one.")

@@ -30,7 +30,7 @@ from lama_core.models.base import TokenScores
 from lama_core.models.hidden import hidden_states
 from lama_core.probes.analogy.decisions import make_plan, split
 from lama_core.probes.analogy.frequency import pair_frequency
-from lama_core.probes.analogy.judges import ModelJudge, VectorJudge, open_judge
+from lama_core.probes.analogy.judges import JUDGES, ModelJudge, VectorJudge
 from lama_core.probes.analogy.probes import (
     PROBES,
     Instance,
@@ -277,7 +277,7 @@ def test_relations_with_too_few_pairs_are_left_out_with_the_reason(tmp_path: Pat
 
 
 def vector_judge(path: Path, words: tuple[str, ...]) -> VectorJudge:
-    judge = open_judge("vectors", str(path), words, ProbeOptions(), lambda _: None)
+    judge = JUDGES["vectors"].open(str(path), words, ProbeOptions(), lambda _: None)
     assert isinstance(judge, VectorJudge)
     return judge
 

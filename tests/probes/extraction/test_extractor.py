@@ -17,13 +17,15 @@ from lama_core.probes.extraction.extractor import (
     NONE,
     Classifier,
     Extraction,
+    NameFinder,
     Stated,
     Triple,
+    describe,
     extract,
     link,
+    pairs_of,
     read_corpus,
 )
-from lama_core.probes.extraction.mentions import NameFinder, describe, pairs_of
 from lama_core.probes.extraction.runs import rank_found
 from lama_core.probes.prompts.mining import Match, split_words
 from lama_core.probes.prompts.training_pairs import halve

@@ -31,7 +31,7 @@ from lama_core.probes.prompts.backward import (
     score_both_ways,
 )
 from lama_core.probes.prompts.ensemble import fit_weights
-from lama_core.probes.prompts.parsing import Word
+from lama_core.probes.prompts.mining import Word
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.types import Fact, Prompt, Query, Relation
 

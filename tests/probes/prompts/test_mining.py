@@ -8,8 +8,14 @@ import pytest
 
 from lama_core.datasets.corpus import read_sentences
 from lama_core.errors import UserError
-from lama_core.probes.prompts.mining import is_of_path, mine, why_dropped
-from lama_core.probes.prompts.parsing import SpacyParser, Word, shortest_path
+from lama_core.probes.prompts.mining import (
+    SpacyParser,
+    Word,
+    is_of_path,
+    mine,
+    shortest_path,
+    why_dropped,
+)
 from lama_core.types import Fact
 
 

@@ -9,9 +9,11 @@ import pytest
 
 from lama_core.errors import UserError
 from lama_core.models.translator import HubTranslator, Translation
-from lama_core.probes.prompts.refilling import Refiller, paraphrase_by_refilling, refine
-from lama_core.probes.prompts.translation import (
+from lama_core.probes.prompts.refilling import (
+    Refiller,
+    paraphrase_by_refilling,
     paraphrase_by_translation,
+    refine,
     repair_placeholders,
 )
 from lama_core.types import Fact

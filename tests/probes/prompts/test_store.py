@@ -116,9 +116,8 @@ def test_discarded_distributions_leave_the_ranks(tmp_path: Path) -> None:
     store.score()
     rows = store.rows()
     store.discard()
-    store.score(ranks_only=True)
     assert store.rows().tobytes() == rows.tobytes()
-    assert not any(block.is_done() for block in store.blocks)
+    assert not any(block.scores.exists() for block in store.blocks)
 
 
 def test_a_causal_model_that_sees_the_left_shares_what_it_sees() -> None:
