@@ -18,7 +18,7 @@ READS = (
     "runs list --json",
     "results --by type --json",
     "cloze --model minilm-mlm 'Rome is in [MASK] .'",
-    "cloze --model minilm-mlm --relation P36 --subject France --json",
+    "relation P36 --subject France --model minilm-mlm --json",
     "prompts list --relation P36",
     "compare RUN OTHER",
     "prompts analyse STUDY",
@@ -35,7 +35,10 @@ WRITES = (
 )
 
 
-@pytest.mark.parametrize("disk", DISKS)
+@pytest.mark.parametrize(
+    "disk",
+    [pytest.param(disk, marks=() if disk == "full" else pytest.mark.slow) for disk in DISKS],
+)
 def test_a_bad_disk_stops_only_what_writes(disk: str, sandbox: Sandbox, tmp_path: Path) -> None:
     runs = {
         "RUN": bundled("starter-minilm_mlm-manual"),
