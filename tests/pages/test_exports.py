@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from opening import open_page
+from slow import slow_but
 from typer.testing import CliRunner
 
 import lama_core as lama
@@ -346,6 +347,7 @@ def test_analogy_probes_come_from_probe(take: Callable[..., Taken], setting: str
     assert_rows_agree(ours, [line for lines in answers(taken) for line in lines])
 
 
+@pytest.mark.slow
 def test_prompts_come_from_select(take: Callable[..., Taken], tmp_path: Path) -> None:
     taken = take("prompts", "prompts", **STUDY, set="Man+Para")
     (printed,) = answers(taken, "--out", str(tmp_path))
@@ -358,7 +360,7 @@ def test_prompts_come_from_select(take: Callable[..., Taken], tmp_path: Path) ->
         assert row["only it"] == line["only_right"]
 
 
-@pytest.mark.parametrize("scope", ("this relation", "all relations"))
+@pytest.mark.parametrize("scope", slow_but(["this relation"], ("this relation", "all relations")))
 def test_ensembles_come_from_fit(take: Callable[..., Taken], tmp_path: Path, scope: str) -> None:
     taken = take("prompts", "ensembles", tab="Ensembles", **STUDY, scope=scope)
     (printed,) = answers(taken, "--out", str(tmp_path))
