@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from opening import ROOT, open_page
+from opening import open_page
 from typer.testing import CliRunner
 
 from lama_core.cli import make_app
@@ -23,13 +23,8 @@ from pages.ui.shared.router import PAPERS
 from pages.ui.shared.text import plain
 from tools.bench.pages import make_runs
 
+pytestmark = pytest.mark.usefixtures("home")
 ORIGINS = ("written by hand", "WordNet 3.0", "CIA World Factbook and GeoNames, which agree")
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
-    monkeypatch.chdir(ROOT)
 
 
 def sections() -> list[str]:
