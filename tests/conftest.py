@@ -8,6 +8,7 @@ long as no graphics card computes.
 import os
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +17,33 @@ from hypothesis import settings
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported, here or in a command
 os.environ.setdefault("LAMA_DEVICE", "cpu")  # a graphics card has other last digits
 
+# Families in the default run, one of each way to spell, mark, attend and be refused.
+USUAL_FAMILIES = (
+    "bert", "bert-cased", "bert-uncased", "roberta", "deberta-v3", "modernbert", "reformer",
+    "gpt2", "llama", "smollm2", "gemma3_text", "mixtral", "mamba", "xlnet", "musicgen",
+    "t5", "t5gemma2",
+)  # fmt: skip
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of other families slow."""
+    for item in items:
+        family = item.callspec.params.get("family", "bert") if hasattr(item, "callspec") else "bert"
+        if family not in USUAL_FAMILIES:
+            item.add_marker(pytest.mark.slow)
+
+
 settings.register_profile("untimed", deadline=None)  # a busy machine is no fault
 settings.load_profile("untimed")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """LAMA_HOME: a folder of the test's own, which is not there yet."""
+    folder = tmp_path / "home"
+    monkeypatch.setenv("LAMA_HOME", str(folder))
+    return folder
 
 
 @pytest.fixture(scope="session")

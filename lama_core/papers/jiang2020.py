@@ -35,8 +35,8 @@ from lama_core.papers.jiang2020_scores import (
 )
 from lama_core.papers.published import published_table
 from lama_core.probes.prompts import analyses, tabulated
-from lama_core.probes.prompts.probing import StudyRequest
 from lama_core.probes.prompts.mining import PIPELINE, SpacyParser
+from lama_core.probes.prompts.probing import StudyRequest
 from lama_core.probes.prompts.runs import Study, list_studies
 from lama_core.reports.tables import Absent, Chart, Item, ReproducedRow, Series
 from lama_core.types import Fact

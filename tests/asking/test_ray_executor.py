@@ -26,6 +26,7 @@ from ray.cluster_utils import Cluster  # noqa: E402
 from lama_core.asking.executors import ray as executors  # noqa: E402
 from lama_core.asking.executors.ray import RayExecutor  # noqa: E402
 
+pytestmark = pytest.mark.slow
 # Nodes are missed after a second instead of a quarter of a minute.
 SOON = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300,
         "health_check_failure_threshold": 3}  # fmt: skip

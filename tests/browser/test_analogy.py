@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = "minilm-mlm"
 LONG = 120_000
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 def open_page(page: Page, url: str, query: str = "") -> None:
@@ -72,12 +72,6 @@ def test_typed_markup_is_shown_as_text(page: Page, app_url: str) -> None:
         "<img src=x onerror=alert(1)>", timeout=LONG
     )
     assert page.locator(".lx-sentence img").count() == 0
-
-
-def test_an_overlong_word_is_one_message_and_no_traceback(page: Page, app_url: str) -> None:
-    open_page(page, app_url, "&c=" + "x" * 1000)
-    expect(page.get_by_role("alert").first).to_contain_text("1,000 characters", timeout=LONG)
-    assert "Traceback" not in page.inner_text("body")
 
 
 def test_scores_are_ranked_with_a_heat_strip_each(page: Page, app_url: str) -> None:

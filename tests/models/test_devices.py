@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from slow import slow_but
 from tiny_models import (
     CAUSAL,
     FAMILIES,
@@ -263,7 +264,7 @@ def all_numbers(model: Any) -> list[np.ndarray]:
     return found
 
 
-@pytest.mark.parametrize("n_rows", [1, 3])
+@pytest.mark.parametrize("n_rows", slow_but([3], [1, 3]))
 @pytest.mark.parametrize("family", ["bert-cased", "roberta", "llama", "gpt2", "t5"])
 def test_a_batch_that_does_not_fit_gives_the_same_numbers(
     family: str, n_rows: int, tiny_model: Models, monkeypatch: pytest.MonkeyPatch

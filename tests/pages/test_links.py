@@ -14,15 +14,9 @@ from pages.ui.prompts import choice as prompts_choice
 from pages.ui.shared import links
 from pages.ui.shared.share import qr_code
 
+pytestmark = pytest.mark.usefixtures("home")
 ROOT = Path(__file__).resolve().parents[2]
 ABSENT = "bert-base-cased"  # not on a fresh machine: it is offered, and nothing is scored
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
-    monkeypatch.chdir(ROOT)
-    return tmp_path
 
 
 def shared(app: AppTest) -> dict[str, list[str]]:
@@ -82,6 +76,11 @@ def test_what_an_address_asks_for_and_is_not_here_is_said() -> None:
     assert "gone" in app.info[0].value
     assert "<b>" not in app.info[0].value
     assert shared(app)["data"] == ["starter"]
+
+
+def test_relations_may_be_named_without_their_labels() -> None:
+    app = open_page("results", data="starter", relations="P36")
+    assert shared(app)["relations"] == ["P36 capital"]
 
 
 def test_an_emptied_gold_stays_empty_by_its_address() -> None:

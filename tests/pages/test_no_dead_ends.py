@@ -11,6 +11,7 @@ from lama_core.datasets.library import download
 from lama_core.datasets.library.download import GetRequest
 from pages.ui.shared import jobs
 
+pytestmark = pytest.mark.usefixtures("home")
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = "capital of [X] : [Y] ."  # has no verb that could be negated
 TABLE = f"subject,object,template\nFrance,Paris,{TEMPLATE}\nPeru,Lima,{TEMPLATE}\n"
@@ -24,16 +25,11 @@ for _ in range(2):
 """
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(ROOT)
-    return tmp_path
-
-
-def test_a_run_form_offers_what_the_data_can_answer_and_says_why_not_the_rest(home: Path) -> None:
-    (home / "mine.csv").write_text(TABLE)
-    download.import_dataset(home / "mine.csv")
+def test_a_run_form_offers_what_the_data_can_answer_and_says_why_not_the_rest(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "mine.csv").write_text(TABLE)
+    download.import_dataset(tmp_path / "mine.csv")
     app = open_page("results", tab="New run")
     app.selectbox(key="new prompts").set_value("ten-sentences").run()
     app.selectbox(key="new data").set_value("mine").run()
@@ -59,3 +55,27 @@ def test_what_is_not_here_is_fetched_by_one_button_however_often_it_is_missed(
     (button,) = app.button
     button.click().run()
     assert asked == [GetRequest("lama")]
+
+
+@pytest.mark.parametrize(
+    ("page", "params", "said"),
+    [
+        ("cloze", {"text": "Paris is in France."}, "no blank"),
+        ("cloze", {"text": "Fran___ce is a country."}, "inside a word"),
+        ("analogy", {"c": "x" * 1000}, "1,000 characters"),
+    ],
+)
+def test_a_mistake_in_an_address_is_one_sentence_and_stays(
+    page: str, params: dict[str, str], said: str
+) -> None:
+    app = open_page(page, models="minilm-mlm", **params)
+    (fault,) = app.error
+    assert said in fault.value.replace("\\", "")
+    assert {*params.values()} <= {field.value for field in app.text_input}
+
+
+def test_an_import_of_nothing_says_what_is_missing() -> None:
+    app = open_page("data")
+    app.text_input(key="import path 0").set_value("   ")
+    next(button for button in app.button if button.label == "Import").click().run()
+    assert "Type a path or choose a file" in app.info[0].value

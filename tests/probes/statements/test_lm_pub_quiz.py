@@ -86,6 +86,7 @@ def test_tiny_models_score_bear_as_its_library_does(
         check(tiny_model(family), network, tokenizer, hiding, relation, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EMBEDDED)
 def test_the_models_of_the_first_screen_score_bear_as_its_library_does(name: str) -> None:
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
