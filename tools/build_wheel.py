@@ -1,7 +1,7 @@
 """Build hook: put the app, the assets and the documentation into the wheel, inside `lama_core`.
 
 `[tool.hatch.build.targets.wheel.hooks.custom.inside]` in pyproject.toml says what goes where. An
-editable install needs none of it: there the library finds them next to itself (`lama_core/paths.py`).
+editable install needs none of it: the library finds them next to itself (`lama_core/paths.py`).
 """
 
 from typing import Any

@@ -87,8 +87,8 @@ def make_rows(
     arrays = []
     for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True):
         column = columns[name]
-        known = isinstance(column, pa.Array)
-        arrays.append(column.cast(kind) if known else make_column(column, len(facts), kind))
+        is_array = isinstance(column, pa.Array)
+        arrays.append(column.cast(kind) if is_array else make_column(column, len(facts), kind))
     return pa.Table.from_arrays(arrays, schema=SCHEMA)
 
 
