@@ -110,7 +110,7 @@ def test_the_call_of_a_request_gives_the_numbers_of_its_command(request_: Any) -
         found = lama.results([found[0].info.id])
     expected = numbers(told(*arguments(request_)))
     columns = ("log_prob", "prob", "rank", "score", "value", "sum", "perplexity", "p_at_1", "mrr",
-               "p_at_k", "difference", "low")  # fmt: skip
+               "difference")  # fmt: skip
     shown = [value for name in columns if name in found for value in found[name].dropna()]
     assert shown
     for value in shown:
