@@ -15,7 +15,8 @@ import dataclasses
 import inspect
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from types import UnionType
 from typing import (
     Annotated,
@@ -115,12 +116,9 @@ class Request:
     on_note: OnNote = dataclasses.field(default=log_note, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Keep several values as a tuple; a single text counts as one value."""
+        """Keep several values as a tuple, and the text of a path as a path."""
         for choice in choices(type(self)):
-            value = getattr(self, choice.name)
-            if choice.is_several and not isinstance(value, tuple):
-                made = (value,) if isinstance(value, str) else tuple(value)
-                object.__setattr__(self, choice.name, made)
+            object.__setattr__(self, choice.name, _kept(choice, getattr(self, choice.name)))
 
     def check(self) -> None:
         """Raise UserError, naming the field, for a value that its declaration doesn't allow."""
@@ -172,6 +170,14 @@ def _without_none(kind: Any) -> Any:
     if get_origin(kind) not in (Union, UnionType):
         return kind
     return Union[tuple(one for one in get_args(kind) if one is not type(None))]  # noqa: UP007
+
+
+def _kept(choice: Choice, value: Any) -> Any:
+    """A value as a request keeps it: several as a tuple (one text counts as one), paths as such."""
+    if choice.is_several and isinstance(value, Iterable):
+        return (value,) if isinstance(value, str) else tuple(value)
+    is_path = isinstance(value, str) and _without_none(choice.kind) is Path
+    return Path(value) if is_path else value
 
 
 def _check(choice: Choice, value: Any) -> None:
@@ -244,13 +250,19 @@ def python_call(request: Request) -> str:
     given: list[str] = []
     named: list[str] = []
     for choice, value in _changed(request):
-        shown = list(value) if isinstance(value, tuple) else value
-        text = repr(shown if shown is None or isinstance(shown, list | int | float) else str(shown))
+        text = repr(_plain(value))
         if choice.is_positional:
             given.append(text)
         else:
             named.append(f"{choice.name}={text}")
     return f"lama.{request.python}({', '.join([*given, *named])})"
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON and Python's text have it: several as a list, a path as text."""
+    if isinstance(value, tuple):
+        return list(value)
+    return str(value) if isinstance(value, Path) else value
 
 
 def values(request: Request) -> dict[str, Any]:
@@ -261,7 +273,7 @@ def values(request: Request) -> dict[str, Any]:
 def record(request: Request) -> dict[str, Any]:
     """Return the fields that aren't at their default, as JSON holds them."""
     return {
-        choice.name: list(value) if isinstance(value, tuple) else value
+        choice.name: _plain(value)
         for choice, value in _changed(request)
         if choice.always or value != choice.default
     }
@@ -285,7 +297,7 @@ def from_record(kind: type[Asked], given: object) -> Asked:
             if choice.is_several and not isinstance(value, list):
                 raise UserError(f"{name} must be a list.")
             try:
-                _check(choice, tuple(value) if isinstance(value, list) else value)
+                _check(choice, _kept(choice, value))
             except UserError as error:
                 raise UserError(f"{name}: {error}") from error
         elif choice.default is dataclasses.MISSING:

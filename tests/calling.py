@@ -74,8 +74,8 @@ def printed(*words: str) -> str:
 
 def told(*words: str) -> Any:
     """What a command prints with `--json`."""
-    command, *rest = words
-    return json.loads(printed(command, "--json", *rest))
+    at = words.index("--") if "--" in words else len(words)
+    return json.loads(printed(*words[:at], "--json", *words[at:]))
 
 
 def options(command: App) -> set[str]:

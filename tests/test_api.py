@@ -7,35 +7,55 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from calling import invoke, printed
+from calling import told
 
 import lama_core as lama
-from lama_core import api
 from lama_core.errors import UserError
+from lama_core.metrics.comparison import CompareRequest
+from lama_core.metrics.tables import ResultsRequest
+from lama_core.probes.analogy.score import ScoreRequest
 from lama_core.probes.analogy.solve import SolveRequest
 from lama_core.probes.cloze.ask import ClozeRequest
-from lama_core.probes.cloze.inside import InsideRequest
+from lama_core.probes.cloze.by_relation import RelationRequest
+from lama_core.probes.cloze.inside import InspectRequest
+from lama_core.probes.cloze.many import ManyRequest
+from lama_core.probes.probing import ProbeRequest
+from lama_core.probes.statements.probing import StatementsRequest
 from lama_core.probes.statements.rank import RankRequest
-from lama_core.requests import Request, arguments, python_call
+from lama_core.probes.statements.sentences import SentencesRequest
+from lama_core.requests import Function, Request, arguments, python_call
 
 pytestmark = pytest.mark.usefixtures("home")
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
 MODEL = "minilm-mlm"
 TEXT = "The capital of Norway is ___."
+RUN = "starter-minilm_mlm-manual-982bb2ed6d"
+FACTS: dict[str, Any] = {"dataset": "starter", "models": (MODEL,), "relations": ("P36",)}
 REQUESTS: tuple[Request, ...] = (
-    ClozeRequest(models=(MODEL,), text=TEXT, top_k=3, gold="Oslo", candidates="full"),
-    RankRequest(models=(MODEL,), text=TEXT, answers=("Oslo", "New York"), part="answer"),
-    SolveRequest(models=(MODEL,), text=("Oslo", "Norway", "Paris", "___"), top_k=2),
-    InsideRequest(models=(MODEL,), text=TEXT, layers=True, gold="Oslo"),
-    InsideRequest(models=(MODEL,), text=TEXT, attribution="gradients", explain="Rome", steps=16),
+    ClozeRequest(TEXT, top_k=3, gold="Oslo", candidates="full"),
+    RelationRequest("P36", subject="Norway"),
+    RankRequest(TEXT, ("Oslo", "New York"), part="answer"),
+    InspectRequest(TEXT, gold="Oslo"),
+    InspectRequest(TEXT, lens="tokens", method="gradients", answer="Rome", steps=16),
+    ManyRequest(str(ROOT / "tests" / "a few sentences.csv")),
+    SentencesRequest(("The keys are here.", "The keys is here.")),
+    SolveRequest(("Oslo", "Norway", "Paris", "___"), top_k=2),
+    ScoreRequest("Paris:France", ("Rome:Italy", "Italy:Rome")),
+    ProbeRequest(**FACTS, limit=3),
+    StatementsRequest(**FACTS, limit=2),
+    ResultsRequest((RUN,), by="source", k=5),
+    CompareRequest(RUN, "starter-smollm2_135m-manual-ddef1d2ca3", k=5),
 )
+FUNCTIONS = {
+    name: value for name in lama.__all__ if isinstance(value := getattr(lama, name), Function)
+}
+WITH_EXAMPLES = [name for name in lama.__all__ if ">>>" in (getattr(lama, name).__doc__ or "")]
 
 
 def test_the_package_is_light_until_something_is_asked() -> None:
@@ -48,32 +68,30 @@ def test_the_package_is_light_until_something_is_asked() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["[]", "[]"]
-    assert {"fill", "rank", "analogy", "look", "load_run"} <= {*dir(lama)}
+    assert {"fill", "rank", "analogy", "inspect", "load_run"} <= {*dir(lama)}
     with pytest.raises(AttributeError, match="no attribute 'fil'"):
         lama.fil  # type: ignore[attr-defined]  # noqa: B018
+    assert lama.models().equals(lama.list_models()), "the room of models is called, too"
 
 
-@pytest.mark.parametrize("name", ("fill", "rank", "analogy", "look", "load_run", "command"))
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_a_docstring_shows_what_comes_out(name: str) -> None:
-    function = getattr(lama, name)
-    (test,) = doctest.DocTestFinder(recurse=False).find(function, name, globs={})
-    assert test.examples
+    (test,) = doctest.DocTestFinder(recurse=False).find(getattr(lama, name), name, globs={})
     assert doctest.DocTestRunner().run(test).failed == 0
 
 
-@pytest.mark.parametrize("request_", REQUESTS, ids=lambda one: type(one).__name__)
-def test_a_function_takes_the_choices_of_its_request(request_: Any) -> None:
-    taken = inspect.signature(getattr(api, request_.python)).parameters
-    assert {*taken} == {field.name for field in fields(request_)} - unused(request_)
-    for field in fields(request_):
-        given = taken.get(field.name)
-        if given and given.default is not inspect.Parameter.empty and field.name != "models":
-            assert given.default == field.default, field.name
-
-
-def unused(request: Any) -> set[str]:
-    """What belongs to rescored words, which a look inside has none of."""
-    return {"context", "n_rescored"} if isinstance(request, InsideRequest) else set()
+def test_a_function_has_the_fields_of_its_request() -> None:
+    assert len(FUNCTIONS) >= 24 and len(WITH_EXAMPLES) >= 9
+    assert [name for name, one in FUNCTIONS.items() if one.__name__ != name] == []
+    taken = inspect.signature(lama.fill).parameters
+    assert [*taken][:1] == ["text"] and {"models", "top_k", "on_progress"} < {*taken}
+    assert taken["text"].default is inspect.Parameter.empty
+    assert (taken["models"].default, taken["top_k"].default) == ((MODEL,), 5)
+    assert taken["top_k"].kind is inspect.Parameter.KEYWORD_ONLY
+    doc = inspect.getdoc(lama.fill) or ""
+    assert doc.startswith("Fill the blanks of a text with each model's best words.\n\nArgs:\n")
+    assert "    top_k: Number of predictions to show.\n" in doc
+    assert doc.index("    on_note:") < doc.index("Returns:") < doc.index(">>> import")
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda one: type(one).__name__)
@@ -81,14 +99,18 @@ def test_the_call_of_a_request_gives_the_numbers_of_its_command(request_: Any) -
     call = python_call(request_)
     assert call.startswith(f"lama.{request_.python}(")
     names: dict[str, Any] = {"lama": lama}
-    exec(f"table = {call}", names)
-    table = names["table"]
-    told = invoke(arguments(request_, "--json"))
-    found = numbers(json.loads(told.stdout))
-    assert len(table)
-    for column in ("log_prob", "prob", "rank", "score", "value"):
-        for value in table[column].dropna() if column in table else ():
-            assert any(abs(value - one) < 1e-9 for one in found), (column, value)
+    exec(f"found = {call}", names)
+    found = names["found"]
+    if not isinstance(found, pd.DataFrame):  # runs
+        assert len(found.frame) and len(found) == 1
+        found = lama.results([found[0].info.id])
+    expected = numbers(told(*arguments(request_)))
+    columns = ("log_prob", "prob", "rank", "score", "value", "sum", "perplexity", "p_at_1", "mrr",
+               "difference")  # fmt: skip
+    shown = [value for name in columns if name in found for value in found[name].dropna()]
+    assert shown
+    for value in shown:
+        assert any(abs(value - one) < 1e-9 for one in expected), value
 
 
 def numbers(value: Any) -> list[float]:
@@ -108,15 +130,21 @@ def test_a_text_stands_in_a_call_as_it_was_typed() -> None:
     assert named == {"models": ["a'b"], "gold": "it's"}
 
 
-def test_a_command_gives_what_it_prints() -> None:
-    run = "starter-minilm_mlm-manual"
-    scores = lama.command("results", run, "--relation", "P36")
-    (row,) = json.loads(printed("results", run, "--relation", "P36", "--json"))
-    assert scores.to_dict("records") == [row]
-    several = lama.command("cloze", "--model", "minilm-mlm", "--", "-___ is a sign.")
-    assert several["text"] == "-[MASK] is a sign.", "what is no table stays as it is"
-    with pytest.raises(UserError, match="There is no run 'nothing'"):
-        lama.command("results", "nothing")
+def test_runs_are_a_sequence_with_their_rows_in_one_table() -> None:
+    runs = lama.probe("starter", ["minilm-mlm"], ["P36"], limit=2)
+    (run,) = runs
+    assert runs[0] is run and len(runs) == 1
+    table = runs.frame
+    assert set(table["run"]) == {run.info.id} and len(table) == len(lama.load_run(run.info.id)) == 2
+    assert run.info.id in set(lama.list_runs()["run"])
+
+
+def test_progress_and_notes_are_told() -> None:
+    steps: list[str] = []
+    notes: list[str] = []
+    lama.probe("starter", ["minilm-mlm"], ["P36"], limit=2,
+               on_progress=lambda step: steps.append(step.stage), on_note=notes.append)  # fmt: skip
+    assert steps[-1] == "Finished" and "2 rows, 0 excluded" in notes[-1]
 
 
 def test_mistakes_are_a_sentence() -> None:
@@ -124,8 +152,10 @@ def test_mistakes_are_a_sentence() -> None:
         lama.fill("No blank.")
     with pytest.raises(UserError, match="did you mean"):
         lama.fill(TEXT, models=["minilm-mlmm"])
-    with pytest.raises(UserError, match="one thing at a time"):
-        lama.look(TEXT)
+    with pytest.raises(UserError, match="top k can't be 0: expected int >= 1"):
+        lama.fill(TEXT, top_k=0)
+    with pytest.raises(UserError, match="--answer needs --lens tokens"):
+        lama.inspect(TEXT, answer="Rome")
     with pytest.raises(UserError, match="There is no run 'nothing'"):
         lama.load_run("nothing")
 

@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.main import get_command
+from calling import options
+
+from lama_core.cli import make_app
+from tools.documentation.site import commands_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "departures.md"
@@ -73,13 +75,6 @@ def listed(names: set[str]) -> str:
     return "".join(f"\n  {name}" for name in sorted(names))
 
 
-def options_of(command: Any) -> set[str]:
-    """Every option of a command and of those below it."""
-    names = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
-    below = getattr(command, "commands", {})
-    return names.union(*(options_of(one) for one in below.values()))
-
-
 TEXT = PAGE.read_text(encoding="utf-8")
 SECTIONS = sections(TEXT)
 
@@ -101,7 +96,7 @@ def test_every_departure_that_is_written_down_is_marked_in_the_code() -> None:
 
 
 def test_every_departure_says_which_option_undoes_it_or_that_none_does() -> None:
-    known = options_of(get_command(make_app()))
+    known = set().union(*(options(one) for _, one in commands_of(make_app())))
     silent = {
         name
         for name, section in SECTIONS.items()

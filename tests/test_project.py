@@ -5,11 +5,13 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
+from cyclopts import App
+
+from lama_core.cli import make_app
+from tools.documentation.site import commands_of
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("lama_core", "pages", "tools")
@@ -123,21 +125,11 @@ def test_the_lock_holds_every_pin_with_its_digests_and_no_address(lock: str) -> 
     assert ("nvidia-cublas" in locked) == (lock == "requirements-cuda.lock")
 
 
-def commands() -> Iterator[tuple[str, ...]]:
-    def walk(command: object, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-        children = getattr(command, "commands", {})
-        if not children:
-            yield path
-        for name, child in children.items():
-            yield from walk(child, (*path, name))
-
-    yield from walk(get_command(make_app()), ())
-
-
-@pytest.mark.parametrize("path", list(commands()), ids=" ".join)
-def test_every_command_explains_itself_with_an_example(path: tuple[str, ...]) -> None:
-    command = get_command(make_app())
-    for name in path:
-        command = command.commands[name]  # type: ignore[attr-defined]
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [(words, one) for words, one in commands_of(make_app()) if one.help_epilogue or len(words) > 1],
+    ids=lambda one: " ".join(one) if isinstance(one, tuple) else "",
+)
+def test_every_command_shows_an_example(words: tuple[str, ...], command: App) -> None:
     assert command.help
-    assert "python -m lama_core" in (command.epilog or "")
+    assert f"Example: lama-explorer {' '.join(words)}" in (command.help_epilogue or "")

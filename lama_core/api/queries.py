@@ -187,8 +187,8 @@ relation = Function(
 
     >>> import lama_core as lama
     >>> found = lama.relation("P36", subject="Norway")
-    >>> found[["kind", "first", "gold_rank"]].head(2)
-             kind first  gold_rank
+    >>> found[["kind", "word", "gold_rank"]].head(2)
+             kind  word  gold_rank
     0      manual  oslo          1
     1  paraphrase  oslo          1
     """,
@@ -363,10 +363,10 @@ score_analogies = Function(
         mean of the log-probabilities.
 
     >>> import lama_core as lama
-    >>> lama.score_analogies("Paris:France", ["Rome:Italy", "Italy:Rome"])[["rank", "pair"]]
+    >>> lama.score_analogies("Paris:France", ["Rome:Italy", "Rome:Peru"])[["rank", "pair"]]
        rank           pair
     0     1  [Rome, Italy]
-    1     2  [Italy, Rome]
+    1     2   [Rome, Peru]
     """,
 )
 

@@ -321,11 +321,14 @@ def _compare(request: CompareRequest) -> Compared | ComparedSlices:
     a, b = (load_run(name, kinds=FACT_KINDS) for name in (request.run_a, request.run_b))
     if differing_candidates((a.info, b.info)):
         a, b = align((a, b))
-    chosen: dict[str, Any] = {"k": request.k, "relations": request.relations}
+    ranking, k = request.ranking, request.k
     if request.slices:
-        table = slice_differences(join_answers([a, b], ranking=request.ranking), **chosen)
+        joined = join_answers([a, b], ranking=ranking)
+        table = slice_differences(joined, k=k, relations=request.relations)
         return ComparedSlices(request, a, b, table)
-    return Compared(request, a, b, metrics.compare(a, b, ranking=request.ranking, **chosen))
+    relations = request.relations or None
+    found = metrics.compare(a, b, ranking=ranking, k=k, relations=relations)
+    return Compared(request, a, b, found)
 
 
 compare = Function(

@@ -159,10 +159,10 @@ probe = Function(
     >>> import lama_core as lama
     >>> runs = lama.probe("starter", models=["minilm-mlm"], relations=["P36"], limit=3)
     >>> runs.frame[["subject", "object", "rank_filtered"]].astype({"rank_filtered": int})
-           subject     object  rank_filtered
-    0  Afghanistan      Kabul              1
-    1      Albania     Tirana              1
-    2      Algeria    Algiers              1
+          subject object  rank_filtered
+    0       Egypt  Cairo              1
+    1      Norway   Oslo              1
+    2  Bangladesh  Dhaka              1
     """,
 )
 

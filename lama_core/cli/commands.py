@@ -23,6 +23,8 @@ Device = Annotated[
 ]
 # Requests with any of these fields load models.
 _LOADS = {"models", "model", "readers", "guesser"}
+# Arguments that may be `-`, standard input; of all others, what begins with - is an option.
+_FILES = {"file"}
 
 Print = Callable[[Any], None]
 
@@ -143,7 +145,8 @@ def _parameter(choice: Choice) -> inspect.Parameter:
     if choice.is_argument:
         if choice.is_several:
             kind = str
-        annotated: Any = Annotated[kind, Parameter(help=choice.help_text)]
+        help_text, is_file = choice.help_text, choice.name in _FILES
+        annotated: Any = Annotated[kind, Parameter(help=help_text, allow_leading_hyphen=is_file)]
         if choice.is_several:
             place: Any = inspect.Parameter.VAR_POSITIONAL
             return inspect.Parameter(choice.name, place, annotation=annotated)

@@ -90,10 +90,11 @@ runs.command(delete, help_epilogue="Example: lama-explorer runs delete RUN --yes
 def print_accuracies(runs: AnalogyRuns) -> None:
     """Print a table for each setting: a row a model and relation or kind, a column a probe."""
     for setting in dict.fromkeys(line.setting for line in runs.accuracies):
-        _print_setting(setting, [one for one in runs.accuracies if one.setting == setting])
+        print_setting(setting, [one for one in runs.accuracies if one.setting == setting])
 
 
-def _print_setting(setting: str, chosen: Sequence[Accuracy]) -> None:
+def print_setting(setting: str, chosen: Sequence[Accuracy]) -> None:
+    """Print the accuracies of one setting, and its frequency test."""
     probes = probes_in(chosen)
     found = {(line.model, line.name, line.made_with, line.probe): line for line in chosen}
     keys = dict.fromkeys(

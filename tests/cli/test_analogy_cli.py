@@ -5,13 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from analogy_fakes import CAPITALS, PLURALS, write_vectors
 from calling import printed
 from tiny_models import save_model_folder
 
-from lama_core.cli import analogy
-from lama_core.cli.analogy import print_accuracies
+from lama_core.cli.runs import print_setting
 from lama_core.errors import UserError
 from lama_core.probes.analogy.tables import Accuracy
 
@@ -46,31 +44,28 @@ def data(tmp_path: Path) -> str:
 
 def call(*arguments: str) -> Any:
     """What the command prints, with a mistake raised as it is."""
-    app = typer.Typer()
-    analogy.register(app)
-    app.command("other")(lambda: None)
-    return printed("analogy", *arguments, app=app)
+    return printed("analogy", *arguments)
 
 
 def test_solve_prints_the_cloze_json_for_two_models(models: list[str]) -> None:
-    printed = json.loads(call("solve", SENTENCE, *models, "--json", "--gold", "France"))
-    assert printed["text"] == "Tokyo is to Japan as Paris is to [MASK]."
-    assert printed["candidates"].keys() == {"name", "size"}
-    assert [model["kind"] for model in printed["models"]] == ["masked", "causal"]
-    for model in printed["models"]:
+    found = json.loads(call("solve", SENTENCE, *models, "--json", "--gold", "France"))
+    assert found["text"] == "Tokyo is to Japan as Paris is to [MASK]."
+    assert found["candidates"].keys() == {"name", "size"}
+    assert [model["kind"] for model in found["models"]] == ["masked", "causal"]
+    for model in found["models"]:
         (blank,) = model["blanks"]
         assert [item["rank"] for item in blank["predictions"]] == [1, 2, 3, 4, 5]
         assert not {"tokyo", "japan", "paris"} & {item["token"] for item in blank["predictions"]}
         assert blank["gold"]["rank"] >= 1
-    assert {item["method"] for item in printed["baselines"]} == {"3CosAdd", "3CosMul"}
-    assert printed["analogy"] == {"words": ["Tokyo", "Japan", "Paris", None], "template": "to-as"}
+    assert {item["method"] for item in found["baselines"]} == {"3CosAdd", "3CosMul"}
+    assert found["analogy"] == {"words": ["Tokyo", "Japan", "Paris", None], "template": "to-as"}
 
 
 def test_solve_takes_four_words_and_any_template(models: list[str]) -> None:
-    printed = json.loads(
+    found = json.loads(
         call("solve", "___", "France", "Rome", "Italy", *models, "--json", "--template", "rel-same")
     )
-    assert printed["text"].startswith("The relation between [MASK] and France is the same as")
+    assert found["text"].startswith("The relation between [MASK] and France is the same as")
     own = json.loads(
         call("solve", "Paris", "France", "Rome", "___", *models, "--json", "--template",
              "[A]:[B] = [C]:[D]")
@@ -81,9 +76,9 @@ def test_solve_takes_four_words_and_any_template(models: list[str]) -> None:
 
 def test_score_ranks_the_pairs_of_each_model(models: list[str]) -> None:
     arguments = ("score", "Paris:France", "Rome:Italy", "Italy:Rome", "Rome:Peru", *models)
-    printed = json.loads(call(*arguments, "--json", "--normalise", "mean"))
-    assert [model["measure"] for model in printed["models"]] == ["pseudo-perplexity", "perplexity"]
-    for model in printed["models"]:
+    found = json.loads(call(*arguments, "--json", "--normalise", "mean"))
+    assert [model["measure"] for model in found["models"]] == ["pseudo-perplexity", "perplexity"]
+    for model in found["models"]:
         assert [pair["rank"] for pair in model["pairs"]] == [1, 2, 3]
         logs = [pair["log_perplexity"] for pair in model["pairs"]]
         assert logs == sorted(logs)
@@ -93,7 +88,7 @@ def test_score_ranks_the_pairs_of_each_model(models: list[str]) -> None:
             assert pair["log_perplexity"] == pytest.approx(-sum(known) / len(known), abs=1e-5)
             assert pair["log_prob"] == pytest.approx(sum(known), abs=1e-4)
             assert pair["mean_perplexity"] == pytest.approx(pair["perplexity"])
-    said = call(*arguments, "--tokens")  # by the sum, and yet the perplexity is per token
+    said = call(*arguments)  # by the sum, and yet the perplexity is per token
     assert "total log-prob." in said and "pseudo-perplexity (mean)" in said
 
 
@@ -136,12 +131,15 @@ def test_probe_takes_word_vectors_as_a_baseline(data: str, tmp_path: Path) -> No
         (("score", "Paris", "a:b", "c:d"), "'Paris' is no pair"),
         (("score", "Paris:France", "a:b", "a:b"), "given twice"),
         (("score", "Paris:France", "a:b"), "1 candidate pair is given"),
-        (("score", "Paris:France", "a:b", "c:d", "--normalise", "max"), "choose sum or mean"),
-        (("probe", "--probe", "reversed"), "did you mean 'reverse'"),
-        (("probe", "--setting", "supervized"), "did you mean 'supervised'"),
-        (("probe", "--pooling", "max"), "choose mean, first or last"),
-        (("probe", "--by", "seed"), "choose relation or kind"),
-        (("probe", "--limit", "0", "--dataset", "DATA"), "give at least 1"),
+        (
+            ("score", "a:b", "a:b", "c:d", "--normalise", "max"),
+            'Choose from: "sum", "mean"',
+        ),
+        (("probe", "--probe", "reversed"), r"[Dd]id you mean .reverse"),
+        (("probe", "--setting", "supervized"), r"[Dd]id you mean .supervised"),
+        (("probe", "--pooling", "max"), 'Choose from: "mean", "first", "last"'),
+        (("probe", "--by", "seed"), 'Choose from: "relation", "kind"'),
+        (("probe", "--limit", "0", "--dataset", "DATA"), "limit can't be 0"),
         (("probe", "--relation", "nothing", "--dataset", "DATA"), "no relation 'nothing'"),
         (("probe", "--relation", "tiny", "--dataset", "DATA"), "no probe is possible with 2 pairs"),
         (("probe", "--vectors", "/nowhere.txt", "--dataset", "DATA"), "can't be read"),
@@ -172,12 +170,13 @@ def test_the_frequency_test_is_printed_of_random_and_its_halves(
         return Accuracy("r", "m", "d", "supervised", probe, name, "k", 0.5, None, 8, 0,
                         p_value=p_value)  # fmt: skip
 
-    print_accuracies(
+    print_setting(
+        "supervised",
         [
             line("random-head", "one", 0.04), line("random-tail", "one", 0.9),
             line("random-head", "two", 0.06), line("random-tail", "two", None),
             line("random", "one", 0.2), line("random", "two", 0.05), line("type", "one", 0.001),
-        ]
+        ],
     )  # fmt: skip
     printed = capsys.readouterr().out
     rows = [row.split() for row in printed.partition("Kolmogorov")[2].splitlines()]

@@ -43,7 +43,7 @@ def end_with(
     error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> tuple[int, str]:
     """The status and the words of a command that raises."""
-    monkeypatch.setattr("lama_core.runs.keeping.list_kept", raising(error))
+    monkeypatch.setattr("lama_core.api.runs.list_kept", raising(error))
     status = call(monkeypatch, "runs", "list")
     return status, capsys.readouterr().err
 
@@ -58,7 +58,7 @@ def test_a_fault_of_ours_is_one_line_and_its_details_are_in_a_log(
     assert str(log) in said
     text = log.read_text(encoding="utf-8")
     assert "command: lama_core runs list" in text and "torch" in text
-    assert "Traceback (most recent call last)" in text and "in list_runs" in text
+    assert "Traceback (most recent call last)" in text and "in answer" in text
 
 
 def test_a_fault_is_told_even_where_no_log_can_be_written(
@@ -113,7 +113,7 @@ def test_a_stopped_command_says_one_line(
 ) -> None:
     status, said = end_with(KeyboardInterrupt(), monkeypatch, capsys)
     assert (status, said.count("\n")) == (130, 1)
-    assert "Stopped" in said and "the same command goes on" in said
+    assert "Stopped" in said and "the same command resumes" in said
 
 
 @pytest.mark.parametrize(

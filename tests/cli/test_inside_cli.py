@@ -1,16 +1,16 @@
-"""`cloze --layers` and `--attribution` on the command line: their JSON, tables and mistakes."""
+"""`inspect` on the command line: its JSON, tables and mistakes."""
 
-import json
+from pathlib import Path
 
 import pytest
-from calling import printed
+from calling import printed, told
 from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
-from lama_core.probes.cloze.inside import InsideRequest
+from lama_core.probes.cloze.ask import ClozeRequest
+from lama_core.probes.cloze.inside import InspectRequest
 from lama_core.requests import arguments
 
-pytestmark = pytest.mark.usefixtures("home")
 TEXT = "The capital of Norway is ___."
 
 
@@ -21,21 +21,30 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [str(save_model_folder(name, folder / name)) for name in ("bert-cased", "smollm2")]
 
 
-def test_layers_and_tokens_are_told_of_each_model(models: list[str]) -> None:
-    request = InsideRequest(
-        models=tuple(models), text=TEXT, gold="Oslo", layers=True, attribution="gradients",
-        explain="Rome", steps=16,
-    )  # fmt: skip
-    told = json.loads(printed(*arguments(request, "--json")))
-    plain = json.loads(printed("cloze", TEXT, "--gold", "Oslo", *arguments(request)[1:5], "--json"))
-    assert told["text"] == plain["text"] and len(told["models"]) == 2
-    for model, asked in zip(told["models"], plain["models"], strict=True):
-        assert model["kind"] == asked["kind"]
-        blank = asked["blanks"][0]
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+
+
+def test_layers_are_told_of_each_model(models: list[str]) -> None:
+    request = InspectRequest(models=tuple(models), text=TEXT, gold="Oslo")
+    asked = ClozeRequest(models=tuple(models), text=TEXT, gold="Oslo")
+    found, plain = (told(*arguments(one)) for one in (request, asked))
+    assert found["text"] == plain["text"] and len(found["models"]) == 2
+    for model, same in zip(found["models"], plain["models"], strict=True):
+        assert model["kind"] == same["kind"]
+        blank = same["blanks"][0]
         assert [one["layer"] for one in model["layers"]] == [0, 1, 2]
         assert model["layers"][-1]["first"] == blank["predictions"][0]["token"]
         gold = next(one for one in model["words"] if one["gold"])
         assert gold["ranks"][-1] == blank["gold"]["rank"]
+
+
+def test_tokens_are_told_of_each_model(models: list[str]) -> None:
+    request = InspectRequest(
+        models=tuple(models), text=TEXT, lens="tokens", method="gradients", answer="Rome", steps=16
+    )
+    for model in told(*arguments(request))["models"]:
         found = model["attribution"]
         assert found["word"] == "Rome" and found["method"] == "gradients"
         values = [one["value"] for one in found["tokens"] if one["value"] is not None]
@@ -44,31 +53,28 @@ def test_layers_and_tokens_are_told_of_each_model(models: list[str]) -> None:
 
 
 def test_tables_have_a_row_a_layer_and_a_row_a_token(models: list[str]) -> None:
-    shown = printed("cloze", TEXT, "--model", models[0], "--layers", "--attribution", "erasure")
+    words = ("inspect", TEXT, "--model", models[0])
+    layers = [line.split()[0] for line in printed(*words).splitlines() if line.strip()]
+    assert [one for one in layers if one in ("2", "1", "embeddings")] == ["2", "1", "embeddings"]
+    shown = printed(*words, "--lens", "tokens")
     lines = [line.split() for line in shown.splitlines()]
-    assert [line[0] for line in lines if line and line[0] in ("2", "1", "embeddings")] == [
-        "2", "1", "embeddings",
-    ]  # fmt: skip
     assert ["___"] in lines and any(line[:1] == ["capital"] for line in lines)
     assert "The tokens' values sum" not in shown, "erasure has no sum to check"
-    shown = printed(
-        "cloze", TEXT, "--model", models[0], "--attribution", "gradients", "--steps", "8"
-    )
+    shown = printed(*words, "--lens", "tokens", "--method", "gradients", "--steps", "8")
     assert "with every token hidden: a difference of" in " ".join(shown.split())
 
 
 @pytest.mark.parametrize(
     ("words", "fault"),
     (
-        (("cloze", TEXT, "--explain", "Rome"), "--explain and --steps go with --attribution"),
-        (("cloze", TEXT, "--steps", "9", "--layers"), "go with --attribution"),
-        (("cloze", TEXT, "--layers", "--answer", "Rome"), "--layers and --attribution go with"),
-        (("cloze", TEXT, "--layers", "--context", "both"), "leave out --relation"),
-        (("cloze", "--relation", "P36", "--layers"), "go with a text"),
-        (("cloze", TEXT, "--attribution", "erasur"), "did you mean 'erasure'"),
-        (("cloze", TEXT, "--attribution", "gradients", "--steps", "7"), "7 steps"),
+        (("--answer", "Rome"), "--answer needs --lens tokens"),
+        (("--steps", "9"), "--steps needs --lens tokens"),
+        (("--method", "gradients"), "--method needs --lens tokens"),
+        (("--context", "both"), "Unknown option: --context"),
+        (("--method", "erasur"), 'Did you mean "erasure"'),
+        (("--lens", "tokens", "--method", "gradients", "--steps", "7"), "steps can't be 7"),
     ),
 )
 def test_mistakes_are_one_sentence(words: tuple[str, ...], fault: str) -> None:
     with pytest.raises(UserError, match=fault):
-        printed(*words)
+        printed("inspect", TEXT, *words)

@@ -86,7 +86,7 @@ def test_a_relation_and_a_source_without_a_counted_fact_have_no_interval(
     _, out, _ = call(capsys, monkeypatch, "results", "toy")
     line = next(line for line in out.splitlines() if line.startswith("IsA"))
     assert line.split()[-3:] == ["one", "0", "1"]
-    assert "one, ConceptNet: no mean, all its facts were left out" in out
+    assert "one, ConceptNet: no mean, all its facts were excluded" in out
 
 
 def test_results_by_source_name_the_source(
@@ -156,7 +156,7 @@ def test_compare_gives_differences_mcnemar_and_flips(
     ("arguments", "message"),
     [
         (("results", "no-such-run"), "There is no run 'no-such-run'"),
-        (("results", "--by", "sorce"), "did you mean 'source'"),
+        (("results", "--by", "sorce"), 'Did you mean "source"'),
         (("compare", "a", "b"), "There is no run 'a'"),
         (("reproduce", "petroni2091"), "did you mean 'petroni2019'"),
     ],

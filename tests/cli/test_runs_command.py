@@ -35,7 +35,7 @@ def test_every_run_is_listed_with_its_name_size_and_place(run_id: str) -> None:
 
 
 def test_a_run_is_removed_only_with_a_yes(run_id: str) -> None:
-    with pytest.raises(UserError, match=r"would be removed for good: say so with --yes"):
+    with pytest.raises(UserError, match=r"permanently deletes .* Pass --yes to confirm"):
         say("delete", run_id)
     assert (runs_dir() / run_id).is_dir()
     say("delete", run_id, "--yes")

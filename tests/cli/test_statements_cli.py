@@ -67,8 +67,8 @@ def test_options_choose_what_is_ranked_and_how(
     [
         (("--answers", "common"), "Unknown answers 'common': choose relation, or file:PATH."),
         (("--template", "7"), "No relation has a template 7"),
-        (("--part", "half"), "half"),
-        (("--limit", "0"), "The limit is 0"),
+        (("--part", "half"), "Choose from"),
+        (("--limit", "0"), "limit can't be 0"),
         (("--relation", "P3"), "has no relation 'P3'"),
         (("--answers", "file:TWICE"), "The answer 'Lima' is there twice: leave one out."),
         (("--answers", "file:NONE"), "the list of answers is empty: give one answer a line."),
