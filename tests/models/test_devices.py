@@ -346,7 +346,7 @@ def test_a_model_without_room_is_refused_before_it_is_read(
 ) -> None:
     folder = save_model_folder("gpt2", tmp_path / "model")
     monkeypatch.setattr(devices, "free_bytes", lambda _: 12_000)
-    monkeypatch.setattr("lama_core.models.loader._open", lambda *_: pytest.fail("it is read"))
+    monkeypatch.setattr("lama_core.models.loader.open_model", lambda *_: pytest.fail("it is read"))
     with pytest.raises(UserError, match=r"takes 0\.0 GB and 0\.0 GB are free on cpu: choose a sm"):
         load_model(str(folder))
     assert str(folder) not in {held.name for held in CACHE.held()}
