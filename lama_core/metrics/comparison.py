@@ -261,7 +261,7 @@ def _differences(
     right: pd.DataFrame, totals: "pd.Series[int]", level: float
 ) -> tuple[Difference, ...]:
     """The difference of each group. right: facts that a, b and only one of them gets right."""
-    n = totals.to_numpy(dtype=np.int64)
+    n = totals.to_numpy().astype(np.int64)
     a, b, only_a, only_b = (right[name].to_numpy() for name in ("a", "b", "only_a", "only_b"))
     ends = difference_intervals(only_b, only_a, n, level=level)
     a, b = a / n, b / n

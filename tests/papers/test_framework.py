@@ -11,12 +11,13 @@ from lama_core.papers.framework import (
     Paper,
     Prepared,
     ReproduceOptions,
+    bars,
     differing,
     find_data,
 )
 from lama_core.papers.published import TableSpec, published_paper
 from lama_core.reports.html import as_html, figure
-from lama_core.reports.tables import Absent, Chart, Item, ReproducedRow, Series
+from lama_core.reports.tables import Absent, Chart, Item, Made, ReproducedRow, Series
 
 GONE = Absent("BERT-large", "its weights aren't here", "python -m lama_core models get bert")
 
@@ -142,3 +143,26 @@ def test_a_chart_holds_its_numbers() -> None:
     assert [tuple(trace.y) for trace in drawn.data] == [(0.5, 1.0), (0.3,)]
     assert drawn.layout.xaxis.type == "log"
     assert drawn.data[0].line.color != drawn.data[1].line.color
+
+
+def test_charts_of_one_title_are_one_and_a_note_is_there_once() -> None:
+    def chart(name: str) -> Chart:
+        return Chart("P@k", "lines", "k", "P@k", (Series(name, (1.0,), (0.5,)),))
+
+    made = Made.of([chart("a"), "Said.", GONE, chart("b"), "Said."])
+    assert [[one.name for one in found.series] for found in made.charts] == [["a", "b"]]
+    assert (made.notes, made.absent) == (("Said.",), (GONE,))
+
+
+def test_bars_are_ours_and_then_the_papers_even_where_both_are_the_same() -> None:
+    rows = [
+        ReproducedRow("BERT", "total", 1, 32.3, 32.3),
+        ReproducedRow("ELMo", "total", 0, None, 7.1, "It can't be had."),
+    ]
+    (chart,) = bars("P@1", rows, y_title="P@1, %")
+    assert [(one.name, one.y, one.published) for one in chart.series] == [
+        ("BERT", (32.3,), False),
+        ("BERT (paper)", (32.3,), True),
+        ("ELMo (paper)", (7.1,), True),
+    ]
+    assert not list(bars("P@1", [], y_title="P@1, %"))
