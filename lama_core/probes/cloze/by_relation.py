@@ -176,9 +176,10 @@ class RelationAnswer:
         """The object that `cloze --relation ... --json` prints."""
         asked = self.question
         plain = asdict(asked)
+        n_wordings = len(plain.pop("wordings"))
         return {
-            "n_wordings": len(plain.pop("wordings")),
             **plain,
+            "n_wordings": n_wordings,
             "n_agreeing": asked.n_agreeing,
             "candidates": self.candidates.name,
             "models": [
