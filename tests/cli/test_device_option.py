@@ -4,44 +4,40 @@ import json
 import os
 from pathlib import Path
 
-import click
 import pytest
-import typer
 from calling import invoke
+from cyclopts import App
 from probe_fakes import CITIES, HashFiller
 
 from lama_core.asking import settings
+from lama_core.cli import make_app
 from lama_core.errors import UserError
 from lama_core.models.devices import VARIABLE
 
 # Those of `models` and `data` that only fetch, list or remove; runs and results load nothing.
 LOADING = {
-    "cloze", "probe", "read", "statements", "sentences", "reproduce", "bench",
+    "cloze", "relation", "rank", "inspect", "batch", "sentences", "probe", "read", "statements",
+    "reproduce", "bench",
     "analogy solve", "analogy score", "analogy probe",
     "prompts select", "prompts fit", "prompts both-ways", "prompts paraphrase", "data get",
 }  # fmt: skip
 
 
-def commands() -> dict[str, click.Command]:
-    """Every command by the words that call it."""
-    found: dict[str, click.Command] = {}
-    waiting = [("", typer.main.get_command(make_app()))]
-    while waiting:
-        name, command = waiting.pop()
-        parts = getattr(command, "commands", {})
-        waiting += [(f"{name} {part}".strip(), one) for part, one in parts.items()]
-        if not parts:
-            found[name] = command
+def options(app: App, called: str = "") -> dict[str, set[str]]:
+    """The options of every command by the words that call it."""
+    below = [name for name in app if not name.startswith("-")]
+    if not below:
+        return {called: {name for one in app.assemble_argument_collection() for name in one.names}}
+    found: dict[str, set[str]] = {}
+    for name in below:
+        found |= options(app[name], f"{called} {name}".strip())
     return found
 
 
 def test_every_command_that_loads_models_takes_a_device() -> None:
-    options = {
-        name: {flag for one in command.params for flag in one.opts}
-        for name, command in commands().items()
-    }
-    assert {name for name, flags in options.items() if "--device" in flags} == LOADING
-    assert {name for name, flags in options.items() if "--precision" in flags} <= LOADING
+    found = options(make_app())
+    assert {name for name, flags in found.items() if "--device" in flags} == LOADING
+    assert {name for name, flags in found.items() if "--precision" in flags} <= LOADING
 
 
 class Elsewhere(HashFiller):
@@ -56,19 +52,18 @@ class Elsewhere(HashFiller):
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> CliRunner:
+def asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Models are fakes on a card, whatever is typed; the device is LAMA_DEVICE's, and put back."""
     monkeypatch.setenv(VARIABLE, "auto")
     monkeypatch.setattr(
         settings, "load_model", lambda name, **_: Elsewhere(CITIES, name=name, pause=0.0)
     )
-    return CliRunner()
 
 
 WORDS = ["cloze", "Rome is ___ .", "--candidates", "full", "--device"]
 
 
-def test_where_it_was_computed_is_said_beside_the_answers(asked: CliRunner) -> None:
+def test_where_it_was_computed_is_said_beside_the_answers(asked: None) -> None:
     said = invoke([*WORDS, "cpu"])
     assert "candidates (full), bf16 on cuda:1\n" in said.output
     said = invoke([*WORDS, "cpu", "--json"])
@@ -77,7 +72,7 @@ def test_where_it_was_computed_is_said_beside_the_answers(asked: CliRunner) -> N
 
 
 def test_fp32_on_a_processor_goes_without_saying(
-    asked: CliRunner, monkeypatch: pytest.MonkeyPatch
+    asked: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Elsewhere, "device", "cpu")
     monkeypatch.setattr(Elsewhere, "precision", "fp32")
@@ -86,7 +81,7 @@ def test_fp32_on_a_processor_goes_without_saying(
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:99", ""])
-def test_a_device_that_is_none_or_not_here_is_refused(asked: CliRunner, name: str) -> None:
+def test_a_device_that_is_none_or_not_here_is_refused(asked: None, name: str) -> None:
     said = invoke([*WORDS, name])
     assert isinstance(said.exception, UserError)
     assert " device" in str(said.exception) and os.environ[VARIABLE] == "auto"
