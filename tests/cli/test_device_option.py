@@ -16,8 +16,8 @@ from lama_core.models.devices import VARIABLE
 
 # Those of `models` and `data` that only fetch, list or remove; runs and results load nothing.
 LOADING = {
-    "cloze", "relation", "rank", "inspect", "batch", "sentences", "probe", "read", "statements",
-    "reproduce", "bench",
+    "cloze", "relation", "rank", "inspect", "batch", "sentences", "probe", "extract", "read",
+    "statements", "reproduce", "bench",
     "analogy solve", "analogy score", "analogy probe",
     "prompts select", "prompts fit", "prompts both-ways", "prompts paraphrase", "data get",
 }  # fmt: skip
