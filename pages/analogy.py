@@ -2,16 +2,9 @@
 
 import streamlit as st
 
-from pages.ui.shared import heat
 from pages.ui.shared.router import draw_page, draw_tabs
 
 TABS = ("Solve", "Score", "Probes")
-CSS = """
-.lx.lx-small td { padding: .12rem .4rem; } .lx.lx-small .word { font-size: .95rem; }
-@media (max-width: 640px) {
-  .st-key-analogy-words [data-testid="stColumn"] { min-width: calc(50% - 1rem) !important; }
-}
-"""
 
 
 def draw_tab(name: str) -> None:
@@ -37,7 +30,6 @@ def main() -> None:
         "A is to B as C is to D. A model that completes analogies knows a relation without being "
         "told which."
     )
-    st.html(f"<style>{heat.CSS}{CSS}</style>")
     draw_tabs(TABS, draw_tab, key="view")
 
 

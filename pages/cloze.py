@@ -1,6 +1,6 @@
 """Cloze: a sentence with a blank, and what each model would put there; or whole sentences."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import streamlit as st
 
@@ -26,7 +26,7 @@ from pages.ui.cloze.relation import draw_relation
 from pages.ui.cloze.sentences import draw_sentences
 from pages.ui.shared import cache, history, links, predictions, shelf, state
 from pages.ui.shared.columns import ask_each
-from pages.ui.shared.export import draw_export, made_with
+from pages.ui.shared.export import draw_answer_export
 from pages.ui.shared.messages import faults_shown, plain
 from pages.ui.shared.router import draw_page, draw_tabs
 
@@ -119,7 +119,7 @@ def request_for(
 ) -> ClozeRequest:
     """What gives the same from a terminal."""
     return ClozeRequest(
-        **{field.name: getattr(settings, field.name) for field in fields(settings)},
+        **values(settings),
         text=text,
         top_k=choice.top_k,
         gold=gold or None,
@@ -133,11 +133,7 @@ def draw_taken(
 ) -> None:
     """What can be taken away: the answers, and the command that gives them."""
     request = request_for(text, settings, gold, choice)
-    made = made_with(values(request), answer.models)
-    draw_export(
-        "cloze", answer.rows, made, request, record=answer.to_json,
-        more=lambda: shelf.draw_pin(request, key="cloze pin"),
-    )  # fmt: skip
+    draw_answer_export("cloze", answer, request, lambda: shelf.draw_pin(request, key="cloze pin"))
 
 
 def draw_sentence() -> None:

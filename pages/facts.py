@@ -7,17 +7,16 @@ from pages.ui.facts.filters import choose_filters, draw_active
 from pages.ui.facts.rows import draw_fallbacks, draw_rows
 from pages.ui.shared import cache, links
 from pages.ui.shared.choice import draw_runs, open_runs
-from pages.ui.shared.messages import faults_shown
+from pages.ui.shared.messages import faults_shown, show_note
 from pages.ui.shared.router import draw_page, draw_tabs
 
 
 def draw_empty() -> None:
     """No run yet: the way to the first."""
-    st.info(
+    show_note(
         "No finished run is here yet: facts are listed with what models answered to them. Start a "
         "run on the Results page, or with `python -m lama_core probe --dataset starter --model "
-        "minilm-mlm`.",
-        icon=":material/info:",
+        "minilm-mlm`."
     )
     st.page_link(links.RESULTS, label="To the Results page", icon=":material/bar_chart:")
 

@@ -5,7 +5,7 @@ import streamlit as st
 from lama_core.lessons.lesson import list_lessons
 from pages.ui.lessons import overview, reading
 from pages.ui.shared import visitors
-from pages.ui.shared.messages import faults_shown, plain, show_fault
+from pages.ui.shared.messages import faults_shown, plain, show_fault, show_note
 from pages.ui.shared.router import draw_page
 
 
@@ -20,7 +20,7 @@ def main() -> None:
             return
         st.header("Lessons", anchor=False)
         if asked:
-            st.info(plain(f"The lesson {asked[:60]!r} is not here."), icon=":material/info:")
+            show_note(plain(f"The lesson {asked[:60]!r} is not here."))
         for problem in listing.problems if visitors.may("paths") else ():
             show_fault(problem)  # it names files of this machine
         overview.draw_overview(listing)

@@ -7,7 +7,7 @@ from lama_core.glossary import glossary_text
 from lama_core.metrics.figures import figures_text
 from lama_core.paths import DOCS
 from pages.ui.shared.router import draw_page, draw_tabs
-from pages.ui.shared.state import BOUND
+from pages.ui.shared.state import pick
 
 PAGE = "departures.md"
 EVERY = "All"
@@ -24,9 +24,7 @@ def draw_departures() -> None:
     """The departures from one paper, or from all with the table of them."""
     introduction, papers = read_papers(read_file(DOCS / PAGE).decode())
     names = {paper.partition(":")[0]: paper for paper in papers}
-    chosen = st.segmented_control(
-        "Departures from", (EVERY, *names), default=EVERY, required=True, key="paper", bind=BOUND
-    )
+    chosen = pick("Departures from", (EVERY, *names), key="paper")
     if chosen == EVERY:
         st.markdown(introduction)
     for name, paper in names.items():

@@ -12,7 +12,7 @@ from lama_core.models.catalog import Entry, all_models, forget_model
 from lama_core.models.loader import CACHE, add_checked
 from lama_core.models.sources import check_folder, is_here
 from pages.ui.shared import fetching, state, visitors
-from pages.ui.shared.messages import faults_shown, plain
+from pages.ui.shared.messages import described, faults_shown, plain
 from pages.ui.shared.router import draw_page
 
 WHERE = {
@@ -52,18 +52,10 @@ def draw_list(entries: tuple[Entry, ...], statuses: dict[str, str]) -> None:
             "licence": [entry.licence for entry in entries],
         }
     )
-
-    def take() -> None:
-        rows = st.session_state["models table"]["selection"]["rows"]
-        if rows:
-            st.session_state["model"] = entries[rows[0]].name
-
-    st.dataframe(
+    state.draw_rows(
         table,
-        hide_index=True,
-        key="models table",
-        on_select=take,
-        selection_mode="single-row",
+        [entry.name for entry in entries],
+        key="model",
         column_config={
             "parameters (M)": st.column_config.NumberColumn(format="%.0f"),
             "to fetch (GB)": st.column_config.NumberColumn(
@@ -74,7 +66,7 @@ def draw_list(entries: tuple[Entry, ...], statuses: dict[str, str]) -> None:
             ),
         },
         placeholder="–",
-        height=38 * 13 if len(table) > 12 else "content",
+        height=38 * 13,
     )
 
 
@@ -96,8 +88,7 @@ def draw_one(entry: Entry, status: str) -> None:
         "paper": PAPERS.get(entry.paper, entry.paper),
         "note": entry.note,
     }
-    lines = [f"**{what}**: {plain(value)}" for what, value in facts.items() if value]
-    st.markdown("  \n".join(lines))
+    st.markdown(described(facts))
     if status == "can't run":
         why = entry.source.why if entry.added else f"It can't be run here: {entry.source.why}."
         st.info(plain(why), icon=":material/block:")

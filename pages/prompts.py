@@ -5,7 +5,7 @@ import streamlit as st
 from pages.ui.prompts.choice import PromptsChoice, choose_study
 from pages.ui.prompts.form import draw_form
 from pages.ui.prompts.table import draw_prompts
-from pages.ui.shared.messages import faults_shown, plain
+from pages.ui.shared.messages import counted, faults_shown, plain, show_note
 from pages.ui.shared.router import draw_page, draw_tabs
 
 TABS = (
@@ -56,14 +56,14 @@ def main() -> None:
     with faults_shown():
         choice = choose_study()
         if choice is None:
-            st.info(
+            show_note(
                 "No study of prompts is here yet. A study asks a model the same facts through many "
-                "prompts; start one below.", icon=":material/info:",
-            )  # fmt: skip
+                "prompts; start one below."
+            )
             draw_form()
             return
         if choice.study.notes:
-            with st.expander(f"{len(choice.study.notes)} notes on what was left out"):
+            with st.expander(f"{counted(len(choice.study.notes), 'note')} on what was left out"):
                 st.markdown("\n".join(f"- {plain(note)}" for note in choice.study.notes))
         draw_tabs(TABS, lambda name: draw_tab(name, choice))
 

@@ -20,7 +20,7 @@ from pages.ui.results.slices import draw_slices
 from pages.ui.results.wording import draw_wording
 from pages.ui.shared import links
 from pages.ui.shared.choice import RunChoice, draw_runs, open_runs
-from pages.ui.shared.messages import faults_shown
+from pages.ui.shared.messages import faults_shown, show_note
 from pages.ui.shared.router import draw_page, draw_tabs
 
 
@@ -45,10 +45,9 @@ def draw_all(choice: RunChoice, listing: RunListing) -> None:
 
 def draw_empty() -> None:
     """No run yet: what a run is, and the way to the first."""
-    st.info(
+    show_note(
         "No finished run is here yet. A run asks a model every fact of a knowledge source; start "
-        "one below, or with `python -m lama_core probe --dataset starter --model minilm-mlm`.",
-        icon=":material/info:",
+        "one below, or with `python -m lama_core probe --dataset starter --model minilm-mlm`."
     )
     draw_form()
 

@@ -1,5 +1,6 @@
 """The Data page shows what a source says of its relations."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ from opening import open_page
 from written_statements import write_bear
 
 from lama_core.datasets.library import download
+from pages.ui.shared.text import counted
+from tools.bench.pages import make_runs
 
 FACTS = [("Peru", "Lima"), ("USA", "New York")]
 
@@ -30,6 +33,17 @@ def test_an_answer_space_and_domains_are_shown_as_the_data_have_them(home: Path)
     (answers,) = [table for table in tables if list(table) == ["answer"]]
     assert answers["answer"].tolist() == ["Lima", "New York", "*Oslo*"]
     assert any(one.value == r"Domains: Geographic, \*Arts\*" for one in app.caption)
+
+
+def test_one_run_and_one_note_are_said_in_the_singular(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run,) = make_runs(home / "made", n_relations=1, n_facts=20)[:1]
+    shutil.copytree(run.info.folder, home / "home" / "data" / "runs" / run.info.id)
+    said = open_page("data", tab="Runs").caption
+    assert any("1 is your own: " in one.value for one in said)
+    assert (counted(1, "note"), counted(2000, "note")) == ("1 note", "2,000 notes")
+    assert counted(2, "query") == "2 queries"
 
 
 def test_relations_without_an_answer_space_say_nothing_of_one() -> None:

@@ -125,6 +125,15 @@ def test_filters_leave_what_is_sought_and_right_and_what_models_differ_on() -> N
     assert list(table(opened(lines, many_show="models differ"))["line"]) == []
 
 
+def test_the_csv_holds_the_sentences_that_the_filters_leave(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken: list[Any] = []
+    monkeypatch.setattr(export, "draw_export", lambda name, rows, *_, **__: taken.append(rows()))
+    opened("The capital of France is ___. | Paris\nHe is in ___ | Rome", many_find="rome")
+    assert [row["line"] for row in taken[0]] == [2]
+
+
 def test_too_many_and_nothing_are_said_in_a_sentence() -> None:
     assert [one.value for one in opened("A ___.\n" * 501).error] == [
         plain("501 sentences are given; at most 500 are asked at once: take some out.")
@@ -177,7 +186,7 @@ def test_the_table_that_is_taken_away_is_answered_alike_by_the_command(
     def take(name: str, make_table: Any, made: Any, how: Any, **more: Any) -> None:
         taken.update(rows=make_table(), made=made, how=how, record=more["record"]())
 
-    monkeypatch.setattr(many, "draw_export", take)
+    monkeypatch.setattr(export, "draw_export", take)
     opened("The capital of France is ___. | Paris\n-5 is ___.\nHe is in ___ | Rome")
     monkeypatch.chdir(tmp_path)
     text = export.to_csv(taken["rows"])

@@ -304,6 +304,16 @@ def test_a_gold_that_is_no_word_is_refused_before_it_is_kept() -> None:
         assert "The gold has 1,001 characters; at most 1,000 are taken" in said(app)
 
 
+@pytest.mark.parametrize(("address", "n"), [("http://localhost:8501/", 0), ("http://x.org/", 1)])
+def test_only_an_address_that_others_can_open_has_a_code(
+    address: str, n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(share, "whole_address", lambda query: address)
+    app = open_page("method")
+    assert len(app.get("imgs")) == n
+    assert any("Only this machine can open it" in one.value for one in app.caption) == (not n)
+
+
 def test_an_address_too_long_for_a_code_is_not_kept() -> None:
     share.qr_code.cache_clear()
     open_page("cloze", text="a " * 3000 + "___", models=[])

@@ -29,15 +29,14 @@ from lama_core.probes.analogy.tables import (
 )
 from lama_core.rounding import fixed, percentage, rounded
 from lama_core.runs.info import FACTS_FILE, RunInfo
-from pages.ui.analogy.charts import accuracy_by_name
 from pages.ui.analogy.examples import SCORE_TEMPLATE
 from pages.ui.analogy.form import draw_form
 from pages.ui.analogy.frequency import draw_frequency
 from pages.ui.shared import charts, links, state
 from pages.ui.shared.colours import PUBLISHED, model_colours
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import plain, show_fault
-from pages.ui.shared.state import BOUND
+from pages.ui.shared.messages import plain, show_fault, show_note
+from pages.ui.shared.state import BOUND, pick
 
 PROBE_HELP = (
     "Rezaee and Camacho-Collados, section 2.2; **random** is the mean of the first two.\n\n"
@@ -52,17 +51,15 @@ def draw_probes() -> None:
     for problem in listing.problems:
         show_fault(problem)
     if not listing.runs:
-        st.info(
+        show_note(
             "No probe has been run yet. A probe asks a model many analogies with a right and a "
-            "wrong answer; start one below.",
-            icon=":material/info:",
+            "wrong answer; start one below."
         )
         draw_form()
         return
     runs, setting, published = _choose(listing.runs)
     if not runs:
-        st.info("No run of this setting and these models is here: choose others, or start one.",
-                icon=":material/info:")  # fmt: skip
+        show_note("No run of this setting and these models is here: choose others, or start one.")
     else:
         names = _names(runs)
         _draw_kinds(runs, names, setting, published)
@@ -91,10 +88,13 @@ def _choose(
         placeholder="Choose models",
     )  # fmt: skip
     settings = [name for name in SETTINGS if any(run.details.setting == name for run in of_data)]
-    setting = setting_box.segmented_control(
-        "Setting", settings, default=settings[0], required=True, key="setting", bind=BOUND,
+    setting = pick(
+        "Setting",
+        settings,
+        key="setting",
+        place=setting_box,
         help=explain("Unsupervised and supervised probes"),
-    )  # fmt: skip
+    )
     known = list(dict.fromkeys(line.model for line in published_by_kind()))
     published = published_box.multiselect(
         "Published beside them",
@@ -175,7 +175,7 @@ def _draw_kinds(
             if part.empty:
                 st.caption(f"{probe}: not run")
                 continue
-            figure = accuracy_by_name(part, colours | greys, order, what="kind of relation")
+            figure = charts.accuracy_by_name(part, colours | greys, order, what="kind of relation")
             charts.show(figure, f"kinds {probe}", title=f"{probe}: accuracy by kind, {setting}")
     st.caption(
         f"{plain(made)}. A kind's accuracy is the mean over its relations. The dashed line is "
@@ -251,10 +251,7 @@ def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Se
         "pairs that a model gets wrong rarer (or more frequent) words than those it gets right?",
     )
     with box:
-        probe = st.segmented_control(
-            "Probe", ("random", *PROBES), default="random",
-            required=True, key="probe", bind=BOUND, help=PROBE_HELP,
-        )  # fmt: skip
+        probe = pick("Probe", ("random", *PROBES), key="probe", help=PROBE_HELP)
     every = accuracies(runs, by="relation")
     lines = [line for line in every if line.probe == probe]
     if not lines:
@@ -263,7 +260,7 @@ def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Se
     table = _table(lines, names)
     table["label"] = table["name"] + table["mark"].map(lambda mark: f" {mark}" if mark else "")
     order = list(dict.fromkeys(table["label"]))
-    figure = accuracy_by_name(
+    figure = charts.accuracy_by_name(
         table.assign(name=table["label"]), _colours(runs, names), order, what="relation",
         across=True,
     )  # fmt: skip
@@ -303,10 +300,7 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
         "Relation", known, index=known.index(hardest.name), key="relation", bind=BOUND,
         help="At first the one with the lowest accuracy.",
     )  # fmt: skip
-    which = which_box.segmented_control(
-        "Show", ("wrong", "right", "left out"), default="wrong", required=True, key="which",
-        bind=BOUND,
-    )  # fmt: skip
+    which = pick("Show", ("wrong", "right", "left out"), key="which", place=which_box)
     rows = decision_rows(run.info, relation, str(which))
     if rows.empty:
         st.caption("None.")

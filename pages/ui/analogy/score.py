@@ -110,10 +110,9 @@ def _ask() -> tuple[Pair, tuple[Pair, ...], tuple[str, ...], str, Normalise, Pre
     with template:
         chosen = examples.choose_template(DEFAULT_TEMPLATE, examples.SCORE_TEMPLATE)
     with how:
-        normalise = st.segmented_control(
-            "Log-probabilities", ("sum", "mean"), default="sum", required=True, key="normalise",
-            bind=state.BOUND, help=explain("Score of a pair"),
-        )  # fmt: skip
+        normalise = state.pick(
+            "Log-probabilities", ("sum", "mean"), key="normalise", help=explain("Score of a pair")
+        )
     with precise:
         precision = state.choose_precision()
     pairs = tuple(parse_pair(text) for text in (typed or "").split(",") if text.strip())

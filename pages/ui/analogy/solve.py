@@ -1,11 +1,10 @@
 """The Solve tab: three words and a blank, every model's answers, vector arithmetic beside them."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from html import escape
 
 import streamlit as st
 
-from lama_core.asking.settings import ClozeSettings
 from lama_core.probes.analogy.solve import METHODS, Solution, SolveRequest, VectorAnswer
 from lama_core.probes.analogy.templates import SLOTS, Question, ask_for
 from lama_core.probes.cloze.ask import ClozeAnswer, agreement
@@ -32,10 +31,8 @@ class Asked:
 
     def request(self, models: tuple[str, ...]) -> SolveRequest:
         """What gives the same from a terminal."""
-        settings = self.choice.settings
         return SolveRequest(
-            **{field.name: getattr(settings, field.name) for field in fields(ClozeSettings)}
-            | {"models": models},
+            **values(self.choice.settings) | {"models": models},
             text=tuple(word or "___" for word in self.question.words or ()),
             template=self.question.template,
             keep_query_words=self.keep,
@@ -78,10 +75,13 @@ def _ask() -> Asked:
             )
         )  # fmt: skip
     with fields[4]:
-        chosen = st.segmented_control(
-            "Blank", SLOTS, default="D", required=True, key="blank", bind=state.BOUND,
+        chosen = state.pick(
+            "Blank",
+            SLOTS,
+            key="blank",
+            first="D",
             help="Which of the four words is asked for: A is to B as C is to D.",
-        )  # fmt: skip
+        )
     at = SLOTS.index(chosen or "D")
     models, template, more = st.columns([4, 4, 3], vertical_alignment="bottom")
     with models:

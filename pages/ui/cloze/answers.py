@@ -1,6 +1,7 @@
 """Rank my answers: words and phrases of any length at a blank, by the sentence with each."""
 
 from dataclasses import replace
+from functools import partial
 from html import escape
 
 import streamlit as st
@@ -23,12 +24,11 @@ from lama_core.probes.statements.scoring import (
     Part,
     shown_tokens,
 )
-from lama_core.requests import values
 from lama_core.rounding import fixed
 from pages.ui.shared import cache, history, predictions, shelf, state
 from pages.ui.shared.columns import Column, ask_each
-from pages.ui.shared.export import draw_export, made_with
-from pages.ui.shared.heat import CSS, heat_scale, heat_strip
+from pages.ui.shared.export import draw_answer_export
+from pages.ui.shared.heat import heat_scale, heat_strip
 from pages.ui.shared.messages import plain
 
 # A text, the answers to it, and the right one.
@@ -55,7 +55,6 @@ MOST_SHOWN = 20
 
 def draw_ranking() -> None:
     """The whole tab."""
-    st.html(f"<style>{CSS}</style>")
     st.caption(
         "Type a sentence with a blank and the answers that you think of, of any length: each model "
         "ranks them by how likely it finds the sentence with each."
@@ -141,25 +140,19 @@ def _draw_examples() -> None:
 
 
 def _choose_options() -> tuple[Part, Aggregate, Hiding, Precision]:
-    part = st.segmented_control(
-        "Tokens that count", PARTS, default=PARTS[0], required=True, key="part", bind=state.BOUND,
-        help=explain("Tokens that count"),
-    )  # fmt: skip
-    aggregate = st.segmented_control(
-        "Log-probabilities", AGGREGATES, default=AGGREGATES[0], required=True, key="aggregate",
-        bind=state.BOUND,
-        help=explain("Sum and mean"),
-    )  # fmt: skip
+    part = state.pick("Tokens that count", PARTS, key="part", help=explain("Tokens that count"))
+    aggregate = state.pick(
+        "Log-probabilities", AGGREGATES, key="aggregate", help=explain("Sum and mean")
+    )
     hiding, precision = choose_hiding()
     return part, aggregate, hiding, precision
 
 
 def choose_hiding() -> tuple[Hiding, Precision]:
     """What is hidden with a token, and the precision."""
-    hiding = st.segmented_control(
-        "Hidden with a token", HIDINGS, default=HIDINGS[0], required=True, key="hiding",
-        bind=state.BOUND, help=explain("Hidden with a token"),
-    )  # fmt: skip
+    hiding = state.pick(
+        "Hidden with a token", HIDINGS, key="hiding", help=explain("Hidden with a token")
+    )
     return hiding, state.choose_precision()
 
 
@@ -235,8 +228,5 @@ def _margin_line(ranking: ModelRanking, gold: str | None) -> str:
 def _draw_export(request: RankRequest, columns: dict[str, Column[ModelRanking]]) -> None:
     """What can be taken away: a row an answer and model, and the command."""
     answer = RankAnswer(request, tuple(column.answer for column in columns.values()))
-    made = made_with(values(request), answer.models)
-    draw_export(
-        "answers", answer.rows, made, request, record=answer.to_json,
-        more=lambda: shelf.draw_pin(request, key="answers pin"),
-    )  # fmt: skip
+    pin = partial(shelf.draw_pin, request, key="answers pin")
+    draw_answer_export("answers", answer, request, pin)

@@ -4,7 +4,7 @@ The answer after each layer, what each token adds to it, and what it is when a w
 is computed when it is opened.
 """
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from html import escape
 from itertools import zip_longest
 from typing import Any
@@ -13,7 +13,6 @@ import streamlit as st
 
 from lama_core import glossary
 from lama_core.asking.blanks import parse_query
-from lama_core.asking.settings import ClozeSettings
 from lama_core.errors import UserError
 from lama_core.probes.cloze.ask import (
     SEVERAL_GOLDS,
@@ -36,7 +35,7 @@ from lama_core.types import Query
 from pages.ui.shared import cache, predictions, state
 from pages.ui.shared.columns import Column, ask_each
 from pages.ui.shared.export import Rows, draw_export, made_with
-from pages.ui.shared.heat import CSS, shares_scale, shares_strip
+from pages.ui.shared.heat import shares_scale, shares_strip
 from pages.ui.shared.messages import faults_shown, plain
 
 LAYERS, WORDS, CHANGED = "Layers", "Which words mattered", "What if"
@@ -52,7 +51,6 @@ def draw_inside(text: str, gold: str, choice: state.ClozeChoice) -> None:
     )  # fmt: skip
     if not look:
         return
-    st.html(f"<style>{CSS}</style>")
     with faults_shown():
         {LAYERS: _draw_layers, WORDS: _draw_words, CHANGED: _draw_changed}[look](text, gold, choice)
 
@@ -107,10 +105,9 @@ def _draw_layers(text: str, gold: str, choice: state.ClozeChoice) -> None:
 
 def _draw_words(text: str, gold: str, choice: state.ClozeChoice) -> None:
     left, middle, right = st.columns([2, 2, 2], vertical_alignment="bottom")
-    method = left.segmented_control(
-        "By", METHODS, default=METHODS[0], required=True, key="by_method", bind=state.BOUND,
-        help=glossary.explain("Erasure and gradients"),
-    )  # fmt: skip
+    method = state.pick(
+        "By", METHODS, key="by_method", place=left, help=glossary.explain("Erasure and gradients")
+    )
     explain = _choose_explained(middle)
     steps = STEPS
     if method == "gradients":
@@ -211,15 +208,9 @@ def _draw_changed(text: str, gold: str, choice: state.ClozeChoice) -> None:
             "less before, says what the change adds to it."
         )
         settings = replace(choice.settings, models=tuple(columns))
-        chosen = {field.name: getattr(settings, field.name) for field in fields(ClozeSettings)}
-        more: dict[str, Any] = {
-            "top_k": choice.top_k,
-            "gold": explain or None,
-            "renormalise": choice.renormalise,
-        }
-        requests = tuple(
-            ClozeRequest(**chosen, **more, text=one) for one in dict.fromkeys((text, changed or ""))
-        )
+        more = {"top_k": choice.top_k, "gold": explain or None, "renormalise": choice.renormalise}
+        texts = dict.fromkeys((text, changed or ""))
+        requests = tuple(ClozeRequest(**values(settings) | more, text=one) for one in texts)
         answers = {name: column.answer for name, column in columns.items()}
         asked = {"before": values(requests[0]), "after": values(requests[-1])}
         made = made_with(asked, [after for _, after in answers.values()])

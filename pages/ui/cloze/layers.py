@@ -4,6 +4,8 @@ Imported when it is asked for: charts take longer than the first answer.
 """
 
 from html import escape
+from itertools import cycle
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +18,8 @@ from pages.ui.shared import charts
 from pages.ui.shared.charts import MOST_LETTERS
 from pages.ui.shared.colours import PALETTE
 from pages.ui.shared.messages import plain
+
+SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
 
 
 def draw_layers(found: ModelLayers, title: str) -> None:
@@ -49,71 +53,52 @@ def layers_table(found: ModelLayers) -> pd.DataFrame:
 
 def layer_ranks(found: ModelLayers) -> go.Figure:
     """Where words stand after each layer: layer by word, coloured by rank on a log scale."""
-    ranks = np.array([word.ranks for word in found.words], dtype=float).T
-    titles = [layer.title for layer in found.layers]
-    tone = -np.log10(ranks)
+    ranks = np.array([word.ranks for word in found.words]).T
     words = _titles_of_words(found)
-    figure = go.Figure(
-        go.Heatmap(
-            z=tone,
-            x=list(range(len(words))),
-            y=list(range(len(titles))),
-            text=[[f"{int(rank):,}" for rank in line] for line in ranks],
-            texttemplate="%{text}",
-            textfont={"color": "white"},
-            customdata=[[[escape(word), title] for word in words] for title in titles],
-            hovertemplate="%{customdata[0]} after layer %{customdata[1]}: rank %{text} of "
-            f"{found.n_candidates:,}"
-            "<extra></extra>",
-            colorscale=charts.SCALE,
-            zmin=-np.ceil(np.log10(max(found.n_candidates, 10))),
-            zmax=0,
-            xgap=2,
-            ygap=1,
-            showscale=False,  # every cell has its rank
-        )
-    )
     firsts = [f"{layer.title} · {layer.first[:MOST_LETTERS]}" for layer in found.layers]
-    marks = {"tickvals": list(range(len(titles))), "ticktext": list(map(escape, firsts))}
-    figure.update_xaxes(
-        tickvals=list(range(len(words))), ticktext=[escape(word[:MOST_LETTERS]) for word in words],
-        title="word", showgrid=False,
-    )  # fmt: skip
-    figure.update_yaxes(title="layer · its first answer", showgrid=False, **marks)
-    return figure.update_layout(height=180 + 20 * len(titles))
+    hover = [
+        [f"{escape(word)} after layer {layer.title}: rank {rank:,} of {found.n_candidates:,}"
+         for word, rank in zip(words, line, strict=True)]
+        for layer, line in zip(found.layers, ranks.tolist(), strict=True)
+    ]  # fmt: skip
+    figure = charts.heat_map(
+        -np.log10(ranks.astype(float)),
+        [[f"{rank:,}" for rank in line] for line in ranks.tolist()],
+        ("layer · its first answer", firsts),
+        ("word", words),
+        hovertext=hover,
+        hovertemplate="%{hovertext}<extra></extra>",
+        colorscale=charts.SCALE,
+        zmin=-np.ceil(np.log10(max(found.n_candidates, 10))),
+        zmax=0,
+        showscale=False,  # every cell has its rank
+    )
+    return figure.update_layout(height=180 + 20 * len(firsts))
+
+
+def _said_of_layer(row: Any) -> str:
+    return f"{row.word} after layer {row.layer}: {fixed(row.value, 2)}, rank {row.rank:,}"
 
 
 def layer_lines(found: ModelLayers) -> go.Figure:
     """The log-probability of words after each layer: a line a word."""
     figure = go.Figure()
     titles = [layer.title for layer in found.layers]
-    symbols = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
-    for number, (word, title) in enumerate(zip(found.words, _titles_of_words(found), strict=True)):
-        figure.add_trace(
-            go.Scatter(
-                x=list(range(len(titles))),
-                y=list(word.log_probs),
-                name=escape(title[:MOST_LETTERS]),
-                mode="lines+markers",
-                line={
-                    "color": PALETTE[number % len(PALETTE)],
-                    "width": 3 if word.is_gold else 1.5,
-                },
-                marker={"symbol": symbols[number % len(symbols)], "size": 7},
-                customdata=[
-                    [layer, fixed(value, 2), f"{rank:,}"]
-                    for layer, value, rank in zip(titles, word.log_probs, word.ranks, strict=True)
-                ],
-                hovertemplate="%{fullData.name} after layer %{customdata[0]}: %{customdata[1]}, "
-                "rank %{customdata[2]}<extra></extra>",
-            )
+    inks = zip(found.words, _titles_of_words(found), cycle(PALETTE), cycle(SYMBOLS), strict=False)
+    for word, title, colour, symbol in inks:
+        rows = {"layer": titles, "rank": word.ranks, "value": word.log_probs}
+        table = pd.DataFrame(
+            rows | {"at": range(len(titles)), "word": escape(title[:MOST_LETTERS])}
         )
+        table = charts.described(table, _said_of_layer)
+        style: charts.Style = {"marker_symbol": symbol, "marker_size": 7, "marker_color": colour}
+        style |= {"line_width": 3 if word.is_gold else 1.5, "name": table["word"].iloc[0]}
+        charts.add(figure, go.Scatter, table, "at", "value", mode="lines+markers", **style)
     # Of many layers every third has its name, or every fourth.
     step = 1 + len(titles) // 12
     kept = list(range(len(titles) - 1, -1, -step))[::-1]
-    figure.update_xaxes(title="layer", tickvals=kept, ticktext=[titles[at] for at in kept])
-    figure.update_yaxes(title="log-probability")
-    return figure.update_layout(height=320)
+    axis = {"title": "layer", "tickvals": kept, "ticktext": [titles[at] for at in kept]}
+    return figure.update_layout(xaxis=axis, yaxis_title="log-probability", height=320)
 
 
 def _titles_of_words(found: ModelLayers) -> list[str]:

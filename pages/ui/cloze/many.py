@@ -1,7 +1,7 @@
 """Many at once: up to 500 sentences, every model's first answer to each, in one table."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -32,8 +32,8 @@ from lama_core.requests import values
 from lama_core.rounding import fixed
 from pages.ui.shared import cache, history, links, predictions, state, visitors
 from pages.ui.shared.columns import Column, ask_each
-from pages.ui.shared.export import Rows, draw_export, made_with
-from pages.ui.shared.messages import plain, show_fault
+from pages.ui.shared.export import Rows, draw_answer_export
+from pages.ui.shared.messages import counted, plain, show_fault
 from pages.ui.shared.waiting import if_kept, step_back
 
 TEXT, PARAM = "many sentences", "sentences_many"
@@ -61,7 +61,7 @@ class Asked:
     def request(self, settings: ClozeSettings) -> ManyRequest:
         """What gives the same from a terminal, of the CSV that is taken away."""
         return ManyRequest(
-            **{field.name: getattr(settings, field.name) for field in fields(ClozeSettings)},
+            **values(settings),
             file="many.csv",
             renormalise=self.choice.renormalise,
         )
@@ -95,9 +95,7 @@ def draw_many() -> None:
         + " Log-probabilities are natural logarithms. P@1: sentences whose gold is first, of those "
         "whose gold is among the model's candidates."
     )
-    request = asked.request(settings)
-    made = made_with(values(request), answer.models)
-    draw_export("many", lambda: _rows(answer), made, request, record=answer.to_json)
+    draw_answer_export("many", answer, asked.request(settings), rows=lambda: _rows(answer, shown))
 
 
 def _ask() -> Asked:
@@ -162,7 +160,7 @@ def _draw_upload() -> None:
         show_fault(str(error))
         return
     st.button(
-        f"Ask its {len(lines):,} sentences", icon=":material/play_arrow:", on_click=take,
+        f"Ask its {counted(len(lines), 'sentence')}", icon=":material/play_arrow:", on_click=take,
         args=(lines,),
     )  # fmt: skip
 
@@ -255,10 +253,7 @@ def _filter(answer: ManyAnswer) -> list[int]:
     find = left.text_input(
         "Find", key="many_find", bind=state.BOUND, placeholder="in sentences, golds and answers"
     )
-    chosen = right.segmented_control(
-        "Show", SHOWN, default=SHOWN[0], required=True, key="many_show", bind=state.BOUND,
-        help=SHOWN_HELP,
-    )  # fmt: skip
+    chosen = state.pick("Show", SHOWN, key="many_show", place=right, help=SHOWN_HELP)
     sought = (find or "").strip().lower()
     rows = [
         row
@@ -364,16 +359,14 @@ def _draw_table(answer: ManyAnswer, rows: Sequence[int]) -> None:
 def _to_sentence(line: Line) -> None:
     """Open one line on the Sentence tab, with the same models and options."""
     own = ("view", PARAM, "many_find", "many_show", "text", "gold")
-    kept: dict[str, str | list[str]] = {
-        key: st.query_params.get_all(key) for key in st.query_params if key not in own
-    }
-    links.go(links.CLOZE, {**kept, "text": line.text, "gold": line.gold or ""})
+    links.go(links.CLOZE, links.kept(own) | {"text": line.text, "gold": line.gold or ""})
 
 
-def _rows(answer: ManyAnswer) -> Rows:
-    """A row a sentence, in columns that `cloze --file` reads again."""
+def _rows(answer: ManyAnswer, shown: Sequence[int]) -> Rows:
+    """A row for each shown sentence, in columns that `cloze --file` reads again."""
     rows: Rows = []
-    for row, line in enumerate(answer.lines):
+    for row in shown:
+        line = answer.lines[row]
         found: dict[str, Any] = {
             "line": line.number, "text": line.text, "gold": line.gold,
             "fault": line.fault or None,

@@ -84,10 +84,7 @@ def draw_paper() -> None:
     with models_box:
         names = state.choose_models()
     titles = {one.source: SOURCES[one.source] for one in published_examples()}
-    source = source_box.segmented_control(
-        "Facts of", (ALL, *titles.values()), default=ALL, required=True, key="of_source",
-        bind=state.BOUND,
-    )  # fmt: skip
+    source = state.pick("Facts of", (ALL, *titles.values()), key="of_source", place=source_box)
     with more, st.popover("Options", icon=":material/tune:", width="stretch"):
         choice = state.choose_cloze_options(names, lists=False)
     choice.settings.check()
@@ -180,8 +177,7 @@ def _listed(answer: ModelAnswer) -> Listed:
 
 def _grid(examples: Sequence[PublishedExample], answerers: Sequence[Answerer]) -> str:
     """All queries, each with a list a model; a list has the words, and the gold's place."""
-    kept = {key: st.query_params.get_all(key) for key in st.query_params if key not in OWN}
-    page = links.path_of(links.CLOZE)
+    kept, page = links.kept(OWN), links.path_of(links.CLOZE)
     cards = []
     for number, one in enumerate(examples):
         address = f"{page}?{urlencode({**kept, 'text': one.query, 'gold': one.gold}, doseq=True)}"

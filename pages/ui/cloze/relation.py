@@ -1,7 +1,7 @@
 """The form for a subject and a relation: every wording asked at once, a row each."""
 
 from collections import Counter
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import islice
 from typing import Any
@@ -28,8 +28,8 @@ from lama_core.requests import values
 from pages.ui.shared import cache, history, links, predictions, state
 from pages.ui.shared.choice import relation_label
 from pages.ui.shared.columns import Column, ask_each
-from pages.ui.shared.export import draw_export, made_with
-from pages.ui.shared.messages import plain
+from pages.ui.shared.export import draw_answer_export
+from pages.ui.shared.messages import plain, show_note
 
 FIRST_RELATION, FIRST_SUBJECT = "P36", "France"
 MAX_SUGGESTED = 2000
@@ -56,7 +56,7 @@ class Asked:
     def request(self, settings: ClozeSettings) -> RelationRequest:
         """What gives the same from a terminal."""
         return RelationRequest(
-            **{field.name: getattr(settings, field.name) for field in fields(ClozeSettings)},
+            **values(settings),
             relation=self.question.relation,
             subject=self.question.subject,
             dataset=self.data,
@@ -84,9 +84,7 @@ def draw_relation() -> None:
     _draw_table(answer)
     sizes = [model.n_candidates for model in answer.models]
     st.caption(predictions.describe_candidates(candidates, sizes))
-    request = asked.request(settings)
-    made = made_with(values(request), answers)
-    draw_export("wordings", answer.rows, made, request, record=answer.to_json)
+    draw_answer_export("wordings", answer, asked.request(settings))
 
 
 def _ask() -> Asked | None:
@@ -106,10 +104,9 @@ def _ask() -> Asked | None:
     dataset = cache.dataset_of(data)
     labels = {one.name: relation_label(one.name, one.label) for one in worded_relations(dataset)}
     if not labels:
-        st.info(
+        show_note(
             "No relation of this data has a template: its facts bring their own sentences, which "
-            "are asked on the Sentence tab.",
-            icon=":material/info:",
+            "are asked on the Sentence tab."
         )
         return None
     relations = list(labels)
@@ -315,8 +312,5 @@ def _draw_table(answer: RelationAnswer) -> None:
 
 def _to_sentence(question: RelationQuestion, row: int) -> None:
     """Open one wording on the Sentence tab, with the same models and options."""
-    kept: dict[str, str | list[str]] = {
-        key: st.query_params.get_all(key) for key in st.query_params if key not in OWN
-    }
-    kept |= {"text": question.queries[row].text("___"), "gold": question.gold or ""}
-    links.go(links.CLOZE, kept)
+    text, gold = question.queries[row].text("___"), question.gold or ""
+    links.go(links.CLOZE, links.kept(OWN) | {"text": text, "gold": gold})

@@ -13,13 +13,12 @@ from lama_core.probes.statements.sentences import (
     SentencesAnswer,
     SentencesRequest,
 )
-from lama_core.requests import values
 from lama_core.rounding import fixed
 from pages.ui.cloze.answers import choose_hiding, describe
 from pages.ui.shared import cache, history, state
 from pages.ui.shared.columns import Column, ask_each
-from pages.ui.shared.export import Rows, draw_export, made_with
-from pages.ui.shared.heat import CSS, heat_scale, heat_strip
+from pages.ui.shared.export import Rows, draw_answer_export
+from pages.ui.shared.heat import heat_scale, heat_strip
 from pages.ui.shared.messages import plain
 
 # The one that people find right comes first.
@@ -33,7 +32,6 @@ EXAMPLES = (
 
 def draw_sentences() -> None:
     """The whole tab."""
-    st.html(f"<style>{CSS}</style>")
     st.caption(
         "Type two or more sentences, such as a right one and a wrong one: each model says how "
         "likely it finds each, token by token. What the sentences don't share is underlined."
@@ -124,8 +122,7 @@ def _less_first(one: ScoredSentence, found: ModelSentences) -> str:
 def _draw_export(request: SentencesRequest, columns: dict[str, Column[ModelSentences]]) -> None:
     """What can be taken away: a row a sentence and model, and the command."""
     answer = SentencesAnswer(request, tuple(column.answer for column in columns.values()))
-    made = made_with(values(request), answer.models)
-    draw_export("sentences", lambda: _rows(answer), made, request, record=answer.to_json)
+    draw_answer_export("sentences", answer, request, rows=lambda: _rows(answer))
 
 
 def _rows(answer: SentencesAnswer) -> Rows:

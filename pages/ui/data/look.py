@@ -8,9 +8,9 @@ from lama_core.datasets.library.installed import Listed
 from lama_core.types import Relation
 from pages.ui.shared import cache
 from pages.ui.shared.choice import relation_label
-from pages.ui.shared.messages import plain
+from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.partial import draw_partial
-from pages.ui.shared.state import choose
+from pages.ui.shared.state import choose, draw_rows
 
 MOST_FACTS = 500
 MOST_REPORTED = 200
@@ -39,8 +39,8 @@ def _draw_counts(dataset: Dataset) -> None:
     cells = st.columns(max(4, len(dataset.sources())))
     for cell, name in zip(cells, dataset.sources(), strict=False):
         relations = [relation for relation in dataset.relations if relation.source == name]
-        cell.metric(name, f"{n_facts.get(name, 0):,} facts")
-        cell.caption(f"{len(relations)} relation{'s' if len(relations) != 1 else ''}")
+        cell.metric(name, counted(n_facts.get(name, 0), "fact"))
+        cell.caption(counted(len(relations), "relation"))
 
 
 def _draw_relations(dataset: Dataset) -> None:
@@ -66,23 +66,9 @@ def _draw_relations(dataset: Dataset) -> None:
             ],
         }
     ).join(said.dropna(axis="columns", how="all"))
-
-    def take() -> None:
-        rows = st.session_state["relations table"]["selection"]["rows"]
-        if rows:
-            st.session_state["relation"] = relations[rows[0]].name
-
-    st.dataframe(
-        table,
-        hide_index=True,
-        key="relations table",
-        on_select=take,
-        selection_mode="single-row",
-        placeholder="",
-        height=420 if len(table) > 10 else "content",
-        column_config={"template": st.column_config.TextColumn(width="large")},
-    )
-    name = choose("Relation", list(table["relation"]), key="relation")
+    names, wide = list(table["relation"]), st.column_config.TextColumn(width="large")
+    draw_rows(table, names, key="relation", height=420, column_config={"template": wide})
+    name = choose("Relation", names, key="relation")
     _draw_relation(dataset, dataset.relation(name))
 
 
@@ -121,7 +107,7 @@ def _draw_relation(dataset: Dataset, relation: Relation) -> None:
                 st.caption(f"The first {MOST_FACTS} of {len(relation.answers):,}.")
     facts = dataset.facts_of(relation.name)
     with right:
-        st.markdown(f"### {len(facts):,} facts")
+        st.markdown(f"### {counted(len(facts), 'fact')}")
         shown = facts[:MOST_FACTS]
         table = pd.DataFrame(
             {
@@ -173,8 +159,8 @@ def _draw_report(report: ReadReport) -> None:
     if not report.dropped and not report.notes:
         return
     n_dropped, n_notes = len(report.dropped), len(report.notes)
-    counts = ((n_dropped, "line", " left out"), (n_notes, "note", ""))
-    said = [f"{n:,} {what}{'s' * (n > 1)}{more}" for n, what, more in counts if n]
+    said = [f"{counted(n_dropped, 'line')} left out"] * bool(n_dropped)
+    said += [counted(n_notes, "note")] * bool(n_notes)
     with st.expander(f"Reading it: {', '.join(said)}"):
         if report.dropped:
             st.dataframe(

@@ -9,8 +9,8 @@ from lama_core.probes.kinds import FACT_KINDS, KINDS
 from lama_core.runs.keeping import KeptRun, RunsRequest, delete_run, list_kept, rename_run
 from pages.ui.shared import links, visitors
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import faults_shown, plain
-from pages.ui.shared.state import BOUND, drop_stale
+from pages.ui.shared.messages import counted, described, faults_shown, plain
+from pages.ui.shared.state import BOUND, draw_rows, drop_stale
 
 
 def draw_runs() -> None:
@@ -21,7 +21,8 @@ def draw_runs() -> None:
     own = [one for one in runs if not one.bundled]
     unfinished = sum(one.info is None for one in own)
     st.caption(
-        f"{len(runs) - len(own)} runs came with the project, {len(own)} are your own: "
+        f"{counted(len(runs) - len(own), 'run')} came with the project, {len(own)} "
+        f"{'is' if len(own) == 1 else 'are'} your own: "
         f"{bytes_text(sum(one.n_bytes for one in own))}. "
         + (
             f"{unfinished} of them {'is' if unfinished == 1 else 'are'} not whole: the same choice "
@@ -52,21 +53,11 @@ def _choose_run(runs: list[KeptRun]) -> KeptRun:
             "state": [one.state for one in runs],
         }
     )
-
-    def take() -> None:
-        rows = st.session_state["runs table"]["selection"]["rows"]
-        if rows:
-            st.session_state["run"] = runs[rows[0]].name
-
-    number = st.column_config.NumberColumn
-    st.dataframe(
+    number, names = st.column_config.NumberColumn, [one.name for one in runs]
+    draw_rows(
         table,
-        hide_index=True,
-        key="runs table",
-        on_select=take,
-        selection_mode="single-row",
-        placeholder="",
-        height=460 if len(table) > 12 else "content",
+        names,
+        key="run",
         column_config={
             "run": st.column_config.TextColumn(width="medium"),
             "rows": number(
@@ -77,7 +68,6 @@ def _choose_run(runs: list[KeptRun]) -> KeptRun:
         },
     )
     draw_export("runs", lambda: [one.record() for one in runs], {"runs": len(runs)}, RunsRequest())
-    names = [one.name for one in runs]
     drop_stale("run", names)
     left, _ = st.columns([3, 2], gap="large")
     name = left.selectbox("Run", names, key="run", bind=BOUND)
@@ -108,8 +98,7 @@ def _draw_run(run: KeptRun) -> None:
             facts["computed"] = how
     else:
         facts["state"] = f"{run.state}, {run.n_parts:,} finished parts"
-    lines = [f"**{what}**: {plain(value)}" for what, value in facts.items()]
-    st.markdown("  \n".join(lines))
+    st.markdown(described(facts))
     with st.container(horizontal=True):
         if run.info and st.button("Show it", icon=":material/visibility:", key="show run"):
             _show(run)

@@ -21,8 +21,8 @@ from lama_core.errors import UserError
 from lama_core.files import bytes_text
 from lama_core.runs.find import list_runs
 from pages.ui.shared import cache, fetching, jobs, links, visitors
-from pages.ui.shared.messages import faults_shown, plain, show_fault
-from pages.ui.shared.state import choose
+from pages.ui.shared.messages import described, faults_shown, plain, show_fault, show_note
+from pages.ui.shared.state import choose, draw_rows
 
 IMPORT = "import data"
 UPLOADS = ("csv", "tsv", "jsonl", "txt", "zip", "tar", "tgz", "tar.gz")
@@ -57,21 +57,12 @@ def choose_source(sources: list[Listed]) -> Listed:
             "licence": [listed.licence for listed in sources],
         }
     )
-
-    def take() -> None:
-        rows = st.session_state["sources table"]["selection"]["rows"]
-        if rows:
-            st.session_state["source"] = sources[rows[0]].name
-
-    number = st.column_config.NumberColumn
-    st.dataframe(
+    number, names = st.column_config.NumberColumn, [listed.name for listed in sources]
+    draw_rows(
         table,
-        hide_index=True,
-        key="sources table",
-        on_select=take,
-        selection_mode="single-row",
-        placeholder="",
-        height="content",
+        names,
+        key="source",
+        height=None,
         column_config={
             "relations": number(format="localized"),
             "facts or pairs": number(format="localized"),
@@ -79,7 +70,6 @@ def choose_source(sources: list[Listed]) -> Listed:
             "what": st.column_config.TextColumn(width="large"),
         },
     )
-    names = [listed.name for listed in sources]
     left, _ = st.columns([3, 2], gap="large")
     name = choose("Source", names, key="source", place=left)
     return sources[names.index(name)]
@@ -99,10 +89,7 @@ def draw_source(listed: Listed) -> None:
         "size on disk": bytes_text(dataset_bytes(listed.name)) if own else "",
         "note": note,
     }
-    lines = [
-        f"**{what}**: {plain(value, links=published)}" for what, value in facts.items() if value
-    ]
-    st.markdown("  \n".join(lines))
+    st.markdown(described(facts, links=published))
     if not listed.installed:
         fetching.draw_source_offer(listed.name)
         return
@@ -157,7 +144,7 @@ def draw_import() -> None:
         st.session_state.pop("to replace", None)
         if bool(path) == (upload is not None):
             both = ", not both" if path else ""
-            st.info(f"Type a path or choose a file{both}.", icon=":material/info:")
+            show_note(f"Type a path or choose a file{both}.")
             return
     given = path or (upload.name if upload is not None else "")
     if not given or running:

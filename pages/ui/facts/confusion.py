@@ -14,8 +14,8 @@ from pages.ui.facts.rows import describe_filter, python_of
 from pages.ui.shared import charts
 from pages.ui.shared.choice import RunChoice
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import plain
-from pages.ui.shared.state import BOUND
+from pages.ui.shared.messages import counted, plain
+from pages.ui.shared.state import pick
 
 Ints = NDArray[np.int64]
 SIZES = (10, N_WORDS, 40)
@@ -27,10 +27,14 @@ def draw_confusion(
     """The view: a chart of the most frequent words, and a table of every pair."""
     head, box = st.columns([5, 2], vertical_alignment="bottom")
     head.markdown(f"### Golds and the first answers of {plain(chosen.of)}")
-    size = box.segmented_control(
-        "Words on each side", SIZES, default=N_WORDS, required=True, key="words", bind=BOUND,
+    size = pick(
+        "Words on each side",
+        SIZES,
+        key="words",
+        first=N_WORDS,
+        place=box,
         help="The most frequent golds and answers; the others are one row and one column.",
-    )  # fmt: skip
+    )
     found = confusion(joined, rows, of=chosen.filter.of, n=int(size))
     if not found.n:
         st.info(
@@ -38,12 +42,8 @@ def draw_confusion(
             icon=":material/filter_alt_off:",
         )
         return
-    points = charts.show(
-        charts.confusion(found),
-        "confusion chart",
-        title=f"Golds and first answers of {chosen.of}",
-        footnote=choice.footnote(),
-        picture=choice.picture,
+    points = choice.show(
+        charts.confusion(found), "confusion chart", f"Golds and first answers of {chosen.of}"
     )
     st.caption(_describe(found, chosen))
     for point in points:
@@ -63,7 +63,7 @@ def draw_confusion(
 
 def _describe(found: Confusion, chosen: FactsChoice) -> str:
     """What the chart counts, in numbers."""
-    said = f"{found.n:,} facts with a first answer of {plain(chosen.of)}: "
+    said = f"{counted(found.n, 'fact')} with a first answer of {plain(chosen.of)}: "
     said += f"{found.n_golds:,} golds, {found.n_answers:,} answers."
     golds, answers = found.n_golds - len(found.golds), found.n_answers - len(found.answers)
     if golds or answers:

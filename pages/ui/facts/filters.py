@@ -101,24 +101,14 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
     left, right = st.columns(2)
     kinds = left.multiselect("Type of relation", types, key="types", bind=BOUND, placeholder="Any")
     chosen = right.multiselect("Source", sources, key="sources", bind=BOUND, placeholder="Any")
-    by_origin = slicings(joined).get(ORIGIN)
-    origins = st.multiselect(
-        "Origin", list(by_origin.slices) if by_origin else [], key="origins", bind=BOUND,
-        placeholder="Any" if by_origin else "The data says none",
-        help=explain("Origin"),
-    )  # fmt: skip
-    by_domain = slicings(joined).get(DOMAIN)
-    domains = st.multiselect(
-        "Domain", list(by_domain.slices) if by_domain else [], key="domains", bind=BOUND,
-        placeholder="Any" if by_domain else "The data says none",
-        help=explain("Domain"),
-    )  # fmt: skip
-    by_text = slicings(joined).get(STATED)
-    stated = st.multiselect(
-        "Stated in a training text", list(by_text.slices) if by_text else [], key="stated",
-        bind=BOUND, placeholder="Any" if by_text else "No model's text is known",
-        help=explain("Stated in a training text"),
-    )  # fmt: skip
+    origins, domains, stated = (
+        _choose_slices(joined, *one)
+        for one in (
+            ("Origin", ORIGIN, "origins", "The data says none"),
+            ("Domain", DOMAIN, "domains", "The data says none"),
+            ("Stated in a training text", STATED, "stated", "No model's text is known"),
+        )
+    )
     ranks = _choose_range("Rank", "rank")
     margins = _choose_margins() if focus.ranks_statements else {}
     confidence = st.slider(
@@ -182,6 +172,19 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
     }
 
 
+def _choose_slices(joined: JoinedAnswers, label: str, by: str, key: str, none: str) -> list[str]:
+    """Some of the slices of one way of slicing. none: what stands there where it has none."""
+    way = slicings(joined).get(by)
+    return st.multiselect(
+        label,
+        list(way.slices) if way else [],
+        key=key,
+        bind=BOUND,
+        placeholder="Any" if way else none,
+        help=explain(label),
+    )
+
+
 def _choose_range(label: str, name: str, help_text: str | None = None) -> dict[str, int | None]:
     """Both ends of a range of whole numbers, as `name_min` and `name_max`."""
     boxes = st.columns(2)
@@ -201,18 +204,12 @@ def _choose_range(label: str, name: str, help_text: str | None = None) -> dict[s
 def _choose_margins() -> dict[str, float | None]:
     """Both ends of a range of margins, as `margin_min` and `margin_max`."""
     found = {}
-    for box, name, way in zip(
-        st.columns(2), ("margin_min", "margin_max"), ("above", "up to"), strict=True
-    ):
+    more = f"{explain('Margin')} Above the lower end and at most the upper one."
+    ways = {"margin_min": "above", "margin_max": "up to"}
+    for box, (name, way) in zip(st.columns(2), ways.items(), strict=True):
         links.leave_endless(name)
-        value = box.number_input(
-            f"Margin {way}",
-            value=None,
-            format="%g",
-            key=name,
-            bind=BOUND,
-            help=f"{explain('Margin')} Above the lower end and at most the upper one.",
-        )
+        options: dict[str, Any] = {"value": None, "format": "%g", "help": more}
+        value = box.number_input(f"Margin {way}", key=name, bind=BOUND, **options)
         found[name] = None if value is None else float(value)
     return found
 
@@ -232,12 +229,7 @@ def params_of(fields: Mapping[str, Any]) -> dict[str, str | list[str]]:
 
 def narrow(**params: str | list[str]) -> NoReturn:
     """The list of the same facts, with more filters in the address; an empty one is taken away."""
-    kept: dict[str, str | list[str]] = {
-        name: st.query_params.get_all(name)
-        for name in st.query_params
-        if name not in ("view", "fact", "page")
-    }
-    links.go(links.FACTS, kept | params)
+    links.go(links.FACTS, links.kept(("view", "fact", "page")) | params)
 
 
 def describe(chosen: FactsChoice, choice: RunChoice) -> list[str]:

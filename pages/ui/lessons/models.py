@@ -14,7 +14,7 @@ from lama_core.models.catalog import find_model, known_models
 from lama_core.models.sources import is_here
 from lama_core.runs.find import list_runs
 from pages.ui.shared import cache, visitors
-from pages.ui.shared.messages import plain
+from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.state import title_of
 
 CONTEXTS: dict[str, Context | None] = {"auto": None, "left": "left", "both": "both"}
@@ -45,7 +45,7 @@ def draw_unknown(name: str) -> None:
     """Say that no model is called so, with the nearest that is."""
     hint = did_you_mean(name, [entry.name for entry in known_models()])
     said = f"{name}: this version has no model of that name{hint}; the Models page lists those "
-    st.info(plain(f"{said}that it has."), icon=":material/info:")
+    show_note(plain(f"{said}that it has."))
 
 
 def settings_of(step: Live, here: tuple[str, ...]) -> ClozeSettings:

@@ -11,21 +11,10 @@ from pages.ui.lessons.large import LARGE, LARGE_CSS
 from pages.ui.lessons.progress import Progress, forget, progress_in
 from pages.ui.lessons.showing import DRAWN
 from pages.ui.shared import links
-from pages.ui.shared.messages import faults_shown, plain
+from pages.ui.shared.messages import faults_shown, plain, show_note
 from pages.ui.shared.state import BOUND, title_of
 
 LESSON, STEP = "lesson", "step"
-CSS = """
-<style>
-@media (max-width: 640px) { .st-key-lesson-head h2 { padding-right: 5.5rem; } }
-.st-key-lesson-step [data-testid=stMarkdownContainer] > :is(p, ul) { max-width: 48rem; }
-.lx-lesson { overflow-x: auto; }
-.lx-lesson table { border-collapse: collapse; }
-.lx-lesson th, .lx-lesson td { text-align: left; padding: .3rem 1rem .3rem 0; vertical-align: top;
-    border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent); }
-@media (min-width: 641px) { .lx-lesson th { white-space: nowrap; } }
-</style>
-"""
 
 
 def address_of(lesson: Lesson | None, number: int = 1) -> dict[str, str]:
@@ -47,7 +36,8 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
     large = box.toggle(
         "Large type", key=LARGE, bind=BOUND, help="For a screen that a whole class looks at."
     )
-    st.html(CSS + LARGE_CSS * large)
+    if large:
+        st.html(LARGE_CSS)
     head.header(plain(lesson.title), anchor=False)
     st.caption(plain(lesson.question))
     said = f"Step {number} of {len(lesson.steps)}" if number < last else "Summary"
@@ -135,7 +125,7 @@ def _draw_judged(step: Predict, number: int, progress: Progress) -> None:
     of = f"{plain(title_of(model))}: {answer}." if model else ""
     if not found.answer:
         why = plain(without_line(step, shown)) or "The answer can't be shown here."
-        st.info(f"{said} {why}", icon=":material/info:")
+        show_note(f"{said} {why}")
     elif found.right:
         st.success(f"{said} So it is. {of}", icon=":material/check:")
     else:

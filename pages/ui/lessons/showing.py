@@ -31,7 +31,7 @@ from pages.ui.shared import cache, charts, links, predictions
 from pages.ui.shared.choice import pick_runs
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.columns import Column, ask_each
-from pages.ui.shared.messages import plain
+from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.state import BOUND, title_of
 
 N_BEST = 5
@@ -251,7 +251,7 @@ def draw_run(step: ShowRun, key: str) -> Shown:
         return Shown(notes=("No finished run was here.",))
     missing = without_relations(infos, step)
     if missing:
-        st.info(plain(missing), icon=":material/info:")
+        show_note(plain(missing))
     with st.spinner("Counting", show_time=True):
         table: pd.DataFrame = cache.of_runs(
             f"lesson {step!r}", infos, "filtered", step.relations,
@@ -259,7 +259,7 @@ def draw_run(step: ShowRun, key: str) -> Shown:
         )  # fmt: skip
     if table.empty:
         if not missing:
-            st.info("These runs count no such fact.", icon=":material/info:")
+            show_note("These runs count no such fact.")
         return Shown(notes=(missing or "The runs count no such fact.",))
     models = {info.id: info.model for info in infos}
     titles = {name: title_of(name) for name in step.models if name in models.values()}
@@ -276,11 +276,12 @@ def draw_run(step: ShowRun, key: str) -> Shown:
         {title: colours[name] for name, title in titles.items()},
         what="share",
         metric=METRICS["p_at_1"],
+        counts=kind.counts,
     )
     figure.update_yaxes(title=kind.rows_of(step))
     figure.update_xaxes(title="share, %")
     charts.show(
-        figure, f"lesson chart {key}", title=title, counts=kind.counts,
+        figure, f"lesson chart {key}", title=title,
         footnote=", ".join(dict.fromkeys(info.id for info in infos)), enlarged=enlarged(),
     )  # fmt: skip
     notes = [str(note) for note in dict.fromkeys(table["note"]) if note]
@@ -371,11 +372,10 @@ def _draw_without(step: ShowRun, names: Sequence[str]) -> None:
             if step.figure == "analogies"
             else ProbeRequest(step.data, models=(name,), prompts=step.prompts)
         )
-        st.info(
+        show_note(
             plain(f"{title_of(name)}: no finished run of it on {on} is here. ")
             + "Once the model is on this machine, this makes one: "
-            + f"`{command_line(request)}`.",
-            icon=":material/info:",
+            + f"`{command_line(request)}`."
         )
 
 

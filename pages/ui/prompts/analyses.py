@@ -21,21 +21,13 @@ from pages.ui.prompts.choice import PromptsChoice, all_relations
 from pages.ui.shared import charts, links
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
-from pages.ui.shared.state import BOUND, title_of
+from pages.ui.shared.state import pick, title_of
 
 
 def draw_analyses(choice: PromptsChoice) -> None:
     """Both analyses over all relations of the study."""
     studies = all_relations(choice.whole)
-    distance = st.segmented_control(
-        "Edit distance",
-        DISTANCES,
-        default=DISTANCES[0],
-        required=True,
-        key="distance",
-        bind=BOUND,
-        help=explain("Edit distance"),
-    )
+    distance = pick("Edit distance", DISTANCES, key="distance", help=explain("Edit distance"))
     pairs = [pair for one in studies for pair in prompt_pairs(one, choice.combination, distance)]
     found = measure_divergence(pairs)
     correlation = "none" if math.isnan(found.correlation) else fixed(found.correlation, 2)

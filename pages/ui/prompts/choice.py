@@ -1,8 +1,9 @@
 """Which study, relation and prompts the Prompts page shows; all of it in the address bar."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar, cast
 
 import streamlit as st
 
@@ -19,8 +20,9 @@ from lama_core.runs.info import RunInfo
 from pages.ui.shared import cache
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.messages import plain, show_fault
-from pages.ui.shared.state import BOUND, choose, drop_stale, title_of
+from pages.ui.shared.state import BOUND, choose, drop_stale, pick, title_of
 
+T = TypeVar("T")
 MADE = "study made"  # in the session: the study that its user made and asked to see
 
 
@@ -137,10 +139,14 @@ def choose_study() -> PromptsChoice | None:
     first_set = gain.combination if gain and gain.combination in sets else sets[-1]
     drop_stale("set", sets)
     with right:
-        combination = st.segmented_control(
-            "Prompts", sets, default=first_set, required=True, key="set", bind=BOUND,
-            format_func=lambda one: TITLES[one], help=explain("Sets of prompts"),
-        )  # fmt: skip
+        combination = pick(
+            "Prompts",
+            sets,
+            key="set",
+            first=first_set,
+            format_func=lambda one: TITLES[one],
+            help=explain("Sets of prompts"),
+        )
     choice = PromptsChoice(whole, study, combination or first_set)
     st.caption(_described(choice))
     if study.ranking == "filtered" and study.removed is None:
@@ -182,26 +188,24 @@ def _described(choice: PromptsChoice) -> str:
     return said
 
 
-def _loaded(whole: Study, relation: str) -> RelationStudy:
-    """The relation's results, kept in the session while it is looked at."""
-    mark = (str(whole.info.folder), whole.info.digest, relation)
-    kept = st.session_state.get("prompts study")
+def _kept(key: str, mark: tuple[str, ...], load: Callable[[], T]) -> T:
+    """What is loaded, kept in the session while what has this mark is looked at."""
+    kept = st.session_state.get(key)
     if kept is None or kept[0] != mark:
-        kept = (mark, whole.relation(relation))
-        st.session_state["prompts study"] = kept
-    study: RelationStudy = kept[1]
-    return study
+        kept = st.session_state[key] = (mark, load())
+    return cast(T, kept[1])
+
+
+def _loaded(whole: Study, relation: str) -> RelationStudy:
+    """The relation's results."""
+    mark = (str(whole.info.folder), whole.info.digest, relation)
+    return _kept("prompts study", mark, lambda: whole.relation(relation))
 
 
 def all_relations(whole: Study) -> tuple[RelationStudy, ...]:
-    """Every relation of a study, kept in the session while it is looked at."""
+    """Every relation of a study."""
     mark = (str(whole.info.folder), whole.info.digest)
-    kept = st.session_state.get("prompts studies")
-    if kept is None or kept[0] != mark:
-        kept = (mark, tuple(whole.relation(name) for name in whole.relations))
-        st.session_state["prompts studies"] = kept
-    studies: tuple[RelationStudy, ...] = kept[1]
-    return studies
+    return _kept("prompts studies", mark, lambda: tuple(map(whole.relation, whole.relations)))
 
 
 def _relation_title(info: RunInfo, relation: str) -> str:

@@ -1,6 +1,7 @@
 """Top-K, optimised and oracle as bars beside the published values; K against accuracy."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -17,7 +18,8 @@ from pages.ui.prompts.choice import PromptsChoice, all_relations
 from pages.ui.shared import charts
 from pages.ui.shared.colours import PUBLISHED
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.state import BOUND
+from pages.ui.shared.messages import show_note
+from pages.ui.shared.state import pick
 
 METHOD_TITLES = {
     "top1": "Top1",
@@ -56,21 +58,23 @@ def score_rows(scores: Sequence[Score], model: str, averaging: Averaging) -> pd.
 def draw_ensembles(choice: PromptsChoice) -> None:
     """The bars, then the curve over K."""
     left, right = st.columns(2)
-    averaging = left.segmented_control(
-        "Average", AVERAGES, default="micro", required=True, key="average", bind=BOUND,
+    averaging = pick(
+        "Average",
+        AVERAGES,
+        key="average",
+        first="micro",
+        place=left,
         help=explain("Micro and macro average"),
-    )  # fmt: skip
-    scope = right.segmented_control(
-        "Facts", SCOPES, default=SCOPES[0], required=True, key="scope", bind=BOUND
     )
+    scope = pick("Facts", SCOPES, key="scope", place=right)
     studies = (choice.study,) if scope == SCOPES[0] else all_relations(choice.whole)
     scores = [score for study in studies for score in study.scores()]
     which: Averaging = "macro" if averaging == "macro" else "micro"
     if not any(one.combination == choice.combination for one in scores):
-        st.info(
+        show_note(
             "This study holds no ensemble of these prompts: choose another set, or make a study "
-            "under **New study**.", icon=":material/info:",
-        )  # fmt: skip
+            "under **New study**."
+        )
         return
     # The paper's values are of its models, over all relations.
     same = "" if scope == SCOPES[0] else paper_model(choice.info.model)
@@ -111,24 +115,26 @@ def _bars(
     rows: pd.DataFrame, model: str, colour: str, same: str, averaging: Averaging
 ) -> go.Figure:
     figure = go.Figure()
-    figure.add_bar(
-        name=model, x=rows["title"], y=rows["value"], marker_color=colour,
-        text=[fixed(value, 1) for value in rows["value"]], textposition="outside", cliponaxis=False,
-        customdata=rows[["set", "method", "facts"]].to_numpy(),
-        hovertemplate="<b>%{x}</b>: %{text} %<br>%{customdata[2]:,} test facts<extra></extra>",
-    )  # fmt: skip
-    if rows["published"].notna().any():
-        figure.add_bar(
-            name=f"{same} (published)", x=rows["title"], y=rows["published"],
-            marker_color=PUBLISHED, opacity=0.6,
-            text=["" if pd.isna(value) else fixed(value, 1) for value in rows["published"]],
-            textposition="outside", cliponaxis=False,
-            hovertemplate="<b>%{x}</b>, published: %{text} %<extra></extra>",
-        )  # fmt: skip
+    said = {"value": ": {} %<br>{:,} test facts", "published": ", published: {} %"}
+    inks = {"value": (model, colour, 1.0), "published": (f"{same} (published)", PUBLISHED, 0.6)}
+    for column, (name, ink, opacity) in inks.items():
+        known = rows[rows[column].notna()]
+        if len(known):
+            shown = known[column].map(partial(fixed, digits=1))
+            texts = [
+                f"<b>{title}</b>" + said[column].format(value, n)
+                for title, value, n in zip(known["title"], shown, known["facts"], strict=True)
+            ]
+            style: charts.Style = {"text": shown, "textposition": "outside", "cliponaxis": False}
+            style |= {"name": name, "marker_color": ink, "opacity": opacity}
+            charts.add(figure, go.Bar, known.assign(hover=texts), "title", column, **style)
     top = max(rows["value"].max(), rows["published"].fillna(0).max(), 5)
-    figure.update_xaxes(title="how prompts are combined")
-    figure.update_yaxes(title=f"P@1, {averaging}, % of test facts", range=[0, 1.12 * top])
-    return figure.update_layout(height=380, barmode="group")
+    return figure.update_layout(
+        xaxis_title="how prompts are combined",
+        yaxis={"title": f"P@1, {averaging}, % of test facts", "range": [0, 1.12 * top]},
+        height=380,
+        barmode="group",
+    )
 
 
 def _draw_curve(choice: PromptsChoice) -> None:

@@ -20,11 +20,13 @@ from pages.ui.shared import cache, links, visitors
 from pages.ui.shared.run_form import (
     KEPT,
     RunForm,
+    choose_limit,
     choose_relations,
     draw_no_data,
     draw_run_form,
     facts_here,
 )
+from pages.ui.shared.state import pick
 
 OWN_PROMPTS = "The relations' own"
 HALVES = "Half of the facts"
@@ -70,10 +72,8 @@ def _choose() -> StudyRequest | None:
         relations = choose_relations(known, "study relations")
         first = models.index("minilm-mlm") if "minilm-mlm" in models else 0
         model = st.selectbox("Model", models, index=first, key="study model", persist_state=KEPT)
-        limit = st.number_input(
-            "Facts a relation (at most, to train and to test)", 1, None, 100, key="study limit",
-            persist_state=KEPT,
-        )  # fmt: skip
+        what = "Facts a relation (at most, to train and to test)"
+        limit = choose_limit(100, "study limit", what=what)
     with right:
         training = _choose_set(
             "Training pairs", HALVES, pair_set_names(), "study training",
@@ -81,12 +81,14 @@ def _choose() -> StudyRequest | None:
             "one P*.jsonl a relation. Without them half of the facts train and the other half "
             "test.",
         )  # fmt: skip
-        ranking = st.segmented_control(
-            "Ranking", ("raw", "filtered"), default="raw", required=True, key="study ranking",
-            persist_state=KEPT,
+        ranking = pick(
+            "Ranking",
+            ("raw", "filtered"),
+            key="study ranking",
+            bound=False,
             help=f"{explain('Filtered and raw ranking')} Prompts are chosen by it, and all of the "
             "study is shown in it. The published values of prompts are raw.",
-        )  # fmt: skip
+        )
         own = st.text_area(
             "Your own prompts (optional, one a line)", key="study own", persist_state=KEPT,
             help="For a single relation. [X] stands for the subject, [Y] for the blank.",
@@ -107,8 +109,8 @@ def _choose() -> StudyRequest | None:
         training=training,
         ranking="filtered" if ranking == "filtered" else "raw",
         combinations=(*COMBINATIONS, "user") if templates else COMBINATIONS,
-        limit=int(limit) if limit else None,
-        train_limit=int(limit) if limit else None,
+        limit=limit,
+        train_limit=limit,
         drop_overlap=training is not None,
         blind=blind,
     )

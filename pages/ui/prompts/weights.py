@@ -9,8 +9,8 @@ from lama_core.probes.prompts.ensemble import top_k_weights
 from lama_core.rounding import fixed, percent, percentage, rounded
 from pages.ui.prompts.choice import PromptsChoice
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import plain
-from pages.ui.shared.state import BOUND
+from pages.ui.shared.messages import plain, show_note
+from pages.ui.shared.state import BOUND, pick
 
 MOST_SLIDERS = 8
 STARTS = ("optimised", "top1", "top3", "equal")
@@ -34,16 +34,18 @@ def draw_weights(choice: PromptsChoice) -> None:
     """Sliders of the heaviest prompts; the accuracy of the weighted mean beside the fixed ones."""
     study = choice.study
     if len(choice.eligible) < 2:
-        st.info(
+        show_note(
             "There are no weights to move about in this set: choose one of several prompts that "
-            "show the model the subject.", icon=":material/info:",
-        )  # fmt: skip
+            "show the model the subject."
+        )
         return
-    start = st.segmented_control(
-        "Begin with", STARTS, default=STARTS[0], required=True, key="start", bind=BOUND,
+    start = pick(
+        "Begin with",
+        STARTS,
+        key="start",
         help="**optimised**: the fitted weights. **top1**, **top3**: the best on the training "
         "facts, alike. **equal**: all prompts alike.",
-    )  # fmt: skip
+    )
     first = starting_weights(choice, start or STARTS[0])
     order = np.argsort(-first - 1e-3 * study.train_accuracies, kind="stable")
     shown = [int(number) for number in order if int(number) in choice.eligible][:MOST_SLIDERS]

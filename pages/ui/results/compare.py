@@ -19,7 +19,7 @@ from lama_core.runs.info import Run, RunInfo
 from pages.ui.shared import cache, charts, links
 from pages.ui.shared.choice import RunChoice, run_names
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import plain
+from pages.ui.shared.messages import counted, plain, show_note
 from pages.ui.shared.state import BOUND
 
 FACTS_HELP = (
@@ -42,14 +42,14 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
     others = sorted(runs, key=lambda run: run.dataset != choice.runs[0].dataset)
     ids = shown + [run.id for run in others if run.id not in shown]
     if len(ids) < 2:
-        st.info("Two runs are needed: make another under **New run**.", icon=":material/info:")
+        show_note("Two runs are needed: make another under **New run**.")
         return
     by_id = {run.id: run for run in runs}
     left, right = st.columns(2)
     a = left.selectbox("Run A", ids, index=0, key="run_a", bind=BOUND)
     b = right.selectbox("Run B", ids, index=1, key="run_b", bind=BOUND)
     if a == b:
-        st.info("A run has no difference from itself: choose another.", icon=":material/info:")
+        show_note("A run has no difference from itself: choose another.")
         return
     pair = (by_id[a], by_id[b])
     try:
@@ -58,10 +58,9 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
             lambda both: _compare(both, choice), choice.k,
         )  # fmt: skip
     except UserError as error:
-        st.info(
+        show_note(
             f"{plain(str(error))} Choose two runs on the same facts, or make another under "
-            "**New run**.",
-            icon=":material/info:",
+            "**New run**."
         )
         return
     names = run_names(pair)
@@ -226,9 +225,13 @@ def _draw_summary(
     cells[3].metric("Kappa of being right", fixed(agreed.kappa, 2), help=explain("Kappa"))
     cells[3].caption(f"{found.n_unpaired:,} rows that only one run counts are left out")
     with st.container(horizontal=True):
-        if st.button(f"{test.only_a:,} facts that only A gets right", icon=":material/list:"):
+        if st.button(
+            f"{counted(test.only_a, 'fact')} that only A gets right", icon=":material/list:"
+        ):
             _to_flips(choice, pair, names, 0, None)
-        if st.button(f"{test.only_b:,} facts that only B gets right", icon=":material/list:"):
+        if st.button(
+            f"{counted(test.only_b, 'fact')} that only B gets right", icon=":material/list:"
+        ):
             _to_flips(choice, pair, names, 1, None)
 
 

@@ -9,7 +9,6 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core.asking.prompts import LPAQA_SETS, PROMPT_SETS
 from lama_core.candidates.lists import FILE, explain_lists, impossible_lists, list_names
 from lama_core.datasets.corpus import STARTER
-from lama_core.errors import choose
 from lama_core.glossary import explain
 from lama_core.models.base import HIDINGS
 from lama_core.paths import corpus_files
@@ -19,9 +18,11 @@ from lama_core.probes.statements.scoring import AGGREGATES, PARTS
 from lama_core.probes.statements.spaces import RELATION
 from lama_core.runs.find import load_run
 from pages.ui.shared import cache, links, visitors
+from pages.ui.shared.messages import show_note
 from pages.ui.shared.run_form import (
     KEPT,
     RunForm,
+    choose_limit,
     choose_models,
     choose_possible,
     choose_relations,
@@ -29,6 +30,7 @@ from pages.ui.shared.run_form import (
     draw_run_form,
     facts_here,
 )
+from pages.ui.shared.state import pick
 
 WORDS, ANSWERS = ASKED = ("words at a blank", "whole answers")
 TEMPLATE_HELP = (
@@ -39,10 +41,14 @@ TEMPLATE_HELP = (
 
 def draw_form() -> None:
     """Choose what to run, start it, watch it."""
-    asked = st.segmented_control(
-        "Rank", ASKED, default=WORDS, required=True, key="new kind", persist_state=KEPT,
+    asked = pick(
+        "Rank",
+        ASKED,
+        key="new kind",
+        first=WORDS,
+        bound=False,
         help=explain("Words or whole answers"),
-    )  # fmt: skip
+    )
     if asked == ANSWERS:
         draw_run_form(RunForm("a run of statements", _choose_statements, _show))
     else:
@@ -85,12 +91,12 @@ def _choose_statements() -> StatementsRequest | None:
     if what is None:
         return None
     with what.left:
-        limit = st.number_input(
-            "Facts a relation (at most)", 1, None, 20, key="new statements limit",
-            persist_state=KEPT,
+        limit = choose_limit(
+            20,
+            "new statements limit",
             help="The first so many facts of each relation in file order; of each, all answers are "
             "scored. Empty: all.",
-        )  # fmt: skip
+        )
     with what.right:
         template = st.number_input(
             "Template", 0, most_templates(cache.dataset_of(what.data), what.relations) - 1, 0,
@@ -98,20 +104,23 @@ def _choose_statements() -> StatementsRequest | None:
             help=TEMPLATE_HELP,
         )  # fmt: skip
         answers = _choose_answers()
-        part = st.segmented_control(
-            "Score", PARTS, default=PARTS[0], required=True, key="new part", persist_state=KEPT,
-            help=explain("Tokens that count"),
-        )  # fmt: skip
-        aggregate = st.segmented_control(
-            "Taken together by", AGGREGATES, default=AGGREGATES[0], required=True,
-            key="new aggregate", persist_state=KEPT, help=explain("Sum and mean"),
-        )  # fmt: skip
-        hiding = st.segmented_control(
-            "Hidden with a token", HIDINGS, default=HIDINGS[0], required=True, key="new hiding",
-            persist_state=KEPT, help=explain("Hidden with a token"),
-        )  # fmt: skip
+        part = pick("Score", PARTS, key="new part", bound=False, help=explain("Tokens that count"))
+        aggregate = pick(
+            "Taken together by",
+            AGGREGATES,
+            key="new aggregate",
+            bound=False,
+            help=explain("Sum and mean"),
+        )
+        hiding = pick(
+            "Hidden with a token",
+            HIDINGS,
+            key="new hiding",
+            bound=False,
+            help=explain("Hidden with a token"),
+        )
     if not what.models:
-        st.info("Choose at least one model.", icon=":material/info:")
+        show_note("Choose at least one model.")
         return None
     return StatementsRequest(
         dataset=what.data,
@@ -119,10 +128,10 @@ def _choose_statements() -> StatementsRequest | None:
         relations=what.relations,
         template=int(template),
         answers=answers,
-        aggregate=choose(str(aggregate), AGGREGATES, "aggregate"),
-        part=choose(str(part), PARTS, "part"),
-        hiding=choose(str(hiding), HIDINGS, "hiding"),
-        limit=int(limit) if limit else None,
+        aggregate=aggregate,
+        part=part,
+        hiding=hiding,
+        limit=limit,
     )
 
 
@@ -147,14 +156,12 @@ def _choose() -> ProbeRequest | None:
     if what is None:
         return None
     with what.right:
-        limit = st.number_input(
-            "Facts a relation (at most)", 1, None, 100, key="new limit", persist_state=KEPT,
-            help="The first so many facts of each relation in file order. Empty: all.",
-        )  # fmt: skip
+        meaning = "The first so many facts of each relation in file order. Empty: all."
+        limit = choose_limit(100, "new limit", help=meaning)
         prompts = choose_possible(
             "Prompts",
             (*PROMPT_SETS, *LPAQA_SETS),
-            cache.impossible_prompts(what.data, what.relations, int(limit) if limit else None),
+            cache.impossible_prompts(what.data, what.relations, limit),
             key="new prompts",
             help="\n\n".join(
                 [f"**{name}**: {one.meaning}" for name, one in PROMPT_SETS.items()]
@@ -168,18 +175,20 @@ def _choose() -> ProbeRequest | None:
             key="new candidates",
             help=explain_lists(of_relations=True),
         )
-        context = st.segmented_control(
-            "Left-to-right models see", ("left", "both"), default="left", required=True,
-            key="new context", persist_state=KEPT,
+        context = pick(
+            "Left-to-right models see",
+            ("left", "both"),
+            key="new context",
+            bound=False,
             help="**left**: what stands left of the blank, as in the paper. **both**: the whole "
             "sentence; slower.",
-        )  # fmt: skip
+        )
         book = _choose_book()
     if not what.models:
-        st.info("Choose at least one model.", icon=":material/info:")
+        show_note("Choose at least one model.")
         return None
     if prompts is None or candidates is None:
-        st.info("Choose other data: nothing can be asked of these.", icon=":material/info:")
+        show_note("Choose other data: nothing can be asked of these.")
         return None
     return ProbeRequest(
         dataset=what.data,
@@ -188,7 +197,7 @@ def _choose() -> ProbeRequest | None:
         prompts=prompts,
         candidates=candidates,
         context="both" if context == "both" else None,
-        limit=int(limit) if limit else None,
+        limit=limit,
         open_book=book,
     )
 

@@ -19,7 +19,7 @@ from pages.ui.results.scores import made, to_facts, with_chance
 from pages.ui.shared import cache, charts
 from pages.ui.shared.choice import RunChoice
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import plain
+from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.state import BOUND
 
 TEN_SENTENCES = "ten-sentences"
@@ -31,12 +31,6 @@ BOX = (
     "Box: from the lower to the upper quartile, the middle half of the facts; line: the median; "
     "whiskers: from the 5th to the 95th percentile, 90 % of the facts; diamond: the mean."
 )
-
-
-def _named(choice: RunChoice, table: pd.DataFrame) -> pd.DataFrame:
-    """The table with each run's name beside its id."""
-    names = {run.id: name for run, name in zip(choice.runs, choice.names, strict=True)}
-    return table.assign(name=table["run"].map(names))
 
 
 def python_of(choice: RunChoice, call: str) -> str:
@@ -51,20 +45,17 @@ def python_of(choice: RunChoice, call: str) -> str:
 def draw_curves(choice: RunChoice) -> None:
     """Figure 2: mean P@k from 1 to 100."""
     st.markdown("### Mean P@k as k grows")
-    table = cache.of_runs(
-        "curves", choice.runs, choice.ranking, choice.relations,
-        lambda runs: metrics.precision_curves(
-            runs, ranking=choice.ranking, relations=choice.relations or None
+    relations = choice.relations or None
+    table = choice.table_of(
+        "curves",
+        lambda runs: metrics.precision_curves(runs, ranking=choice.ranking, relations=relations),
+    )
+    points = choice.show(
+        charts.precision_curves(
+            with_chance(choice, table), choice.colours, choice.k, choice.counts
         ),
-    )  # fmt: skip
-    table = _named(choice, table)
-    points = charts.show(
-        charts.precision_curves(with_chance(choice, table), choice.colours, choice.k),
         "curve chart",
-        title=f"Mean P@k from 1 to 100, {choice.data}",
-        footnote=choice.footnote(),
-        picture=choice.picture,
-        counts=choice.counts,
+        f"Mean P@k from 1 to 100, {choice.data}",
     )
     st.caption(
         "Mean over relations of the share of facts whose gold is among the k best, as Figure 2 of "
@@ -83,31 +74,22 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
     """Where the gold stands: a histogram, and box plots as in Figure 4."""
     st.markdown(f"### Where the gold stands among {choice.gold_stands}")
     relations = choice.relations or None
-    table = _named(
-        choice,
-        cache.of_runs(
-            "histogram", choice.runs, choice.ranking, choice.relations,
-            lambda runs: metrics.rank_histogram(runs, ranking=choice.ranking, relations=relations),
-        ),
-    )  # fmt: skip
-    points = charts.show(
-        charts.rank_histogram(table, choice.colours),
+    table = choice.table_of(
+        "histogram",
+        lambda runs: metrics.rank_histogram(runs, ranking=choice.ranking, relations=relations),
+    )
+    points = choice.show(
+        charts.rank_histogram(table, choice.colours, choice.counts),
         "rank chart",
-        title=f"Facts by rank of the gold, {choice.data}",
-        footnote=choice.footnote(),
-        picture=choice.picture,
-        counts=choice.counts,
+        f"Facts by rank of the gold, {choice.data}",
     )
     for point in points:
         name, low, high = point["customdata"][:3]
         to_facts(choice, name, rank_min=int(low), rank_max=int(high))
-    boxes = _named(
-        choice,
-        cache.of_runs(
-            "quartiles", choice.runs, choice.ranking, choice.relations,
-            lambda runs: metrics.rank_quartiles(runs, ranking=choice.ranking, relations=relations),
-        ),
-    )  # fmt: skip
+    boxes = choice.table_of(
+        "quartiles",
+        lambda runs: metrics.rank_quartiles(runs, ranking=choice.ranking, relations=relations),
+    )
     st.markdown("### Spread of the ranks by model")
     _draw_boxes(
         choice,
@@ -134,11 +116,10 @@ def _draw_spread(choice: RunChoice, listing: RunListing) -> None:
         if (run.dataset, run.prompts) == (choice.data, TEN_SENTENCES) and run.model in models
     }
     if not spread:
-        st.info(
+        show_note(
             plain(f"No run of these models on {choice.data} with the prompts {TEN_SENTENCES} yet. ")
             + "Make one under **New run**, or with `python -m lama_core probe --prompts "
-            "ten-sentences`; the data must hold at least ten sentences a fact.",
-            icon=":material/info:",
+            "ten-sentences`; the data must hold at least ten sentences a fact."
         )
         return
     runs = tuple(spread.values())
@@ -156,7 +137,7 @@ def _draw_spread(choice: RunChoice, listing: RunListing) -> None:
             )
         return pd.DataFrame(lines)
 
-    table = _named(shown, cache.of_runs("spread", runs, choice.ranking, (), distribution))
+    table = replace(shown, relations=()).table_of("spread", distribution)
     _draw_boxes(
         replace(shown, prompts=TEN_SENTENCES, exact=()),
         table,
@@ -174,14 +155,7 @@ def _draw_boxes(
     choice: RunChoice, boxes: pd.DataFrame, key: str, *, axis: str, title: str, caption: str
 ) -> None:
     """A box a run; a click on its mean opens the run's facts."""
-    points = charts.show(
-        charts.rank_boxes(boxes, choice.colours, axis),
-        key,
-        title=title,
-        footnote=choice.footnote(),
-        picture=choice.picture,
-        counts=choice.counts,
-    )
+    points = choice.show(charts.rank_boxes(boxes, choice.colours, axis, choice.counts), key, title)
     st.caption(caption)
     for point in points:
         if "customdata" in point:
@@ -205,18 +179,13 @@ def draw_calibration(choice: RunChoice) -> None:
             ]  # fmt: skip
         return pd.DataFrame(lines)
 
-    table = _named(
-        choice, cache.of_runs("bins", choice.runs, choice.ranking, choice.relations, bins)
-    )
+    table = choice.table_of("bins", bins)
     left, right = st.columns([3, 1], gap="large")
     with left:
-        points = charts.show(
-            charts.reliability(table, choice.colours),
+        points = choice.show(
+            charts.reliability(table, choice.colours, choice.counts),
             "calibration chart",
-            title=f"Reliability diagram, {choice.data}",
-            footnote=choice.footnote(),
-            picture=choice.picture,
-            counts=choice.counts,
+            f"Reliability diagram, {choice.data}",
         )
     with right:
         for name in choice.names:
@@ -251,33 +220,23 @@ def draw_margins(choice: RunChoice) -> None:
     """How far the right answers are ahead of the best wrong one, of runs of statements."""
     st.markdown("### How far ahead is the right answer?")
     if not choice.any_statements:
-        st.info(
+        show_note(
             "Margins are of runs of statements, which score whole answers: choose one under "
-            "**More**, or make one under **New run**.",
-            icon=":material/info:",
+            "**More**, or make one under **New run**."
         )
         return
     relations = choice.relations or None
-    table = _named(
-        choice,
-        cache.of_runs(
-            "margins", choice.runs, choice.ranking, choice.relations,
-            lambda runs: metrics.margin_histogram(
-                runs, ranking=choice.ranking, relations=relations
-            ),
-        ),
-    )  # fmt: skip
+    table = choice.table_of(
+        "margins",
+        lambda runs: metrics.margin_histogram(runs, ranking=choice.ranking, relations=relations),
+    )
     if table.empty:
-        st.info("No fact of these has a margin: its relation has no wrong answer.",
-                icon=":material/info:")  # fmt: skip
+        show_note("No fact of these has a margin: its relation has no wrong answer.")
         return
-    points = charts.show(
-        charts.margins(table, choice.colours),
+    points = choice.show(
+        charts.margins(table, choice.colours, choice.counts),
         "margin chart",
-        title=f"Facts by margin of the gold, {choice.data}",
-        footnote=choice.footnote(),
-        picture=choice.picture,
-        counts=choice.counts,
+        f"Facts by margin of the gold, {choice.data}",
     )
     without = [
         name
@@ -354,12 +313,11 @@ def draw_correlates(choice: RunChoice) -> None:
             f"**{plain(name)}** · {found.n:,} facts of {plain(source)}, {choice.ranking} ranking"
         )
         points = charts.show(
-            charts.correlation_matrix(found.matrix, found.n),
+            charts.correlation_matrix(found.matrix, found.n, choice.counts),
             "correlation chart",
             title=f"Correlations over facts, {name}",
             footnote=replace(choice, runs=(run,), names=(name,)).footnote(),
             picture=choice.picture,
-            counts=choice.counts,
         )
     with paper:
         st.markdown("**BERT-large on T-REx** · published, Petroni et al. 2019, Figure 3")
@@ -370,7 +328,6 @@ def draw_correlates(choice: RunChoice) -> None:
             charts.correlation_matrix(full, None), "published correlations",
             title="Correlations, BERT-large (published)", footnote="Petroni et al. 2019, Figure 3",
             picture=choice.picture,
-        counts=choice.counts,
         )  # fmt: skip
     st.caption(
         "Pearson's correlation over facts. "

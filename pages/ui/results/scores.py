@@ -19,9 +19,9 @@ from pages.ui.results.origins import draw_origins
 from pages.ui.shared import cache, charts, links
 from pages.ui.shared.choice import OWN, RunChoice
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import plain
+from pages.ui.shared.messages import counted, plain, show_note
 from pages.ui.shared.partial import draw_partial
-from pages.ui.shared.state import BOUND
+from pages.ui.shared.state import BOUND, pick
 
 Grouped = dict[tuple[Any, ...], dict[str, dict[str, Any]]]
 P_AT_K = METRICS["p_at_1"]  # what is said of P@1 holds of P@k
@@ -142,10 +142,7 @@ def draw_scores(choice: RunChoice) -> None:
     head, order_box = st.columns([4, 2], vertical_alignment="bottom")
     head.markdown(f"### {title} by source and relation")
     with order_box, st.container(horizontal=True, horizontal_alignment="right"):
-        order = st.segmented_control(
-            "Order", ORDERS, default=ORDERS[0], required=True, key="order", bind=BOUND,
-            label_visibility="collapsed",
-        )  # fmt: skip
+        order = pick("Order", ORDERS, key="order", label_visibility="collapsed")
     sources = score_rows(choice, "source")
     if order == "best first":
         rows = _best_first(rows, "relation", column, metric)
@@ -270,7 +267,7 @@ def _draw_chart(
         n = int(totals["n_relations"].max())
         row = f"source {source}"
         params[row] = {"sources": [str(source)]}
-        said = f"{source}, {n} relation" + "s" * (n != 1)
+        said = f"{source}, {counted(n, 'relation')}"
         lines.append(totals.assign(relation=row, label=said, is_source=True))
         if source in opened:
             lines.append(within.assign(is_source=False))
@@ -285,13 +282,12 @@ def _draw_chart(
         chart = chart.assign(low=float("nan"), high=float("nan"), chance=float("nan"))
     if not metric.is_share or choice.k != 1:
         chart = chart.assign(freq=float("nan"))
-    points = charts.show(
-        charts.precision_by_source(chart, choice.colours, what=label, metric=metric),
+    points = choice.show(
+        charts.precision_by_relation(
+            chart, choice.colours, what=label, metric=metric, counts=choice.counts
+        ),
         "precision chart",
-        title=f"{label} by source and relation, {choice.data}",
-        footnote=choice.footnote(),
-        picture=choice.picture,
-        counts=choice.counts,
+        f"{label} by source and relation, {choice.data}",
     )
     st.caption(
         "**Bold**: the unweighted mean over a source's relations. "
@@ -520,28 +516,23 @@ def draw_types(choice: RunChoice) -> None:
     means = score_rows(choice, "type")
     means = means[means["type"].notna()]
     if means.empty:
-        st.info("None of these relations has a type in the data.", icon=":material/info:")
+        show_note("None of these relations has a type in the data.")
         return
     sources = list(dict.fromkeys(means["source"]))
     source = max(sources, key=lambda name: int((relations["source"] == name).sum()))
     if len(sources) > 1:
-        chosen = st.segmented_control(
-            "Source", sources, default=source, required=True, key="type_source", bind=BOUND
-        )
+        chosen = pick("Source", sources, key="type_source", first=source)
         source = chosen or source
     relations, means = (part[part["source"] == source] for part in (relations, means))
-    points = charts.show(
+    points = choice.show(
         charts.precision_by_type(
             relations.assign(value=relations["p_at_k"], label=relations["relation"].map(
                 choice.labels)),
             with_chance(choice, means.assign(value=means["p_at_k"])),
-            choice.colours, choice.k,
+            choice.colours, choice.k, choice.counts,
         ),
         "type chart",
-        title=f"P@{choice.k} by type of relation, {source}",
-        footnote=choice.footnote(),
-        picture=choice.picture,
-        counts=choice.counts,
+        f"P@{choice.k} by type of relation, {source}"
     )  # fmt: skip
     st.caption(
         f"Bars: the unweighted mean over relations with its 95 % interval ({METHOD_OF_MEANS}); "

@@ -16,6 +16,7 @@ from pages.ui.results.scores import MOST_INTERVALS, draw_way, request_of, to_fac
 from pages.ui.shared import cache
 from pages.ui.shared.choice import RunChoice
 from pages.ui.shared.export import draw_export
+from pages.ui.shared.messages import show_note
 from pages.ui.shared.state import BOUND
 
 EVERY = "every way"
@@ -40,7 +41,7 @@ def draw_slices(choice: RunChoice) -> None:
         choice.k,
     )  # fmt: skip
     if table.empty:
-        st.info("These relations have no facts in these runs.", icon=":material/info:")
+        show_note("These relations have no facts in these runs.")
         return
     shown = table if way == EVERY else table[table["by"].isin(["all", way])]
     keys = list(dict.fromkeys(zip(shown["by"], shown["slice"], strict=True)))

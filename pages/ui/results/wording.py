@@ -17,7 +17,7 @@ from pages.ui.results.scores import to_facts
 from pages.ui.shared import cache
 from pages.ui.shared.choice import RunChoice, run_names
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import plain
+from pages.ui.shared.messages import plain, show_note
 
 
 def draw_wording(choice: RunChoice, listing: RunListing) -> None:
@@ -48,10 +48,9 @@ def _is_asked_in_several_ways(run: RunInfo) -> bool:
 
 def _draw_none(choice: RunChoice, prompts: Sequence[str]) -> None:
     named = " or ".join(f"`{name}`" for name in prompts)
-    st.info(
+    show_note(
         plain(f"No run of these models on {choice.data} with such prompts yet. ")
-        + f"Make one under **New run** with the prompts {named}.",
-        icon=":material/info:",
+        + f"Make one under **New run** with the prompts {named}."
     )
 
 

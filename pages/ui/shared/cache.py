@@ -1,10 +1,11 @@
 """The only place where pages keep results between reruns."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
+from functools import partial, wraps
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import streamlit as st
 
@@ -42,6 +43,7 @@ from lama_core.probes.cloze.by_relation import (
 )
 from lama_core.probes.cloze.many import Line, ModelOnMany, ask_lines
 from lama_core.progress import OnProgress
+from lama_core.requests import choices
 from lama_core.runs.info import Run, RunInfo
 from lama_core.types import Query
 from pages.ui.shared.waiting import answered
@@ -61,9 +63,47 @@ if TYPE_CHECKING:  # the metrics bring scipy, which the Cloze page can do withou
     from lama_core.probes.statements.sentences import ModelSentences, SentencesRequest
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+def _mark(info: RunInfo) -> str:
+    """What tells a run from all others: its folder, identity, date, name and neighbours."""
+    own = f"{info.folder}|{info.digest}|{info.made}|{info.title}"
+    return "|beside ".join((own, *map(_mark, info.beside)))
+
+
+def kept(
+    max_entries: int, spinner: str | bool = False
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Share what a function gives by its arguments, runs by their marks, without copying it.
+
+    Arguments that begin with an underscore don't count.
+    """
+    return st.cache_resource(
+        max_entries=max_entries, show_spinner=spinner, hash_funcs={RunInfo: _mark}
+    )
+
+
+def asked(
+    key: Callable[..., Hashable] | None = None,
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Wait for this visitor's turn, then share the answer by the question.
+
+    key: of the arguments, the part that makes the question; without it all of them do.
+    """
+
+    def decorate(ask: Callable[P, T]) -> Callable[P, T]:
+        @wraps(ask)
+        def find(*args: P.args, **options: P.kwargs) -> T:
+            question = key(*args, **options) if key else (args, tuple(options.items()))
+            return answered((ask.__name__, question), partial(ask, *args, **options))
+
+        return find
+
+    return decorate
+
+
+@kept(16)
 def candidates_of(settings: ClozeSettings) -> tuple[Candidates, dict[str, Columns]]:
     """The candidates of a choice of models, and where each model has them."""
     models = load_models(settings)
@@ -71,6 +111,18 @@ def candidates_of(settings: ClozeSettings) -> tuple[Candidates, dict[str, Column
     return candidates, {model.name: candidates.columns(model.vocabulary) for model in models}
 
 
+def _options(settings: ClozeSettings, name: str, renormalise: bool) -> dict[str, Any]:
+    """The options of a question at blanks to one of the models that are compared."""
+    return {
+        "context": settings.context,
+        "renormalise": renormalise,
+        "n_rescored": settings.n_rescored,
+        "columns": candidates_of(settings)[1][name],
+        "limits": limits_of_pages(),
+    }
+
+
+@asked()
 def cloze_answer(
     settings: ClozeSettings,
     name: str,
@@ -84,23 +136,9 @@ def cloze_answer(
 
     passage: what stands before the text.
     """
-
-    def make() -> ModelAnswer:
-        candidates, columns = candidates_of(settings)
-        return ask(
-            load_model(name, precision=settings.precision),
-            with_passage(parse_query(text), passage),
-            candidates,
-            top_k=top_k,
-            gold=gold or None,
-            context=settings.context,
-            renormalise=renormalise,
-            n_rescored=settings.n_rescored,
-            columns=columns[name],
-            limits=limits_of_pages(),
-        )
-
-    return answered(("cloze", settings, name, text, gold, top_k, renormalise, passage), make)
+    query, (candidates, _) = with_passage(parse_query(text), passage), candidates_of(settings)
+    options = _options(settings, name, renormalise) | {"top_k": top_k, "gold": gold or None}
+    return ask(load_model(name, precision=settings.precision), query, candidates, **options)
 
 
 def passage_before(query: Query, book: str) -> Found | None:
@@ -114,49 +152,47 @@ def passage_before(query: Query, book: str) -> Found | None:
         raise UserError(f"The open book {book!r} is not ready to be searched: open it on Sentence.")
     limits_of_pages().check_tokens(sum(len(part.split()) for part in query.parts), "the open book")
 
-    def make() -> tuple[Found | None]:
+    def look_up() -> tuple[Found | None]:
         return (OpenBook(corpus).look_up(query),)
 
-    return answered(("passage", query, corpus.digest), make)[0]
+    return answered(("passage", query, corpus.digest), look_up)[0]
 
 
+@asked()
 def relation_answer(
     settings: ClozeSettings, name: str, question: RelationQuestion, renormalise: bool
 ) -> ModelOnRelation:
     """One model's answers to a relation's wordings; `name` as in `cloze_answer`."""
-
-    def make() -> ModelOnRelation:
-        candidates, columns = candidates_of(settings)
-        return ask_relation(
-            load_model(name, precision=settings.precision),
-            question,
-            candidates,
-            context=settings.context,
-            renormalise=renormalise,
-            n_rescored=settings.n_rescored,
-            columns=columns[name],
-            limits=limits_of_pages(),
-        )
-
-    return answered(("relation", settings, name, question, renormalise), make)
+    model, (candidates, _) = load_model(name, precision=settings.precision), candidates_of(settings)
+    return ask_relation(model, question, candidates, **_options(settings, name, renormalise))
 
 
+@asked()
 def inside(request: "InspectRequest", name: str) -> "Inside":
     """How one model comes to its answer; `name` as in `cloze_answer`."""
     from lama_core.probes.cloze.inside import look_inside
 
-    def make() -> "Inside":
-        shown = ClozeSettings(
-            models=request.models, precision=request.precision, candidates=request.candidates
-        )
-        _, columns = candidates_of(shown)
-        model = load_model(name, precision=request.precision)
-        query = parse_query(request.text)
-        return look_inside(model, query, columns[name], request, limits_of_pages())
-
-    return answered(("inside", request, name), make)
+    precision, candidates = request.precision, request.candidates
+    shown = ClozeSettings(models=request.models, precision=precision, candidates=candidates)
+    _, columns = candidates_of(shown)
+    model, query = load_model(name, precision=request.precision), parse_query(request.text)
+    return look_inside(model, query, columns[name], request, limits_of_pages())
 
 
+def settings_of(request: ClozeSettings) -> ClozeSettings:
+    """The settings alone of a request."""
+    return ClozeSettings(**{one.name: getattr(request, one.name) for one in choices(ClozeSettings)})
+
+
+def _lines_asked(
+    settings: ClozeSettings, name: str, lines: tuple[Line, ...], renormalise: bool, **_: Any
+) -> Hashable:
+    """A question by its digest: so many texts aren't held for long, wherever they stand."""
+    texts = repr([(line.text, line.gold, line.fault) for line in lines])
+    return settings, name, blake2b(texts.encode()).digest(), renormalise
+
+
+@asked(_lines_asked)
 def first_answers(
     settings: ClozeSettings,
     name: str,
@@ -168,24 +204,9 @@ def first_answers(
     """One model's first answers to the first of some lines, as many as the time of a question
     allows; `name` as in `cloze_answer`.
     """
-
-    def make() -> ModelOnMany:
-        candidates, columns = candidates_of(settings)
-        return ask_lines(
-            load_model(name, precision=settings.precision),
-            lines,
-            candidates,
-            context=settings.context,
-            renormalise=renormalise,
-            n_rescored=settings.n_rescored,
-            columns=columns[name],
-            limits=limits_of_pages(),
-            on_progress=on_progress,
-        )
-
-    asked = repr([(line.text, line.gold, line.fault) for line in lines])  # wherever they stand
-    digest = blake2b(asked.encode()).digest()  # so many texts aren't held for long
-    return answered(("first answers", settings, name, digest, renormalise), make)
+    model, (candidates, _) = load_model(name, precision=settings.precision), candidates_of(settings)
+    options = _options(settings, name, renormalise) | {"on_progress": on_progress}
+    return ask_lines(model, lines, candidates, **options)
 
 
 def goes_on(info: RunInfo) -> bool:
@@ -196,76 +217,112 @@ def goes_on(info: RunInfo) -> bool:
     return info.model in known and locate(known[info.model]) is not None
 
 
+@asked()
 def whole_words(
     model: str, precision: Precision, folded: bool, queries: tuple[str, ...], words: tuple[str, ...]
 ) -> list[str | None]:
     """The longer words that a model's answers begin, each behind its query; None: it is whole."""
-    return answered(
-        ("words", model, precision, folded, queries, words),
-        lambda: ask_whole_words(
-            load_model(model, precision=precision),
-            [parse_query(query) for query in queries],
-            words,
-            folded=folded,
-            limits=limits_of_pages(),
-        ),
+    loaded, parsed = load_model(model, precision=precision), [parse_query(one) for one in queries]
+    return ask_whole_words(loaded, parsed, words, folded=folded, limits=limits_of_pages())
+
+
+@asked()
+def solution(
+    settings: ClozeSettings,
+    name: str,
+    question: "Question",
+    gold: str,
+    keep_query_words: bool,
+    top_k: int,
+    renormalise: bool,
+) -> "Solution":
+    """One model's answers to an analogy; `name` is one of the models that are compared."""
+    from lama_core.probes.analogy.solve import solve
+
+    models, (candidates, _) = (
+        [load_model(name, precision=settings.precision)],
+        candidates_of(settings),
     )
+    options = _options(settings, name, renormalise) | {"top_k": top_k, "gold": gold or None}
+    del options["columns"]
+    return solve(models, question, candidates, keep_query_words=keep_query_words, **options)
 
 
-def _mark(info: RunInfo) -> str:
-    """What tells a run from all others: its folder, identity, date, name and neighbours."""
-    own = f"{info.folder}|{info.digest}|{info.made}|{info.title}"
-    return "|beside ".join((own, *map(_mark, info.beside)))
+@asked()
+def pair_scores(
+    name: str,
+    precision: Precision,
+    query: "Pair",
+    pairs: tuple["Pair", ...],
+    template: str,
+    normalise: "Normalise",
+) -> "ModelScores":
+    """One model's (pseudo-)perplexities of candidate pairs."""
+    from lama_core.probes.analogy.score import score_pairs
+
+    models, limits = [load_model(name, precision=precision)], limits_of_pages()
+    options: Any = {"template": template, "normalise": normalise, "limits": limits}
+    return score_pairs(models, query, pairs, **options).models[0]
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
-def _run(mark: str, _info: RunInfo) -> Run:
-    if _info.beside:
-        return next(run for run in aligned(_info.beside) if run.info.id == _info.id)
-    run = Run(_info)
+def _of_model(request: Any, name: str) -> Hashable:
+    """A question to one model, whichever others are asked the same."""
+    return replace(request, models=(name,))
+
+
+@asked(_of_model)
+def ranked_answers(request: "RankRequest", name: str) -> "ModelRanking":
+    """One model's ranking of a user's own answers; `name` as in `cloze_answer`."""
+    from lama_core.probes.statements.rank import rank_answers
+
+    return rank_answers(load_model(name, precision=request.precision), request, limits_of_pages())
+
+
+@asked(_of_model)
+def scored_sentences(request: "SentencesRequest", name: str) -> "ModelSentences":
+    """One model's scores of whole sentences; `name` as in `cloze_answer`."""
+    from lama_core.probes.statements.sentences import score_sentences
+
+    model = load_model(name, precision=request.precision)
+    return score_sentences(model, request, limits_of_pages())
+
+
+@kept(24)
+def finished_run(info: RunInfo) -> Run:
+    """The run with its rows in memory."""
+    if info.beside:
+        return next(run for run in aligned(info.beside) if run.info.id == info.id)
+    run = Run(info)
     len(run.facts)
     return run
 
 
-def finished_run(info: RunInfo) -> Run:
-    """The run with its rows in memory."""
-    return _run(_mark(info), info)
-
-
-@st.cache_resource(max_entries=12, show_spinner=False)
-def _aligned(marks: tuple[str, ...], _infos: tuple[RunInfo, ...]) -> tuple[Run, ...]:
-    from lama_core.runs.aligned import align
-
-    return align([finished_run(info) for info in _infos])
-
-
+@kept(12)
 def aligned(infos: tuple[RunInfo, ...]) -> tuple[Run, ...]:
     """Some runs as they are seen beside each other: on the queries that all of them count."""
-    return _aligned(tuple(map(_mark, infos)), infos)
+    from lama_core.runs.aligned import align
+
+    return align([finished_run(info) for info in infos])
 
 
-@st.cache_resource(max_entries=500, show_spinner=False)
-def _stored(query: str, marks: tuple[str, ...], _infos: tuple[RunInfo, ...]) -> Stored | None:
-    return find_stored(query, map(finished_run, _infos))
-
-
+@kept(500)
 def stored_answer(query: str, infos: tuple[RunInfo, ...]) -> Stored | None:
     """What the first of some runs that asked a query has of it; None if none did."""
-    return _stored(query, tuple(map(_mark, infos)), infos)
+    return find_stored(query, map(finished_run, infos))
 
 
-@st.cache_resource(max_entries=48, show_spinner=False)
-def _figures(mark: str, ranking: Ranking, _info: RunInfo) -> "pd.DataFrame":
+@kept(48)
+def _figures(info: RunInfo, ranking: Ranking) -> "pd.DataFrame":
     from lama_core.metrics import relation_figures
 
-    return relation_figures(finished_run(_info), ranking)
+    return relation_figures(finished_run(info), ranking)
 
 
-@st.cache_resource(max_entries=120, show_spinner=False)
-def _precision(mark: str, ranking: Ranking, k: int, _info: RunInfo) -> "RelationPrecision":
+@kept(120)
+def _precision(info: RunInfo, ranking: Ranking, k: int) -> "RelationPrecision":
     from lama_core.metrics import relation_precision
 
-    return relation_precision(finished_run(_info), k, ranking)
+    return relation_precision(finished_run(info), k, ranking)
 
 
 def scores(
@@ -279,50 +336,47 @@ def scores(
     """A run's part of the score table."""
     from lama_core.metrics import summarise
 
-    mark = _mark(info)
-    figures = _figures(mark, ranking, info)
-    precision = _precision(mark, ranking, k, info)
+    figures, precision = _figures(info, ranking), _precision(info, ranking, k)
     return summarise(figures, precision, by=by, relations=relations, conceptnet=conceptnet)
 
 
-@st.cache_resource(max_entries=60, show_spinner=False)
-def _drawn(
-    what: str, marks: tuple[str, ...], ranking: Ranking, relations: tuple[str, ...], k: int,
-    _make: Callable[[list[Run]], Any], _infos: tuple[RunInfo, ...],
-) -> Any:  # fmt: skip
-    return _make([finished_run(info) for info in _infos])
-
-
+@kept(60)
 def of_runs(
     what: str,
     infos: tuple[RunInfo, ...],
     ranking: Ranking,
     relations: tuple[str, ...],
-    make: Callable[[list[Run]], T],
+    _make: Callable[[list[Run]], T],
     k: int = 1,
 ) -> T:
-    """What `make` makes of some runs, kept under `what` and everything it depends on."""
-    marks = tuple(map(_mark, infos))
-    return cast(T, _drawn(what, marks, ranking, relations, k, make, infos))
+    """What `_make` makes of some runs, kept under `what` and everything it depends on."""
+    return _make([finished_run(info) for info in infos])
 
 
-@st.cache_resource(max_entries=6, show_spinner=False)
-def _joined(
-    marks: tuple[str, ...], ranking: Ranking, _infos: tuple[RunInfo, ...]
-) -> "JoinedAnswers":
-    from lama_core.metrics.answers import join_answers
-
-    return join_answers([finished_run(info) for info in _infos], ranking=ranking)
-
-
+@kept(6)
 def joined_answers(infos: tuple[RunInfo, ...], ranking: Ranking) -> "JoinedAnswers":
     """Some runs' answers side by side."""
-    return _joined(tuple(map(_mark, infos)), ranking, infos)
+    from lama_core.metrics.answers import join_answers
+
+    return join_answers([finished_run(info) for info in infos], ranking=ranking)
 
 
-@st.cache_resource(max_entries=6, show_spinner="Reading the data")
+@kept(200)
+def gain_of(info: RunInfo) -> "Gain | None":
+    """What the best way of choosing prompts gains in a study. Raises as `find_gain`."""
+    from lama_core.probes.prompts.gains import find_gain
+    from lama_core.probes.prompts.runs import Study
+
+    return find_gain(Study(Run(info)))
+
+
+@kept(6, spinner="Reading the data")
 def _data(name: str, changed: float, _load: Callable[[str], Any]) -> Any:
     return _load(name)
+
+
+def _changed(folder: Path) -> float:
+    return folder.stat().st_mtime if folder.exists() else 0.0
 
 
 def dataset_of(name: str) -> Dataset:
@@ -331,9 +385,15 @@ def dataset_of(name: str) -> Dataset:
     return cast(Dataset, _data(name, _changed(folder), load_dataset))
 
 
-@st.cache_data(max_entries=500, show_spinner=False)
+def analogies_of(name: str) -> AnalogyDataset:
+    """The analogies of that name, read again when their folder has changed."""
+    folder = starter_analogies_dir() if name == STARTER_ANALOGIES else installed_dir(name)
+    return cast(AnalogyDataset, _data(name, _changed(folder), load_analogies))
+
+
+@kept(500)
 def _question(
-    data: str, changed: float, relation: str, subject: str, gold: str, mined: bool
+    changed: float, data: str, relation: str, subject: str, gold: str, mined: bool
 ) -> RelationQuestion:
     return make_question(dataset_of(data), relation, subject, gold, mined=mined)
 
@@ -342,30 +402,7 @@ def relation_question(
     data: str, relation: str, subject: str, gold: str, mined: bool
 ) -> RelationQuestion:
     """What a relation asks, made again when a set of data or prompts has come or gone."""
-    return _question(data, _changed(datasets_dir()), relation, subject, gold, mined)
-
-
-def analogies_of(name: str) -> AnalogyDataset:
-    """The analogies of that name, read again when their folder has changed."""
-    folder = starter_analogies_dir() if name == STARTER_ANALOGIES else installed_dir(name)
-    return cast(AnalogyDataset, _data(name, _changed(folder), load_analogies))
-
-
-@st.cache_resource(max_entries=200, show_spinner=False)
-def _gain(mark: str, _info: RunInfo) -> "Gain | None":
-    from lama_core.probes.prompts.gains import find_gain
-    from lama_core.probes.prompts.runs import Study
-
-    return find_gain(Study(Run(_info)))
-
-
-def gain_of(info: RunInfo) -> "Gain | None":
-    """What the best way of choosing prompts gains in a study. Raises as `find_gain`."""
-    return _gain(_mark(info), info)
-
-
-def _changed(folder: Path) -> float:
-    return folder.stat().st_mtime if folder.exists() else 0.0
+    return _question(_changed(datasets_dir()), data, relation, subject, gold, mined)
 
 
 def relations_of(name: str) -> dict[str, str]:
@@ -378,8 +415,8 @@ def relations_of(name: str) -> dict[str, str]:
     }
 
 
-@st.cache_data(max_entries=60, show_spinner="Looking which prompts these data have")
-def _impossible_prompts(
+@kept(60, spinner="Looking which prompts these data have")
+def _impossible(
     digest: str, changed: float, relations: tuple[str, ...], limit: int | None, _dataset: Dataset
 ) -> dict[str, Impossible]:
     return questions.impossible_prompts(_dataset, relations, limit)
@@ -392,77 +429,4 @@ def impossible_prompts(
     dataset = dataset_of(name)
     chosen = relations or tuple(relations_of(name))
     changed = _changed(installed_dir("lpaqa"))
-    return _impossible_prompts(dataset.digest, changed, chosen, limit, dataset)
-
-
-def solution(
-    settings: ClozeSettings,
-    name: str,
-    question: "Question",
-    gold: str,
-    keep_query_words: bool,
-    top_k: int,
-    renormalise: bool,
-) -> "Solution":
-    """One model's answers to an analogy; `name` is one of the models that are compared."""
-    from lama_core.probes.analogy.solve import solve
-
-    def make() -> "Solution":
-        candidates, _ = candidates_of(settings)
-        return solve(
-            [load_model(name, precision=settings.precision)],
-            question,
-            candidates,
-            keep_query_words=keep_query_words,
-            top_k=top_k,
-            gold=gold or None,
-            context=settings.context,
-            n_rescored=settings.n_rescored,
-            renormalise=renormalise,
-            limits=limits_of_pages(),
-        )
-
-    key = ("analogy", settings, name, question, gold, keep_query_words, top_k, renormalise)
-    return answered(key, make)
-
-
-def pair_scores(
-    name: str,
-    precision: Precision,
-    query: "Pair",
-    pairs: tuple["Pair", ...],
-    template: str,
-    normalise: "Normalise",
-) -> "ModelScores":
-    """One model's (pseudo-)perplexities of candidate pairs."""
-    from lama_core.probes.analogy.score import score_pairs
-
-    def make() -> "ModelScores":
-        model = load_model(name, precision=precision)
-        return score_pairs(
-            [model], query, pairs, template=template, normalise=normalise, limits=limits_of_pages()
-        ).models[0]
-
-    return answered(("pairs", name, precision, query, pairs, template, normalise), make)
-
-
-def ranked_answers(request: "RankRequest", name: str) -> "ModelRanking":
-    """One model's ranking of a user's own answers; `name` as in `cloze_answer`."""
-    from lama_core.probes.statements.rank import rank_answers
-
-    def make() -> "ModelRanking":
-        model = load_model(name, precision=request.precision)
-        return rank_answers(model, request, limits_of_pages())
-
-    return answered(("ranked", replace(request, models=(name,))), make)
-
-
-def scored_sentences(request: "SentencesRequest", name: str) -> "ModelSentences":
-    """One model's scores of whole sentences; `name` as in `cloze_answer`."""
-    from lama_core.probes.statements.sentences import score_sentences
-
-    def make() -> "ModelSentences":
-        model = load_model(name, precision=request.precision)
-        return score_sentences(model, request, limits_of_pages())
-
-    return answered(("sentences", replace(request, models=(name,))), make)
+    return _impossible(dataset.digest, changed, chosen, limit, dataset)

@@ -1,28 +1,30 @@
 """Figures as Plotly charts: DataFrame in, chart out, one trace a run in the run's colour.
 
-`customdata` of every mark says what it stands for, so that a click can lead to the facts behind
-it. Backgrounds are transparent and texts uncoloured: Streamlit's theme colours them. Whiskers and
-marks on bars are dark with a white edge: the one is seen on bars of every colour and on a light
-page, the other on a dark one. What comes from data or models is escaped: Plotly reads tags in
-texts.
+`customdata` of a mark says what it stands for, so that a click can lead to the facts behind it; the
+mark's row in the table, as HTML, is its hover text. Backgrounds are transparent and texts
+uncoloured: Streamlit's theme colours them, and overwrites what a template says of the layout.
+Whiskers and marks on bars are dark with a white edge: the one is seen on bars of every colour and
+on a light page, the other on a dark one. What comes from data or models is escaped: Plotly reads
+tags in texts.
 """
 
 import textwrap
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from html import escape
+from itertools import cycle
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
-from numpy.typing import NDArray
 
 from lama_core.metrics import Metric
 from lama_core.metrics.confusion import Confusion
 from lama_core.rounding import fixed, percent
 
 Colours = Mapping[str, str]
+Style = dict[str, Any]  # of a trace, as Plotly takes it
 CLEAR = "rgba(0,0,0,0)"
 FAINT = "rgba(128,128,128,0.25)"
 GREY = "#808080"  # three times as light as a dark page, a third as light as a white one
@@ -39,6 +41,10 @@ FOOT = 60  # of a footnote
 TITLE_ROW, TITLE_SIZE, TEXT_SIZE, FOOT_SIZE = 22, 14, 12, 10  # pixels
 ASCENT = 0.7  # of a letter, by Plotly's reckoning
 INTERVAL = "95 % interval"
+ZOOMS = ("zoom", "pan", "select", "lasso", "autoScale", "zoomIn", "zoomOut", "resetScale")
+OUTLINE = {"width": 1, "color": GREY}  # of points
+BARS = {"bargap": 0.28, "bargroupgap": 0.05}  # that lie
+SYMBOLS = ("diamond", "square", "triangle-up", "circle")  # of published models
 
 
 def show(
@@ -48,50 +54,46 @@ def show(
     title: str,
     footnote: str = "",
     picture: str = "png",
-    counts: str = "facts",
     enlarged: float = 1.0,
 ) -> list[dict[str, Any]]:
     """Draw a chart; what was clicked, as dictionaries with `customdata`.
 
     title: above the chart, what a screen reader says, and the picture's file name. footnote: how it
-    was made, under the chart and in its picture. counts: what n is of, where it isn't facts.
-    enlarged: the size of letters and marks, where 1 is the usual one.
+    was made, under the chart and in its picture. enlarged: the size of letters and marks, where 1
+    is the usual one.
     """
-    if counts != "facts":
-        for trace in figure.data:
-            if trace.hovertemplate:
-                trace.hovertemplate = trace.hovertemplate.replace(" facts<", f" {counts}<")
     named = figure.layout.showlegend is not False and (
         sum(trace.showlegend is not False for trace in figure.data) > 1
     )
     under = _wrapped(footnote if len(footnote) < 160 else footnote[:157] + "...", FOOT)
     below = round(enlarged * (22 + 1.3 * FOOT_SIZE * len(under))) if under else 0
     room = _add_title(figure, title, named, enlarged)
+    top, bottom = room + (40 if named else 8), round(40 * enlarged) + below
     figure.update_layout(
         paper_bgcolor=CLEAR,
         plot_bgcolor=CLEAR,
         modebar={"bgcolor": CLEAR, "color": GREY, "activecolor": _ink()},
-        margin={
-            "l": 8, "r": 12, "t": room + (40 if named else 8), "b": round(40 * enlarged) + below
-        },
+        margin={"l": 8, "r": 12, "t": top, "b": bottom},
         height=enlarged * (figure.layout.height or 400) + room + below,
         barcornerradius=2,
         hoverlabel={"align": "left"},
         dragmode=False,
-    )  # fmt: skip
-    figure.update_xaxes(zeroline=False, gridcolor=FAINT, automargin=True)
-    figure.update_yaxes(zeroline=False, gridcolor=FAINT, automargin=True)
+    )
+    axis: Style = {"zeroline": False, "gridcolor": FAINT, "automargin": True}
     if enlarged != 1:
         font = {"size": enlarged * TEXT_SIZE}
         figure.update_layout(legend={"font": font}, hoverlabel={"font": font})
-        figure.update_xaxes(tickfont=font, title={"font": font})
-        figure.update_yaxes(tickfont=font, title={"font": font})
+        axis |= {"tickfont": font, "title": {"font": font}}
+    figure.update_xaxes(**axis).update_yaxes(**axis)
     if under:
-        figure.add_annotation(
-            text="<br>".join(map(escape, under)), showarrow=False, align="right",
-            x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="top",
-            yshift=-58 * enlarged, font={"size": enlarged * FOOT_SIZE, "color": "gray"},
-        )  # fmt: skip
+        small = {"size": enlarged * FOOT_SIZE, "color": "gray"}
+        place: Style = {"x": 1, "y": 0, "xref": "paper", "yref": "paper", "yshift": -58 * enlarged}
+        place |= {"xanchor": "right", "yanchor": "top", "align": "right", "showarrow": False}
+        figure.add_annotation(text="<br>".join(map(escape, under)), font=small, **place)
+    saved: Style = {
+        "filename": title.lower().replace(" ", "-"),
+        "scale": 2 if picture == "png" else 1,
+    }
     event = st.plotly_chart(
         figure,
         key=key,
@@ -100,17 +102,10 @@ def show(
         alt=title,
         config={
             "displaylogo": False,
-            "modeBarButtonsToRemove": [
-                "zoom2d", "pan2d", "select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d",
-                "resetScale2d",
-            ],
-            "toImageButtonOptions": {
-                "format": picture,
-                "filename": title.lower().replace(" ", "-"),
-                "scale": 2 if picture == "png" else 1,
-            },
+            "modeBarButtonsToRemove": [f"{name}2d" for name in ZOOMS],
+            "toImageButtonOptions": saved | {"format": picture},
         },
-    )  # fmt: skip
+    )
     return list(event.selection.points)
 
 
@@ -122,638 +117,597 @@ def _add_title(figure: go.Figure, title: str, named: bool, enlarged: float) -> i
     """Put a chart's title at its top left, over its legend if it has one; the pixels it takes."""
     lines = _wrapped(title, LINE) or [""]
     size = enlarged * TITLE_SIZE
-    heading = {
-        "text": f"<b>{'<br>'.join(map(escape, lines))}</b>", "font": {"size": size, "color": _ink()}
-    }  # fmt: skip
+    heading: Style = {
+        "text": f"<b>{'<br>'.join(map(escape, lines))}</b>",
+        "font": {"size": size, "color": _ink()},
+    }
+    place = {"x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top"}
     if named:  # Plotly gives a legend as many rows as it takes, and its title stands on them
-        figure.update_layout(
-            title=None,
-            legend={
-                "orientation": "h", "x": 0, "xref": "container", "y": 1, "yref": "container",
-                "yanchor": "top", "titleclick": False, "title": heading | {"side": "top"},
-            },
-        )  # fmt: skip
+        heading["side"] = "top"
+        legend = {"orientation": "h", "titleclick": False, "title": heading}
+        figure.update_layout(title=None, legend=legend | place)
     else:
-        figure.update_layout(
-            showlegend=False,
-            title=heading | {
-                "x": 0, "xref": "container", "pad": {"l": 2}, "y": 1, "yref": "container",
-                "yanchor": "top", "xanchor": "left",
-            },
-        )  # fmt: skip
         # The first of several lines Plotly puts onto the place that a single one stands under.
-        figure.layout.title.pad.t = 4 if len(lines) == 1 else 4 + ASCENT * size
+        above = 4 if len(lines) == 1 else 4 + ASCENT * size
+        heading |= place | {"xanchor": "left", "pad": {"l": 2, "t": above}}
+        figure.update_layout(title=heading, showlegend=False)
     return round(enlarged * TITLE_ROW * len(lines))
 
 
-def whiskers(
-    values: Any, low: Any, high: Any, *, colour: str = GREY, thickness: float = 1.3, width: int = 3
-) -> dict[str, Any]:
-    """Error bars from low to high around some values, on any background without a bar."""
-    values, low, high = (np.asarray(one, dtype=float) for one in (values, low, high))
-    return {
-        "type": "data", "array": high - values, "arrayminus": values - low,
-        "thickness": thickness, "width": width, "color": colour,
-    }  # fmt: skip
+def described(table: pd.DataFrame, say: Callable[[Any], str], *shares: str) -> pd.DataFrame:
+    """A table with its rows' hover texts, as HTML, and with these columns of shares in percent."""
+    hover = [say(row) for row in _records(table)]
+    return table.assign(hover=hover, **{name: 100 * table[name] for name in shares})
 
 
-def add_bars(figure: go.Figure, low: Any, high: Any, *, name: str, **bar: Any) -> None:
-    """A trace of lying bars with whiskers, in a group of its own.
+def _records(table: pd.DataFrame) -> list[Any]:
+    return list(table.itertuples())
 
-    Two traces in one place: the bars with the whiskers' white edge, then the whiskers.
+
+def add(
+    figure: go.Figure,
+    kind: Callable[..., Any],
+    rows: pd.DataFrame,
+    x: str,
+    y: str,
+    data: Sequence[str] = (),
+    **style: Any,
+) -> None:
+    """A trace of `kind` with a mark a row. x, y: columns. data: the columns of `customdata`."""
+    if style.get("hoverinfo") != "skip":
+        style |= {"hovertext": rows["hover"], "hovertemplate": "%{hovertext}<extra></extra>"}
+    if data:
+        style["customdata"] = rows[list(data)].astype(object).to_numpy()
+    figure.add_trace(kind(x=rows[x], y=rows[y], **style))
+
+
+def add_runs(
+    figure: go.Figure,
+    kind: Callable[..., Any],
+    table: pd.DataFrame,
+    colours: Colours,
+    x: str,
+    y: str,
+    data: Sequence[str] = (),
+    *,
+    by_row: Mapping[str, str] | None = None,
+    group: str = "name",
+    **style: Any,
+) -> None:
+    """A trace a run, in its colour; by_row: what of the style is in which column.
+
+    group: the column by which traces stand in one place and are hidden together.
     """
-    group = {"offsetgroup": name, "legendgroup": name, "orientation": "h"}
-    if not np.isfinite(np.asarray(high, dtype=float)).any():
-        figure.add_trace(go.Bar(name=name, **group, **bar))
-        return
-    edge = whiskers(bar["x"], low, high, colour=EDGE, thickness=4, width=4)
-    figure.add_trace(go.Bar(name=name, error_x=edge, **group, **bar))
-    core = whiskers(bar["x"], low, high, colour=DARK, thickness=1.5, width=3)
-    clear = {"color": CLEAR, "line": {"width": 0}}
-    figure.add_trace(
-        go.Bar(
-            x=bar["x"], y=bar["y"], marker=clear, error_x=core, hoverinfo="skip", showlegend=False,
-            **group,
-        )
-    )  # fmt: skip
+    for name, colour in colours.items():
+        rows = table[table["name"] == name]
+        if len(rows):
+            each = {key: rows[column] for key, column in (by_row or {}).items()}
+            one = dict.fromkeys(("offsetgroup", "legendgroup"), rows[group].iloc[0])
+            ink = {"name": escape(name), "marker_color": colour}
+            add(figure, kind, rows, x, y, data, **ink, **one, **each, **style)
+
+
+def whiskers(rows: pd.DataFrame, axis: str, colour: str, thickness: float) -> dict[str, Any]:
+    """Error bars from `low` to `high` around the values of a column."""
+    value, low, high = (rows[name].to_numpy(dtype=float) for name in (axis, "low", "high"))
+    if not np.isfinite(high).any():
+        return {}
+    ends = {"type": "data", "array": high - value, "arrayminus": value - low}
+    return ends | {"thickness": thickness, "width": 3, "color": colour}
+
+
+def add_whiskers(
+    figure: go.Figure, kind: Callable[..., Any], rows: pd.DataFrame, x: str, y: str, **style: Any
+) -> None:
+    """Whiskers that are seen on bars: white ones, and dark ones on them. They lie with the bars."""
+    lying = style.get("orientation") == "h"
+    marker = {"color": CLEAR, "line": {"width": 0}}
+    for ink, thickness in ((EDGE, 4.5), (DARK, 1.7)):
+        if error := whiskers(rows, x if lying else y, ink, thickness):
+            style |= {"hoverinfo": "skip", "showlegend": False, "marker": marker}
+            style["error_x" if lying else "error_y"] = error
+            add(figure, kind, rows, x, y, **style)
+
+
+def add_values(
+    figure: go.Figure, table: pd.DataFrame, colours: Colours, data: Sequence[str], *, points: bool
+) -> None:
+    """Runs' values as lying bars or as points, by columns name, value, low, high, label."""
+    for name, colour in colours.items():
+        rows = table[table["name"] == name]
+        if points:
+            style: Style = {"mode": "markers", "marker_size": 9, "marker_line": OUTLINE}
+            style |= {"error_x": whiskers(rows, "value", colour, 1.5)}
+            add_runs(figure, go.Scatter, rows, {name: colour}, "value", "label", data, **style)
+        elif len(rows):
+            lying: Style = {"orientation": "h", "showlegend": True}
+            add_runs(figure, go.Bar, rows, {name: colour}, "value", "label", data, **lying)
+            lying |= {"offsetgroup": name, "legendgroup": name}
+            add_whiskers(figure, go.Bar, rows, "value", "label", **lying)
 
 
 def add_marks(
-    figure: go.Figure,
-    *,
-    name: str,
-    symbol: str,
-    size: int,
-    legend: bool = True,
-    place: Mapping[str, Any],
-    **said: Any,
+    figure: go.Figure, rows: pd.DataFrame, x: str, y: str, data: Sequence[str], **style: Any
 ) -> None:
-    """A trace of open marks that are seen on bars and pages.
+    """Open marks that are seen on bars and pages, of columns name, hover and those of `add`.
 
-    Two traces in one place, as in `add_bars`; in the legend is the one that the page shows. place:
-    where they stand. said: what is said of them.
-    """  # fmt: skip
-    dark = st.context.theme.type == "dark"
-    for ink, width, more in ((EDGE, 5, {"hoverinfo": "skip"}), (DARK, 2, said)):
-        marker = {"symbol": symbol, "size": size, "color": ink, "line": {"width": width}}
-        figure.add_trace(
-            go.Scatter(
-                mode="markers", name=name, marker=marker, legendgroup=name,
-                showlegend=legend and dark == (ink == EDGE), **place, **more,
-            )
-        )  # fmt: skip
-
-
-def precision_by_relation(
-    table: pd.DataFrame, colours: Colours, *, what: str, metric: Metric
-) -> go.Figure:
-    """A value by relation with intervals: bars for a few runs, points on a line for more.
-
-    table: name (of the run), relation, label, value, low, high (NaN for none), freq, chance, n;
-    relations in the order of the table. Chance is marked where it can be told from 0. what: the
-    figure's name. customdata: [name, relation].
+    Two traces in one place, as in `add_whiskers`; in the legend is the one that the page shows.
     """
-    figure = go.Figure()
-    bars = len(colours) <= MOST_BARS
-    scale = 100 if metric.is_share else 1
-    sign = " %" if metric.is_share else ""
-    table = table.assign(label=[_short(label) for label in table["label"]])
-    labels = list(dict.fromkeys(table["label"]))
-    for name, colour in colours.items():
-        part = table[table["name"] == name]
-        value, low, high = (scale * part[end].to_numpy() for end in ("value", "low", "high"))
-        said = [
-            [
-                name,
-                line.relation,
-                line.n,
-                f"{metric.shown(shown)}{sign}",
-                ends,
-                escape(str(line.label)),
-            ]
-            for line, shown, ends in zip(
-                part.itertuples(),
-                part["value"].tolist(),
-                _ends(part["low"], part["high"]),
-                strict=True,
-            )
-        ]
-        shared: dict[str, Any] = {
-            "x": value,
-            "y": part["label"],
-            "name": escape(name),
-            "customdata": said,
-            "hovertemplate": f"<b>%{{customdata[5]}}</b><br>{escape(name)}: %{{customdata[3]}}"
-            "%{customdata[4]}<br>%{customdata[2]:,} facts<extra></extra>",
-        }
-        if bars:
-            add_bars(figure, low, high, marker_color=colour, **shared)
-            continue
-        if np.isfinite(high).any():
-            edge = whiskers(value, low, high, thickness=3.5, width=3)
-            clear = {"color": CLEAR, "size": 1}
-            figure.add_trace(
-                go.Scatter(
-                    x=value, y=part["label"], mode="markers", marker=clear, error_x=edge,
-                    hoverinfo="skip", showlegend=False, legendgroup=name,
-                )
-            )  # fmt: skip
-            shared["error_x"] = whiskers(value, low, high, colour=colour, thickness=1.5, width=2)
-        marker = {"color": colour, "size": 9, "line": {"width": 1, "color": GREY}}
-        figure.add_trace(go.Scatter(mode="markers", marker=marker, legendgroup=name, **shared))
-    first = table.drop_duplicates("relation")
-    if metric.is_share and first["freq"].notna().any():
-        add_marks(
-            figure,
-            name="Freq baseline",
-            symbol="line-ns-open",
-            size=11 if bars else 14,
-            place={"x": first["freq"] * scale, "y": first["label"]},
-            hovertext=first["freq"].map(percent),
-            customdata=first.assign(name="", said=first["label"].map(escape))[
-                ["name", "relation", "n", "said"]
-            ].to_numpy(),
-            hovertemplate="<b>%{customdata[3]}</b><br>always the most frequent object: "
-            "%{hovertext} %<br>%{customdata[2]:,} facts<extra></extra>",
-        )
-    guessed = table[table["chance"] >= LEAST_CHANCE].drop_duplicates(["relation", "chance"])
-    if metric.is_share and len(guessed):
-        add_marks(
-            figure,
-            name="chance",
-            symbol="diamond-open",
-            size=8,
-            place={"x": guessed["chance"] * scale, "y": guessed["label"]},
-            hovertext=guessed["chance"].map(percent),
-            customdata=guessed.assign(said=guessed["label"].map(escape))[
-                ["name", "relation", "n", "said"]
-            ].to_numpy(),
-            hovertemplate="<b>%{customdata[3]}</b><br>a random order of the answers: "
-            "%{hovertext} %<extra></extra>",
-        )
-    row = 9 + 13 * len(colours) if bars else 22
-    figure.update_layout(height=120 + max(1, len(labels)) * row, bargap=0.28, bargroupgap=0.05)
-    _name_rows(figure, labels)
-    figure.update_yaxes(title="relation", showgrid=not bars)
-    figure.update_xaxes(title=f"{what}, {metric.unit}", rangemode="tozero")
+    dark, legend = st.context.theme.type == "dark", style.pop("legend", True)
+    for ink, width in ((EDGE, 5), (DARK, 2)):
+        style |= {"marker_color": ink, "marker_line_width": width, "legendgroup": style["name"]}
+        style |= {"hoverinfo": "skip" if ink == EDGE else None, "mode": "markers"}
+        shown = legend and dark == (ink == EDGE)
+        add(figure, go.Scatter, rows, x, y, data, showlegend=shown, **style)
+
+
+def add_chance(
+    figure: go.Figure, table: pd.DataFrame, x: str, y: str, data: Sequence[str], **style: Any
+) -> None:
+    """Marks at the chance level where it can be told from 0."""
+    guessed = table[table["chance"] >= LEAST_CHANCE]
+    if len(guessed):
+        guessed = described(guessed, lambda row: f"{row.where} {percent(row.chance)} %", "chance")
+        style |= {"name": "chance", "marker_symbol": "diamond-open"}
+        add_marks(figure, guessed, x, y, data, **style)
+
+
+def add_key(figure: go.Figure, name: str, **marker: Any) -> None:
+    """A mark that only stands in the legend."""
+    style: Style = {"mode": "markers", "marker": marker, "hoverinfo": "skip"}
+    figure.add_scatter(x=[None], y=[None], name=name, **style)
+
+
+def heat_map(
+    tone: Any,
+    texts: Sequence[Sequence[str]],
+    rows: tuple[str, Sequence[str]],
+    columns: tuple[str, Sequence[str]],
+    **style: Any,
+) -> go.Figure:
+    """Cells coloured by tone with white texts. rows, columns: the axis's title, and its names."""
+    style = {"texttemplate": "%{text}", "textfont_color": "white", "xgap": 2, "ygap": 1} | style
+    figure = go.Figure(go.Heatmap(z=tone, text=texts, hoverongaps=False, **style))
+    for update, (title, names) in ((figure.update_yaxes, rows), (figure.update_xaxes, columns)):
+        shown = [escape(_short(name)) for name in names]
+        update(title=title, tickvals=list(range(len(names))), ticktext=shown, showgrid=False)
     return figure
 
 
-def precision_curves(table: pd.DataFrame, colours: Colours, k: int) -> go.Figure:
+def precision_by_relation(
+    table: pd.DataFrame, colours: Colours, *, what: str, metric: Metric, counts: str = "facts"
+) -> go.Figure:
+    """A value by relation with intervals: bars for a few runs, points on a line for more.
+
+    table: name (of the run), relation, label, value, low, high (NaN for none), freq, chance, n, and
+    is_source of rows in bold, if there are such; relations in the order of the table. what: the
+    figure's name. counts: what n is of. customdata: [name, relation].
+    """
+    figure = go.Figure()
+    bars, data, sign = len(colours) <= MOST_BARS, ("name", "relation"), " %" * metric.is_share
+    table = table.assign(label=table["label"].map(_short))
+    table["where"] = [f"<b>{escape(label)}</b><br>" for label in table["label"]]
+    first = table.drop_duplicates("relation").assign(name="")
+    add_values(
+        figure,
+        described(
+            table,
+            lambda row: (
+                f"{row.where}{escape(row.name)}: {metric.shown(row.value)}{sign}"
+                f"{_interval(row)}<br>{row.n:,} {counts}"
+            ),
+            *("value", "low", "high") if metric.is_share else (),
+        ),
+        colours,
+        data,
+        points=not bars,
+    )
+    if metric.is_share and first["freq"].notna().any():
+        freq = described(
+            first,
+            lambda row: (
+                f"{row.where}always the most frequent object: {percent(row.freq)} %"
+                f"<br>{row.n:,} {counts}"
+            ),
+            "freq",
+        )
+        style: Style = {"marker_symbol": "line-ns-open", "marker_size": 11 if bars else 14}
+        add_marks(figure, freq, "freq", "label", data, name="Freq baseline", **style)
+    if metric.is_share:
+        guessed = table.drop_duplicates(["relation", "chance"])
+        guessed = guessed.assign(where=guessed["where"] + "a random order of the answers:")
+        add_chance(figure, guessed, "chance", "label", data, marker_size=8)
+    labels = list(dict.fromkeys(table["label"]))
+    row = 9 + 13 * len(colours) if bars else 22
+    return figure.update_layout(
+        **_row_names(labels, table["label"][table["is_source"]] if "is_source" in table else ()),
+        yaxis_title="relation",
+        yaxis_showgrid=not bars,
+        xaxis_rangemode="tozero",
+        xaxis_title=f"{what}, {metric.unit}",
+        height=120 + max(1, len(labels)) * row,
+        **BARS,
+    )
+
+
+def accuracy_by_name(
+    table: pd.DataFrame, colours: Colours, order: Sequence[str], *, what: str, across: bool = False
+) -> go.Figure:
+    """Accuracy in percent by kind or relation of analogies, chance marked.
+
+    table: who, name, value and spread (percent), n, published. colours: who -> colour, in the order
+    of the traces. order: the names, first at the top. what: the names are of, as `relation`.
+    across: many names, on the whole width.
+    """
+
+    def say(row: Any) -> str:
+        around = f" ± {fixed(row.spread, 1)} (s.d. over seeds)" if row.spread == row.spread else ""
+        counted = f"{row.n:,} decisions" if row.n else "decisions not published"
+        accuracy = f"{escape(row.name)}: {fixed(row.value, 1)} %{around}"
+        return f"<b>{escape(row.label)}</b><br>{accuracy}<br>{counted}"
+
+    figure = go.Figure()
+    spread, value = table["spread"].astype(float), table["value"]
+    table = table.assign(spread=spread, low=value - spread, high=value + spread)
+    table = described(table.assign(label=table["name"], name=table["who"]), say)
+    published = list(dict.fromkeys(table["name"][table["published"]]))
+    ours = {name: ink for name, ink in colours.items() if name in set(table["name"])}
+    points = across and len(colours) > MOST_BARS
+    ours = {name: ink for name, ink in ours.items() if name not in published}
+    add_values(figure, table, ours, (), points=points)
+    for name, symbol in zip(published, cycle(SYMBOLS), strict=False):
+        style: Style = {
+            "marker_size": 9,
+            "marker_symbol": symbol,
+            "mode": "markers",
+            "showlegend": True,
+        }
+        style |= {"marker_color": "white", "marker_line": {"width": 1.6, "color": DARK}}
+        rows = table[table["name"] == name]
+        add(figure, go.Scatter, rows, "value", "label", name=f"{escape(name)} (published)", **style)
+    row = (9 if across else 16) + 13 * (1 if points else len(ours) or 1)
+    figure.add_vline(x=50, line={"width": 2.4, "color": EDGE})  # seen on bars and pages
+    figure.add_vline(x=50, line={"dash": "dash", "width": 1.2, "color": DARK})
+    titles = {"yaxis_title": what, "xaxis_title": "accuracy, % of decisions"}
+    height = 150 + len(order) * row
+    return figure.update_layout(
+        **_row_names(order), **titles, **BARS, xaxis_range=[0, 100], height=height
+    )
+
+
+def precision_curves(
+    table: pd.DataFrame, colours: Colours, k: int, counts: str = "facts"
+) -> go.Figure:
     """Figure 2: mean P@k against k on a log axis. customdata: [name, k]."""
     figure = go.Figure()
-    for name, colour in colours.items():
-        part = table[table["name"] == name]
-        ends = _ends(part["low"], part["high"])
-        counts = part[["k", "n", "n_relations"]].itertuples(index=False)
-        figure.add_trace(
-            go.Scatter(
-                x=part["k"],
-                y=100 * part["p_at_k"],
-                hovertext=part["p_at_k"].map(percent),
-                name=escape(name),
-                mode="lines+markers",
-                line={"color": colour, "width": 2},
-                marker={"size": 5},
-                customdata=[
-                    [name, at, n, n_relations, said]
-                    for (at, n, n_relations), said in zip(counts, ends, strict=True)
-                ],
-                hovertemplate=f"{escape(name)}<br>P@%{{x}}: %{{hovertext}} %%{{customdata[4]}}"
-                "<br>mean over %{customdata[3]} relations, %{customdata[2]:,} facts<extra></extra>",
-            )
-        )
-    for name, colour in colours.items():
-        part = table[table["name"] == name]
-        guessed = part[part["chance"] >= LEAST_CHANCE]
-        if guessed.empty:
-            continue
-        figure.add_trace(
-            go.Scatter(
-                x=guessed["k"],
-                y=100 * guessed["chance"],
-                hovertext=guessed["chance"].map(percent),
-                name=f"{escape(name)}, chance",
-                mode="lines",
-                line={"color": colour, "width": 1.5, "dash": "dot"},
-                customdata=[[name, at] for at in guessed["k"]],
-                hovertemplate=f"{escape(name)}<br>a random order: P@%{{x}} %{{hovertext}} %"
-                "<extra></extra>",
-            )
-        )
+    means = described(
+        table,
+        lambda row: (
+            f"{escape(row.name)}<br>P@{row.k}: {percent(row.p_at_k)} %{_interval(row)}"
+            f"<br>mean over {row.n_relations} relations, {row.n:,} {counts}"
+        ),
+        "p_at_k",
+    )
+    guessed = described(
+        table[table["chance"] >= LEAST_CHANCE],
+        lambda row: f"{escape(row.name)}<br>a random order: P@{row.k} {percent(row.chance)} %",
+        "chance",
+    ).assign(run=lambda rows: rows["name"], name=lambda rows: rows["name"] + ", chance")
+    style: Style = {"mode": "lines+markers", "marker_size": 5, "line_width": 2}
+    add_runs(figure, go.Scatter, means, colours, "k", "p_at_k", ("name", "k"), **style)
+    style = {"mode": "lines", "line_width": 1.5, "line_dash": "dot"}
+    inks = {f"{name}, chance": ink for name, ink in colours.items()}
+    add_runs(figure, go.Scatter, guessed, inks, "k", "chance", ("run", "k"), **style)
     if k > 1:
         figure.add_vline(x=k, line={"color": GREY, "width": 1, "dash": "dot"})
-    figure.update_xaxes(
-        type="log", title="k: best answers that are counted (log axis)",
-        tickvals=[1, 2, 5, 10, 20, 50, 100], range=[-0.03, 2.03],
-    )  # fmt: skip
-    figure.update_yaxes(title="mean P@k, % of facts", range=[0, 101])
-    return figure.update_layout(height=430)
+    ticks = {"tickvals": [1, 2, 5, 10, 20, 50, 100], "range": [-0.03, 2.03], "type": "log"}
+    return figure.update_layout(
+        xaxis={"title": "k: best answers that are counted (log axis)"} | ticks,
+        yaxis={"title": "mean P@k, % of facts", "range": [0, 101]},
+        height=430,
+    )
 
 
-def rank_histogram(table: pd.DataFrame, colours: Colours) -> go.Figure:
+def rank_histogram(table: pd.DataFrame, colours: Colours, counts: str = "facts") -> go.Figure:
     """Facts by rank, bins of equal width on a log axis. customdata: [name, low, high]."""
     figure = go.Figure()
-    for name, colour in colours.items():
-        part = table[table["name"] == name]
-        figure.add_trace(
-            go.Bar(
-                x=[_span(low, high) for low, high in zip(part["low"], part["high"], strict=True)],
-                y=100 * part["share"],
-                hovertext=part["share"].map(percent),
-                name=escape(name),
-                marker_color=colour,
-                customdata=part.assign(all=part["n"].sum())[
-                    ["name", "low", "high", "n", "all"]
-                ].to_numpy(),
-                hovertemplate=f"{escape(name)}<br>rank %{{x}}: %{{customdata[3]:,}} of "
-                "%{customdata[4]:,} facts, %{hovertext} %<extra></extra>",
-            )
-        )
-    figure.update_xaxes(title="rank of the gold, 1 = best (log axis)", type="category")
-    figure.update_xaxes(showgrid=False)
-    figure.update_yaxes(title="share of the facts, %")
-    return figure.update_layout(height=380, bargap=0.15)
+    bins = [
+        f"{low:,}" if low == high else f"{low:,}–{high:,}"
+        for low, high in zip(table["low"], table["high"], strict=True)
+    ]
+    table = described(
+        table.assign(bin=bins, total=table.groupby("name")["n"].transform("sum")),
+        lambda row: (
+            f"{escape(row.name)}<br>rank {row.bin}: {row.n:,} of {row.total:,} {counts}, "
+            f"{percent(row.share)} %"
+        ),
+        "share",
+    )
+    add_runs(figure, go.Bar, table, colours, "bin", "share", ("name", "low", "high"))
+    title = "rank of the gold, 1 = best (log axis)"
+    return figure.update_layout(
+        xaxis={"title": title, "type": "category", "showgrid": False},
+        yaxis_title="share of the facts, %",
+        height=380,
+        bargap=0.15,
+    )
 
 
-def rank_boxes(table: pd.DataFrame, colours: Colours, what: str) -> go.Figure:
+def rank_boxes(
+    table: pd.DataFrame, colours: Colours, what: str, counts: str = "facts"
+) -> go.Figure:
     """Box plots of ranks by run, on a log axis; the whiskers hold 90% of the facts.
 
     table: name, n, low, q1, median, q3, high, mean. customdata: [name] of the mean's marks.
     """
+
+    def say(row: Any) -> str:
+        q1, q3, low, high = (fixed(one, 0) for one in (row.q1, row.q3, row.low, row.high))
+        return (
+            f"{row.label}, {row.n:,} {counts}"
+            f"<br>mean {fixed(row.mean, 1)}, median {fixed(row.median, 0)}"
+            f"<br>half between {q1} and {q3}<br>90 % between {low} and {high}"
+        )
+
     figure = go.Figure()
     known = table[table["median"].notna()]
-    for row in known.itertuples():
-        figure.add_trace(
-            go.Box(
-                y=[escape(str(row.name))],
-                q1=[row.q1],
-                median=[row.median],
-                q3=[row.q3],
-                lowerfence=[row.low],
-                upperfence=[row.high],
-                orientation="h",
-                name=escape(str(row.name)),
-                **box_colours(colours[str(row.name)]),
-                showlegend=False,
-                hoverinfo="skip",
-            )
-        )
-    figure.add_trace(
-        go.Scatter(
-            x=known["mean"],
-            y=[escape(name) for name in known["name"]],
-            mode="markers",
-            name="mean",
-            marker={
-                "symbol": "diamond",
-                "size": 11,
-                "color": [colours[name] for name in known["name"]],
-                "line": {"width": 1.4, "color": _ink()},
-            },
-            hovertext=[fixed(one, 1) for one in known["mean"]],
-            customdata=[
-                [name, *(fixed(one, 0) for one in ranks), n]
-                for name, *ranks, n in known[
-                    ["name", "median", "q1", "q3", "low", "high", "n"]
-                ].itertuples(index=False)
-            ],
-            hovertemplate="%{y}, %{customdata[6]:,} facts"
-            "<br>mean %{hovertext}, median %{customdata[1]}"
-            "<br>half between %{customdata[2]} and %{customdata[3]}"
-            "<br>90 % between %{customdata[4]} and %{customdata[5]}<extra></extra>",
-            showlegend=False,
-        )
+    known = described(known.assign(label=known["name"].map(escape)), say)
+    for row in _records(known):
+        box: Style = {
+            "q1": [row.q1],
+            "median": [row.median],
+            "q3": [row.q3],
+            "lowerfence": [row.low],
+        }
+        box |= {"y": [row.label], "upperfence": [row.high], "name": row.label, "orientation": "h"}
+        box |= {"showlegend": False, "hoverinfo": "skip"}
+        figure.add_box(**box, **box_colours(colours[str(row.name)]))
+    style: Style = {
+        "mode": "markers",
+        "marker_symbol": "diamond",
+        "marker_size": 11,
+        "showlegend": False,
+    }
+    style["marker_line"] = {"width": 1.4, "color": _ink()}
+    add_runs(figure, go.Scatter, known, colours, "mean", "label", ("name",), **style)
+    return figure.update_layout(
+        xaxis={"type": "log", "title": f"{what}, 1 = best (log axis)", "dtick": 1},
+        yaxis={"title": "model", "range": _rows(known), "showgrid": False, "ticksuffix": "  "},
+        height=120 + 46 * max(1, len(known)),
     )
-    figure.update_xaxes(type="log", title=f"{what}, 1 = best (log axis)", dtick=1)
-    figure.update_yaxes(title="model", range=_rows(known), showgrid=False, ticksuffix="  ")
-    return figure.update_layout(height=120 + 46 * max(1, len(known)))
 
 
 def precision_by_type(
-    relations: pd.DataFrame, means: pd.DataFrame, colours: Colours, k: int
+    relations: pd.DataFrame, means: pd.DataFrame, colours: Colours, k: int, counts: str = "facts"
 ) -> go.Figure:
     """P@k by type of relation: the mean as a bar with its interval, each relation as a point.
 
     customdata: [name, "type" or "relation", which].
     """
     figure = go.Figure()
-    order = [kind for kind in ("1-1", "N-1", "N-M") if kind in set(means["type"])]
-    order += [kind for kind in dict.fromkeys(means["type"]) if kind not in order]
-    for name, colour in colours.items():
-        part = means[means["name"] == name]
-        value, low, high = (100 * part[end].to_numpy() for end in ("value", "low", "high"))
-        bar = go.Bar(
-            x=part["type"],
-            y=value,
-            hovertext=part["value"].map(percent),
-            name=escape(name),
-            offsetgroup=name,
-            legendgroup=name,
-            marker={"color": colour, "opacity": 0.45},
-            customdata=[
-                [name, "type", line.type, line.n_relations, line.n, ends]
-                for line, ends in zip(
-                    part.itertuples(), _ends(part["low"], part["high"]), strict=True
-                )
-            ],
-            hovertemplate=f"{escape(name)}<br>%{{x}}: mean %{{hovertext}} %%{{customdata[5]}}"
-            "<br>%{customdata[3]} relations, %{customdata[4]:,} facts<extra></extra>",
-        )
-        figure.add_trace(bar)
-        points = relations[relations["name"] == name]
-        ends = _ends(points["low"], points["high"])
-        figure.add_trace(
-            go.Scatter(
-                x=points["type"],
-                y=100 * points["value"],
-                hovertext=points["value"].map(percent),
-                name=escape(name),
-                offsetgroup=name,
-                legendgroup=name,
-                mode="markers",
-                showlegend=False,
-                marker={"color": colour, "size": 8, "line": {"width": 1, "color": GREY}},
-                customdata=[
-                    [name, "relation", line.relation, escape(str(line.label)), line.n, said]
-                    for line, said in zip(points.itertuples(), ends, strict=True)
-                ],
-                hovertemplate=f"{escape(name)}<br>%{{customdata[3]}}: %{{hovertext}} %"
-                "%{customdata[5]}<br>%{customdata[4]:,} facts<extra></extra>",
-            )
-        )
-        guessed = part[part["chance"] >= LEAST_CHANCE]
-        if len(guessed):
-            add_marks(
-                figure,
-                name="chance",
-                symbol="diamond-open",
-                size=10,
-                legend=False,
-                place={"x": guessed["type"], "y": 100 * guessed["chance"], "offsetgroup": name},
-                hovertext=guessed["chance"].map(percent),
-                customdata=[[name, "type", kind] for kind in guessed["type"]],
-                hovertemplate=f"{escape(name)}<br>%{{x}}: a random order, mean %{{hovertext}} %"
-                "<extra></extra>",
-            )
-        # Points lie over all bars and what belongs to them: these whiskers are points' too.
-        for ink, thickness in ((EDGE, 5.0), (DARK, 2.0)):
-            figure.add_trace(
-                go.Scatter(
-                    x=part["type"], y=value, mode="markers", marker={"color": CLEAR, "size": 1},
-                    error_y=whiskers(value, low, high, colour=ink, thickness=thickness, width=5),
-                    offsetgroup=name, legendgroup=name, showlegend=False, hoverinfo="skip",
-                )
-            )  # fmt: skip
-    figure.update_xaxes(
-        title="type of relation", categoryorder="array", categoryarray=order, showgrid=False
+    kinds = list(dict.fromkeys(means["type"]))
+    order = [kind for kind in ("1-1", "N-1", "N-M") if kind in kinds]
+    named = [f"{escape(row.name)}<br>{row.type}" for row in _records(means)]
+    shares = ("value", "low", "high")
+    means = described(
+        means.assign(which=means["type"], level="type", where=named),
+        lambda row: (
+            f"{row.where}: mean {percent(row.value)} %{_interval(row)}"
+            f"<br>{row.n_relations} relations, {row.n:,} {counts}"
+        ),
+        *shares,
     )
-    figure.update_yaxes(title=f"P@{k}, % of facts", rangemode="tozero")
-    return figure.update_layout(height=430, bargap=0.3, scattermode="group", scattergap=0.3)
+    relations = described(
+        relations.assign(which=relations["relation"], level="relation"),
+        lambda row: (
+            f"{escape(row.name)}<br>{escape(row.label)}: {percent(row.value)} %"
+            f"{_interval(row)}<br>{row.n:,} {counts}"
+        ),
+        *shares,
+    )
+    data = ("name", "level", "which")
+    means["where"] += ": a random order, mean"
+    points: Style = {
+        "mode": "markers",
+        "marker_size": 8,
+        "marker_line": OUTLINE,
+        "showlegend": False,
+    }
+    for name, colour in colours.items():
+        ink, rows = {name: colour}, means[means["name"] == name]
+        add_runs(figure, go.Bar, rows, ink, "type", "value", data, marker_opacity=0.45)
+        add_runs(figure, go.Scatter, relations, ink, "type", "value", data, **points)
+        style: Style = {"marker_size": 10, "legend": False, "offsetgroup": name}
+        add_chance(figure, rows, "type", "chance", data, **style)
+        # Points lie over all bars and what belongs to them: these whiskers are points' too.
+        style = {"mode": "markers", "offsetgroup": name, "legendgroup": name}
+        add_whiskers(figure, go.Scatter, rows, "type", "value", **style)
+    ordered = order + [kind for kind in kinds if kind not in order]
+    axis = {"categoryorder": "array", "categoryarray": ordered, "showgrid": False}
+    return figure.update_layout(
+        xaxis={"title": "type of relation"} | axis,
+        yaxis={"title": f"P@{k}, % of facts", "rangemode": "tozero"},
+        height=430,
+        bargap=0.3,
+        scattermode="group",
+        scattergap=0.3,
+    )
 
 
-def reliability(table: pd.DataFrame, colours: Colours) -> go.Figure:
+def reliability(table: pd.DataFrame, colours: Colours, counts: str = "facts") -> go.Figure:
     """The reliability diagram. table: name, low, high, n, confidence, accuracy.
 
     The area of a point grows with its facts; two sizes stand in the legend.
     customdata: [name, low, high].
     """
     figure = go.Figure()
-    figure.add_trace(
-        go.Scatter(
-            x=[0, 1],
-            y=[0, 1],
-            mode="lines",
-            name="as often right as it says",
-            line={"color": GREY, "width": 1, "dash": "dash"},
-            hoverinfo="skip",
-        )
-    )
+    straight = {"mode": "lines", "line": {"color": GREY, "width": 1, "dash": "dash"}}
+    name = "as often right as it says"
+    figure.add_scatter(x=[0, 1], y=[0, 1], name=name, hoverinfo="skip", **straight)
     most = max(1, int(table["n"].max())) if len(table) else 1
-
-    def size(n: Any) -> Any:
-        return 4 + 12 * np.sqrt(n / most)  # a legend shows marks of up to 16 pixels
-
-    for name, colour in colours.items():
-        part = table[(table["name"] == name) & (table["n"] > 0)]
-        figure.add_trace(
-            go.Scatter(
-                x=part["confidence"],
-                y=part["accuracy"],
-                hovertext=[
-                    f"says {fixed(said, 2)}, is right {fixed(right, 2)}"
-                    for said, right in zip(part["confidence"], part["accuracy"], strict=True)
-                ],
-                name=escape(name),
-                mode="lines+markers",
-                line={"color": colour, "width": 2},
-                marker={"size": size(part["n"])},
-                customdata=part[["name", "low", "high", "n"]].to_numpy(),
-                hovertemplate=f"{escape(name)}<br>%{{hovertext}}"
-                "<br>%{customdata[3]:,} facts<extra></extra>",
-            )
-        )
+    table = described(
+        table[table["n"] > 0],
+        lambda row: (
+            f"{escape(row.name)}<br>says {fixed(row.confidence, 2)}, is right "
+            f"{fixed(row.accuracy, 2)}<br>{row.n:,} {counts}"
+        ),
+    )
+    table["size"] = 4 + 12 * np.sqrt(table["n"] / most)  # a legend shows marks of up to 16 pixels
+    style: Style = {"mode": "lines+markers", "line_width": 2}
+    style |= {"by_row": {"marker_size": "size"}, "data": ("name", "low", "high")}
+    add_runs(figure, go.Scatter, table, colours, "confidence", "accuracy", **style)
     highest = 10 ** int(np.log10(most))
     for n in dict.fromkeys((max(1, highest // 10), highest)):
-        figure.add_trace(
-            go.Scatter(
-                x=[None], y=[None], mode="markers", hoverinfo="skip",
-                name=f"{n:,} fact{'' if n == 1 else 's'}",
-                marker={"size": float(size(n)), "color": CLEAR,
-                        "line": {"width": 1.5, "color": GREY}},
-            )
-        )  # fmt: skip
-    figure.update_xaxes(title="probability of the first answer, 0 to 1", range=[-0.02, 1.02])
-    figure.update_yaxes(title="share of right first answers, 0 to 1", range=[-0.02, 1.02])
-    return figure.update_layout(height=470)
+        said = f"{n:,} {counts if n > 1 else counts.removesuffix('s')}"
+        size, line = 4 + 12 * np.sqrt(n / most), {"width": 1.5, "color": GREY}
+        add_key(figure, said, size=float(size), color=CLEAR, line=line)
+    return figure.update_layout(
+        xaxis={"title": "probability of the first answer, 0 to 1", "range": [-0.02, 1.02]},
+        yaxis={"title": "share of right first answers, 0 to 1", "range": [-0.02, 1.02]},
+        height=470,
+    )
 
 
-def correlation_matrix(matrix: pd.DataFrame, n: int | None) -> go.Figure:
-    """Figure 3: the lower triangle of a correlation matrix. customdata: [row, column].
+def correlation_matrix(matrix: pd.DataFrame, n: int | None, counts: str = "facts") -> go.Figure:
+    """Figure 3: the lower triangle of a correlation matrix.
 
     n: facts, None where they are not known.
     """
-    names = list(matrix.columns)
     values = matrix.to_numpy(dtype=float).copy()
-    values[np.triu_indices(len(names))] = np.nan
-    of = "" if n is None else f"<br>{n:,} facts"
-    figure = go.Figure(
-        go.Heatmap(
-            z=values[1:, :-1],
-            text=[
-                ["" if np.isnan(one) else fixed(one, 2) for one in line] for line in values[1:, :-1]
-            ],
-            hovertext=[[fixed(one, 3) for one in line] for line in values[1:, :-1]],
-            x=names[:-1],
-            y=names[1:],
-            colorscale=SCALE,
-            zmin=-0.6,
-            zmax=0.6,
-            xgap=2,
-            ygap=2,
-            colorbar={
-                "title": {"text": "Pearson's r", "side": "right"},
-                "thickness": 12,
-                "tickvals": [-0.6, -0.3, 0, 0.3, 0.6],
-                "ticktext": ["≤ −0.6", "−0.3", "0", "0.3", "≥ 0.6"],
-                "outlinewidth": 0,
-            },
-            texttemplate="%{text}",
-            textfont={"color": "white"},
-            hovertemplate=f"%{{y}} with %{{x}}: r = %{{hovertext}}{of}<extra></extra>",
-            hoverongaps=False,
-        )
-    )
-    figure.update_xaxes(title="measure", showgrid=False)
-    figure.update_yaxes(title="measure", autorange="reversed", showgrid=False)
-    return figure.update_layout(height=400)
+    values[np.triu_indices(len(matrix))] = np.nan
+    values, names = values[1:, :-1], list(matrix.columns)
+    of = "" if n is None else f"<br>{n:,} {counts}"
+    texts = [["" if np.isnan(one) else fixed(one, 2) for one in line] for line in values]
+    hover = [
+        [
+            f"{row} with {name}: r = {fixed(one, 3)}{of}"
+            for one, name in zip(line, names, strict=False)
+        ]
+        for line, row in zip(values, names[1:], strict=True)
+    ]
+    ticks = {-0.6: "≤ −0.6", -0.3: "−0.3", 0: "0", 0.3: "0.3", 0.6: "≥ 0.6"}
+    bar: Style = {"tickvals": list(ticks), "ticktext": list(ticks.values()), "outlinewidth": 0}
+    bar |= {"title": {"text": "Pearson's r", "side": "right"}, "thickness": 12}
+    style: Style = {
+        "hovertext": hover,
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "colorbar": bar,
+    }
+    style |= {"colorscale": SCALE, "zmin": -0.6, "zmax": 0.6}
+    figure = heat_map(values, texts, ("measure", names[1:]), ("measure", names[:-1]), **style)
+    return figure.update_layout(yaxis_autorange="reversed", height=400)
 
 
 def differences(
-    table: pd.DataFrame, names: tuple[str, str], colours: Sequence[str], *, k: int, unit: str,
+    table: pd.DataFrame,
+    names: tuple[str, str],
+    colours: Sequence[str],
+    *,
+    k: int,
+    unit: str,
     rows: str = "relation",
-) -> go.Figure:  # fmt: skip
+) -> go.Figure:
     """P@k of B less A by relation, or by other rows, with intervals; the colour says who is ahead.
 
     table: relation, label, difference, low, high, n, only_a, only_b. unit: what n counts, as
     `facts`. A mark is open where its interval holds 0. customdata: [relation].
     """
-    labels = [_short(label) for label in table["label"]]
-    sure = (table["low"] > 0) | (table["high"] < 0)
-    table = table.assign(label=labels, symbol=np.where(sure, "circle", "circle-open"))
     figure = go.Figure()
-    ahead = np.sign(table["difference"].to_numpy())
-    kinds = ((f"{names[1]} ahead", 1, colours[1]), (f"{names[0]} ahead", -1, colours[0]),
-             ("neither", 0, GREY))  # fmt: skip
-    for said, side, colour in kinds:
-        part = table[ahead == side]
-        if part.empty:
-            continue
-        value, low, high = (100 * part[end].to_numpy() for end in ("difference", "low", "high"))
-        figure.add_trace(
-            go.Scatter(
-                x=value,
-                y=part["label"],
-                hovertext=[percent(one, signed=True) for one in part["difference"]],
-                mode="markers",
-                name=escape(said),
-                marker={
-                    "size": 10,
-                    "color": colour,
-                    "symbol": part["symbol"],
-                    "line": {"width": 2},
-                },
-                error_x=whiskers(value, low, high),
-                customdata=[
-                    [line.relation, line.n, line.only_a, line.only_b, ends, escape(line.label)]
-                    for line, ends in zip(
-                        part.itertuples(),
-                        _ends(part["low"], part["high"], signed=True),
-                        strict=True,
-                    )
-                ],
-                hovertemplate="<b>%{customdata[5]}</b>"
-                "<br>difference %{hovertext} points%{customdata[4]}"
-                f"<br>%{{customdata[1]:,}} {unit}; only A right: %{{customdata[2]:,}}, only B "
-                "right: %{customdata[3]:,}<extra></extra>",
-                showlegend=True,
-            )
-        )
-    figure.add_trace(
-        go.Scatter(
-            x=[None], y=[None], mode="markers", name="open: the interval holds 0", hoverinfo="skip",
-            marker={"size": 10, "color": GREY, "symbol": "circle-open", "line": {"width": 2}},
-        )
-    )  # fmt: skip
+    ahead = {1: f"{names[1]} ahead", -1: f"{names[0]} ahead", 0: "neither"}
+    sure = (table["low"] > 0) | (table["high"] < 0)
+    table = described(
+        table.assign(
+            label=table["label"].map(_short),
+            symbol=np.where(sure, "circle", "circle-open"),
+            name=np.sign(table["difference"]).map(ahead),
+        ),
+        lambda row: (
+            f"<b>{escape(row.label)}</b><br>difference {percent(row.difference, signed=True)} "
+            f"points{_interval(row, signed=True)}<br>{row.n:,} {unit}; only A right: "
+            f"{row.only_a:,}, only B right: {row.only_b:,}"
+        ),
+        *("difference", "low", "high"),
+    )
+    style: Style = {"mode": "markers", "marker_size": 10, "marker_line_width": 2}
+    style |= {"by_row": {"marker_symbol": "symbol"}, "showlegend": True, "data": ("relation",)}
+    for name, colour in zip(ahead.values(), (colours[1], colours[0], GREY), strict=True):
+        part = table[table["name"] == name]
+        error = whiskers(part, "difference", GREY, 1.3)
+        at = ("difference", "label")
+        add_runs(figure, go.Scatter, part, {name: colour}, *at, error_x=error, **style)
+    key = {"size": 10, "line": {"width": 2}, "color": GREY, "symbol": "circle-open"}
+    add_key(figure, "open: the interval holds 0", **key)
     figure.add_vline(x=0, line={"color": GREY, "width": 1})
-    figure.update_xaxes(title=f"P@{k} of B less A, percentage points")
-    _name_rows(figure, labels)
-    figure.update_yaxes(title=rows)
-    return figure.update_layout(height=120 + 22 * max(1, len(table)))
+    return figure.update_layout(
+        **_row_names(list(table["label"])),
+        yaxis_title=rows,
+        xaxis_title=f"P@{k} of B less A, percentage points",
+        height=120 + 22 * max(1, len(table)),
+    )
 
 
 def words(table: pd.DataFrame, colour: str) -> go.Figure:
-    """The words that a run falls back on. table: answer, n, share. customdata: [answer]."""
-    figure = go.Figure(
-        go.Bar(
-            x=table["n"],
-            y=[escape(str(word)) for word in table["answer"]],
-            orientation="h",
-            marker_color=colour,
-            customdata=list(
-                zip(
-                    table["answer"],
-                    table["share"],
-                    table["n_relations"],
-                    [percent(share, 0) for share in table["right_type"]],
-                    strict=True,
-                )
-            ),
-            text=[f"{percent(share)} %" for share in table["share"]],
-            textposition="outside",
-            cliponaxis=False,
-            hovertemplate="<b>%{y}</b>: %{x:,} times wrong in %{customdata[2]} relations"
-            "<br>an object of the relation in %{customdata[3]} % of them<extra></extra>",
-        )
+    """The words that a run falls back on. table: answer, n, share, ... customdata: [answer]."""
+    figure = go.Figure()
+    table = described(
+        table.assign(word=table["answer"].map(str).map(escape)),
+        lambda row: (
+            f"<b>{row.word}</b>: {row.n:,} times wrong in {row.n_relations} relations"
+            f"<br>an object of the relation in {percent(row.right_type, 0)} % of them"
+        ),
     )
-    figure.update_xaxes(title="facts with this wrong first answer")
-    figure.update_yaxes(title="answer", type="category", range=_rows(table), showgrid=False)
-    figure.update_yaxes(ticksuffix="  ")
-    return figure.update_layout(height=90 + 24 * max(1, len(table)))
+    shown = [f"{percent(share)} %" for share in table["share"]]
+    style: Style = {"orientation": "h", "marker_color": colour, "text": shown, "cliponaxis": False}
+    add(figure, go.Bar, table, "n", "word", ("answer",), textposition="outside", **style)
+    axis = {"type": "category", "range": _rows(table), "showgrid": False, "ticksuffix": "  "}
+    return figure.update_layout(
+        xaxis_title="facts with this wrong first answer",
+        yaxis={"title": "answer"} | axis,
+        height=90 + 24 * max(1, len(table)),
+    )
 
 
-def margins(table: pd.DataFrame, colours: Colours) -> go.Figure:
+def margins(table: pd.DataFrame, colours: Colours, counts: str = "facts") -> go.Figure:
     """Facts by margin: each run's right ones above the line, its wrong ones below it.
 
     table: name, right, low, high (-inf and inf at the ends), n, share. customdata: [name, low,
     high, right] with None for an endless end.
     """
+
+    def name_bin(row: Any) -> str:
+        if row.low == -np.inf:
+            return f"≤ {row.high:.9g}"
+        return f"> {row.low:.9g}" if row.high == np.inf else f"{row.low:.9g} to {row.high:.9g}"
+
     figure = go.Figure()
-    ends = table.drop_duplicates(["low", "high"])
-    labels = [_interval(low, high) for low, high in zip(ends["low"], ends["high"], strict=True)]
-    for name, colour in colours.items():
-        for right in (True, False):
-            part = table[(table["name"] == name) & (table["right"] == right) & (table["n"] > 0)]
-            if part.empty:
-                continue
-            said = "right" if right else "wrong"
-            figure.add_trace(
-                go.Bar(
-                    x=[
-                        _interval(low, high)
-                        for low, high in zip(part["low"], part["high"], strict=True)
-                    ],
-                    y=100 * part["share"] * (1 if right else -1),
-                    hovertext=part["share"].map(percent),
-                    name=f"{escape(name)}, {said}",
-                    offsetgroup=name,
-                    marker={"color": colour, "pattern": {"shape": "" if right else "/"}},
-                    customdata=[
-                        [name, _finite(low), _finite(high), right, n]
-                        for low, high, n in zip(part["low"], part["high"], part["n"], strict=True)
-                    ],
-                    hovertemplate=f"{escape(name)}, first answer {said}<br>margin %{{x}}: "
-                    "%{customdata[4]:,} facts<br>%{hovertext} % of its facts<extra></extra>",
-                )
-            )
-    figure.update_xaxes(
-        title="margin: score of the gold less that of the best wrong answer, in nats",
-        type="category", categoryorder="array", categoryarray=labels, showgrid=False,
-        range=[-0.5, len(labels) - 0.5],
-    )  # fmt: skip
-    figure.update_yaxes(title="share of the facts, %: right above, wrong below")
-    return figure.update_layout(height=420, bargap=0.1)
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _interval(low: float, high: float) -> str:
-    """A bin in words: above its lower end, at most its upper one."""
-    if not np.isfinite(low):
-        return f"≤ {high:.9g}"
-    return f"> {low:.9g}" if not np.isfinite(high) else f"{low:.9g} to {high:.9g}"
+    table = table.assign(bin=[name_bin(row) for row in _records(table)], run=table["name"])
+    labels, sides = list(dict.fromkeys(table["bin"])), {True: "right", False: "wrong"}
+    table = described(
+        table[table["n"] > 0],
+        lambda row: (
+            f"{escape(row.run)}, first answer {sides[row.right]}<br>margin {row.bin}: "
+            f"{row.n:,} {counts}<br>{percent(row.share)} % of its {counts}"
+        ),
+        "share",
+    )
+    table["share"] *= np.where(table["right"], 1, -1)
+    table["name"] += ", " + table["right"].map(sides)
+    table["shape"] = table["right"].map({True: "", False: "/"})
+    ends = table[["low", "high"]]
+    table[["low", "high"]] = ends.astype(object).where(np.isfinite(ends), None)
+    inks = {f"{name}, {side}": ink for name, ink in colours.items() for side in sides.values()}
+    style: Style = {"by_row": {"marker_pattern_shape": "shape"}, "group": "run"}
+    style["data"] = ("run", "low", "high", "right")
+    add_runs(figure, go.Bar, table, inks, "bin", "share", **style)
+    axis: Style = {"type": "category", "categoryorder": "array", "categoryarray": labels}
+    axis |= {"showgrid": False, "range": [-0.5, len(labels) - 0.5]}
+    title = "margin: score of the gold less that of the best wrong answer, in nats"
+    return figure.update_layout(
+        xaxis={"title": title} | axis,
+        yaxis_title="share of the facts, %: right above, wrong below",
+        height=420,
+        bargap=0.1,
+    )
 
 
 def answer_scores(table: pd.DataFrame, colour: str) -> go.Figure:
@@ -761,67 +715,96 @@ def answer_scores(table: pd.DataFrame, colour: str) -> go.Figure:
 
     table: word, score, prob, mark (`gold`, `also right` or empty), best first.
     """
-    scores = table["score"].to_numpy(dtype=float)
-    span = float(scores.max() - scores.min()) or 1.0
-    base = float(scores.min()) - 0.03 * span
-    rows = [f"{at:,}" for at in range(1, len(table) + 1)]
     figure = go.Figure()
-    marked = {"": (colour, "other answers", 0.35), "gold": (colour, "the gold", 1.0),
-              "also right": (colour, "also right", 0.65)}  # fmt: skip
-    for mark, (ink, said, opacity) in marked.items():
-        part = table[table["mark"] == mark]
-        if part.empty:
-            continue
-        at = np.flatnonzero((table["mark"] == mark).to_numpy())
-        figure.add_trace(
-            go.Bar(
-                x=part["score"] - base,
-                base=base,
-                y=[rows[one] for one in at],
-                orientation="h",
-                name=said,
-                marker={
-                    "color": ink,
-                    "opacity": opacity,
-                    "line": {"width": 2 if mark else 0, "color": _ink()},
-                },
-                customdata=[
-                    [escape(str(word)), fixed(score, 2), prob, said]
-                    for word, score, prob in zip(
-                        part["word"], part["score"], part["prob"].map(percent), strict=True
-                    )
-                ],
-                hovertemplate="<b>%{customdata[0]}</b>, %{customdata[3]}<br>rank %{y}, score "
-                "%{customdata[1]}<br>%{customdata[2]} % of the answers' softmax<extra></extra>",
-            )
-        )
-    figure.update_xaxes(title="score, in nats (bars begin at the worst answer)")
-    figure.update_yaxes(
-        title="answer", type="category", categoryorder="array", categoryarray=rows, tickvals=rows,
-        ticktext=[
-            f"<b>{escape(_short(str(word)))}</b>" if mark else escape(_short(str(word)))
-            for word, mark in zip(table["word"], table["mark"], strict=True)
-        ],
-        range=_rows(rows), showgrid=False, ticksuffix="  ",
-    )  # fmt: skip
-    return figure.update_layout(height=110 + 20 * len(table), barmode="overlay", bargap=0.2)
-
-
-def _ends(low: Any, high: Any, *, signed: bool = False) -> list[str]:
-    """Intervals of shares as lines of a hover text; empty where there is none."""
-    pairs: NDArray[np.float64] = np.column_stack([low, high]).astype(float)
-    return [
-        f"<br>{INTERVAL}: {' to '.join(percent(end, signed=signed) for end in pair)}"
-        if np.isfinite(pair).all()
-        else ""
-        for pair in pairs.tolist()
+    scores = table["score"].astype(float)
+    base = float(scores.min()) - 0.03 * (float(scores.max() - scores.min()) or 1.0)
+    rows = [f"{at:,}" for at in range(1, len(table) + 1)]
+    titles = {"": "other answers", "gold": "the gold", "also right": "also right"}
+    words = [escape(_short(str(word))) for word in table["word"]]
+    shown = [
+        f"<b>{word}</b>" if mark else word for word, mark in zip(words, table["mark"], strict=True)
     ]
+    table = described(
+        table.assign(row=rows, length=scores - base, name=table["mark"].map(titles)),
+        lambda row: (
+            f"<b>{escape(str(row.word))}</b>, {row.name}<br>rank {row.row}, score "
+            f"{fixed(row.score, 2)}<br>{percent(row.prob)} % of the answers' softmax"
+        ),
+    )
+    table["opacity"] = table["mark"].map({"": 0.35, "gold": 1.0, "also right": 0.65})
+    table["edge"] = np.where(table["mark"] != "", 2, 0)
+    style: Style = {"base": base, "orientation": "h", "marker_line_color": _ink()}
+    style["by_row"] = {"marker_opacity": "opacity", "marker_line_width": "edge"}
+    inks = dict.fromkeys(titles.values(), colour)
+    add_runs(figure, go.Bar, table, inks, "length", "row", **style)
+    return figure.update_layout(
+        **_row_names(rows) | {"yaxis_ticktext": shown, "yaxis_type": "category"},
+        yaxis_title="answer",
+        yaxis_showgrid=False,
+        barmode="overlay",
+        bargap=0.2,
+        xaxis_title="score, in nats (bars begin at the worst answer)",
+        height=110 + 20 * len(table),
+    )
 
 
-def _ink() -> str:
-    """The colour of the page's text, for lines that no bar lies under."""
-    theme = "dark" if st.context.theme.type == "dark" else "light"
-    return str(st.get_option(f"theme.{theme}.textColor") or DARK)
+def confusion(found: Confusion) -> go.Figure:
+    """Golds by first answers, coloured by the number of facts on a log scale.
+
+    customdata of every cell with facts: [gold, answer]; "" for the others.
+    """
+    counts = found.counts
+    golds = [*found.golds, *[""] * (len(counts) - len(found.golds))]
+    answers = [*found.answers, *[""] * (counts.shape[1] - len(found.answers))]
+    n_golds, n_answers = found.n_golds - len(found.golds), found.n_answers - len(found.answers)
+    shown_golds = [_short(one) or f"{n_golds:,} other golds" for one in golds]
+    shown_answers = [_short(one) or f"{n_answers:,} other answers" for one in answers]
+    with np.errstate(divide="ignore"):
+        tone = np.where(counts > 0, np.log10(counts), np.nan)
+    ticks = [10**power for power in range(int(np.log10(counts.max())) + 1)]
+    bar: Style = {"tickvals": np.log10(ticks), "ticktext": [f"{tick:,}" for tick in ticks]}
+    figure = heat_map(
+        tone,
+        [[f"{n:,}" if n else "" for n in line] for line in counts],
+        ("gold", shown_golds),
+        ("first answer", shown_answers),
+        texttemplate="%{text}" if len(answers) <= MOST_NUMBERED else "",
+        colorscale=COUNTED,
+        zmin=0,
+        zmax=max(1.0, float(np.nanmax(tone))),
+        hoverinfo="skip",
+        colorbar=bar | {"title": {"text": "facts"}, "thickness": 12},
+    )
+    # A heat map's cells can't be selected: marks that can't be seen are, in the middle of each.
+    marks = pd.DataFrame(np.argwhere(counts), columns=["row", "column"])
+    marks = described(
+        marks.assign(
+            gold=marks["row"].map(dict(enumerate(golds))),
+            answer=marks["column"].map(dict(enumerate(answers))),
+            n=counts[counts > 0],
+            share=(counts / counts.sum(axis=1, keepdims=True))[counts > 0],
+        ),
+        lambda row: (
+            f"gold <b>{escape(shown_golds[row.row])}</b><br>first answer "
+            f"<b>{escape(shown_answers[row.column])}</b><br>{row.n:,} facts, "
+            f"{percent(row.share)} % of the gold's"
+        ),
+    )
+    unseen = {"marker": {"opacity": 0}}
+    style: Style = {
+        "marker_symbol": "square",
+        "marker_size": 16,
+        "marker_opacity": 0,
+        "mode": "markers",
+    }
+    style |= {"selected": unseen, "unselected": unseen, "showlegend": False}
+    add(figure, go.Scatter, marks, "column", "row", ("gold", "answer"), **style)
+    return figure.update_layout(
+        xaxis={"side": "top", "tickangle": -45, "range": [-0.5, len(answers) - 0.5]},
+        yaxis_range=_rows(golds),
+        height=230 + 24 * len(golds),
+        hoverdistance=40,
+    )
 
 
 def box_colours(colour: str) -> dict[str, Any]:
@@ -831,12 +814,27 @@ def box_colours(colour: str) -> dict[str, Any]:
     return {"line": line, "fillcolor": f"rgba({red},{green},{blue},0.5)"}
 
 
-def _name_rows(figure: go.Figure, labels: Sequence[str]) -> None:
-    """Rows from the top in the order of the labels, which are shown as text."""
-    figure.update_yaxes(
-        categoryorder="array", categoryarray=labels, range=_rows(labels), tickvals=labels,
-        ticktext=[escape(label) for label in labels], ticksuffix="  ",
-    )  # fmt: skip
+def _interval(row: Any, *, signed: bool = False) -> str:
+    """A row's `low` to `high`, shares, as a line of a hover text; empty where there is none."""
+    if not (np.isfinite(row.low) and np.isfinite(row.high)):
+        return ""
+    low, high = percent(row.low, signed=signed), percent(row.high, signed=signed)
+    return f"<br>{INTERVAL}: {low} to {high}"
+
+
+def _ink() -> str:
+    """The colour of the page's text, for lines that no bar lies under."""
+    theme = "dark" if st.context.theme.type == "dark" else "light"
+    return str(st.get_option(f"theme.{theme}.textColor") or DARK)
+
+
+def _row_names(labels: Sequence[str], bold: Iterable[str] = ()) -> dict[str, Any]:
+    """Of a layout: rows from the top in the order of the labels, which are shown as text."""
+    bold = set(bold)
+    shown = [f"<b>{escape(one)}</b>" if one in bold else escape(one) for one in labels]
+    axis = {"categoryorder": "array", "categoryarray": labels, "range": _rows(labels)}
+    axis |= {"tickvals": labels, "ticktext": shown, "ticksuffix": "  "}
+    return {f"yaxis_{name}": value for name, value in axis.items()}
 
 
 def _rows(lines: Sized) -> list[float]:
@@ -847,98 +845,3 @@ def _rows(lines: Sized) -> list[float]:
 def _short(label: str) -> str:
     """A label that leaves room for the chart; it begins with the relation's unique name."""
     return label if len(label) <= MOST_LETTERS else label[: MOST_LETTERS - 1] + "…"
-
-
-def _span(low: int, high: int) -> str:
-    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
-
-
-def confusion(found: Confusion) -> go.Figure:
-    """Golds by first answers, coloured by the number of facts on a log scale.
-
-    customdata of every cell with facts: [gold, answer, n, share]; "" for the others.
-    """
-    golds = [*found.golds, *([""] if len(found.counts) > len(found.golds) else [])]
-    answers = [*found.answers, *([""] if found.counts.shape[1] > len(found.answers) else [])]
-    n_other = (found.n_golds - len(found.golds), found.n_answers - len(found.answers))
-    counts = found.counts
-    with np.errstate(divide="ignore"):
-        tone = np.where(counts > 0, np.log10(counts), np.nan)
-    ticks = [10**power for power in range(int(np.log10(counts.max())) + 1)]
-    figure = go.Figure(
-        go.Heatmap(
-            z=tone,
-            text=[[f"{n:,}" if n else "" for n in line] for line in counts],
-            texttemplate="%{text}" if len(answers) <= MOST_NUMBERED else "",
-            textfont={"color": "white"},
-            colorscale=COUNTED,
-            zmin=0,
-            zmax=max(1.0, float(np.nanmax(tone))),
-            xgap=1,
-            ygap=1,
-            hoverinfo="skip",
-            colorbar={
-                "title": {"text": "facts"},
-                "tickvals": np.log10(ticks),
-                "ticktext": [f"{tick:,}" for tick in ticks],
-                "thickness": 12,
-            },
-        )
-    )
-    # A heat map's cells can't be selected: marks that can't be seen are, in the middle of each.
-    rows, columns = np.nonzero(counts)
-    share = counts / counts.sum(axis=1, keepdims=True)
-    named = [f"{n_other[0]:,} other golds" if not gold else _short(gold) for gold in golds]
-    said = [f"{n_other[1]:,} other answers" if not word else _short(word) for word in answers]
-    figure.add_trace(
-        go.Scatter(
-            x=columns,
-            y=rows,
-            mode="markers",
-            marker={"symbol": "square", "size": 16, "opacity": 0},
-            selected={"marker": {"opacity": 0}},
-            unselected={"marker": {"opacity": 0}},
-            customdata=[
-                [golds[row], answers[column], int(counts[row, column]), percent(share[row, column])]
-                for row, column in zip(rows, columns, strict=True)
-            ],
-            text=[
-                f"gold <b>{escape(named[row])}</b><br>first answer <b>{escape(said[column])}</b>"
-                for row, column in zip(rows, columns, strict=True)
-            ],
-            hovertemplate="%{text}<br>%{customdata[2]:,} facts, %{customdata[3]} % of the gold's"
-            "<extra></extra>",
-            showlegend=False,
-        )
-    )
-    for update, names, title in (
-        (figure.update_xaxes, said, "first answer"),
-        (figure.update_yaxes, named, "gold"),
-    ):
-        update(
-            tickvals=list(range(len(names))),
-            ticktext=[escape(name) for name in names],
-            title=title,
-            showgrid=False,
-        )
-    figure.update_xaxes(side="top", tickangle=-45, range=[-0.5, len(answers) - 0.5])
-    figure.update_yaxes(range=_rows(golds))
-    return figure.update_layout(height=230 + 24 * len(golds), hoverdistance=40)
-
-
-def precision_by_source(
-    table: pd.DataFrame, colours: Colours, *, what: str, metric: Metric
-) -> go.Figure:
-    """`precision_by_relation` with rows of sources, in bold, and their relations under them.
-
-    table: as there, and is_source. customdata: [name, relation], as the table has it.
-    """
-    is_source = dict(zip(table["label"].map(_short), table["is_source"], strict=True))
-    figure = precision_by_relation(table, colours, what=what, metric=metric)
-    return figure.update_yaxes(
-        tickvals=list(is_source),
-        ticktext=[
-            f"<b>{escape(label)}</b>" if whole else escape(label)
-            for label, whole in is_source.items()
-        ],
-    )

@@ -3,11 +3,12 @@
 What is chosen is in the address bar: data, prompts, models, runs, relations, p_at, ranking.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 
+import pandas as pd
 import streamlit as st
 
 from lama_core.asking.prompts import PROMPT_SETS
@@ -16,11 +17,14 @@ from lama_core.glossary import explain
 from lama_core.probes.kinds import FACT_KINDS
 from lama_core.runs.aligned import differing_candidates
 from lama_core.runs.find import RunListing, list_runs
-from lama_core.runs.info import OWN_WORDS, RunInfo
+from lama_core.runs.info import OWN_WORDS, Run, RunInfo
 from pages.ui.shared import cache, links
 from pages.ui.shared.colours import model_colours
-from pages.ui.shared.messages import plain, show_fault
-from pages.ui.shared.state import BOUND, choose
+from pages.ui.shared.messages import plain, show_fault, show_note
+from pages.ui.shared.state import BOUND, choose, pick
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 MAX_RUNS = 8
 SAME, OWN = SCORED_ON = ("the same facts", "each its own")
@@ -78,6 +82,19 @@ class RunChoice:
     def same_counts(self) -> bool:
         """Whether all runs count as many facts of every relation."""
         return len({tuple(one.n for one in run.relations) for run in self.runs}) == 1
+
+    def table_of(self, what: str, make: Callable[[list[Run]], pd.DataFrame]) -> pd.DataFrame:
+        """A table made of these runs, kept under `what`; `run` is named in a column `name`."""
+        table = cache.of_runs(what, self.runs, self.ranking, self.relations, make)
+        names = {run.id: name for run, name in zip(self.runs, self.names, strict=True)}
+        return table.assign(name=table["run"].map(names)) if len(table) else table
+
+    def show(self, figure: "go.Figure", key: str, title: str, **more: Any) -> list[dict[str, Any]]:
+        """A chart of these runs with how they were made; what was clicked, as of `charts.show`."""
+        from pages.ui.shared import charts  # plotly takes longer than the first answer
+
+        more = {"footnote": self.footnote(), "picture": self.picture} | more
+        return charts.show(figure, key, title=title, **more)
 
     def params(self) -> dict[str, str | list[str]]:
         """The choice as parameters of an address, for the pages that show runs."""
@@ -243,10 +260,9 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
             help="The prompts that the runs were made with: **manual** is each relation's own "
             "template.",
         )
-        ranking = st.segmented_control(
-            "Ranking", ("filtered", "raw"), default="filtered", required=True, key="ranking",
-            bind=BOUND, help=explain("Filtered and raw ranking"),
-        )  # fmt: skip
+        ranking = pick(
+            "Ranking", ("filtered", "raw"), key="ranking", help=explain("Filtered and raw ranking")
+        )
         exact = st.multiselect(
             "Exact runs",
             list(by_id),
@@ -256,17 +272,22 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
             placeholder="By data, prompts and models",
             help="Runs by name, of any data and prompts; they take the place of the choice above.",
         )
-        facts = st.segmented_control(
-            "Scored on", SCORED_ON, default=SAME, required=True, key="scored_on", bind=BOUND,
+        facts = pick(
+            "Scored on",
+            SCORED_ON,
+            key="scored_on",
+            first=SAME,
             help="**the same facts**: those that every model shown counts, and the words that all "
             "of them ranked; what one of them left out (its object isn't one of its tokens, say) "
             "is left out of all. **each its own**: "
             "all that each of them counts.",
-        )  # fmt: skip
-        picture = st.segmented_control(
-            "Charts are saved as", ("png", "svg"), default="png", required=True, key="picture",
-            bind=BOUND, help="The camera above a chart saves it with its run names.",
-        )  # fmt: skip
+        )
+        picture = pick(
+            "Charts are saved as",
+            ("png", "svg"),
+            key="picture",
+            help="The camera above a chart saves it with its run names.",
+        )
     picked = pick_runs(every, data, prompts)
     models = models_box.multiselect(
         "Models",
@@ -383,10 +404,9 @@ def draw_missing(choice: RunChoice, here: str) -> None:
                 links.go(here, {**choice.params(), "runs": [], "relations": []})
     if choice.missing:
         names = ", ".join(choice.missing)
-        st.info(
+        show_note(
             plain(f"No run of {names} on {choice.data} with these prompts yet: ")
-            + "make one under **New run**.",
-            icon=":material/info:",
+            + "make one under **New run**."
         )
 
 

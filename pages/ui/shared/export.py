@@ -15,7 +15,7 @@ import streamlit as st
 
 from lama_core import __version__
 from lama_core.models.loader import CACHE
-from lama_core.requests import Request, command_line, python_call
+from lama_core.requests import Request, command_line, python_call, values
 
 Rows = list[dict[str, Any]]
 
@@ -99,6 +99,19 @@ def draw_export(
         draw_command(how, key=f"{name} command")
         if more is not None:
             more()
+
+
+def draw_answer_export(
+    name: str,
+    answer: Any,
+    request: Request,
+    more: Callable[[], None] | None = None,
+    *,
+    rows: Callable[[], Rows] | None = None,
+) -> None:
+    """What models answered to a request: its rows, its JSON, and the command."""
+    made = made_with(values(request), answer.models)
+    draw_export(name, rows or answer.rows, made, request, record=answer.to_json, more=more)
 
 
 def draw_command(how: Request | tuple[Request, ...] | str, *, key: str) -> None:

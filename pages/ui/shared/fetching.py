@@ -1,5 +1,7 @@
 """Offer what is not here yet, and show its coming, without holding up the page."""
 
+from collections.abc import Callable
+
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
@@ -18,16 +20,23 @@ def size_of(n_bytes: int | None) -> str:
     return f" ({bytes_text(n_bytes)})" if n_bytes else ""
 
 
-def draw_offer(entry: Entry) -> None:
-    """A button that fetches the model, or the progress of a fetch that goes on."""
-    job = jobs.find(entry.name)
+def _is_coming(name: str, has_come: Callable[[], bool], cancelled: str) -> bool:
+    """Draw the progress of a fetch, or how the last one ended; whether it goes on."""
+    job = jobs.find(name)
     if job is not None and job.running:
-        jobs.draw_progress(entry.name, lambda: is_here(entry))
-        return
+        jobs.draw_progress(name, has_come)
+        return True
     if job is not None and job.error:
         show_fault(job.error)
     elif job is not None and job.cancelled:
-        st.caption("Cancelled; nothing half-made was kept.")
+        st.caption(cancelled)
+    return False
+
+
+def draw_offer(entry: Entry) -> None:
+    """A button that fetches the model, or the progress of a fetch that goes on."""
+    if _is_coming(entry.name, lambda: is_here(entry), "Cancelled; nothing half-made was kept."):
+        return
     served = entry.source.how == "server"  # to call an address is for whom may type a path
     right: visitors.Right = "manage" if served else "fetch"
     label = "Connect" if served else f"Get it{size_of(entry.source.n_bytes)}"
@@ -64,14 +73,9 @@ def draw_source_offer(name: str) -> None:
         drawn = context.shared.widget_user_keys_this_run
         if f"get {job_name}" in drawn or f"cancel {job_name}" in drawn:
             return
-    job = jobs.find(job_name)
-    if job is not None and job.running:
-        jobs.draw_progress(job_name, lambda: name in installed.installed_names())
+    ended = "Cancelled; what was fetched is kept, and the next try goes on from there."
+    if _is_coming(job_name, lambda: name in installed.installed_names(), ended):
         return
-    if job is not None and job.error:
-        show_fault(job.error)
-    elif job is not None and job.cancelled:
-        st.caption("Cancelled; what was fetched is kept, and the next try goes on from there.")
     if not visitors.may("fetch"):
         st.caption(f"{plain(source.title)} is not on this machine. {visitors.WHO['fetch']}")
         return

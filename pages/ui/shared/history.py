@@ -4,7 +4,7 @@ A question is the request of its view, as the command line has it; its address i
 Nothing of it leaves the session.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -18,10 +18,10 @@ from lama_core.probes.cloze.by_relation import RelationRequest
 from lama_core.probes.cloze.many import ManyRequest
 from lama_core.probes.statements.rank import RankRequest
 from lama_core.probes.statements.sentences import SentencesRequest
-from lama_core.requests import Request
+from lama_core.requests import Request, values
 from pages.ui.shared import cache, links, state
 from pages.ui.shared.choice import relation_label
-from pages.ui.shared.messages import faults_shown, plain
+from pages.ui.shared.messages import counted, faults_shown, plain
 
 MAX_ENTRIES = 50
 MAX_TITLE = 70
@@ -60,12 +60,22 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A tab that asks. page: its page. name: the tab's."""
+    """A tab that asks. page: its page. name: the tab's.
+
+    title: of what was asked. given: parameter of the address -> field of the request. more:
+    parameters that are made of several fields.
+    """
 
     page: str
     name: str
     title: Callable[[Entry], str]
-    params: Callable[[Entry], dict[str, Any]]
+    given: Mapping[str, str]
+    more: Callable[[Any], dict[str, Any]] = lambda _: {}
+
+    def params(self, entry: Entry) -> dict[str, Any]:
+        """The parameters of an entry's address besides its models."""
+        found = {name: getattr(entry.request, field) for name, field in self.given.items()}
+        return found | self.more(entry.request)
 
 
 def _written(value: object) -> str | list[str]:
@@ -75,109 +85,79 @@ def _written(value: object) -> str | list[str]:
     return list(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _words(request: Any) -> dict[str, Any]:
-    """The options of a view that ranks words at a blank."""
-    return {
-        "candidates": request.candidates, "context": request.context or "auto",
-        "rescored": request.n_rescored, "renormalise": request.renormalise,
-        "precision": request.precision,
-    }  # fmt: skip
-
-
-def _sentence(entry: Entry) -> dict[str, Any]:
-    asked = cast(ClozeRequest, entry.request)
-    return {
-        "text": asked.text,
-        "gold": asked.gold,
-        "k": asked.top_k,
-        "book": asked.open_book,
-        **_words(asked),
-    }
-
-
-def _relation(entry: Entry) -> dict[str, Any]:
-    asked = cast(RelationRequest, entry.request)
+def _relation(asked: RelationRequest) -> dict[str, Any]:
     relation = cache.dataset_of(asked.dataset).relation(asked.relation)
-    return {
-        "data": asked.dataset, "relation": relation_label(relation.name, relation.label),
-        "subject": asked.subject, "object": asked.gold, "mined": asked.mined, **_words(asked),
-    }  # fmt: skip
+    return {"relation": relation_label(relation.name, relation.label)} | _words(asked)
 
 
-def _ranking(entry: Entry) -> dict[str, Any]:
-    asked = cast(RankRequest, entry.request)
-    return {
-        "statement": asked.text, "answers": "\n".join(asked.answers), "right_answer": asked.gold,
-        "part": asked.part, "aggregate": asked.aggregate, "hiding": asked.hiding,
-        "precision": asked.precision,
-    }  # fmt: skip
+def _words(asked: Any) -> dict[str, Any]:
+    """Which sides of the blank are seen, of a view that ranks words there."""
+    return {"context": asked.context or "auto"}
 
 
-def _sentences(entry: Entry) -> dict[str, Any]:
-    asked = cast(SentencesRequest, entry.request)
-    return {
-        "sentences": "\n".join(asked.texts), "hiding": asked.hiding, "precision": asked.precision,
-    }  # fmt: skip
+def _solve(asked: SolveRequest) -> dict[str, Any]:
+    at = asked.text.index("___")
+    words = [asked.gold if number == at else word for number, word in enumerate(asked.text)]
+    slots = {slot.lower(): word for slot, word in zip(SLOTS, words, strict=True)}
+    template = {"template": template_label(asked.template) if asked.template else None}
+    return slots | template | {"blank": SLOTS[at]} | _words(asked)
 
 
-def _many(entry: Entry) -> dict[str, Any]:
-    return _words(entry.request)  # the sentences may be too long for an address: `take_text`
+def _score(asked: ScoreRequest) -> dict[str, Any]:
+    template = template_label(asked.template) if asked.template else None
+    return {"pairs": ", ".join(asked.pairs), "score_template": template}
 
 
 def _many_title(entry: Entry) -> str:
     n = sum(bool(line.strip()) for line in entry.text.split("\n"))
-    return f"{n:,} sentences: {entry.text[:MAX_TITLE]}"
+    return f"{counted(n, 'sentence')}: {entry.text[:MAX_TITLE]}"
 
 
-def _solve(entry: Entry) -> dict[str, Any]:
-    asked = cast(SolveRequest, entry.request)
-    at = asked.text.index("___")
-    words = [asked.gold if number == at else word for number, word in enumerate(asked.text)]
-    return {
-        **{slot.lower(): word for slot, word in zip(SLOTS, words, strict=True)},
-        "blank": SLOTS[at], "template": _template(asked.template), "keep": asked.keep_query_words,
-        "k": asked.top_k, **_words(asked),
-    }  # fmt: skip
+def _titled(form: str) -> Callable[[Entry], str]:
+    """The title of an entry by the fields of its request."""
 
-
-def _template(name: str | None) -> str | None:
-    return template_label(name) if name else None
-
-
-def _score(entry: Entry) -> dict[str, Any]:
-    asked = cast(ScoreRequest, entry.request)
-    return {
-        "query": asked.query, "pairs": ", ".join(asked.pairs),
-        "score_template": _template(asked.template), "normalise": asked.normalise,
-        "precision": asked.precision,
-    }  # fmt: skip
-
-
-def _titled(name: str) -> Callable[[Entry], str]:
     def title(entry: Entry) -> str:
-        value = getattr(entry.request, name)
-        return " / ".join(value) if isinstance(value, tuple) else str(value)
+        fields = values(entry.request).items()
+        texts = {name: " / ".join(one) if isinstance(one, tuple) else one for name, one in fields}
+        return form.format(**texts)
 
     return title
 
 
+PRECISION = {"precision": "precision"}
+WORDS = PRECISION | {
+    "candidates": "candidates", "rescored": "n_rescored", "renormalise": "renormalise",
+}  # fmt: skip
 VIEWS: dict[type, View] = {
-    ClozeRequest: View(links.CLOZE, "Sentence", _titled("text"), _sentence),
+    ClozeRequest: View(
+        links.CLOZE, "Sentence", _titled("{text}"),
+        WORDS | {"text": "text", "gold": "gold", "k": "top_k", "book": "open_book"}, _words,
+    ),
     RelationRequest: View(
-        links.CLOZE, "Subject and relation",
-        lambda entry: " of ".join((_titled("relation")(entry), _titled("subject")(entry))),
+        links.CLOZE, "Subject and relation", _titled("{relation} of {subject}"),
+        WORDS | {"data": "dataset", "subject": "subject", "object": "gold", "mined": "mined"},
         _relation,
     ),
-    RankRequest: View(links.CLOZE, "Rank my answers", _titled("text"), _ranking),
-    SentencesRequest: View(links.CLOZE, "Compare sentences", _titled("texts"), _sentences),
-    ManyRequest: View(links.CLOZE, "Many at once", _many_title, _many),
+    RankRequest: View(
+        links.CLOZE, "Rank my answers", _titled("{text}"),
+        PRECISION | {"statement": "text", "right_answer": "gold", "part": "part",
+                     "aggregate": "aggregate", "hiding": "hiding"},
+        lambda asked: {"answers": "\n".join(asked.answers)},
+    ),
+    SentencesRequest: View(
+        links.CLOZE, "Compare sentences", _titled("{texts}"), PRECISION | {"hiding": "hiding"},
+        lambda asked: {"sentences": "\n".join(asked.texts)},
+    ),
+    # Its sentences may be too long for an address: `take_text`.
+    ManyRequest: View(links.CLOZE, "Many at once", _many_title, WORDS, _words),
     SolveRequest: View(
         links.ANALOGY, "Solve",
-        lambda entry: cast(SolveRequest, entry.request).question().query.text("___"), _solve,
+        lambda entry: cast(SolveRequest, entry.request).question().query.text("___"),
+        WORDS | {"keep": "keep_query_words", "k": "top_k"}, _solve,
     ),
     ScoreRequest: View(
-        links.ANALOGY, "Score",
-        lambda entry: f"{_titled('query')(entry)} :: {_titled('pairs')(entry)}", _score,
+        links.ANALOGY, "Score", _titled("{query} :: {pairs}"),
+        PRECISION | {"query": "query", "normalise": "normalise"}, _score,
     ),
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from itertools import count
 from math import isinf
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import NoReturn
 from urllib.parse import urlencode, urlsplit
 
@@ -38,22 +38,7 @@ PAGE, ENTERED, RUNS, PUT, USED = (
     "address of", "address entered", "address among", "address put", "address used",
 )  # fmt: skip
 
-# `run` tells a new order from the same one drawn again. A popstate event is how a browser says that
-# it has gone to an address, and Streamlit follows it.
-_JS = """
-export default function ({ data }) {
-  const { path, query, go, run } = data
-  if (window.lamaAddress === run) return
-  window.lamaAddress = run
-  const address = path + (query ? "?" + query : "")
-  if (go) {
-    window.history.pushState({}, "", address)
-    window.dispatchEvent(new PopStateEvent("popstate"))
-  } else if (window.location.pathname === path) {
-    window.history.replaceState({}, "", address)
-  }
-}
-"""
+_JS = Path(__file__).with_name("address.js").read_text(encoding="utf-8")
 _runs = count()
 
 
@@ -103,6 +88,12 @@ def put(name: str, values: Sequence[str]) -> None:
     st.session_state[PUT].add(name)
 
 
+def kept(without: Iterable[str]) -> dict[str, str | list[str]]:
+    """The parameters of the address, less some."""
+    names = [name for name in st.query_params if name not in without]
+    return {name: st.query_params.get_all(name) for name in names}
+
+
 def leave_endless(name: str) -> None:
     """Empty a parameter that is an endless number, as 1e309: Streamlit fails on it."""
     if any(_is_endless(value) for value in st.query_params.get_all(name)):
@@ -132,14 +123,14 @@ def among(ids: Iterable[str], of: str) -> frozenset[str]:
     """
     marks = {_mark(one): one for one in ids}
     asked = tuple(filter(None, st.query_params.get(AMONG, "").split(".")))
-    known, kept = st.session_state.setdefault(RUNS, (of, asked))
+    known, wanted = st.session_state.setdefault(RUNS, (of, asked))
     if known != of:
         st.session_state[RUNS] = (of, ())
-        kept = ()
-    found = {mark: one for mark, one in marks.items() if mark in kept} or marks
-    put(AMONG, [".".join(kept if found is not marks else marks)])
-    if kept and set(kept) != set(marks):
-        _draw_other_runs(len(set(kept) - set(marks)), len(marks) - len(found))
+        wanted = ()
+    found = {mark: one for mark, one in marks.items() if mark in wanted} or marks
+    put(AMONG, [".".join(wanted if found is not marks else marks)])
+    if wanted and set(wanted) != set(marks):
+        _draw_other_runs(len(set(wanted) - set(marks)), len(marks) - len(found))
     return frozenset(found.values())
 
 
@@ -160,8 +151,7 @@ def _draw_other_runs(n_missing: int, n_more: int) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"Runs of this address: {'; '.join(said)}.", width="content")
         if n_more and st.button("All that are here", icon=":material/undo:", type="tertiary"):
-            kept = {name: st.query_params.get_all(name) for name in st.query_params}
-            go(st.session_state[PAGE], kept | {AMONG: ""})
+            go(st.session_state[PAGE], kept(()) | {AMONG: ""})
 
 
 def write() -> str:

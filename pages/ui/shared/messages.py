@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 from lama_core.errors import NotFetched, UserError
 from pages.ui.shared import fetching
-from pages.ui.shared.text import plain, show_fault
+from pages.ui.shared.text import counted, described, plain, show_fault, show_note
 
-__all__ = ["faults_shown", "plain", "show_fault"]
+__all__ = ["counted", "described", "faults_shown", "plain", "show_fault", "show_note"]
 
 log = logging.getLogger("lama_explorer")
 

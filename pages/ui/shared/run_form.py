@@ -17,7 +17,7 @@ from lama_core.models.catalog import find_model
 from lama_core.requests import Request
 from pages.ui.shared import fetching, jobs, links, visitors
 from pages.ui.shared.export import draw_command
-from pages.ui.shared.messages import faults_shown, plain, show_fault
+from pages.ui.shared.messages import faults_shown, plain, show_fault, show_note
 
 KEPT: Literal["session"] = "session"  # while a run goes on, the form isn't drawn
 
@@ -119,6 +119,14 @@ def choose_relations(known: dict[str, str], key: str) -> tuple[str, ...]:
     return tuple(chosen)
 
 
+def choose_limit(
+    first: int, key: str, *, what: str = "Facts a relation (at most)", help: str | None = None
+) -> int | None:
+    """How many facts of each relation; None is all."""
+    chosen = st.number_input(what, 1, None, first, key=key, persist_state=KEPT, help=help)
+    return int(chosen) if chosen else None
+
+
 def choose_possible(
     label: str, names: Sequence[str], impossible: Mapping[str, Impossible], *, key: str, help: str
 ) -> str | None:
@@ -148,5 +156,5 @@ def choose_possible(
 
 def draw_no_data(what: str) -> None:
     """There is nothing to ask yet: the way to get it."""
-    st.info(f"No {what} are here yet: get or import a source first.", icon=":material/info:")
+    show_note(f"No {what} are here yet: get or import a source first.")
     st.page_link(links.DATA, label="To the Data page", icon=":material/database:")

@@ -27,16 +27,14 @@ def draw_share(place: DeltaGenerator, query: str) -> None:
     """The button; call when the page has been drawn and its address is whole."""
     address = whole_address(query)
     with place, st.popover("Share", icon=":material/share:", type="tertiary"):
-        st.caption(
-            "This address opens what is on the screen now."
-            + (
-                " It is this machine's own: no other can open it. The README says under “Who may "
-                "do what” how to open the app to others safely."
-                if is_local(address)
-                else ""
-            )
-        )
+        st.caption("This address opens what is on the screen now.")
         st.code(address, language=None, wrap_lines=True)
+        if is_local(address):
+            st.caption(
+                "Only this machine can open it, so there is no QR code. The README says under "
+                "“Who may do what” how to open the app to others safely."
+            )
+            return
         code = qr_code(address) if len(address) <= MAX_BYTES else ""
         if code:
             st.image(code, width=WIDTH, alt="QR code of this address")

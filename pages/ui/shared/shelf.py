@@ -7,18 +7,19 @@ of the others the first few are asked for at once, and the rest when somebody wa
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
 from itertools import cycle
-from typing import Any, cast
+from typing import Annotated, Any, TypeVar, cast
 from urllib.parse import quote
 
+import msgspec
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.asking.blanks import parse_query
-from lama_core.asking.settings import ClozeSettings, ModelSettings
+from lama_core.asking.settings import ModelSettings
 from lama_core.errors import UserError
 from lama_core.models.catalog import find_model
 from lama_core.models.devices import how_computed
@@ -52,6 +53,16 @@ HEAD = '<thead><tr><th>#</th><th>answer</th><th class="num">log-prob.</th></tr><
 KINDS: dict[str, type[ModelSettings]] = {
     "sentence": ClozeRequest, "answers": RankRequest, "analogy": SolveRequest,
 }  # fmt: skip
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PinFile:
+    """What a file of pins holds: their records, and more that isn't read."""
+
+    pinned: Annotated[list[Any], msgspec.Meta(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +119,7 @@ def pinned() -> tuple[Request, ...]:
         st.session_state[PINS] = ()
         for text in st.query_params.get_all(PARAM)[:MAX_PINS]:
             try:
-                _add(read_pin(_parsed(text, "it")))
+                _add(read_pin(_decoded(text, "it", object)))
             except UserError as error:
                 said = f"A pin of this address was left out: {error}"
                 st.session_state[FAULTS] = (*st.session_state.get(FAULTS, ()), said)
@@ -140,10 +151,7 @@ def read_pin(given: object) -> Request:
 
 def read_file(data: bytes, name: str) -> tuple[Request, ...]:
     """What a file has pinned. Raises UserError for what is no such file, naming the first fault."""
-    found = _parsed(data, name)
-    pins = found.get("pinned") if isinstance(found, dict) else None
-    if not isinstance(pins, list) or not pins:
-        raise UserError(f"{name} has nothing pinned: bring a JSON file that was taken from here.")
+    pins = _decoded(data, name, PinFile).pinned
     if len(pins) > MAX_PINS:
         raise UserError(f"{name} has {len(pins):,} pins; at most {MAX_PINS} fit.")
     read = []
@@ -155,9 +163,14 @@ def read_file(data: bytes, name: str) -> tuple[Request, ...]:
     return tuple(read)
 
 
-def _parsed(data: str | bytes, name: str) -> object:
+def _decoded(data: str | bytes, name: str, kind: type[T]) -> T:
+    """The content of JSON from outside. Raises UserError for what isn't of that kind."""
     try:
-        return json.loads(data)
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.ValidationError as error:
+        raise UserError(
+            f"{name} has nothing pinned: bring a JSON file that was taken from here."
+        ) from error
     except (ValueError, RecursionError) as error:
         raise UserError(f"{name} is no JSON: bring one that was taken from here.") from error
 
@@ -329,10 +342,7 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> Listed:
             ALL_OVER["answers"], "", ranking.precision, ranking.device,
         )  # fmt: skip
     asked = cast(ClozeRequest | SolveRequest, request)
-    settings = ClozeSettings(
-        **{field.name: getattr(asked, field.name) for field in fields(ClozeSettings)}
-        | {"models": here}
-    )
+    settings = replace(cache.settings_of(asked), models=here)
     top_k, gold_word, book = max(asked.top_k, N_SHOWN), asked.gold or "", ""
     if isinstance(asked, SolveRequest):
         answer = cache.solution(

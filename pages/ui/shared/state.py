@@ -10,8 +10,9 @@ import json
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
+import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -27,7 +28,7 @@ from lama_core.models.loader import Precision
 from lama_core.papers.published import published_examples
 from lama_core.paths import ASSETS
 from pages.ui.shared import links, visitors
-from pages.ui.shared.messages import plain
+from pages.ui.shared.messages import plain, show_note
 
 DEFAULT_MODELS = ("minilm-mlm", "minilm-mlm-twin", "smollm2-135m")
 CONTEXTS = ("auto", "left", "both")
@@ -35,6 +36,50 @@ PRECISIONS = ("auto", "fp32", "bf16")
 TYPED = "typed by this visitor"
 SHOWN = "shown in"
 BOUND: Literal["query-params"] = "query-params"
+Option = TypeVar("Option")
+
+
+def pick(
+    label: str,
+    options: Sequence[Option],
+    *,
+    key: str,
+    first: Option | None = None,
+    place: DeltaGenerator | None = None,
+    bound: bool = True,
+    **more: Any,
+) -> Option:
+    """One of a few options, side by side; at first `first`, or the first of them.
+
+    bound: whether it stands in the address; else it is kept for the session.
+    """
+    kept: dict[str, Any] = {"bind": BOUND} if bound else {"persist_state": "session"}
+    default = options[0] if first is None else first
+    chosen = (place or st).segmented_control(
+        label, options, default=default, required=True, key=key, **kept, **more
+    )
+    return default if chosen is None else chosen
+
+
+def draw_rows(
+    table: pd.DataFrame, names: Sequence[str], *, key: str, height: int | None = 460, **more: Any
+) -> None:
+    """A table in which a click on a row chooses its name for the widget of that key."""
+    widget = f"{key} table"
+
+    def take() -> None:
+        if rows := st.session_state[widget]["selection"]["rows"]:
+            st.session_state[key] = names[rows[0]]
+
+    st.dataframe(
+        table,
+        hide_index=True,
+        key=widget,
+        on_select=take,
+        selection_mode="single-row",
+        height=height if height and len(table) > 12 else "content",
+        **{"placeholder": ""} | more,
+    )
 
 
 def drop_stale(key: str, options: Container[object]) -> None:
@@ -69,7 +114,7 @@ def choose(
         st.session_state[key] = chosen
         if asked and links.entered():
             said = f"{label}: {asked} is not here; shown is {show(chosen)}."
-            st.info(plain(said), icon=":material/info:")
+            show_note(plain(said))
     found = (place or st).selectbox(
         label, options, index=None, required=True, key=key, bind=BOUND, format_func=show, help=help
     )
@@ -131,7 +176,7 @@ def _say_not_offered(key: str, offered: frozenset[str]) -> None:
     asked = [name for name in st.query_params.get_all(key) if name not in offered]
     if asked and links.entered():
         said = f"{', '.join(asked)[:200]}: not among the models of this app, and left out."
-        st.info(plain(said), icon=":material/info:")
+        show_note(plain(said))
 
 
 def _model_of(name: str, names: Sequence[str]) -> str | None:
@@ -268,10 +313,7 @@ def draw_examples() -> None:
 
 def choose_precision() -> Precision:
     """The precision that models compute in."""
-    chosen = st.segmented_control(
-        "Precision", PRECISIONS, default="auto", required=True, key="precision", bind=BOUND,
-        help=explain("Precision"),
-    )  # fmt: skip
+    chosen = pick("Precision", PRECISIONS, key="precision", first="auto", help=explain("Precision"))
     return cast(Precision, chosen)
 
 
@@ -290,14 +332,8 @@ def choose_cloze_options(models: tuple[str, ...], *, lists: bool = True) -> Cloz
         refused="An address can't name a file of this machine: type the candidates yourself under "
         "Options.",
     )
-    context = st.segmented_control(
-        "Left-to-right models see",
-        CONTEXTS,
-        default="auto",
-        required=True,
-        key="context",
-        bind=BOUND,
-        help=explain("Context"),
+    context = pick(
+        "Left-to-right models see", CONTEXTS, key="context", first="auto", help=explain("Context")
     )
     rescored = st.slider(
         "Words rescored with both sides", 10, 1000, RESCORED, 10, key="rescored", bind=BOUND
