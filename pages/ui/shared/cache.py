@@ -43,7 +43,7 @@ from lama_core.probes.cloze.by_relation import (
 )
 from lama_core.probes.cloze.many import Line, ModelOnMany, ask_lines
 from lama_core.progress import OnProgress
-from lama_core.requests import choices
+from lama_core.requests import choices, values
 from lama_core.runs.info import Run, RunInfo
 from lama_core.types import Query
 from pages.ui.shared.waiting import answered
@@ -79,9 +79,8 @@ def kept(
 
     Arguments that begin with an underscore don't count.
     """
-    return st.cache_resource(
-        max_entries=max_entries, show_spinner=spinner, hash_funcs={RunInfo: _mark}
-    )
+    marks = {RunInfo: _mark, ClozeSettings: lambda settings: repr(values(settings))}
+    return st.cache_resource(max_entries=max_entries, show_spinner=spinner, hash_funcs=marks)
 
 
 def asked(
