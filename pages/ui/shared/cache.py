@@ -43,7 +43,7 @@ from lama_core.probes.cloze.by_relation import (
 )
 from lama_core.probes.cloze.many import Line, ModelOnMany, ask_lines
 from lama_core.progress import OnProgress
-from lama_core.requests import choices, values
+from lama_core.requests import choices
 from lama_core.runs.info import Run, RunInfo
 from lama_core.types import Query
 from pages.ui.shared.waiting import answered
@@ -79,7 +79,7 @@ def kept(
 
     Arguments that begin with an underscore don't count.
     """
-    marks = {RunInfo: _mark, ClozeSettings: lambda settings: repr(values(settings))}
+    marks: dict[str | type[Any], Callable[[Any], str]] = {RunInfo: _mark, ClozeSettings: repr}
     return st.cache_resource(max_entries=max_entries, show_spinner=spinner, hash_funcs=marks)
 
 
