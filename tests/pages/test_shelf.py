@@ -208,7 +208,7 @@ def test_of_many_pins_those_that_nobody_asked_wait_until_they_are_wanted(
         (json.dumps({**PIN, "models": [MODEL] * 9}), "9 models are chosen"),
         (json.dumps({**PIN, "top_k": True}), "top k can't be True"),
         (json.dumps({**PIN, "top_k": 10**9}), "top k can't be 1000000000"),
-        (json.dumps({**PIN, "precision": "fp8"}), "Unknown precision 'fp8': choose auto, fp32 or bf16."),
+        (json.dumps({**PIN, "precision": "fp8"}), "Unknown precision 'fp8': choose auto,"),
         (json.dumps({**PIN, "text": "\ud800 ___"}), "it is no JSON"),
         (json.dumps({**PIN, "text": "no blank"}), "The text has no blank"),
         (json.dumps({**PIN, "gold": "a|b" * 1000}), "The gold has 3,000 characters"),
