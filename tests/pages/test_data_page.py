@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from opening import open_page
-from tools.bench.pages import make_runs
 from written_statements import write_bear
 
+from lama_core.bench.made_up import make_runs
 from lama_core.datasets.library import download
 from pages.ui.shared.text import counted
 

@@ -118,7 +118,7 @@ def test_every_tab_is_drawn_and_its_charts_say_what_they_show(tab: str, n_charts
         title = layout["title"].get("text") or layout["legend"]["title"]["text"]
         assert len(title) > len("<b></b>")
         assert layout["xaxis"]["title"]["text"] and layout["yaxis"]["title"]["text"]
-        assert all("facts" in one["hovertemplate"] for one in marks)
+        assert all("facts" in text for one in marks for text in one["hovertext"])
         for one in figure["data"]:
             assert one["type"] != "heatmap" or one["colorbar"]["title"]["text"] == "Pearson's r"
 

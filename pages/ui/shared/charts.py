@@ -238,7 +238,7 @@ def add_marks(
         style |= {"marker_color": ink, "marker_line_width": width, "legendgroup": style["name"]}
         style |= {"hoverinfo": "skip" if ink == EDGE else None, "mode": "markers"}
         shown = legend and dark == (ink == EDGE)
-        add(figure, go.Scatter, rows, x, y, data, showlegend=shown, **style)
+        add(figure, go.Scatter, rows, x, y, data if ink == DARK else (), showlegend=shown, **style)
 
 
 def add_chance(
