@@ -25,6 +25,7 @@ ray: Any = pytest.importorskip("ray", reason="ray, an optional extra, is not ins
 import ray_fakes  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 
+pytestmark = pytest.mark.slow
 # Nodes are missed after a second instead of a quarter of a minute.
 SOON = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300,
         "health_check_failure_threshold": 3}  # fmt: skip

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = "minilm-mlm"
 LONG = 120_000
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 def open_page(page: Page, url: str, query: str = "") -> None:

@@ -9,7 +9,7 @@ from playwright.sync_api import FilePayload, Locator, Page, expect
 from lama_core.asking.scoring import MAX_ROWS
 from lama_core.probes.cloze.runs import BATCHES
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 TEMPLATE = "The capital of [X] is [Y] ."
 N_FACTS = 2500

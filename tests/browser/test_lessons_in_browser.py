@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 DRAWN = "document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'"
 

@@ -58,6 +58,7 @@ def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, result
     expect(page).to_have_url(re.compile("relations=P101"))
 
 
+@pytest.mark.slow
 def test_the_keyboard_comes_to_a_number_and_by_a_button_to_its_facts(
     page: Page, results_url: str
 ) -> None:
@@ -71,6 +72,7 @@ def test_the_keyboard_comes_to_a_number_and_by_a_button_to_its_facts(
     page.wait_for_url("**/facts?**relations=P10*")
 
 
+@pytest.mark.slow
 def test_a_cell_of_golds_by_answers_leads_to_its_facts(page: Page, results_url: str) -> None:
     open_page(page, f"{results_url}/facts?data=made-up&models=gpt2&view=Confusion&words=10")
     # The first gold is right most often: its first cell, clicked beside its middle.
@@ -86,6 +88,7 @@ def test_a_cell_of_golds_by_answers_leads_to_its_facts(page: Page, results_url: 
     ).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_bin_of_the_rank_histogram_leads_to_its_facts(page: Page, results_url: str) -> None:
     open_page(page, f"{results_url}/results?data=made-up&models=gpt2&tab=Ranks")
     click_bar(page, 2)
@@ -95,6 +98,7 @@ def test_a_bin_of_the_rank_histogram_leads_to_its_facts(page: Page, results_url:
     expect(page.get_by_text(re.compile("rank 3 to 5 in gpt2"))).to_be_visible()
 
 
+@pytest.mark.slow
 def test_one_step_back_is_at_the_chart_that_was_clicked(page: Page, results_url: str) -> None:
     open_page(page, f"{results_url}/results?data=made-up&models=gpt2&tab=Ranks&p_at=7")
     page.wait_for_url(re.compile("among="))
@@ -109,6 +113,7 @@ def test_one_step_back_is_at_the_chart_that_was_clicked(page: Page, results_url:
     expect(page).to_have_url(before)
 
 
+@pytest.mark.slow
 def test_the_address_holds_what_is_on_the_screen(page: Page, results_url: str) -> None:
     open_page(page, f"{results_url}/results?data=made-up&tab=Curves")
     page.get_by_role("spinbutton", name="k").fill("10")
@@ -124,6 +129,7 @@ def test_the_address_holds_what_is_on_the_screen(page: Page, results_url: str) -
     expect(again.get_by_role("spinbutton", name="k")).to_have_value("10")
 
 
+@pytest.mark.slow
 def test_relations_may_be_named_without_their_labels(page: Page, results_url: str) -> None:
     open_page(page, f"{results_url}/results?data=made-up&relations=P101")
     page.wait_for_url(re.compile(r"relations=P101\+made-up"))
@@ -131,6 +137,7 @@ def test_relations_may_be_named_without_their_labels(page: Page, results_url: st
     expect(page.get_by_text("P101 made-up relation 1").first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_page_asks_no_other_machine(page: Page, results_url: str) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

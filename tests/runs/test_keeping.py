@@ -4,14 +4,13 @@ import errno
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from calling import call
 
 from lama_core.errors import UserError
 from lama_core.files import work_folder
@@ -180,13 +179,14 @@ def test_tags_that_are_no_file_are_said(run_id: str) -> None:
         read_tags(info)
 
 
-def test_the_next_command_clears_what_a_killed_one_left(run_id: str) -> None:
+def test_the_next_command_clears_what_a_killed_one_left(
+    run_id: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (runs_dir() / ".work-left").mkdir()
     (runs_dir() / f".{run_id}.lock").touch()
     begun = runs_dir() / "begun-m-manual-0123456789.part"
     begun.mkdir()
     with locked(["begun-m-manual-0123456789"], runs_dir()), work_folder(runs_dir()) as work:
-        command = [sys.executable, "-m", "lama_core", "runs", "list"]
-        subprocess.run(command, check=True, capture_output=True)
+        assert call(capsys, monkeypatch, "runs", "list")[0] == 0
         left = {path.name for path in runs_dir().iterdir()}
     assert left == {run_id, begun.name, ".begun-m-manual-0123456789.lock", work.name}

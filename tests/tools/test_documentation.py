@@ -83,6 +83,7 @@ def pages(site: Path) -> dict[Path, Reader]:
     }
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_from_elsewhere(site: Path, pages: dict[Path, Reader]) -> None:
     elsewhere = {
         f"{name}: {what}"
@@ -98,6 +99,7 @@ def test_nothing_is_loaded_from_elsewhere(site: Path, pages: dict[Path, Reader])
     assert not [path for path in site.rglob("*.html") if 'class="mermaid"' in path.read_text()]
 
 
+@pytest.mark.slow
 def test_every_link_leads_to_a_page_and_a_place_on_it(
     site: Path, pages: dict[Path, Reader]
 ) -> None:
@@ -115,6 +117,7 @@ def test_every_link_leads_to_a_page_and_a_place_on_it(
     assert not broken
 
 
+@pytest.mark.slow
 def test_the_start_is_the_readme_with_its_links_inside_the_site(pages: dict[Path, Reader]) -> None:
     start = pages[Path("index.html")]
     assert "What do language models know?" in start.text
@@ -156,6 +159,7 @@ def test_every_page_of_the_app_has_its_guide_with_all_of_its_tabs() -> None:
     assert not lacking
 
 
+@pytest.mark.slow
 def test_every_command_stands_there_with_its_help(site: Path, pages: dict[Path, Reader]) -> None:
     text = pages[Path("commands.html")].text
     commands = dict(commands_of(get_command(make_app(add_tools))))
@@ -183,6 +187,7 @@ def test_the_commands_that_docs_write_are_there() -> None:
     assert written >= 5
 
 
+@pytest.mark.slow
 def test_every_module_of_the_library_is_there(pages: dict[Path, Reader]) -> None:
     anchors = defaultdict(set)
     for name, page in pages.items():
@@ -197,6 +202,7 @@ def test_every_module_of_the_library_is_there(pages: dict[Path, Reader]) -> None
     assert "lama_core.asking.ranking.rank_gold" in anchors["asking"]
 
 
+@pytest.mark.slow
 def test_signs_of_docstrings_are_text(pages: dict[Path, Reader]) -> None:
     ranking = pages[Path("library/asking.html")]
     assert "log_probs: float32 [query, candidate], natural log." in ranking.text
@@ -227,6 +233,7 @@ def asked_terms() -> Iterator[tuple[str, str]]:
                 yield str(path.relative_to(ROOT)), argument.value
 
 
+@pytest.mark.slow
 def test_every_term_that_the_app_explains_is_in_the_glossary(pages: dict[Path, Reader]) -> None:
     terms = read_terms(glossary_text())
     asked = list(asked_terms())

@@ -14,6 +14,7 @@ def families(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     return make_families(tmp_path_factory.mktemp("families"))
 
 
+@pytest.mark.slow
 def test_thirty_malformed_folders_are_answered_or_refused(tmp_path: Path) -> None:
     told: list[int] = []
     outcome = run(30, 7, tmp_path, told.append)

@@ -61,6 +61,7 @@ def test_an_answer_after_over_a_minute_is_a_hang() -> None:
     )
 
 
+@pytest.mark.slow
 def test_visitors_of_a_running_app_are_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +77,7 @@ def test_visitors_of_a_running_app_are_answered(
     assert outcome.figures["models that answered"].startswith("minilm-mlm")
 
 
+@pytest.mark.slow
 def test_an_app_that_ends_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def open_and_kill(client: clients.Client, page: str, until: float = 0.0) -> None:
         client.app.process.kill()
@@ -92,6 +94,7 @@ def test_an_app_that_ends_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert outcome.counts == {"lost": 1}
 
 
+@pytest.mark.slow
 def test_sessions_that_are_closed_leave_little(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

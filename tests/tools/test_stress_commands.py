@@ -20,6 +20,7 @@ WELL = Ended(0, "[]", "", 0.1, 1000, False, False, [])
 REFUSED = replace(WELL, status=2, out="", said="Usage: x\n\nError: there is no such y\n")
 
 
+@pytest.mark.slow
 def test_the_command_line_withstands_a_short_campaign(tmp_path: Path) -> None:
     outcome = commands.run(60, 3, tmp_path, silent)
     assert outcome.faults == []
@@ -27,12 +28,14 @@ def test_the_command_line_withstands_a_short_campaign(tmp_path: Path) -> None:
     assert 0 < outcome.peak < 4 << 30
 
 
+@pytest.mark.slow
 def test_a_probing_run_that_is_killed_ends_as_if_it_never_was(tmp_path: Path) -> None:
     outcome = kills.run(3, 2, tmp_path, silent)
     assert outcome.faults == []
     assert outcome.counts["killed"] == 3
 
 
+@pytest.mark.slow
 def test_a_disk_that_cant_be_written_is_a_sentence(tmp_path: Path) -> None:
     outcome = disk.run(1000, 0, tmp_path, silent)
     if outcome.figures:
