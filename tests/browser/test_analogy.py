@@ -74,12 +74,6 @@ def test_typed_markup_is_shown_as_text(page: Page, app_url: str) -> None:
     assert page.locator(".lx-sentence img").count() == 0
 
 
-def test_an_overlong_word_is_one_message_and_no_traceback(page: Page, app_url: str) -> None:
-    open_page(page, app_url, "&c=" + "x" * 1000)
-    expect(page.get_by_role("alert").first).to_contain_text("1,000 characters", timeout=LONG)
-    assert "Traceback" not in page.inner_text("body")
-
-
 def test_scores_are_ranked_with_a_heat_strip_each(page: Page, app_url: str) -> None:
     open_page(page, app_url, "&view=Score&query=Paris:France&pairs=Rome:Italy,Italy:Rome")
     expect(page.locator(".lx-strip")).to_have_count(2, timeout=LONG)

@@ -106,26 +106,6 @@ def test_text_of_a_user_is_never_interpreted(page: Page, app_url: str) -> None:
     assert page.locator("img[src=x]").count() == 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("Paris is in France.", "no blank"),
-        ("Fran___ce is a country.", "inside a word"),
-    ],
-)
-def test_a_bad_text_gets_one_sentence_and_stays(
-    page: Page, app_url: str, text: str, says: str
-) -> None:
-    page.goto(app_url)
-    field = page.get_by_role("textbox", name="Sentence with a blank")
-    field.fill(text)
-    field.press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text(says)
-    expect(field).to_have_value(text)
-    assert page.get_by_text("Traceback").count() == 0
-
-
 def test_a_link_shows_a_colleague_the_same_screen(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/?text=A+pond+is+for+___.&gold=fish&models=minilm-mlm&k=3")
     expect(page.locator("table.lx tbody tr")).to_have_count(3)

@@ -14,12 +14,6 @@ def open_tab(page: Page, url: str, tab: str) -> None:
     expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
 
 
-def test_the_first_screen_shows_prompts_with_their_accuracy(page: Page, app_url: str) -> None:
-    open_tab(page, app_url, "Prompts")
-    expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
-    expect(page.get_by_text(re.compile(r"^Only .* is right on \d+ of \d+ facts"))).to_be_visible()
-
-
 def test_the_same_fact_stands_side_by_side_through_several_prompts(
     page: Page, app_url: str
 ) -> None:
@@ -57,12 +51,3 @@ def test_a_typed_prompts_accuracy_grows_and_stops(page: Page, app_url: str) -> N
     page.get_by_role("button", name="Try it").click()
     expect(page.get_by_text("95 % interval").first).to_be_visible()
     expect(page.get_by_test_id("stMetricValue").last).to_have_text(re.compile(r"\d+ of \d+"))
-
-
-def test_a_prompt_without_an_object_is_refused_in_one_sentence(page: Page, app_url: str) -> None:
-    open_tab(page, app_url, "Try a prompt")
-    field = page.get_by_role("textbox", name="Your prompt")
-    field.fill("The chief city of [X] is big.")
-    field.press("Enter")
-    page.get_by_role("button", name="Try it").click()
-    expect(page.get_by_role("alert")).to_contain_text("has no [Y]")

@@ -114,30 +114,6 @@ def test_one_step_back_is_at_the_chart_that_was_clicked(page: Page, results_url:
 
 
 @pytest.mark.slow
-def test_the_address_holds_what_is_on_the_screen(page: Page, results_url: str) -> None:
-    open_page(page, f"{results_url}/results?data=made-up&tab=Curves")
-    page.get_by_role("spinbutton", name="k").fill("10")
-    page.keyboard.press("Enter")
-    page.wait_for_url(re.compile("p_at=10"))
-    page.get_by_role("tab", name="Compare").click()
-    page.wait_for_url(re.compile("tab=Compare"))
-    address = page.url
-    settle(page)
-    again = page.context.new_page()
-    open_page(again, address)
-    expect(again.get_by_role("tab", name="Compare")).to_have_attribute("aria-selected", "true")
-    expect(again.get_by_role("spinbutton", name="k")).to_have_value("10")
-
-
-@pytest.mark.slow
-def test_relations_may_be_named_without_their_labels(page: Page, results_url: str) -> None:
-    open_page(page, f"{results_url}/results?data=made-up&relations=P101")
-    page.wait_for_url(re.compile(r"relations=P101\+made-up"))
-    settle(page)
-    expect(page.get_by_text("P101 made-up relation 1").first).to_be_visible()
-
-
-@pytest.mark.slow
 def test_the_page_asks_no_other_machine(page: Page, results_url: str) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from slow import slow_but
 
 from lama_core import cli
 from lama_core.cli import endings, show
@@ -186,9 +187,8 @@ def test_a_full_standard_output_is_a_sentence(home: Path) -> None:
 
 @pytest.mark.parametrize(
     "closed",
-    [*(pytest.param(one, marks=pytest.mark.slow) for one in ("<&-", ">&-", "2>&-", ">&- 2>&-")),
-     "<&- >&- 2>&-"],
-)  # fmt: skip
+    slow_but(["<&- >&- 2>&-"], ["<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"]),
+)
 def test_closed_streams_are_no_fault(closed: str, home: Path) -> None:
     for words, status in (("models list", 0), ("models no-such", 2)):
         command = f"{sys.executable} -m lama_core {words} {closed}"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from slow import slow_but
 from tiny_models import (
     CAUSAL,
     FAMILIES,
@@ -149,14 +150,16 @@ def ask_everything(model: Any) -> None:
         model.continue_words(encoded * 2, [[5], [6, 7]])
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "family", slow_but(["bert-cased", "deberta", "gpt2", "llama", "t5"], FAMILIES)
+)
 def test_nothing_of_a_model_stays_behind(family: str, no_card: list[str]) -> None:
     model = plain_on_meta(family)
     ask_everything(model)
     assert set(no_card) == {model.device} == {"meta"}
 
 
-@pytest.mark.parametrize("family", CAUSAL)
+@pytest.mark.parametrize("family", slow_but(["smollm2"], CAUSAL))
 def test_nothing_stays_behind_without_a_cache(family: str, no_card: list[str]) -> None:
     model = plain_on_meta(family)
     model.caches = model.pads = False
@@ -263,7 +266,7 @@ def all_numbers(model: Any) -> list[np.ndarray]:
     return found
 
 
-@pytest.mark.parametrize("n_rows", [1, 3])
+@pytest.mark.parametrize("n_rows", slow_but([3], [1, 3]))
 @pytest.mark.parametrize("family", ["bert-cased", "roberta", "llama", "gpt2", "t5"])
 def test_a_batch_that_does_not_fit_gives_the_same_numbers(
     family: str, n_rows: int, tiny_model: Models, monkeypatch: pytest.MonkeyPatch

@@ -15,6 +15,7 @@ import pytest
 import torch
 from families import WINDOW, families, make_family, tokenizer_of
 from huggingface_hub.errors import StrictDataclassError
+from slow import slow_but
 
 from lama_core.asking.blanks import parse_query
 from lama_core.candidates.columns import Candidates
@@ -262,10 +263,7 @@ def outcome(kind: Kind, family: str, folder: Path) -> str:
     return " ".join(["equal", *model.notes])
 
 
-@pytest.mark.parametrize(
-    ("kind", "family"),
-    [pytest.param(*one, marks=() if one in DEFAULT else pytest.mark.slow) for one in families()],
-)
+@pytest.mark.parametrize(("kind", "family"), slow_but(DEFAULT, families()))
 def test_a_family_answers_as_a_plain_forward_pass_does_or_is_refused(
     kind: Kind, family: str, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from calling import invoke
 from opening import open_page
+from slow import slow_but
 
 import lama_core as lama
 from lama_core.metrics import Correlations
@@ -345,6 +346,7 @@ def test_analogy_probes_come_from_probe(take: Callable[..., Taken], setting: str
     assert_rows_agree(ours, [line for lines in answers(taken) for line in lines])
 
 
+@pytest.mark.slow
 def test_prompts_come_from_select(take: Callable[..., Taken], tmp_path: Path) -> None:
     taken = take("prompts", "prompts", **STUDY, set="Man+Para")
     (printed,) = answers(taken, "--out", str(tmp_path))
@@ -357,7 +359,7 @@ def test_prompts_come_from_select(take: Callable[..., Taken], tmp_path: Path) ->
         assert row["only it"] == line["only_right"]
 
 
-@pytest.mark.parametrize("scope", ("this relation", "all relations"))
+@pytest.mark.parametrize("scope", slow_but(["this relation"], ("this relation", "all relations")))
 def test_ensembles_come_from_fit(take: Callable[..., Taken], tmp_path: Path, scope: str) -> None:
     taken = take("prompts", "ensembles", tab="Ensembles", **STUDY, scope=scope)
     (printed,) = answers(taken, "--out", str(tmp_path))

@@ -1,5 +1,6 @@
 """Runs of systems that find answers in texts, on Results and Facts beside those of models."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,17 +24,20 @@ def made(text: Path, *said: str) -> Run:
     return execute(plan_extract(request).specs[0])
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+@pytest.fixture(scope="module", autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("home")
+        patch.setenv("LAMA_HOME", str(folder))
+        yield folder
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
+@pytest.fixture(scope="module")
+def run(home: Path) -> Run:
     """What was learnt from many capitals."""
     facts = load_dataset("starter").facts_of("P36")
     said = [f"The capital of {one.subject} is {one.object}." for one in facts[1:60]]
-    return made(tmp_path / "text.txt", *said, "Egypt sees Norway.", "Oslo sees Cairo.")
+    return made(home / "text.txt", *said, "Egypt sees Norway.", "Oslo sees Cairo.")
 
 
 def opened(page: str, *runs: str, **params: str) -> AppTest:

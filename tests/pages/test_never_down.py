@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from opening import open_page
+from slow import slow_but
 
 from lama_core.paths import ASSETS
 from tools.stress.disk import mounted
@@ -79,7 +80,7 @@ HOMES = {
 }
 
 
-@pytest.fixture(params=HOMES)
+@pytest.fixture(params=slow_but(["damaged"], HOMES))
 def home(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:

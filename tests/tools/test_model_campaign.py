@@ -24,6 +24,7 @@ def test_thirty_malformed_folders_are_answered_or_refused(tmp_path: Path) -> Non
     assert outcome.peak > 0
 
 
+@pytest.mark.slow
 def test_whole_folders_are_answered(families: tuple[Path, ...], tmp_path: Path) -> None:
     for number, family in enumerate(families):
         assert models._try(family, tmp_path / str(number)).how == "answered"
@@ -52,6 +53,7 @@ def test_a_pickle_of_the_campaign_would_leave_its_mark(tmp_path: Path) -> None:
     assert (tmp_path / "mark").exists()
 
 
+@pytest.mark.slow
 def test_a_hang_and_a_traceback_are_faults(
     families: tuple[Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ from tools.stress import data
 LONG = ("60,000", "two hundred", "bomb", "1 GB", "4 GB", "million", "times", "MB")
 
 
+@pytest.mark.slow
 def test_malformed_data_are_refused_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -221,6 +221,7 @@ execute_all(specs, folder=Path({out!r}))
 """
 
 
+@pytest.mark.slow
 def test_probes_killed_ten_times_equal_the_unbroken_runs(tmp_path: Path) -> None:
     work = Work(many_relations(), options=ProbeOptions(n_seeds=1, hidden=3))
     whole = run_probes(knowing()[1], work, folder=tmp_path / "whole")

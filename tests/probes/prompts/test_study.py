@@ -266,6 +266,7 @@ execute(spec, folder=Path({out!r}), load=hash_model)
 """
 
 
+@pytest.mark.slow
 def test_a_study_killed_ten_times_equals_the_unbroken_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from slow import slow_but
 
 from lama_core.asking.blanks import fill
 from lama_core.models.catalog import find_model
@@ -72,7 +73,7 @@ def check(ours: Any, network: Any, tokenizer: Any, hiding: Any, relation: str, n
 
 
 @pytest.mark.parametrize("hiding", HIDING)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", slow_but(["bert-cased", "gpt2"], FAMILIES))
 def test_tiny_models_score_bear_as_its_library_does(
     family: str,
     hiding: str,
@@ -86,6 +87,7 @@ def test_tiny_models_score_bear_as_its_library_does(
         check(tiny_model(family), network, tokenizer, hiding, relation, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EMBEDDED)
 def test_the_models_of_the_first_screen_score_bear_as_its_library_does(name: str) -> None:
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer

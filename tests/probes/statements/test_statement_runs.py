@@ -220,6 +220,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir() if file.name != "run.json"}
 
 
+@pytest.mark.slow
 def test_a_run_killed_again_and_again_equals_the_unbroken_run(tmp_path: Path) -> None:
     data = write_many(tmp_path / "many")
     (spec,) = plan(StatementsRequest(str(data), ("slow",)), load=hashed).specs

@@ -93,6 +93,7 @@ def test_the_same_seed_gives_the_same_loss_and_another_seed_another(
     assert not np.allclose(other.losses, whole_run[0].losses[:20], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_run_can_be_made_longer_before_its_rate_falls_but_not_after(
     tiny_encoder: Path, text_file: Path, tmp_path: Path
 ) -> None:
