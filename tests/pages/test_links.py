@@ -84,6 +84,11 @@ def test_what_an_address_asks_for_and_is_not_here_is_said() -> None:
     assert shared(app)["data"] == ["starter"]
 
 
+def test_relations_may_be_named_without_their_labels() -> None:
+    app = open_page("results", data="starter", relations="P36")
+    assert shared(app)["relations"] == ["P36 capital"]
+
+
 def test_an_emptied_gold_stays_empty_by_its_address() -> None:
     app = open_page("cloze", models=ABSENT)
     assert shared(app)["gold"] == [app.text_input(key="gold").value]

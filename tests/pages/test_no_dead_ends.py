@@ -78,21 +78,8 @@ def test_a_mistake_in_an_address_is_one_sentence_and_stays(
     assert {*params.values()} <= {field.value for field in app.text_input}
 
 
-def test_a_prompt_without_an_object_is_refused_in_one_sentence() -> None:
-    app = open_page("prompts", tab="Try a prompt")
-    field = next(one for one in app.text_input if one.label == "Your prompt")
-    field.set_value("The chief city of [X] is big.").run()
-    next(button for button in app.button if button.label == "Try it").click().run()
-    assert ["has no [Y]" in fault.value.replace("\\", "") for fault in app.error] == [True]
-
-
 def test_an_import_of_nothing_says_what_is_missing() -> None:
     app = open_page("data")
     app.text_input(key="import path 0").set_value("   ")
     next(button for button in app.button if button.label == "Import").click().run()
     assert "Type a path or choose a file" in app.info[0].value
-
-
-def test_relations_may_be_named_without_their_labels() -> None:
-    app = open_page("results", data="starter", relations="P36")
-    assert app.multiselect(key="relations").value == ["P36 capital"]

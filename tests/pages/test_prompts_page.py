@@ -136,6 +136,15 @@ def test_prompts_that_tell_a_left_to_right_model_nothing_are_marked(
     assert any(said in caption.value for caption in app.caption)
 
 
+def test_a_typed_prompt_without_an_object_is_refused_in_one_sentence(
+    open_on: Callable[..., AppTest],
+) -> None:
+    app = open_on(lambda study: study.info.model == "minilm-mlm", "Try a prompt")
+    app.text_input(key="try").set_value("The chief city of [X] is big.").run()
+    next(button for button in app.button if button.label == "Try it").click().run()
+    assert ["has no \\[Y\\]" in fault.value for fault in app.error] == [True]
+
+
 def test_every_tab_of_a_filtered_study_is_filtered(
     open_on: Callable[..., AppTest], tmp_path: Path
 ) -> None:
