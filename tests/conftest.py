@@ -16,6 +16,23 @@ from hypothesis import settings
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported, here or in a command
 os.environ.setdefault("LAMA_DEVICE", "cpu")  # a graphics card has other last digits
 
+# Families in the default run, one of each way to spell, mark, attend and be refused.
+USUAL_FAMILIES = (
+    "bert", "bert-cased", "bert-uncased", "roberta", "deberta-v3", "modernbert", "reformer",
+    "gpt2", "llama", "smollm2", "gemma3_text", "mixtral", "mamba", "xlnet", "musicgen",
+    "t5", "t5gemma2",
+)  # fmt: skip
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of other families slow."""
+    for item in items:
+        family = item.callspec.params.get("family", "bert") if hasattr(item, "callspec") else "bert"
+        if family not in USUAL_FAMILIES:
+            item.add_marker(pytest.mark.slow)
+
+
 settings.register_profile("untimed", deadline=None)  # a busy machine is no fault
 settings.load_profile("untimed")
 

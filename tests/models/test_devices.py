@@ -150,16 +150,14 @@ def ask_everything(model: Any) -> None:
         model.continue_words(encoded * 2, [[5], [6, 7]])
 
 
-@pytest.mark.parametrize(
-    "family", slow_but(["bert-cased", "deberta", "gpt2", "llama", "t5"], FAMILIES)
-)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_nothing_of_a_model_stays_behind(family: str, no_card: list[str]) -> None:
     model = plain_on_meta(family)
     ask_everything(model)
     assert set(no_card) == {model.device} == {"meta"}
 
 
-@pytest.mark.parametrize("family", slow_but(["smollm2"], CAUSAL))
+@pytest.mark.parametrize("family", CAUSAL)
 def test_nothing_stays_behind_without_a_cache(family: str, no_card: list[str]) -> None:
     model = plain_on_meta(family)
     model.caches = model.pads = False

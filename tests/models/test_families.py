@@ -15,7 +15,6 @@ import pytest
 import torch
 from families import WINDOW, families, make_family, tokenizer_of
 from huggingface_hub.errors import StrictDataclassError
-from slow import slow_but
 
 from lama_core.asking.blanks import parse_query
 from lama_core.candidates.columns import Candidates
@@ -61,12 +60,6 @@ USUAL = (
     "albert", "bert", "deberta", "distilbert", "electra", "gemma", "gemma2", "gemma3_text",
     "gpt2", "gpt_neo", "gpt_neox", "gptj", "llama", "mistral", "mixtral", "modernbert", "mpnet",
     "olmo2", "opt", "phi", "phi3", "qwen2", "qwen3", "roberta", "smollm3", "xlm-roberta",
-)  # fmt: skip
-# One of each way to attend, place, spell and be refused; the others are slow tests.
-DEFAULT = (
-    ("masked", "bert"), ("masked", "roberta"), ("masked", "modernbert"), ("masked", "reformer"),
-    ("causal", "gpt2"), ("causal", "llama"), ("causal", "gemma3_text"), ("causal", "mixtral"),
-    ("causal", "bloom"), ("causal", "mamba"), ("causal", "xlnet"), ("causal", "musicgen"),
 )  # fmt: skip
 # Those whose layers can't be read, and words of the sentence that says why.
 NO_STATE, MORE = "doesn't pass one hidden state a token", "takes more for its answer than"
@@ -263,7 +256,7 @@ def outcome(kind: Kind, family: str, folder: Path) -> str:
     return " ".join(["equal", *model.notes])
 
 
-@pytest.mark.parametrize(("kind", "family"), slow_but(DEFAULT, families()))
+@pytest.mark.parametrize(("kind", "family"), tuple(families()))
 def test_a_family_answers_as_a_plain_forward_pass_does_or_is_refused(
     kind: Kind, family: str, tmp_path: Path
 ) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from slow import slow_but
 
 from lama_core.asking.blanks import fill
 from lama_core.models.catalog import find_model
@@ -73,7 +72,7 @@ def check(ours: Any, network: Any, tokenizer: Any, hiding: Any, relation: str, n
 
 
 @pytest.mark.parametrize("hiding", HIDING)
-@pytest.mark.parametrize("family", slow_but(["bert-cased", "gpt2"], FAMILIES))
+@pytest.mark.parametrize("family", FAMILIES)
 def test_tiny_models_score_bear_as_its_library_does(
     family: str,
     hiding: str,
