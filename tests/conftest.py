@@ -8,6 +8,7 @@ long as no graphics card computes.
 import os
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,6 +36,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 settings.register_profile("untimed", deadline=None)  # a busy machine is no fault
 settings.load_profile("untimed")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """LAMA_HOME: a folder of the test's own, which is not there yet."""
+    folder = tmp_path / "home"
+    monkeypatch.setenv("LAMA_HOME", str(folder))
+    return folder
 
 
 @pytest.fixture(scope="session")

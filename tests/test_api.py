@@ -24,6 +24,7 @@ from lama_core.probes.cloze.inside import InsideRequest
 from lama_core.probes.statements.rank import RankRequest
 from lama_core.requests import Request, arguments, python_call
 
+pytestmark = pytest.mark.usefixtures("home")
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
 MODEL = "minilm-mlm"
@@ -35,11 +36,6 @@ REQUESTS: tuple[Request, ...] = (
     InsideRequest(models=(MODEL,), text=TEXT, layers=True, gold="Oslo"),
     InsideRequest(models=(MODEL,), text=TEXT, attribution="gradients", explain="Rome", steps=16),
 )
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
 
 
 def test_the_package_is_light_until_something_is_asked() -> None:

@@ -12,10 +12,7 @@ from lama_core.datasets.corpus import Corpus, load_corpus
 from lama_core.errors import UserError
 from lama_core.types import Query
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def corpus_of(folder: Path, *passages: str) -> Corpus:

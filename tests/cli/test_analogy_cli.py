@@ -1,7 +1,6 @@
 """`analogy solve|score|probe` on the command line: their JSON, and one line for a mistake."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from lama_core.cli.analogy import print_accuracies
 from lama_core.errors import UserError
 from lama_core.probes.analogy.tables import Accuracy
 
+pytestmark = pytest.mark.usefixtures("home")
 SENTENCE = "Tokyo is to Japan as Paris is to [MASK]"
 
 
@@ -27,12 +27,6 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [
         part for name in names for part in ("--model", str(save_model_folder(name, folder / name)))
     ]
-
-
-@pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    yield
 
 
 @pytest.fixture

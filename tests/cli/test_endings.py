@@ -13,6 +13,7 @@ from slow import slow_but
 from lama_core import cli
 from lama_core.cli import endings, show
 
+pytestmark = pytest.mark.usefixtures("home")
 ROOT = Path(cli.__file__).resolve().parents[2]
 
 
@@ -45,12 +46,6 @@ def end_with(
     monkeypatch.setattr("lama_core.runs.keeping.list_kept", raising(error))
     status = call(monkeypatch, "runs", "list")
     return status, capsys.readouterr().err
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
 
 
 def test_a_fault_of_ours_is_one_line_and_its_details_are_in_a_log(

@@ -1,7 +1,6 @@
 """`cloze --layers` and `--attribution` on the command line: their JSON, tables and mistakes."""
 
 import json
-from pathlib import Path
 
 import pytest
 from calling import printed
@@ -11,6 +10,7 @@ from lama_core.errors import UserError
 from lama_core.probes.cloze.inside import InsideRequest
 from lama_core.requests import arguments
 
+pytestmark = pytest.mark.usefixtures("home")
 TEXT = "The capital of Norway is ___."
 
 
@@ -19,11 +19,6 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Names of a masked and a causal model."""
     folder = tmp_path_factory.mktemp("models")
     return [str(save_model_folder(name, folder / name)) for name in ("bert-cased", "smollm2")]
-
-
-@pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
 
 
 def test_layers_and_tokens_are_told_of_each_model(models: list[str]) -> None:

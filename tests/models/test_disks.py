@@ -24,13 +24,8 @@ from lama_core.models.loader import CACHE, load_model
 from lama_core.models.sources import fetch, locate
 from tools.stress.disk import mounted
 
+pytestmark = pytest.mark.usefixtures("home")
 EMBEDDED = ["minilm-mlm", "minilm-mlm-twin"]
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
 
 
 @pytest.fixture(params=("read-only", "full"))

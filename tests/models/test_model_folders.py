@@ -23,11 +23,7 @@ from lama_core.models.catalog import (
 from lama_core.models.loader import CACHE, add_checked, load_model
 from lama_core.models.sources import fetch, folder_digest, locate
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def refused(folder: Path) -> str:

@@ -67,8 +67,7 @@ def full_log_probs(model: Any, text: str) -> np.ndarray:
 @pytest.mark.parametrize("name", [*NAMES, "ernie"])
 def test_the_command_line_answers_as_the_original_code(name: str, tmp_path: Path) -> None:
     out = tmp_path / name
-    converted = invoke(["models", "convert", str(SHARED / name), "--out", str(out)]
-    )
+    converted = invoke(["models", "convert", str(SHARED / name), "--out", str(out)])
     assert converted.exit_code == 0, converted.output
     rows = json.loads((SHARED / name / "expected.json").read_text())["rows"]
     vocabulary = load_model(str(out)).vocabulary

@@ -11,14 +11,10 @@ from tiny_models import save_model_folder, save_reader_folder
 from lama_core.errors import UserError
 from lama_core.models.reader import SpanReader, load_reader
 
+pytestmark = pytest.mark.usefixtures("home")
 PASSAGES = ("Paris is in France.", "Zürich, said Ann, is near Paris and Oslo.")
 QUESTION = "The capital of France is what?"
 WORDS = ("Oslo", "Paris", "Zürich", "Rome")
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
 
 
 def column(word: str) -> int | None:

@@ -19,13 +19,9 @@ from lama_core.models.folders import folder_digest, read_header
 from lama_core.models.loader import CACHE, load_model
 from lama_core.models.sources import fetch, locate
 
+pytestmark = pytest.mark.usefixtures("home")
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
 
 
 def refused(folder: Path) -> str:

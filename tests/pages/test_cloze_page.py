@@ -11,12 +11,8 @@ from lama_core.models.loader import add_checked
 from pages.ui.shared.messages import plain
 from pages.ui.shared.state import examples
 
+pytestmark = pytest.mark.usefixtures("home")
 MODEL = "minilm-mlm"
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
 
 
 def opened(**params: str) -> AppTest:

@@ -8,17 +8,12 @@ from written_statements import write_bear
 
 from lama_core.datasets.library import download
 
+pytestmark = pytest.mark.usefixtures("home")
 FACTS = [("Peru", "Lima"), ("USA", "New York")]
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    return tmp_path
-
-
-def test_an_answer_space_and_domains_are_shown_as_the_data_have_them(home: Path) -> None:
-    folder = write_bear(home / "cities", FACTS, ["Lima", "New York", "*Oslo*"])
+def test_an_answer_space_and_domains_are_shown_as_the_data_have_them(tmp_path: Path) -> None:
+    folder = write_bear(tmp_path / "cities", FACTS, ["Lima", "New York", "*Oslo*"])
     (folder / "relation_info.json").write_text('{"P1": {"domains": ["Geographic", "*Arts*"]}}')
     download.import_dataset(folder)
     app = open_page("data", source="cities")

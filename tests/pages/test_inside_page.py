@@ -1,20 +1,14 @@
 """Look inside, under the answers of the Cloze page: layers, words that mattered, what if."""
 
-from pathlib import Path
-
 import pytest
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.shared.messages import plain
 
+pytestmark = pytest.mark.usefixtures("home")
 MODEL = "minilm-mlm"
 TEXT = "The capital of Norway is ___."
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
 
 
 def opened(**params: str) -> AppTest:

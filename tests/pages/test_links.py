@@ -14,15 +14,9 @@ from pages.ui.shared import links
 from pages.ui.shared.share import qr_code
 from tools.bench.pages import make_runs
 
+pytestmark = pytest.mark.usefixtures("home")
 ROOT = Path(__file__).resolve().parents[2]
 ABSENT = "bert-base-cased"  # not on a fresh machine: it is offered, and nothing is scored
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
-    monkeypatch.chdir(ROOT)
-    return tmp_path
 
 
 def shared(app: AppTest) -> dict[str, list[str]]:

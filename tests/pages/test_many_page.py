@@ -20,16 +20,12 @@ from pages.ui.cloze import many
 from pages.ui.shared import cache, export, links, visitors
 from pages.ui.shared.messages import plain
 
+pytestmark = pytest.mark.usefixtures("home")
 MODEL = "minilm-mlm"
 TYPED = (
     "The capital of France is ___. | Paris\n\nno blank here\nHe is in [MASK] | Ouagadougou\n"
     "=2 ___ <b>is</b> [it](http://x.y).\tnothing\nTwo ___ in ___."
 )
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
 
 
 def opened(typed: str = TYPED, **params: str | list[str]) -> AppTest:

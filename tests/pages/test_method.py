@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from calling import invoke
-from opening import ROOT, open_page
+from opening import open_page
 
 from lama_core.glossary import glossary_text, read_terms
 from lama_core.metrics import METRICS
@@ -22,13 +22,8 @@ from pages.ui.shared.router import PAPERS
 from pages.ui.shared.text import plain
 from tools.bench.pages import make_runs
 
+pytestmark = pytest.mark.usefixtures("home")
 ORIGINS = ("written by hand", "WordNet 3.0", "CIA World Factbook and GeoNames, which agree")
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
-    monkeypatch.chdir(ROOT)
 
 
 def sections() -> list[str]:

@@ -1,14 +1,9 @@
 """What the Models page says of a model before it is fetched."""
 
-from pathlib import Path
-
 import pytest
 from opening import open_page
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def read(text: str) -> str:

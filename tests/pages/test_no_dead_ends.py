@@ -11,6 +11,7 @@ from lama_core.datasets.library import download
 from lama_core.datasets.library.download import GetRequest
 from pages.ui.shared import jobs
 
+pytestmark = pytest.mark.usefixtures("home")
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = "capital of [X] : [Y] ."  # has no verb that could be negated
 TABLE = f"subject,object,template\nFrance,Paris,{TEMPLATE}\nPeru,Lima,{TEMPLATE}\n"
@@ -24,16 +25,11 @@ for _ in range(2):
 """
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(ROOT)
-    return tmp_path
-
-
-def test_a_run_form_offers_what_the_data_can_answer_and_says_why_not_the_rest(home: Path) -> None:
-    (home / "mine.csv").write_text(TABLE)
-    download.import_dataset(home / "mine.csv")
+def test_a_run_form_offers_what_the_data_can_answer_and_says_why_not_the_rest(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "mine.csv").write_text(TABLE)
+    download.import_dataset(tmp_path / "mine.csv")
     app = open_page("results", tab="New run")
     app.selectbox(key="new prompts").set_value("ten-sentences").run()
     app.selectbox(key="new data").set_value("mine").run()

@@ -16,14 +16,10 @@ from lama_core.probes.cloze.ask import ask
 from pages.ui.shared import cache, state
 from pages.ui.shared.messages import plain
 
+pytestmark = pytest.mark.usefixtures("home")
 MODEL = "minilm-mlm"
 TEXT = "The capital of Wakanda is ___."
 PASSAGE = "The capital of *Wakanda* is <b>London</b> $x$."
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
 
 
 @pytest.fixture

@@ -16,15 +16,9 @@ from lama_core.runs.keeping import list_kept
 from pages.ui.shared import jobs, visitors
 from tools.bench.pages import make_runs
 
+pytestmark = pytest.mark.usefixtures("home")
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = "subject,object,template\nFrance,Paris,[X] has [Y] .\n"
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(ROOT)
-    return tmp_path
 
 
 def open_page(name: str, **params: str) -> AppTest:
@@ -33,8 +27,8 @@ def open_page(name: str, **params: str) -> AppTest:
     return app
 
 
-def import_table(home: Path) -> Path:
-    path = home / "mine.csv"
+def import_table(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.csv"
     path.write_text(TABLE)
     download.import_dataset(path)
     return path
@@ -50,9 +44,9 @@ def labels(app: AppTest) -> set[str]:
 
 
 def test_an_import_says_what_it_replaces_and_waits_for_a_yes(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, asked = import_table(home), []
+    path, asked = import_table(tmp_path), []
     monkeypatch.setattr(jobs, "start", lambda name, request, **_: asked.append(request))
     app = open_page("data")
     app.text_input(key="import path 0").set_value(str(path))
@@ -64,8 +58,8 @@ def test_an_import_says_what_it_replaces_and_waits_for_a_yes(
     assert asked == [download.ImportRequest(str(path), None, replace=True)]
 
 
-def test_a_stranger_replaces_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import_table(home)
+def test_a_stranger_replaces_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import_table(tmp_path)
     visited(monkeypatch, by_owner=False)
     app = open_page("data")
     assert not {"Import", "Replace it"} & labels(app)
@@ -73,8 +67,8 @@ def test_a_stranger_replaces_nothing(home: Path, monkeypatch: pytest.MonkeyPatch
     assert any("Importing is for those" in caption.value for caption in app.caption)
 
 
-def test_the_owner_renames_and_deletes_a_source(home: Path) -> None:
-    import_table(home)
+def test_the_owner_renames_and_deletes_a_source(tmp_path: Path) -> None:
+    import_table(tmp_path)
     app = open_page("data", source="mine")
     app.text_input(key="new name of mine").set_value("other").run()
     app.button(key="rename mine").click().run()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from opening import open_page
 from probe_fakes import CITIES, hash_model, write_dataset
+from slow import slow_but
 from streamlit.testing.v1 import AppTest
 
 from lama_core.datasets.library.download import import_dataset
@@ -68,13 +69,6 @@ def _draw(home: Path, *tabs: str) -> str:
 def test_every_tab_draws_without_torch(tmp_path: Path) -> None:
     assert list_studies([bundled_dir()])
     assert "drawn" in _draw(tmp_path, *TABS)
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(ROOT)
-    return tmp_path / "home"
 
 
 @pytest.fixture
@@ -232,7 +226,10 @@ def test_what_a_study_does_not_hold_is_the_papers_alone(open_on: Callable[..., A
 
 @pytest.mark.parametrize(
     ("table", "line"),
-    [("table8", "minilm-mlm"), ("table12", "Mine+Man"), ("majority", "Majority")],
+    slow_but(
+        [("majority", "Majority")],
+        [("table8", "minilm-mlm"), ("table12", "Mine+Man"), ("majority", "Majority")],
+    ),
 )
 def test_a_table_over_relations_has_the_studys_line(
     open_on: Callable[..., AppTest], table: str, line: str
@@ -243,7 +240,12 @@ def test_a_table_over_relations_has_the_studys_line(
 
 
 @pytest.mark.parametrize(
-    "view", [one for one in VIEWS.values() if one.python], ids=lambda one: one.id
+    "view",
+    slow_but(
+        [one for one in VIEWS.values() if one.id not in ("table8", "table12")],
+        [one for one in VIEWS.values() if one.python],
+    ),
+    ids=lambda one: one.id,
 )
 def test_the_lines_of_python_give_the_table(home: Path, view: View) -> None:
     (study, _) = list_studies([bundled_dir()])

@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 import streamlit as st
 from opening import open_page
+from slow import slow_but
 from streamlit import config
 from streamlit.proto.BackMsg_pb2 import BackendOperationRequest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -113,7 +114,9 @@ def test_in_public_only_the_operators_models_are_asked(
         visitors.offered_models()
 
 
-@pytest.mark.parametrize("mode", ("public", "at the machine", "from elsewhere"))
+@pytest.mark.parametrize(
+    "mode", slow_but(["public"], ("public", "at the machine", "from elsewhere"))
+)
 def test_no_address_makes_the_app_read_a_file_of_the_machine(
     mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ from lama_core.types import Query
 from pages.ui.shared import cache, history, links, shelf, visitors
 from pages.ui.shared.messages import plain
 
+pytestmark = pytest.mark.usefixtures("home")
 MODEL = "minilm-mlm"
 M = (MODEL,)
 PIN: dict[str, Any] = {"kind": "sentence", "models": [MODEL], "text": "Rome is in ___."}
@@ -41,11 +42,6 @@ ASKED: tuple[history.Entry, ...] = (
     history.Entry(ScoreRequest(query="a:b", pairs=("c:d", "e:f"), models=M, template="she-as",
                                normalise="mean")),
 )  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
 
 
 @pytest.fixture

@@ -40,12 +40,6 @@ def write_bats(root: Path) -> Path:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def tiny(home: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A tiny model in the place of two of the paper's; it is no RelBERT model."""
     name = str(save_model_folder("bert-cased", home / "tiny"))

@@ -58,12 +58,6 @@ def said() -> dict[str, dict[str, float]]:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def data(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Three capitals and one colour; BERT-base and the embedded models are here, no others."""
     folder = write_bear(tmp_path / "bear", CAPITALS, RIVERS, TEMPLATES, "P36")

@@ -30,6 +30,7 @@ from lama_core.probes.cloze.by_relation import (
 )
 from lama_core.types import Fact, Prompt, Relation
 
+pytestmark = pytest.mark.usefixtures("home")
 MANUAL, SAME, BEFORE = "[X] borders [Y].", "[X] is next to [Y].", "[Y] borders [X] too."
 PROMPTS = (Prompt(MANUAL), Prompt(SAME, "paraphrased"), Prompt(BEFORE, "paraphrased"))
 WORDS = ("Spain", "Italy", "Peru", "spain")
@@ -46,12 +47,6 @@ def data(*, prompts: tuple[Prompt, ...] = PROMPTS, negated: str | None = None) -
         for number, word in enumerate(("Spain", "Italy", "Spain"))
     ]
     return make_dataset("small", relations, facts, ReadReport())
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
-    return tmp_path
 
 
 def write(path: Path, *rows: dict[str, object]) -> None:

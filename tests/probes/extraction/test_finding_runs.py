@@ -28,12 +28,8 @@ from lama_core.runs.execute import execute, execute_all
 from lama_core.runs.find import load_run
 from lama_core.types import Query
 
+pytestmark = pytest.mark.usefixtures("home")
 CITIES = ("Rome", "Oslo", "Bonn", "Bern", "Nice", "Lima", "Cork", "York")
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
 
 
 @pytest.fixture

