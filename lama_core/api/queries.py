@@ -188,9 +188,9 @@ relation = Function(
     >>> import lama_core as lama
     >>> found = lama.relation("P36", subject="Norway")
     >>> found[["kind", "word", "gold_rank"]].head(2)
-             kind  word  gold_rank
-    0      manual  oslo          1
-    1  paraphrase  oslo          1
+             kind    word  gold_rank
+    0      manual    oslo          1
+    1  paraphrase  norway          2
     """,
 )
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from calling import printed, told
 from probe_fakes import hash_model, write_dataset
-from lama_core.corpus.build import corpus_from_files
 
+from lama_core.corpus.build import corpus_from_files
 from lama_core.errors import UserError
 from lama_core.paths import training_dir
 

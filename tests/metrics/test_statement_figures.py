@@ -1,6 +1,5 @@
 """Figures of runs of statements, on the eight facts of statement_fakes, worked by hand there."""
 
-import json
 from dataclasses import replace
 from math import exp, isnan
 from pathlib import Path
@@ -11,7 +10,8 @@ from statement_fakes import SCORES, make_statement_run
 from test_hand_worked import ANSWERS, make_run
 
 from lama_core import metrics
-from lama_core.cli.results import print_scores
+from lama_core.api.results import Results, ResultsRequest
+from lama_core.cli.results import print_results
 from lama_core.errors import UserError
 from lama_core.metrics.answers import AnswerFilter, join_answers, right_answers
 from lama_core.metrics.comparison import what_differs
@@ -189,13 +189,13 @@ def test_statements_beside_words_say_what_differs(run: Run, tmp_path: Path) -> N
 def test_the_command_prints_answers_and_chance(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    print_scores([run], by="relation", ranking=None, as_json=True)
-    lines = json.loads(capsys.readouterr().out)
+    found = Results(ResultsRequest(), (run,))
+    lines = found.to_json()
     assert [(line["n_answers"], line["chance"]) for line in lines] == [(4, 1 / 4), (2, 1 / 2)]
     assert all(type(line["n_answers"]) is int for line in lines)
-    print_scores([run], by="source", ranking=None, as_json=True)
-    assert json.loads(capsys.readouterr().out)[0]["chance"] == (1 / 4 + 1 / 2) / 2
-    print_scores([run], by="relation", ranking=None, as_json=False)
+    by_source = Results(ResultsRequest(by="source"), (run,)).to_json()
+    assert by_source[0]["chance"] == (1 / 4 + 1 / 2) / 2
+    print_results(found)
     assert "chance: P@1 of a random order" in capsys.readouterr().out
 
 

@@ -589,7 +589,7 @@ def test_fconv_is_attributed_and_its_layers_are_refused(folders: dict[str, Path]
 
 
 def test_elmo_is_not_looked_into(folders: dict[str, Path]) -> None:
-    words = ["cloze", TEXTS[0], "--model", str(folders["elmo"]), "--layers"]
+    words = ["inspect", TEXTS[0], "--model", str(folders["elmo"])]
     asked = invoke(words)
     assert asked.exit_code != 0
     assert "can't be looked into: it gives its answers alone" in str(asked.exception)

@@ -90,8 +90,11 @@ def test_what_is_typed_is_shown_as_text() -> None:
 def test_what_is_looked_at_can_be_had_as_a_command_and_in_python() -> None:
     app = opened(look="Which words mattered", explain="Rome")
     code = [one.value for one in app.code]
-    command = f"--explain Rome '{TEXT}'"
-    assert any("--attribution erasure" in one and command in one for one in code)
-    call = f"lama.look('{TEXT}', models=['{MODEL}'], gold='Oslo', attribution='erasure', "
-    assert any(f"{call}explain='Rome')" in one for one in code)
+    assert any(
+        one.startswith("lama-explorer inspect") and one.endswith(f"--gold Oslo '{TEXT}'")
+        and "--lens tokens --answer Rome" in one
+        for one in code
+    )  # fmt: skip
+    call = f"lama.inspect('{TEXT}', models=['{MODEL}'], lens='tokens', answer='Rome', gold='Oslo')"
+    assert call in code
     assert any(f"lama.fill('{TEXT}', models=['{MODEL}'], gold='Oslo')" in one for one in code)

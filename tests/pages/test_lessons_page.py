@@ -170,7 +170,7 @@ def test_a_model_without_a_run_is_named_with_the_command_that_makes_it(home: Pat
     (folder / "mine.toml").write_text(text)
     app = open_page("lessons", lesson="mine", step="1")
     assert not app.error
-    assert "`python -m lama_core probe --dataset starter --model bert-base-cased`" in said(app)
+    assert "`lama-explorer probe --dataset starter --model bert-base-cased`" in said(app)
     to_step(app, 2)
     assert "nobody: this version has no model of that name" in said(app)
 

@@ -14,7 +14,7 @@ from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
 from lama_core.models.base import BLANK
 from lama_core.probes.cloze.ask import ask
-from lama_core.probes.cloze.inside import InsideRequest, attribute, look_inside, read_layers
+from lama_core.probes.cloze.inside import InspectRequest, attribute, look_inside, read_layers
 
 Models = Callable[..., Any]
 WORDS = Candidates("file:x", ("Paris", "Rome", "Oslo", "Vienna", "Berlin", "painter"))
@@ -135,17 +135,19 @@ def test_limits_hold(tiny_model: Models, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("choice", "fault"),
     (
-        ({"steps": 7}, "7 steps: choose a number from 8"),
-        ({"steps": 10_000}, "10,000 steps"),
-        ({"top_k": 0}, "top-k is 0"),
+        ({"steps": 7}, "steps can't be 7: expected int >= 8"),
+        ({"steps": 10_000}, "steps can't be 10000: expected int <= 5000"),
+        ({"steps": 9}, "--steps needs --lens tokens"),
+        ({"answer": "Rome"}, "--answer needs --lens tokens"),
+        ({"top_k": 0}, "top k can't be 0: expected int >= 1"),
         (
-            {"explain": "a" * 1001},
+            {"lens": "tokens", "answer": "a" * 1001},
             "The answer that is followed has 1,001 characters; at most 1,000",
         ),
     ),
 )
 def test_a_choice_that_cant_be_asked_is_refused(choice: dict[str, Any], fault: str) -> None:
-    request = InsideRequest(models=("minilm-mlm",), text="Paris is in ___.", **choice)
+    request = InspectRequest(text="Paris is in ___.", **choice)
     with pytest.raises(UserError, match=fault):
         request.check()
 
@@ -154,10 +156,10 @@ def test_a_model_that_gives_answers_alone_says_so(tiny_model: Models) -> None:
     class Silent:
         name, kind = "silent", "causal"
 
-    request = InsideRequest(models=("x",), text="", layers=True)
+    request = InspectRequest("")
     columns = WORDS.columns(tiny_model("bert-cased").vocabulary)
     silent: Any = Silent()
-    for changed in (request, InsideRequest(models=("x",), text="", attribution="erasure")):
+    for changed in (request, InspectRequest("", lens="tokens")):
         with pytest.raises(UserError, match="silent can't be looked into"):
             look_inside(silent, QUERY, columns, changed)
 
@@ -165,8 +167,9 @@ def test_a_model_that_gives_answers_alone_says_so(tiny_model: Models) -> None:
 def test_both_looks_are_of_the_same_answer(tiny_model: Models, tmp_path: Path) -> None:
     model = tiny_model("smollm2")
     columns = WORDS.columns(model.vocabulary)
-    request = InsideRequest(models=("x",), text="", layers=True, attribution="gradients", steps=8)
-    found = look_inside(model, QUERY, columns, request)
-    assert found.layers and found.attribution
-    assert found.layers.layers[-1].first == found.attribution.word
-    assert np.isclose(found.layers.layers[-1].log_prob, found.attribution.log_prob, atol=1e-4)
+    of_tokens = InspectRequest("", lens="tokens", method="gradients", steps=8)
+    layers = look_inside(model, QUERY, columns, InspectRequest("")).layers
+    attribution = look_inside(model, QUERY, columns, of_tokens).attribution
+    assert layers and attribution
+    assert layers.layers[-1].first == attribution.word
+    assert np.isclose(layers.layers[-1].log_prob, attribution.log_prob, atol=1e-4)
