@@ -15,7 +15,7 @@ def draw_empty() -> None:
     """No run yet: the way to the first."""
     show_note(
         "No finished run is here yet: facts are listed with what models answered to them. Start a "
-        "run on the Results page, or with `python -m lama_core probe --dataset starter --model "
+        "run on the Results page, or with `lama-explorer probe --dataset starter --model "
         "minilm-mlm`."
     )
     st.page_link(links.RESULTS, label="To the Results page", icon=":material/bar_chart:")

@@ -47,7 +47,7 @@ def draw_empty() -> None:
     """No run yet: what a run is, and the way to the first."""
     show_note(
         "No finished run is here yet. A run asks a model every fact of a knowledge source; start "
-        "one below, or with `python -m lama_core probe --dataset starter --model minilm-mlm`."
+        "one below, or with `lama-explorer probe --dataset starter --model minilm-mlm`."
     )
     draw_form()
 

@@ -105,7 +105,7 @@ def starter_files() -> list[Path]:
     files = corpus_files()
     if not files:
         raise UserError(
-            "MiniLM-MLM's corpus is not built here: `python -m lama_core data "
+            "MiniLM-MLM's corpus is not built here: `lama-explorer data "
             "build-corpus` fetches its sources and builds it, or give a text of your own."
         )
     return files

@@ -104,7 +104,7 @@ def find_data(
         try:
             get_dataset(own, on_progress=on_progress)
         except UserError as error:
-            missing = Absent(own, str(error), f"python -m lama_core data get {own}")
+            missing = Absent(own, str(error), f"lama-explorer data get {own}")
             return Data(instead.name, instead.other, (missing,))
     return Data(own)
 

@@ -151,7 +151,7 @@ class Combined:
         for title in LINES.values():
             if not any(row.what.startswith(f"{title} ") for row in rows):
                 reason, command = "no relation of these data has them", "data get lpaqa"
-                yield Absent(f"{title} prompts", reason, f"python -m lama_core {command}")
+                yield Absent(f"{title} prompts", reason, f"lama-explorer {command}")
 
 
 # --- tables 4 to 6: gains -------------------------------------------------------------------------
@@ -382,7 +382,7 @@ def _transfer(studies: Studies) -> Iterator[Item]:
                         differs=studies.differs(found.n_relations, found.n),
                     )
     if not n_rows:
-        command = f"python -m lama_core reproduce {PAPER} --model {studies.asked[0]} --model OTHER"
+        command = f"lama-explorer reproduce {PAPER} --model {studies.asked[0]} --model OTHER"
         yield Absent("weights of another model", "one model was asked", command)
     yield (
         "On the facts whose best candidates a study keeps; on "

@@ -51,7 +51,7 @@ def ablated(studies: Studies) -> Iterator[Item]:
             f"all {n_all} mined prompts here have their words between subject and object: "
             "dependency paths need spaCy's parser"
         )
-        command = "python -m lama_core prompts mine RELATION --text FILE --method both"
+        command = "lama-explorer prompts mine RELATION --text FILE --method both"
         yield Absent("Table 7", reason, command)
         return
 

@@ -221,7 +221,7 @@ class Studies(Prepared):
 
     def absent(self) -> tuple[Absent, ...]:
         """The paper's models that weren't requested."""
-        command = f"python -m lama_core reproduce {PAPER} --model "
+        command = f"lama-explorer reproduce {PAPER} --model "
         return tuple(
             Absent(title, "nothing of it is shown: it wasn't asked for", command + name)
             for name, title in BERTS.items()

@@ -41,7 +41,7 @@ VOCABULARY_FILE = "common_vocab_cased.txt"
 TREX = "TREx"
 MANUAL, TEN_SENTENCES = "manual", "ten-sentences"
 TEXT = "starter"  # what the extractor learns from, and the open-book context is retrieved from
-BUILD_TEXT = "python -m lama_core data build-corpus"
+BUILD_TEXT = "lama-explorer data build-corpus"
 BOOK = "models with the open book"
 NO_PAIRS = "the data that is here has no relation between two names"
 NO_MODEL = "no model could be run, so no facts were selected"
@@ -117,7 +117,7 @@ class Lama(Prepared):
         """
         found = {}
         for column, reference in self.models.items():
-            command = f"python -m lama_core models get {reference}"
+            command = f"lama-explorer models get {reference}"
             try:
                 entry = find_model(reference)
                 if entry.source.how == "none":

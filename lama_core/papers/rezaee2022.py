@@ -47,7 +47,7 @@ N_RELATIONS = 40
 # The model of Table 2 and section 4.
 BY_RELATION = "RoBERTa-large"
 STARTER_LIMIT = 40
-MODELS_GET = "python -m lama_core models get "
+MODELS_GET = "lama-explorer models get "
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,7 @@ JUDGES: dict[str, Judged] = {
     ),
     "fastText": Judged(
         None,
-        "python -m lama_core analogy probe --dataset bats --vectors wiki-news-300d-1M.vec "
-        "--setting both",
+        "lama-explorer analogy probe --dataset bats --vectors wiki-news-300d-1M.vec --setting both",
         "its vectors are a download of several gigabytes from fasttext.cc, to be named to "
         "`analogy probe`",
     ),

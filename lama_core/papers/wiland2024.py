@@ -198,7 +198,7 @@ class Bear(Prepared):
 
 
 def _command(reference: str) -> str:
-    return f"python -m lama_core models get {reference}"
+    return f"lama-explorer models get {reference}"
 
 
 def leaderboard(bear: Bear) -> Iterator[Item]:

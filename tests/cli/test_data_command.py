@@ -1,4 +1,4 @@
-"""`python -m lama_core data`: what it prints and how it ends."""
+"""`lama-explorer data`: what it prints and how it ends."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""`python -m lama_core runs`: what it lists, and what it asks for before it removes anything."""
+"""`lama-explorer runs`: what it lists, and what it asks for before it removes anything."""
 
 import json
 from pathlib import Path

@@ -266,7 +266,7 @@ def test_without_runs_the_page_says_how_to_start_one(
     monkeypatch.setattr("lama_core.runs.find.bundled_dir", lambda: tmp_path / "none")
     assert not runs_dir().exists()
     results, facts = open_page("results"), open_page("facts")
-    assert "python -m lama_core probe" in results.info[0].value
+    assert "lama-explorer probe" in results.info[0].value
     assert any(button.label == "Start" for button in results.button)
     assert "No finished run" in facts.info[0].value
 

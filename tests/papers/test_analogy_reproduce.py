@@ -117,7 +117,7 @@ def test_without_bats_the_embedded_models_answer_the_starter_analogies(
     made = found.tables[0].made
     assert any("starter analogies" in note for note in found.notes)
     assert {one.what: one.command for one in made.absent}.items() >= {
-        "bats": "python -m lama_core data get bats",
+        "bats": "lama-explorer data get bats",
         "RelBERT": "models get relbert",
     }.items()
     ours = [row for row in made.rows if row.ours is not None]

@@ -19,7 +19,7 @@ from lama_core.papers.published import TableSpec, published_paper
 from lama_core.reports.html import as_html, figure
 from lama_core.reports.tables import Absent, Chart, Item, Made, ReproducedRow, Series
 
-GONE = Absent("BERT-large", "its weights aren't here", "python -m lama_core models get bert")
+GONE = Absent("BERT-large", "its weights aren't here", "lama-explorer models get bert")
 
 
 class Ready(Prepared):
@@ -122,7 +122,7 @@ def test_without_the_papers_data_the_others_stand_in_and_it_is_said(
     found = find_data(None, own="lama", installed=(), instead=instead)
     assert (found.name, found.other) == ("starter", "starter facts")
     assert found.absent == (
-        Absent("lama", "lama can't be reached.", "python -m lama_core data get lama"),
+        Absent("lama", "lama can't be reached.", "lama-explorer data get lama"),
     )
     assert find_data(None, own="lama", installed=("lama",), instead=instead) == Data("lama")
     assert find_data("mine", own="lama", installed=(), instead=instead) == Data("mine")
@@ -133,7 +133,7 @@ def test_the_file_holds_everything_as_text() -> None:
     assert "&lt;b&gt;Dante&lt;/b&gt;" in page and "<b>Dante" not in page
     assert "reproduce &#x27;&lt;script&gt;&#x27;" in page
     assert "+1.2" in page and "20 of 41 relations" in page
-    assert "</script><b>x" not in page and "python -m lama_core models get bert" in page
+    assert "</script><b>x" not in page and "lama-explorer models get bert" in page
     assert "src=" not in page.split("</head>")[1], "nothing is fetched to read it"
 
 

@@ -169,11 +169,11 @@ def test_what_cannot_be_had_stays_with_its_number_its_reason_and_what_brings_it(
     assert (large.ours, large.published) == (None, 32.3)
     assert large.reason == "bert-large-cased can't be had."
     brought = {one.what: one.command for one in found.absent}
-    assert brought["BERT-large"] == "python -m lama_core models get bert-large-cased"
-    assert brought["ELMo"] == "python -m lama_core models get elmo"
+    assert brought["BERT-large"] == "lama-explorer models get bert-large-cased"
+    assert brought["ELMo"] == "lama-explorer models get elmo"
     assert brought["DrQA"] == ""
     assert brought["RE_o"] == brought["models with the open book"]
-    assert brought["RE_o"] == "python -m lama_core data build-corpus"
+    assert brought["RE_o"] == "lama-explorer data build-corpus"
     # Every published number of Table 2 is a line, whether it was run or not.
     n_published = sum(row.published is not None for row in table.made.rows)
     assert n_published == 9 + 1 + 2 * 8 + 6 * 10

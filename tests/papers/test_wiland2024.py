@@ -158,7 +158,7 @@ def test_embedded_models_have_no_published_value_and_models_elsewhere_no_number(
     assert (rows[MEAN].ours, rows[MEAN].reason) == (None, "not on this machine")
     absent = {one.what: one for one in found.absent}
     assert set(absent) == set(BEAR_MODELS) - {"bert-base-cased"}
-    assert absent["opt-1.3b"].command == "python -m lama_core models get facebook/opt-1.3b"
+    assert absent["opt-1.3b"].command == "lama-explorer models get facebook/opt-1.3b"
 
 
 def test_a_named_model_of_the_leaderboard_is_had_and_else_said_why_not(data: Path) -> None:
@@ -193,7 +193,7 @@ def test_without_bear_nothing_else_is_asked(monkeypatch: pytest.MonkeyPatch) -> 
     assert all(row.ours is None and row.reason == "BEAR can't be had here" for row in found.rows)
     assert len(found.rows) == 24 * 2 + 1
     (absent,) = found.absent
-    assert (absent.what, absent.command) == ("bear", "python -m lama_core data get bear")
+    assert (absent.what, absent.command) == ("bear", "lama-explorer data get bear")
     assert absent.reason == "bear can't be reached."
     assert "no other facts stand in" in " ".join(reproduction.notes)
     assert found.charts == ()

@@ -35,7 +35,7 @@ def choose_book() -> str | None:
         return None if chosen == CLOSED else STARTER
     if not _is_ready(chosen):
         raise UserError(
-            f"{chosen} is not ready to be searched: `python -m lama_core cloze TEXT --open-book "
+            f"{chosen} is not ready to be searched: `lama-explorer cloze TEXT --open-book "
             "PATH` makes its index."
         )
     return chosen

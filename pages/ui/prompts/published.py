@@ -123,7 +123,7 @@ def _apart(choice: PromptsChoice, table: PublishedTable, *, both: bool) -> str:
     if not both:
         return (
             f"{theirs} A study doesn't hold these numbers: "
-            f"`python -m lama_core reproduce {PAPER} --table {table.id}` makes them where it can."
+            f"`lama-explorer reproduce {PAPER} --table {table.id}` makes them where it can."
         )
     info = choice.info
     n_facts = sum(relation.n for relation in info.relations)

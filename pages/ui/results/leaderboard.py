@@ -71,7 +71,7 @@ def draw_leaderboard(choice: RunChoice, scores: pd.DataFrame) -> None:
         "**published**: the leaderboard of BEAR's authors (Wiland et al. 2024), the mean over "
         f"three templates of the accuracy over all {N_FACTS:,} facts of {N_RELATIONS} relations, "
         "and its standard error; its random baseline was drawn. A run of ours asks one template: "
-        "`python -m lama_core reproduce wiland2024` asks all three. **P@1** here is over facts, as "
+        "`lama-explorer reproduce wiland2024` asks all three. **P@1** here is over facts, as "
         "theirs; above it is the mean over relations."
     )
     draw_export(

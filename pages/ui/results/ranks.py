@@ -118,7 +118,7 @@ def _draw_spread(choice: RunChoice, listing: RunListing) -> None:
     if not spread:
         show_note(
             plain(f"No run of these models on {choice.data} with the prompts {TEN_SENTENCES} yet. ")
-            + "Make one under **New run**, or with `python -m lama_core probe --prompts "
+            + "Make one under **New run**, or with `lama-explorer probe --prompts "
             "ten-sentences`; the data must hold at least ten sentences a fact."
         )
         return
