@@ -45,7 +45,7 @@ def cache_dir() -> Path:
 
 
 def training_dir() -> Path:
-    """Folder of `python -m tools.training`'s own run: `corpus`, `tokens` and checkpoints; not created here."""
+    """Folder of `tools.training`: `corpus`, `tokens` and checkpoints; not created here."""
     return cache_dir() / "train-mlm"
 
 
