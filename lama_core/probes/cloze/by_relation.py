@@ -182,7 +182,7 @@ class RelationAnswer:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """The object that `cloze --relation ... --json` prints."""
+        """The object that `relation --json` prints."""
         asked = asdict(self.question)
         wordings = asked.pop("wordings")
         return {
