@@ -12,6 +12,11 @@ import pytest
 
 FROZEN = json.loads(measured.FROZEN.read_text(encoding="utf-8"))
 TOLERANCE = 2e-5
+# A study keeps log-probabilities in half precision (`probes/prompts/store.py`): a last digit of fp32
+# that differs between CPUs can round a value to its neighbour, 2**-10 away for those from -2 to -1.
+# What is fitted to them differs by as much: -1.62571 on the machine that froze it, -1.62540 on an
+# EPYC with AVX-512 and bf16.
+FITTED, HALF = ("objective", "weights"), 2**-10
 MOVED = (
     "the numbers of {kind} moved: raise its scoring version, say so in CHANGELOG.md, and freeze "
     "them anew (python tests/golden/freeze.py)"
@@ -22,14 +27,18 @@ def moved(kind: str) -> str:
     return MOVED.format(kind=kind)
 
 
-def same(ours: Any, theirs: Any) -> bool:
+def same(ours: Any, theirs: Any, tolerance: float = TOLERANCE) -> bool:
     """Equal, but for the last digits of numbers with a fraction."""
     if isinstance(ours, float) and isinstance(theirs, float):
-        return abs(ours - theirs) <= TOLERANCE * max(1.0, abs(theirs))
+        return abs(ours - theirs) <= tolerance * max(1.0, abs(theirs))
     if isinstance(ours, dict) and isinstance(theirs, dict):
-        return list(ours) == list(theirs) and all(same(ours[key], theirs[key]) for key in ours)
+        return list(ours) == list(theirs) and all(
+            same(ours[key], theirs[key], HALF if key in FITTED else tolerance) for key in ours
+        )
     if isinstance(ours, list) and isinstance(theirs, list):
-        return len(ours) == len(theirs) and all(map(same, ours, theirs))
+        return len(ours) == len(theirs) and all(
+            same(our, their, tolerance) for our, their in zip(ours, theirs, strict=True)
+        )
     return type(ours) is type(theirs) and ours == theirs
 
 

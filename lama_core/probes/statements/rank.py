@@ -155,7 +155,7 @@ class RankAnswer:
     models: tuple[ModelRanking, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The object that `cloze --answer --json` prints. margin, null where there is none."""
+        """The object that `rank --json` prints. margin, null where there is none."""
         query, answers, gold = self.request.asked()
         return {
             "text": query.text(),
