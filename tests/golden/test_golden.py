@@ -12,10 +12,9 @@ import pytest
 
 FROZEN = json.loads(measured.FROZEN.read_text(encoding="utf-8"))
 TOLERANCE = 2e-5
-# A study keeps log-probabilities in half precision (`probes/prompts/store.py`): a last digit of fp32
-# that differs between CPUs can round a value to its neighbour, 2**-10 away for those from -2 to -1.
-# What is fitted to them differs by as much: -1.62571 on the machine that froze it, -1.62540 on an
-# EPYC with AVX-512 and bf16.
+# A study keeps log-probabilities in half precision (`probes/prompts/store.py`): a last digit of
+# fp32 that differs between CPUs can round a value to its neighbour, 2**-10 away from -2 to -1. What
+# is fitted to them differs by as much: -1.62571 where it was frozen, -1.62540 on an EPYC with bf16.
 FITTED, HALF = ("objective", "weights"), 2**-10
 MOVED = (
     "the numbers of {kind} moved: raise its scoring version, say so in CHANGELOG.md, and freeze "

@@ -174,8 +174,9 @@ class RelationAnswer:
 
     def to_json(self) -> dict[str, Any]:
         """The object that `relation --json` prints."""
-        asked = asdict(self.question)
-        wordings = asked.pop("wordings")
+        asked = self.question
+        plain = asdict(asked)
+        n_wordings = len(plain.pop("wordings"))
         return {
             **plain,
             "n_wordings": n_wordings,
