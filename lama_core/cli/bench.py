@@ -38,8 +38,8 @@ def run(
     json: commands.Json = False,
 ) -> None:
     """Measure speed and memory; what one run measures can be compared, on any machine."""
+    from lama_core.api.models import use_device
     from lama_core.bench.table import BENCHMARKS, measure  # with torch
-    from lama_core.models.devices import use_device
 
     if device is not None:
         use_device(device)

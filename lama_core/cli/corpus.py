@@ -5,23 +5,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from lama_core.api import corpus as api
+from lama_core.api.corpus import STARTER
+from lama_core.api.corpus import STATED_FILE as STATED_FILE
 from lama_core.cli import commands, show
-from lama_core.corpus import build
-from lama_core.corpus.catalog import all_but
-from lama_core.datasets import load_dataset
-from lama_core.datasets.library import installed
-from lama_core.metrics import stated
-from lama_core.metrics.stated import STATED_FILE as STATED_FILE
-from lama_core.paths import training_dir
-from lama_core.progress import Progress
-
-
-def _built() -> build.Corpus:
-    """The corpus, built where it isn't here yet."""
-    with show.progress() as on_progress:
-        return build.build_corpus(
-            training_dir() / "corpus", report=lambda stage: on_progress(Progress(stage))
-        )
 
 
 def build_corpus(*, json: commands.Json = False) -> None:
@@ -29,12 +16,13 @@ def build_corpus(*, json: commands.Json = False) -> None:
 
     `prompts mine`, `extract`, `read` and `--open-book starter` read it.
     """
-    built = _built()
+    with show.progress() as on_progress:
+        built = api.build_corpus(on_progress=on_progress)
     n_passages = sum(source.n_passages for source in built.summary)
     if json:
         show.print_json({"passages": n_passages, "sources": len(built.summary)})
         return
-    print(f"{n_passages:,} passages of {len(built.summary)} sources: {training_dir() / 'corpus'}")
+    print(f"{n_passages:,} passages of {len(built.summary)} sources: {api.corpus_dir()}")
 
 
 def find_stated(
@@ -42,7 +30,7 @@ def find_stated(
     out: Annotated[Path, Parameter(help="File to write, in the model's folder.")],
     dataset: Annotated[
         str, Parameter(help="A dataset's name, or a folder in LAMA's layout.")
-    ] = installed.STARTER,
+    ] = STARTER,
     without: Annotated[
         list[str] | None,
         Parameter(help="A source that the model hasn't read; repeat it for several.", negative=""),
@@ -53,12 +41,11 @@ def find_stated(
 
     `results --slices` and `compare --slices` read the file in a model's folder.
     """
-    kept = {source.name for source in all_but(without or ())}
-    train = [path for name, _, path in _built().train if name in kept]
-    pairs = [(fact.subject, fact.object) for fact in load_dataset(dataset).facts]
-    found = stated.find_stated(pairs, (line for path in train for line in build.read_lines(path)))
-    stated.save_stated(pairs, found, out)
+    with show.progress() as on_progress:
+        found = api.find_stated(
+            out, dataset=dataset, without=without or (), on_progress=on_progress
+        )
     if json:
-        show.print_json({"pairs": len(set(pairs)), "stated": len(found)})
+        show.print_json({"pairs": found.n_pairs, "stated": found.n_stated})
         return
-    print(f"{len(found):,} of {len(set(pairs)):,} pairs of subject and object are stated: {out}")
+    print(f"{found.n_stated:,} of {found.n_pairs:,} pairs of subject and object are stated: {out}")
