@@ -20,6 +20,7 @@ def open_app(
         Parameter(
             help="Answer other machines, too; every visitor has the rights of an anonymous one.",
             negative="",
+            show_default=False,
         ),
     ] = False,
 ) -> None:

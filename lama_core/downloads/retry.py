@@ -48,7 +48,8 @@ def passing_faults(patience: Patience) -> Iterator[None]:
         requests.exceptions.ChunkedEncodingError,
         urllib3.exceptions.HTTPError,
     ) as error:
-        raise TryAgain("the connection broke") from error
+        refused = "Connection refused" in str(error)
+        raise TryAgain(f"the connection {'is refused' if refused else 'broke'}") from error
 
 
 def retried(work: Callable[[], T], patience: Patience, done: Callable[[], int] = lambda: 0) -> T:

@@ -37,7 +37,7 @@ def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, result
     # Two masked and causal models that this machine has, or offers to fetch, so that Cloze opens.
     chosen = "data=made-up&models=minilm-mlm&models=smollm2-135m"
     open_page(page, f"{results_url}/results?{chosen}")
-    click_bar(page, 12)  # five rows a model with the source's, and as many for its whiskers
+    click_bar(page, 17)  # five rows a model with the source's, and two traces of whiskers on them
     page.wait_for_url("**/facts?**")
     settle(page)
     expect(page).to_have_url(re.compile(r"relations=P101\+made-up\+relation\+1"))

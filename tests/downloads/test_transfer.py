@@ -209,7 +209,7 @@ def test_nobody_at_the_address_is_said(tmp_path: Path) -> None:
     with serving(whole) as served:
         address = served.address
     file = SourceFile(f"{address}/data.zip", "data.zip")
-    with pytest.raises(UserError, match="the connection broke; check the network"):
+    with pytest.raises(UserError, match="the connection is refused; check the network"):
         fetch(file, tmp_path, patience=QUICK)
 
 

@@ -93,8 +93,8 @@ def test_offsets_and_control_tokens_as_in_transformers(
 
 def test_the_first_answer_imports_no_transformers() -> None:
     code = (
-        "import sys; from lama_core.cli import make_app; "
-        f"make_app()(['cloze', {TEXTS[0]!r}, '--model', 'minilm-mlm'], standalone_mode=False); "
+        "import sys; from lama_core.cli import call; "
+        f"call('cloze', {TEXTS[0]!r}, '--model', 'minilm-mlm'); "
         "print(sorted({'transformers', 'pandas'} & {name.split('.')[0] for name in sys.modules}))"
     )
     done = subprocess.run(

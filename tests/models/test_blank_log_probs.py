@@ -167,7 +167,7 @@ def test_the_last_layer_spares_all_but_the_blanks_where_it_can(
 ) -> None:
     model = tiny_model(family)
     shapes: list[tuple[int, ...]] = []
-    last = model.model.base_model.encoder.layer[-1].intermediate
+    last = model.model.base_model.encoder.layer[-1].intermediate.dense
     handle = last.register_forward_hook(
         lambda _module, arguments, _output: shapes.append(tuple(arguments[0].shape[:2]))
     )

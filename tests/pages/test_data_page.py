@@ -30,11 +30,9 @@ def test_an_answer_space_and_domains_are_shown_as_the_data_have_them(tmp_path: P
     assert any(one.value == r"Domains: Geographic, \*Arts\*" for one in app.caption)
 
 
-def test_one_run_and_one_note_are_said_in_the_singular(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (run,) = make_runs(home / "made", n_relations=1, n_facts=20)[:1]
-    shutil.copytree(run.info.folder, home / "home" / "data" / "runs" / run.info.id)
+def test_one_run_and_one_note_are_said_in_the_singular(home: Path, tmp_path: Path) -> None:
+    (run,) = make_runs(tmp_path / "made", n_relations=1, n_facts=20)[:1]
+    shutil.copytree(run.info.folder, home / "data" / "runs" / run.info.id)
     said = open_page("data", tab="Runs").caption
     assert any("1 is your own: " in one.value for one in said)
     assert (counted(1, "note"), counted(2000, "note")) == ("1 note", "2,000 notes")
