@@ -239,7 +239,7 @@ PACKERS: dict[str, Callable[[dict[str, bytes]], bytes]] = {
     ".tar.bz2": lambda files: bz2.compress(tar_of(files)),
     ".tar.xz": lambda files: lzma.compress(tar_of(files)),
 }
-N = pytest.mark.parametrize("n", [20, pytest.param(400, marks=pytest.mark.slow)])
+N = pytest.mark.parametrize("n", [20, pytest.param(100, marks=pytest.mark.slow)])
 
 
 def holds(n: int, what: Callable[..., None], **strategies: object) -> None:
