@@ -41,8 +41,8 @@ STATEMENTS = (
 LONG_WORD = "physicistry"  # of several pieces
 N_RESCORED = 4
 TOLERANCE = 1e-4
-# Of a value itself: the last digits of fp32 logits differ between CPUs. -53.7426 is off by 1.1e-4 on
-# an EPYC with bf16, whose libraries add in another order.
+# Of a value itself: the last digits of fp32 logits differ between CPUs. -53.7426 is off by 1.1e-4
+# on an EPYC with bf16, whose libraries add in another order.
 RELATIVE = 1e-5
 # Of all families, those that are refused, and words of the sentence that says why.
 FUTURE, SILENT = "what stands right of a word changes", "gives no answer to a plain text"
