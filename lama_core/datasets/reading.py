@@ -136,7 +136,8 @@ class Reading:
         """What is said of a dataset without any usable fact, row or pair."""
         first = f"; the first: {self.dropped[0]}" if self.dropped else ""
         n = len(self.dropped)
-        return UserError(f"{path} has no usable {what}: {n} line(s) were left out{first}")
+        lines = "1 line was" if n == 1 else f"{n:,} lines were"
+        return UserError(f"{path} has no usable {what}: {lines} excluded{first}")
 
     def relations_of(self, prompts: Mapping[str, tuple[Prompt, ...]]) -> list[Relation]:
         """Relations of T-REx: those that have prompts, then those that have facts alone."""

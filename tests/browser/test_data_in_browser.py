@@ -60,7 +60,7 @@ def test_a_file_without_facts_is_refused_by_its_name_and_the_form_stays(
 ) -> None:
     upload(page, app_url, "bytes.jsonl", bytes(range(128, 256)))
     alert = page.get_by_test_id("stAlert")
-    expect(alert).to_contain_text("bytes.jsonl has no usable row: 1 were left out")
+    expect(alert).to_contain_text("bytes.jsonl has no usable row: 1 line was excluded")
     expect(alert).not_to_contain_text("tmp")
     expect(chosen(page, "bytes.jsonl")).to_be_visible()
 

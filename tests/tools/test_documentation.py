@@ -120,7 +120,7 @@ def test_every_link_leads_to_a_page_and_a_place_on_it(
 @pytest.mark.slow
 def test_the_start_is_the_readme_with_its_links_inside_the_site(pages: dict[Path, Reader]) -> None:
     start = pages[Path("index.html")]
-    assert "What do language models know?" in start.text
+    assert "LAMA Explorer shows what language models know." in start.text
     assert {"departures.html", "contributing.html", "scale.html"} <= set(start.links)
     assert "files/assets/screenshots/cloze.png" in start.loads
 

@@ -104,9 +104,15 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
     origins, domains, stated = (
         _choose_slices(joined, *one)
         for one in (
-            ("Origin", ORIGIN, "origins", "The data says none"),
-            ("Domain", DOMAIN, "domains", "The data says none"),
-            ("Stated in a training text", STATED, "stated", "No model's text is known"),
+            ("Origin", ORIGIN, "origins", "The data says none", explain("Origin")),
+            ("Domain", DOMAIN, "domains", "The data says none", explain("Domain")),
+            (
+                "Stated in a training text",
+                STATED,
+                "stated",
+                "No model's text is known",
+                explain("Stated in a training text"),
+            ),
         )
     )
     ranks = _choose_range("Rank", "rank")
@@ -172,8 +178,10 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
     }
 
 
-def _choose_slices(joined: JoinedAnswers, label: str, by: str, key: str, none: str) -> list[str]:
-    """Some of the slices of one way of slicing. none: what stands there where it has none."""
+def _choose_slices(
+    joined: JoinedAnswers, label: str, by: str, key: str, none: str, help_text: str
+) -> list[str]:
+    """Some of the slices of one way of slicing. none: what is shown if the data has none."""
     way = slicings(joined).get(by)
     return st.multiselect(
         label,
@@ -181,7 +189,7 @@ def _choose_slices(joined: JoinedAnswers, label: str, by: str, key: str, none: s
         key=key,
         bind=BOUND,
         placeholder="Any" if way else none,
-        help=explain(label),
+        help=help_text,
     )
 
 
