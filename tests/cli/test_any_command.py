@@ -64,7 +64,7 @@ prompts select --ranking filtered | --relation P36 --limit 2 --train-limit 2
 prompts fit --json | --relation P36 --limit 2 --train-limit 2
 prompts analyse {STUDY} --json
 prompts both-ways {STUDY} | --relation P36 --facts 2 --objects 2
-bench no-such-benchmark
+bench | no-such-benchmark
 """.strip().splitlines()
 ABSURD = st.sampled_from([
     "", " ", "\n", "a:", "a:b", "-", "--", "-1", "0", "1e9", "nan", "inf", "-inf", "10" + "0" * 29,
