@@ -136,7 +136,9 @@ def test_any_command_ends_with_an_answer_or_one_line(n: int, sandbox: Sandbox) -
         if ended.status == 0 and heard and "--json" in words and "--help" not in words:
             strict(ended.out)
         wrote = {path for path, now in look(*kept).items() if before.get(path) != now}
-        assert not {path for path in wrote if "torchinductor" not in path}, words
+        # torch makes a folder; pip asks rustc for its version, and rustup then writes its settings.
+        others = ("torchinductor", "/.rustup")
+        assert not {path for path in wrote if not any(one in path for one in others)}, words
 
     holds()
 
