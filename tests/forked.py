@@ -63,7 +63,7 @@ def forked(
             os.kill(child, signal.SIGKILL)
         time.sleep(0.002)
     seconds = time.monotonic() - began
-    texts = [os.pread(fd, 1 << 26, 0).decode("utf-8", "backslashreplace") for fd in (out, said)]
+    texts = [os.pread(fd, 1 << 26, 0).decode(encoding, "backslashreplace") for fd in (out, said)]
     os.close(out)
     os.close(said)
     return Ended(os.waitstatus_to_exitcode(status), *texts, seconds, used.ru_maxrss * 1024)
