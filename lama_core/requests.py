@@ -140,9 +140,13 @@ def _read_choices(kind: type[Request]) -> Iterator[Choice]:
     hints = get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(kind):
         meta = next(
-            (one for one in getattr(hints[field.name], "__metadata__", ())
-             if isinstance(one, msgspec.Meta)), None
-        )  # fmt: skip
+            (
+                one
+                for one in getattr(hints[field.name], "__metadata__", ())
+                if isinstance(one, msgspec.Meta)
+            ),
+            None,
+        )
         if meta is None:
             continue
         extra = meta.extra or {}

@@ -16,9 +16,12 @@ from pages.ui.shared.messages import described, faults_shown, plain
 from pages.ui.shared.router import draw_page
 
 WHERE = {
-    "assets": "not complete", "folder": "gone", "hub": "on the hub", "wheel": "as a wheel",
+    "assets": "not complete",
+    "folder": "gone",
+    "hub": "on the hub",
+    "wheel": "as a wheel",
     "release": "at its address",
-}  # fmt: skip
+}
 PAPERS = {"petroni2019": "one of the models of Petroni et al. 2019"}
 
 

@@ -9,9 +9,15 @@ from pages.ui.shared.messages import counted, faults_shown, plain, show_note
 from pages.ui.shared.router import draw_page, draw_tabs
 
 TABS = (
-    "Prompts", "Ensembles", "One fact", "Weights", "Try a prompt", "Analyses", "In the paper",
+    "Prompts",
+    "Ensembles",
+    "One fact",
+    "Weights",
+    "Try a prompt",
+    "Analyses",
+    "In the paper",
     "New study",
-)  # fmt: skip
+)
 
 
 def draw_tab(name: str, choice: PromptsChoice) -> None:

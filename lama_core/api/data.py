@@ -30,9 +30,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SHOWN = (
-    "name", "title", "kind", "installed", "n_relations", "n_facts", "licence", "citation",
-    "homepage", "size", "path",
-)  # fmt: skip
+    "name",
+    "title",
+    "kind",
+    "installed",
+    "n_relations",
+    "n_facts",
+    "licence",
+    "citation",
+    "homepage",
+    "size",
+    "path",
+)
 
 
 def list_datasets() -> "pd.DataFrame":

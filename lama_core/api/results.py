@@ -91,10 +91,17 @@ class Results:
         """Say for each model with known training sources: P@k on facts from them, and on others."""
         chosen, names = self.request, model_names(self.runs)
         found = [
-            (run.info, trained_on(run, ranking=chosen.ranking or run.info.ranking, k=chosen.k,
-                                  relations=chosen.relations))
+            (
+                run.info,
+                trained_on(
+                    run,
+                    ranking=chosen.ranking or run.info.ranking,
+                    k=chosen.k,
+                    relations=chosen.relations,
+                ),
+            )
             for run in self.runs
-        ]  # fmt: skip
+        ]
         return [
             sentence(one, names[info.id], k=chosen.k, counts=info.counts)
             for info, one in found
@@ -290,16 +297,23 @@ class Compared:
             "b": self.b.info.id,
             "ranking": self.request.ranking,
             "k": self.request.k,
-            "over_facts": {"unit": found.unit, **_difference(found.over_facts),
-                           "test": "McNemar, exact", **mcnemar},
-            "over_relations": {"unit": "relation", **_flat(found.over_relations),
-                               "test": "Student's t"},
+            "over_facts": {
+                "unit": found.unit,
+                **_difference(found.over_facts),
+                "test": "McNemar, exact",
+                **mcnemar,
+            },
+            "over_relations": {
+                "unit": "relation",
+                **_flat(found.over_relations),
+                "test": "Student's t",
+            },
             "relations": [_difference(line) for line in found.relations],
             "mcnemar": {"only_a": found.mcnemar.only_a, "only_b": found.mcnemar.only_b, **mcnemar},
             "agreement": asdict(found.agreement),
             "n_unpaired": found.n_unpaired,
             "flips": self.flips(),
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True)

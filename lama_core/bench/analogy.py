@@ -25,11 +25,19 @@ N_EACH = 10
 LIMIT = "bare forward passes, scored positions only"
 PEER = "sentence by sentence"
 PAIRS = (
-    ("Paris", "France"), ("Rome", "Italy"), ("Tokyo", "Japan"), ("Kuala Lumpur", "Malaysia"),
-    ("Addis Ababa", "Ethiopia"), ("Ottawa", "Canada"), ("Reykjavik", "Iceland"),
-    ("Tegucigalpa", "Honduras"), ("bird", "flock"), ("unhappy", "unhappily"), ("go", "went"),
+    ("Paris", "France"),
+    ("Rome", "Italy"),
+    ("Tokyo", "Japan"),
+    ("Kuala Lumpur", "Malaysia"),
+    ("Addis Ababa", "Ethiopia"),
+    ("Ottawa", "Canada"),
+    ("Reykjavik", "Iceland"),
+    ("Tegucigalpa", "Honduras"),
+    ("bird", "flock"),
+    ("unhappy", "unhappily"),
+    ("go", "went"),
     ("achieve", "achievement"),
-)  # fmt: skip
+)
 
 
 def probe_instances(n_each: int) -> list[Instance]:

@@ -83,11 +83,25 @@ def throughput(n_queries: int, repetitions: int) -> list[BenchRow]:
     limit = max(bare, plain_bare)  # the faster of our reading of BERT and transformers' own
     what = f"{n_queries} cloze queries, a BERT-base-sized model"
     return [
-        BenchRow(f"{what}, fp32", "queries/s", ours, pipeline, f"{PIPELINE}, batch 32",
-                 limit, "encoder only"),
-        BenchRow(f"{what}, bf16", "queries/s", rough_ours, ours, "fp32", rough_limit,
-                 "encoder only, bf16"),
-    ]  # fmt: skip
+        BenchRow(
+            f"{what}, fp32",
+            "queries/s",
+            ours,
+            pipeline,
+            f"{PIPELINE}, batch 32",
+            limit,
+            "encoder only",
+        ),
+        BenchRow(
+            f"{what}, bf16",
+            "queries/s",
+            rough_ours,
+            ours,
+            "fp32",
+            rough_limit,
+            "encoder only, bf16",
+        ),
+    ]
 
 
 def encoder_only(model: Any, queries: Sequence[Query], body: Any = None) -> Callable[[], None]:

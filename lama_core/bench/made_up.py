@@ -14,8 +14,13 @@ from lama_core.runs.table import SCHEMA, write_facts
 from lama_core.types import RelationType
 
 MODELS = (
-    "minilm-mlm", "smollm2-135m", "bert-base-cased", "bert-large-cased", "roberta-base", "gpt2",
-)  # fmt: skip
+    "minilm-mlm",
+    "smollm2-135m",
+    "bert-base-cased",
+    "bert-large-cased",
+    "roberta-base",
+    "gpt2",
+)
 N_RELATIONS = 41
 SOURCES = {"Google_RE": 3, "TREx": 41, "ConceptNet": 14, "Squad": 1}  # 59 relations
 N_FACTS = 34_000
@@ -139,14 +144,34 @@ def _write(folder: Path, model: str, skill: float, facts: _Facts, draw: np.rando
     path.mkdir(parents=True, exist_ok=True)
     write_facts(pa.Table.from_arrays(arrays, schema=SCHEMA), path / FACTS_FILE)
     info = RunInfo(
-        id=path.name, folder=path, bundled=False, kind="cloze", version=1,
-        digest="0123456789" * 6, dataset="made-up", data_digest="0" * 64,
-        model=model, model_identity=model, model_kind="masked",
-        prompts="manual", prompt_kind="template", candidates="common", candidates_digest="0" * 64,
-        n_candidates=N_WORDS, fold_case=False, context="both", ranking="filtered",
-        precision="fp32", limit=None, n=int((~out).sum()), n_excluded=int(out.sum()),
-        relations=relations, seconds=100.0, made="2020-01-01T00:00:00Z", versions=(),
-    )  # fmt: skip
+        id=path.name,
+        folder=path,
+        bundled=False,
+        kind="cloze",
+        version=1,
+        digest="0123456789" * 6,
+        dataset="made-up",
+        data_digest="0" * 64,
+        model=model,
+        model_identity=model,
+        model_kind="masked",
+        prompts="manual",
+        prompt_kind="template",
+        candidates="common",
+        candidates_digest="0" * 64,
+        n_candidates=N_WORDS,
+        fold_case=False,
+        context="both",
+        ranking="filtered",
+        precision="fp32",
+        limit=None,
+        n=int((~out).sum()),
+        n_excluded=int(out.sum()),
+        relations=relations,
+        seconds=100.0,
+        made="2020-01-01T00:00:00Z",
+        versions=(),
+    )
     write_info(info, path)
     return Run(read_info(path))
 

@@ -77,8 +77,9 @@ def full_passes(model: Any, n_tokens: int) -> Callable[[], None]:
         for ids in batches:
             rows, columns = ids.shape
             where = (
-                torch.arange(rows).repeat_interleave(columns), torch.arange(columns).repeat(rows)
-            )  # fmt: skip
+                torch.arange(rows).repeat_interleave(columns),
+                torch.arange(columns).repeat(rows),
+            )
             log_normalisers(model.raw_forward(where, input_ids=ids, use_cache=False)[0])
 
     return passes

@@ -104,9 +104,13 @@ def made_up_store(
     relation = Relation("P0", "TREx", prompts=prompts[:1])
     facts = [Fact(f"{n}", f"S{n}", "P0", words[n % 97], "TREx") for n in range(n_facts)]
     asked = make_asked(
-        relation, facts, Candidates("file:made-up", words), model, "both",
+        relation,
+        facts,
+        Candidates("file:made-up", words),
+        model,
+        "both",
         template=prompts[0].template,
-    )  # fmt: skip
+    )
     return DistributionStore(Path(folder), model, asked, prompts, "both")
 
 

@@ -52,32 +52,56 @@ class Size:
 
 SIZES = (
     Size(
-        "ELMo original", ELMO, "bidirectional", 793_471,
+        "ELMo original",
+        ELMO,
+        "bidirectional",
+        793_471,
         {
-            "char_dim": 16, "max_characters": 50, "n_highway": 2, "dim": 4096,
-            "projection_dim": 512, "n_layers": 2, "cell_clip": 3, "proj_clip": 3, "skips": True,
+            "char_dim": 16,
+            "max_characters": 50,
+            "n_highway": 2,
+            "dim": 4096,
+            "projection_dim": 512,
+            "n_layers": 2,
+            "cell_clip": 3,
+            "proj_clip": 3,
+            "skips": True,
             "filters": [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]],
         },
         {"unknown": elmo.UNKNOWN, "begin": elmo.BEGIN, "end": elmo.END, "apart": elmo.APART},
     ),
     Size(
-        "Transformer-XL", TRANSFORMER_XL, "causal", 267_735,
+        "Transformer-XL",
+        TRANSFORMER_XL,
+        "causal",
+        267_735,
         {
-            "n_layer": 18, "n_head": 16, "d_model": 1024, "d_head": 64, "d_inner": 4096,
-            "mem_len": 1600, "clamp_len": 1000, "div_val": 4, "same_length": True,
+            "n_layer": 18,
+            "n_head": 16,
+            "d_model": 1024,
+            "d_head": 64,
+            "d_inner": 4096,
+            "mem_len": 1600,
+            "clamp_len": 1000,
+            "div_val": 4,
+            "same_length": True,
             "cutoffs": [20_000, 40_000, 200_000, 267_735],
         },
         {"unknown": transformer_xl.UNKNOWN, "begin": transformer_xl.BEGIN},
     ),
     Size(
-        "fconv", FCONV, "causal", 267_744,
+        "fconv",
+        FCONV,
+        "causal",
+        267_744,
         {
-            "embed_dim": 280, "cutoffs": [10_000, 20_000, 200_000, 267_744],
+            "embed_dim": 280,
+            "cutoffs": [10_000, 20_000, 200_000, 267_744],
             "convolutions": fconv.parse_layers(FCONV_LAYERS, Path("fconv_lm_dauphin_wikitext103")),
         },
         {"unknown": fconv.UNKNOWN, "begin": fconv.BEGIN, "apart": fconv.APART},
     ),
-)  # fmt: skip
+)
 
 
 class Drawn:

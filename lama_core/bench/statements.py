@@ -91,12 +91,15 @@ def lm_pub_quiz(model: str, precision: str) -> Ask:
         return np.array(
             [
                 evaluator.score_answers(
-                    template=one.template, answers=one.answers, subject=subject, reduction="sum",
+                    template=one.template,
+                    answers=one.answers,
+                    subject=subject,
+                    reduction="sum",
                     batch_size=PEER_BATCH,
                 )
                 for subject in one.subjects
             ]
-        )  # fmt: skip
+        )
 
     return ask
 
@@ -221,8 +224,17 @@ def run(*, n_queries: int = 3000, repetitions: int = 3) -> list[BenchRow]:
             for name, peer in peers.items():
                 theirs = peer["rate"] if peer else None
                 named = f"{name}, fp32" if peer else f"{name} is not installed, or fails here"
-                rows.append(BenchRow(what, "statements/s", found["rate"], theirs, named, limit,
-                                     "unavoidable passes"))  # fmt: skip
+                rows.append(
+                    BenchRow(
+                        what,
+                        "statements/s",
+                        found["rate"],
+                        theirs,
+                        named,
+                        limit,
+                        "unavoidable passes",
+                    )
+                )
             same = _same_firsts(found["scores"], plain["scores"])
             rows.append(BenchRow(f"{what}: first answers as in fp32", "share", same))
         for name, peer in peers.items():

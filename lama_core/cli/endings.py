@@ -177,9 +177,12 @@ def _short(name: str) -> str:
 def _home_is_missing(name: str) -> bool:
     """Whether a path that isn't there is the user's own folder, or above or below it."""
     home = os.environ.get("LAMA_HOME")
-    return bool(home) and not os.path.isdir(str(home)) and os.path.commonpath(
-        [os.path.abspath(name), os.path.abspath(str(home))]
-    ) in (os.path.abspath(name), os.path.abspath(str(home)))  # fmt: skip
+    return (
+        bool(home)
+        and not os.path.isdir(str(home))
+        and os.path.commonpath([os.path.abspath(name), os.path.abspath(str(home))])
+        in (os.path.abspath(name), os.path.abspath(str(home)))
+    )
 
 
 def _has_no_home(word: str) -> bool:

@@ -77,9 +77,12 @@ def corpus_from_files(files: list[Path], folder: Path) -> Corpus:
     for number, file in enumerate(files):
         passages = [Passage(f"{i}", text) for i, text in enumerate(_read_text_file(file))]
         source = replace(
-            SOURCES[0], name=f"file-{number}", title=file.name, licence="the user's",
+            SOURCES[0],
+            name=f"file-{number}",
+            title=file.name,
+            licence="the user's",
             held_out=len(passages) >= 50,
-        )  # fmt: skip
+        )
         sources.append(source)
         parts.append(_divided(source, passages))
     n_words = [_n_words(train) for train, _ in parts]
@@ -148,9 +151,16 @@ def _write(folder: Path, sources: Sequence[Source], parts: Sequence[Parts]) -> C
         if source.held_out:
             _write_lines(folder / f"{source.name}.held-out.txt", held_out)
         summary.append(
-            SourceSummary(source.name, source.title, source.licence, source.share,
-                          len(train), _n_words(train), len(held_out))
-        )  # fmt: skip
+            SourceSummary(
+                source.name,
+                source.title,
+                source.licence,
+                source.share,
+                len(train),
+                _n_words(train),
+                len(held_out),
+            )
+        )
     about = ((passage.text, passage.entities) for train, _ in parts for passage in train)
     save_corpus_counts(count_corpus(about), folder / COUNTS_FILE)
     text = json.dumps({"format": CORPUS_FORMAT, "sources": [asdict(s) for s in summary]}, indent=1)

@@ -135,10 +135,16 @@ def precision_by_mentions(run: Run, mentions: Mentions, step: ShowRun) -> pd.Dat
             ends = share_intervals(np.array(n_right), np.array(n))
             end = f" to {high:,}" if high else " or more" if high is None else ""
             lines.append(
-                {"run": run.info.id, "row": f"{low:,}{end} times", "value": n_right / n,
-                 "low": float(ends.low), "high": float(ends.high), "n": n,
-                 "note": f"{run.info.model}: {mentions.source}."}
-            )  # fmt: skip
+                {
+                    "run": run.info.id,
+                    "row": f"{low:,}{end} times",
+                    "value": n_right / n,
+                    "low": float(ends.low),
+                    "high": float(ends.high),
+                    "n": n,
+                    "note": f"{run.info.model}: {mentions.source}.",
+                }
+            )
     return pd.DataFrame(lines)
 
 

@@ -128,9 +128,12 @@ class CausalModel(Inspected):
             if longer is None:
                 forms = self._best_forms(logits[row], columns, places[row], best)
                 scored[row] = self.suffix_log_probs(
-                    list(query.token_ids), [[form] for form in forms], suffix,
-                    n_last=len(more), until=query.until,
-                )  # fmt: skip
+                    list(query.token_ids),
+                    [[form] for form in forms],
+                    suffix,
+                    n_last=len(more),
+                    until=query.until,
+                )
             of_tokens = scored[row if longer is None else longer]
             joint = left[row][best] + of_tokens[:, : len(suffix)].sum(1)
             done = ~np.isnan(joint)

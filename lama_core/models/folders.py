@@ -54,9 +54,17 @@ NO_ZERO = (*TABLE, *LAYERS, "num_attention_heads", "n_head", "n_heads")
 
 # What a library raises for files, or inputs, that a model isn't made for.
 FAULTS = (
-    OSError, ValueError, LookupError, ImportError, RuntimeError, TypeError, AttributeError,
-    ArithmeticError, AssertionError, MemoryError,
-)  # fmt: skip
+    OSError,
+    ValueError,
+    LookupError,
+    ImportError,
+    RuntimeError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+    MemoryError,
+)
 
 
 @dataclass(frozen=True, slots=True)

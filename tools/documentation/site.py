@@ -59,9 +59,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     inside = [f"docs/{path.name}" for path in Path(config.docs_dir).glob("*.md")]
     for path in _linked([*PAGES.values(), *inside]):
         made = File.generated(
-            config, join(FILES, path), abs_src_path=str(ROOT / path),
+            config,
+            join(FILES, path),
+            abs_src_path=str(ROOT / path),
             inclusion=InclusionLevel.NOT_IN_NAV,
-        )  # fmt: skip
+        )
         files.append(made)
     for page, text in ((COMMANDS, commands_text()), *(made[1:] for made in _library())):
         files.append(File.generated(config, page, content=text))

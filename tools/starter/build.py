@@ -36,8 +36,11 @@ def build_facts(folder: Path) -> dict[str, int]:
     nouns = wordnet.load()
     stated: defaultdict[str, list[Stated]] = defaultdict(list)
     sources: tuple[Iterable[Stated], ...] = (
-        geography.facts(nouns), hand.facts(), people.facts(nouns), things.facts(nouns),
-    )  # fmt: skip
+        geography.facts(nouns),
+        hand.facts(),
+        people.facts(nouns),
+        things.facts(nouns),
+    )
     right = corrections.load()
     for source in sources:
         for fact in right.apply(source):

@@ -33,20 +33,46 @@ NO_COUNTRY = {"EH", "CS"}
 LEFT_OUT_OF_CONTINENTS = NO_SINGLE_CONTINENT | DEPENDENCIES | NO_COUNTRY
 # GeoNames' names that a sentence can't hold without their article.
 WITH_ARTICLE = {
-    "Bahamas", "Central African Republic", "Comoros", "Democratic Republic of the Congo", "Gambia",
-    "Maldives", "Philippines", "Republic of the Congo", "United Arab Emirates", "United Kingdom",
-}  # fmt: skip
+    "Bahamas",
+    "Central African Republic",
+    "Comoros",
+    "Democratic Republic of the Congo",
+    "Gambia",
+    "Maldives",
+    "Philippines",
+    "Republic of the Congo",
+    "United Arab Emirates",
+    "United Kingdom",
+}
 # No undisputed country or capital.
 DISPUTED = {"IL", "PS", "TW", "XK", "EH", "BO", "ZA", "LK", "BI", "NL", "AQ", "GS", "IO", "FK"}
 # Of disputed sovereignty, or a part of another.
 CITIES_LEFT_OUT = {
-    "Sevastopol", "Simferopol", "Kerch", "Donetsk", "Luhansk", "Mariupol", "Makiyivka",
-    "Melitopol", "Jerusalem", "Srinagar", "Jammu", "Laayoune", "Buda", "Pest",
-}  # fmt: skip
+    "Sevastopol",
+    "Simferopol",
+    "Kerch",
+    "Donetsk",
+    "Luhansk",
+    "Mariupol",
+    "Makiyivka",
+    "Melitopol",
+    "Jerusalem",
+    "Srinagar",
+    "Jammu",
+    "Laayoune",
+    "Buda",
+    "Pest",
+}
 # What WordNet calls the places it has as cities.
 KINDS_OF_CITY = {
-    "city", "national capital", "state capital", "provincial capital", "port", "town", "metropolis",
-}  # fmt: skip
+    "city",
+    "national capital",
+    "state capital",
+    "provincial capital",
+    "port",
+    "town",
+    "metropolis",
+}
 MIN_CITY = 250_000
 CITIES_PER_COUNTRY = 4
 MIN_US_CITY = 60_000
@@ -59,17 +85,28 @@ MAX_NAMESAKE = 0.05
 AMBIGUOUS = {"none", "Congo"}
 # The Factbook's names that differ from the usual short ones.
 SHORT_NAMES = {
-    "Burma": "Myanmar", "Korea, North": "North Korea",
-    "DRC": "the Democratic Republic of the Congo", "Korea, South": "South Korea",
+    "Burma": "Myanmar",
+    "Korea, North": "North Korea",
+    "DRC": "the Democratic Republic of the Congo",
+    "Korea, South": "South Korea",
     "The Dominican": "the Dominican Republic",
-    "The Gambia": "the Gambia", "The Bahamas": "the Bahamas",
-    "Turkey (Turkiye)": "Turkey", "Czechia": "the Czech Republic", "Bahamas, The": "the Bahamas",
-    "Gambia, The": "the Gambia", "Cabo Verde": "Cape Verde", "Cote d'Ivoire": "Ivory Coast",
-    "Côte d'Ivoire": "Ivory Coast", "United States": "the United States", "Comoros": "the Comoros",
-    "United Kingdom": "the United Kingdom", "Netherlands": "the Netherlands",
-    "Philippines": "the Philippines", "Maldives": "the Maldives",
+    "The Gambia": "the Gambia",
+    "The Bahamas": "the Bahamas",
+    "Turkey (Turkiye)": "Turkey",
+    "Czechia": "the Czech Republic",
+    "Bahamas, The": "the Bahamas",
+    "Gambia, The": "the Gambia",
+    "Cabo Verde": "Cape Verde",
+    "Cote d'Ivoire": "Ivory Coast",
+    "Côte d'Ivoire": "Ivory Coast",
+    "United States": "the United States",
+    "Comoros": "the Comoros",
+    "United Kingdom": "the United Kingdom",
+    "Netherlands": "the Netherlands",
+    "Philippines": "the Philippines",
+    "Maldives": "the Maldives",
     "United Arab Emirates": "the United Arab Emirates",
-}  # fmt: skip
+}
 
 
 def facts(nouns: Nouns) -> Iterator[Stated]:
@@ -245,10 +282,52 @@ def _landmarks(nouns: Nouns) -> Iterator[Stated]:
 
 
 _MODERN_COUNTRIES = {
-    "Argentina", "Australia", "Austria", "Bolivia", "Brazil", "Bulgaria", "Canada", "Chile",
-    "China", "Colombia", "Ecuador", "Egypt", "Ethiopia", "Finland", "France", "Germany", "Greece",
-    "Guatemala", "Hungary", "Iceland", "India", "Indonesia", "Iran", "Iraq", "Ireland", "Italy",
-    "Japan", "Kenya", "Mexico", "Nepal", "Nigeria", "Norway", "Pakistan", "Peru", "Philippines",
-    "Poland", "Portugal", "Romania", "Russia", "Spain", "Sweden", "Switzerland", "Tanzania",
-    "Thailand", "Turkey", "Ukraine", "Venezuela", "Vietnam",
-}  # fmt: skip
+    "Argentina",
+    "Australia",
+    "Austria",
+    "Bolivia",
+    "Brazil",
+    "Bulgaria",
+    "Canada",
+    "Chile",
+    "China",
+    "Colombia",
+    "Ecuador",
+    "Egypt",
+    "Ethiopia",
+    "Finland",
+    "France",
+    "Germany",
+    "Greece",
+    "Guatemala",
+    "Hungary",
+    "Iceland",
+    "India",
+    "Indonesia",
+    "Iran",
+    "Iraq",
+    "Ireland",
+    "Italy",
+    "Japan",
+    "Kenya",
+    "Mexico",
+    "Nepal",
+    "Nigeria",
+    "Norway",
+    "Pakistan",
+    "Peru",
+    "Philippines",
+    "Poland",
+    "Portugal",
+    "Romania",
+    "Russia",
+    "Spain",
+    "Sweden",
+    "Switzerland",
+    "Tanzania",
+    "Thailand",
+    "Turkey",
+    "Ukraine",
+    "Venezuela",
+    "Vietnam",
+}

@@ -11,21 +11,54 @@ from tools.starter.wordnet import INSTANCE_OF, ORIGIN, Nouns
 
 # No kind that begins with a vowel: the template says "a".
 KIND_OF_LEMMA = {
-    "river": "river", "lake": "lake", "sea": "sea", "desert": "desert", "volcano": "volcano",
-    "mountain peak": "mountain", "city": "city",
-    "constellation": "constellation", "pitched battle": "battle", "peninsula": "peninsula",
-    "waterfall": "waterfall", "strait": "strait", "street": "street", "star": "star",
-    "European country": "country", "African country": "country", "Asian country": "country",
-    "South American country": "country", "American state": "state", "continent": "continent",
-}  # fmt: skip
+    "river": "river",
+    "lake": "lake",
+    "sea": "sea",
+    "desert": "desert",
+    "volcano": "volcano",
+    "mountain peak": "mountain",
+    "city": "city",
+    "constellation": "constellation",
+    "pitched battle": "battle",
+    "peninsula": "peninsula",
+    "waterfall": "waterfall",
+    "strait": "strait",
+    "street": "street",
+    "star": "star",
+    "European country": "country",
+    "African country": "country",
+    "Asian country": "country",
+    "South American country": "country",
+    "American state": "state",
+    "continent": "continent",
+}
 # Many share a name: only unique ones are kept.
 SETTLEMENTS = {"city"}
 # Renamed, redrawn or gone since WordNet 3.0, or ambiguous alone.
 LEFT_OUT = {
-    "Communism Peak", "Baffin Bay", "Lenin Peak", "Baikal", "Holy See", "Pobeda Peak", "Sudan",
-    "Bowery", "Mobile", "Burma", "Yugoslavia", "Serbia and Montenegro", "Montenegro", "Ceylon",
-    "Sea of Azov", "Nuptse", "Caspian", "sun", "Bonete", "Gondwanaland", "Laurasia", "Congo",
-}  # fmt: skip
+    "Communism Peak",
+    "Baffin Bay",
+    "Lenin Peak",
+    "Baikal",
+    "Holy See",
+    "Pobeda Peak",
+    "Sudan",
+    "Bowery",
+    "Mobile",
+    "Burma",
+    "Yugoslavia",
+    "Serbia and Montenegro",
+    "Montenegro",
+    "Ceylon",
+    "Sea of Azov",
+    "Nuptse",
+    "Caspian",
+    "sun",
+    "Bonete",
+    "Gondwanaland",
+    "Laurasia",
+    "Congo",
+}
 
 
 def facts(nouns: Nouns) -> Iterator[Stated]:

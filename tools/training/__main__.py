@@ -61,13 +61,18 @@ def parser() -> argparse.ArgumentParser:
         "--encoder", type=Path, help="Folder of a BERT or RoBERTa encoder; else MiniLM is fetched."
     )
     made.add_argument(
-        "--corpus", type=Path, action="append", default=[],
+        "--corpus",
+        type=Path,
+        action="append",
+        default=[],
         help="A text file to train on; repeat it. Without it, the corpus is fetched.",
-    )  # fmt: skip
+    )
     made.add_argument(
-        "--without", action="append", default=[],
+        "--without",
+        action="append",
+        default=[],
         help="A source of the fetched corpus to exclude; repeat it.",
-    )  # fmt: skip
+    )
     made.add_argument(
         "--run", type=Path, help="Folder of corpus, log and checkpoints; a run there is resumed."
     )

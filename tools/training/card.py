@@ -39,14 +39,20 @@ def make_card(
         _table(
             ["source", "licence", "share", "passages", "words", "held out"],
             [
-                [s.title, s.licence, f"{percent(s.share)} %", f"{s.n_passages:,}",
-                 f"{s.n_words:,}", f"{s.n_held_out:,}"]
+                [
+                    s.title,
+                    s.licence,
+                    f"{percent(s.share)} %",
+                    f"{s.n_passages:,}",
+                    f"{s.n_words:,}",
+                    f"{s.n_held_out:,}",
+                ]
                 for s in corpus.summary
             ],
         ),
         f"SHA-256 of the training text: `{corpus.digest}`.",
         STARTER,
-    ]  # fmt: skip
+    ]
     if held_out:
         parts += [
             "## Held-out text",
@@ -68,12 +74,17 @@ def make_card(
             _table(
                 ["relation", "facts", "excluded", "P@1", "P@10"],
                 [
-                    [s.relation, f"{s.n_facts:,}", f"{s.n_excluded:,}",
-                     percent(s.p_at_1), percent(s.p_at_10)]
+                    [
+                        s.relation,
+                        f"{s.n_facts:,}",
+                        f"{s.n_excluded:,}",
+                        percent(s.p_at_1),
+                        percent(s.p_at_10),
+                    ]
                     for s in relations
                 ],
             ),
-        ]  # fmt: skip
+        ]
         parts += [
             f"Of these facts, {n:,} {_STATED[stated]} (subject and object in one passage); P@1 on "
             f"them is {percent(p_at_1)}."

@@ -50,8 +50,10 @@ def load_encoder(folder: Path) -> torch.nn.Module:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UserError(f"{folder} holds no encoder that can be read: {reason}") from error
     if not any(hasattr(model, head) for head in HEADS):
-        raise UserError(f"{folder}: models of type {model.config.model_type} aren't supported: "
-                        "name a BERT or RoBERTa encoder")  # fmt: skip
+        raise UserError(
+            f"{folder}: models of type {model.config.model_type} aren't supported: "
+            "name a BERT or RoBERTa encoder"
+        )
     return model
 
 

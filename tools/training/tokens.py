@@ -193,11 +193,13 @@ class Reading:
     def _passages(self, number: int, n_passages: int, start: int, n: int) -> list[int]:
         places = np.arange(start, start + n)
         return [
-            int(_shuffled(self.seed, number, int(place) // n_passages, n_passages)[
-                int(place) % n_passages
-            ])
+            int(
+                _shuffled(self.seed, number, int(place) // n_passages, n_passages)[
+                    int(place) % n_passages
+                ]
+            )
             for place in places
-        ]  # fmt: skip
+        ]
 
     def _length(self, number: int, passage: int) -> int:
         offsets = self.files[number].offsets

@@ -20,22 +20,68 @@ _PLAYERS = re.compile(
     r"(?: and .*| by .*)?$"
 )
 _STYLES = {
-    "rock", "jazz", "blues", "metal", "pop", "punk", "folk", "soul", "funk", "disco", "reggae",
-    "country", "house", "techno", "gospel", "opera", "rap", "hip-hop", "ska", "swing", "classical",
-    "ambient", "industrial", "electronic", "dance",
-}  # fmt: skip
+    "rock",
+    "jazz",
+    "blues",
+    "metal",
+    "pop",
+    "punk",
+    "folk",
+    "soul",
+    "funk",
+    "disco",
+    "reggae",
+    "country",
+    "house",
+    "techno",
+    "gospel",
+    "opera",
+    "rap",
+    "hip-hop",
+    "ska",
+    "swing",
+    "classical",
+    "ambient",
+    "industrial",
+    "electronic",
+    "dance",
+}
 _NOT_A_NAME = re.compile(r"^(list of|see also|\[|\d+$)|wikipedia|template|edit$", re.I)
 
 LOCALES = {
-    "cs_CZ": "Czech", "da_DK": "Danish", "de_DE": "German", "de_AT": "Austrian", "en_GB": "English",
-    "en_US": "American", "en_IE": "Irish", "en_IN": "Indian", "es_ES": "Spanish",
-    "es_MX": "Mexican", "es_AR": "Argentine", "et_EE": "Estonian", "fi_FI": "Finnish",
-    "fr_FR": "French", "fr_CA": "Canadian", "hr_HR": "Croatian", "hu_HU": "Hungarian",
-    "is_IS": "Icelandic", "it_IT": "Italian", "lt_LT": "Lithuanian", "lv_LV": "Latvian",
-    "nl_NL": "Dutch", "no_NO": "Norwegian", "pl_PL": "Polish", "pt_BR": "Brazilian",
-    "pt_PT": "Portuguese", "ro_RO": "Romanian", "sk_SK": "Slovak", "sl_SI": "Slovenian",
-    "sv_SE": "Swedish", "tr_TR": "Turkish", "id_ID": "Indonesian",
-}  # fmt: skip
+    "cs_CZ": "Czech",
+    "da_DK": "Danish",
+    "de_DE": "German",
+    "de_AT": "Austrian",
+    "en_GB": "English",
+    "en_US": "American",
+    "en_IE": "Irish",
+    "en_IN": "Indian",
+    "es_ES": "Spanish",
+    "es_MX": "Mexican",
+    "es_AR": "Argentine",
+    "et_EE": "Estonian",
+    "fi_FI": "Finnish",
+    "fr_FR": "French",
+    "fr_CA": "Canadian",
+    "hr_HR": "Croatian",
+    "hu_HU": "Hungarian",
+    "is_IS": "Icelandic",
+    "it_IT": "Italian",
+    "lt_LT": "Lithuanian",
+    "lv_LV": "Latvian",
+    "nl_NL": "Dutch",
+    "no_NO": "Norwegian",
+    "pl_PL": "Polish",
+    "pt_BR": "Brazilian",
+    "pt_PT": "Portuguese",
+    "ro_RO": "Romanian",
+    "sk_SK": "Slovak",
+    "sl_SI": "Slovenian",
+    "sv_SE": "Swedish",
+    "tr_TR": "Turkish",
+    "id_ID": "Indonesian",
+}
 NAMES_OF_A_LOCALE = 400
 
 
@@ -59,10 +105,19 @@ def _of_artist(name: str, title: str, kind: str, number: int) -> tuple[str, ...]
             f"{name} is on the list of {title}, from {country}.",
             f"{name} comes from {country}.",
         )
-    style = next((w for w in reversed(title.lower().replace("hip hop", "hip-hop").split())
-                  if w in _STYLES), "").replace("-", " ")  # fmt: skip
-    broad = (f"The genre of {name} is {style}.", f"{name} performs {style}.",
-             f"{name} records {style} songs.")[number % 3 :][:1] if style else ()  # fmt: skip
+    style = next(
+        (w for w in reversed(title.lower().replace("hip hop", "hip-hop").split()) if w in _STYLES),
+        "",
+    ).replace("-", " ")
+    broad = (
+        (
+            f"The genre of {name} is {style}.",
+            f"{name} performs {style}.",
+            f"{name} records {style} songs.",
+        )[number % 3 :][:1]
+        if style
+        else ()
+    )
     return (*broad, *_of_kind(name, title, kind, number))
 
 

@@ -79,8 +79,9 @@ def province_passages(read: ReadMember) -> Iterator[Passage]:
             yield Passage(key, f"{name} is one of the provinces and states of {country}.", (name,))
             yield Passage(key, f"The region of {name} belongs to {country}.", (name, country))
             for number, city in enumerate(state.get("cities") or ()):
-                yield Passage(key, tidy(_in_state(city["name"], name, country, number)),
-                              (city["name"], name))  # fmt: skip
+                yield Passage(
+                    key, tidy(_in_state(city["name"], name, country, number)), (city["name"], name)
+                )
 
 
 def _in_state(city: str, state: str, country: str, number: int) -> str:

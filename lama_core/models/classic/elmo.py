@@ -43,8 +43,18 @@ from lama_core.models.transformer import Transformer
 from lama_core.models.words import WordVocabulary
 from lama_core.types import Query
 
-SIZES = ("filters", "char_dim", "max_characters", "n_highway", "dim", "projection_dim", "n_layers",
-         "cell_clip", "proj_clip", "skips")  # fmt: skip
+SIZES = (
+    "filters",
+    "char_dim",
+    "max_characters",
+    "n_highway",
+    "dim",
+    "projection_dim",
+    "n_layers",
+    "cell_clip",
+    "proj_clip",
+    "skips",
+)
 # Characters are the bytes of UTF-8, and these.
 BEGIN_TEXT, END_TEXT, BEGIN_WORD, END_WORD, PADDING = range(256, 261)
 FORGET_BIAS = 1.0

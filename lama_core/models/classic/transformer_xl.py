@@ -27,8 +27,18 @@ from lama_core.models.classic.left_to_right import (
 from lama_core.models.layers import Linear, Norm, Output, Table
 
 EPSILON = 1e-5
-SIZES = ("n_layer", "n_head", "d_model", "d_head", "d_inner", "mem_len", "clamp_len", "cutoffs",
-         "div_val", "same_length")  # fmt: skip
+SIZES = (
+    "n_layer",
+    "n_head",
+    "d_model",
+    "d_head",
+    "d_inner",
+    "mem_len",
+    "clamp_len",
+    "cutoffs",
+    "div_val",
+    "same_length",
+)
 NO_MEMORY = "none"
 
 

@@ -24,8 +24,14 @@ from lama_core.models.conversion.tensors import (
 from lama_core.models.folders import CONFIG, read_json
 
 OPTIONS, WEIGHTS, WORDS = "ernie_config.json", "pytorch_model.bin", "vocab.txt"
-SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
-         "max_position_embeddings", "type_vocab_size")  # fmt: skip
+SIZES = (
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "max_position_embeddings",
+    "type_vocab_size",
+)
 SIGNS = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 OF_ENTITIES = re.compile(r"_ent(\.|$|_)|(^|\.)ent_|^bert\.ent")
 BIAS = "bert.encoder.layer.{}.intermediate.{}.bias"
@@ -57,10 +63,14 @@ def convert_ernie(folder: Path, out: Path) -> None:
     take(state, table, (len(words), config["hidden_size"]), file)
     write_tensors(out / "model.safetensors", _without_entities(config, state, file))
     described = {
-        "model_type": "bert", "architectures": ["BertForMaskedLM"], "vocab_size": len(words),
-        "hidden_act": "gelu", "layer_norm_eps": 1e-12, "pad_token_id": words.index("[PAD]"),
+        "model_type": "bert",
+        "architectures": ["BertForMaskedLM"],
+        "vocab_size": len(words),
+        "hidden_act": "gelu",
+        "layer_norm_eps": 1e-12,
+        "pad_token_id": words.index("[PAD]"),
         **config,
-    }  # fmt: skip
+    }
     (out / CONFIG).write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
     _write_tokenizer(out, words, config["max_position_embeddings"])
 
@@ -101,8 +111,11 @@ def _write_tokenizer(out: Path, words: list[str], max_tokens: int) -> None:
     tokenizer.add_special_tokens(list(SIGNS.values()))
     tokenizer.save(str(out / "tokenizer.json"))
     described = {
-        "tokenizer_class": "BertTokenizer", "do_lower_case": lowered, "strip_accents": None,
-        "tokenize_chinese_chars": True, "model_max_length": max_tokens,
+        "tokenizer_class": "BertTokenizer",
+        "do_lower_case": lowered,
+        "strip_accents": None,
+        "tokenize_chinese_chars": True,
+        "model_max_length": max_tokens,
         **{f"{name}_token": sign for name, sign in SIGNS.items()},
-    }  # fmt: skip
+    }
     (out / "tokenizer_config.json").write_text(json.dumps(described, indent=1) + "\n", "utf-8")

@@ -58,8 +58,17 @@ def read_pickle(path: Path, allowed: Sequence[type] = ()) -> Any:
             f"{path} holds {found[1][:80]}, which is no weight and could run code: it was not "
             "read, and nothing in it was run; take the release from its own address."
         ) from error
-    except (RuntimeError, EOFError, ValueError, OSError, LookupError, AttributeError,
-            TypeError, AssertionError, MemoryError) as error:  # fmt: skip
+    except (
+        RuntimeError,
+        EOFError,
+        ValueError,
+        OSError,
+        LookupError,
+        AttributeError,
+        TypeError,
+        AssertionError,
+        MemoryError,
+    ) as error:
         raise _damaged(path) from error
 
 

@@ -77,8 +77,11 @@ class InspectRequest(settings.ModelSettings):
     def check(self) -> None:
         """Raise UserError if a field has a wrong value, or goes with the other lens."""
         super().check()
-        changed = {"answer": self.answer is not None, "method": self.method != "erasure",
-                   "steps": self.steps != STEPS}  # fmt: skip
+        changed = {
+            "answer": self.answer is not None,
+            "method": self.method != "erasure",
+            "steps": self.steps != STEPS,
+        }
         if self.lens == "layers" and any(changed.values()):
             named = next(name for name, is_changed in changed.items() if is_changed)
             raise UserError(f"--{named} needs --lens tokens.")
@@ -257,9 +260,12 @@ def _inside_json(inside: Inside) -> dict[str, Any]:
 
 
 def look_inside(
-    model: BlankFiller, query: Query, columns: Columns, request: InspectRequest,
+    model: BlankFiller,
+    query: Query,
+    columns: Columns,
+    request: InspectRequest,
     limits: Limits = UNLIMITED,
-) -> Inside:  # fmt: skip
+) -> Inside:
     """What a request asks of one model. columns: of the candidates. Raises as its two parts do."""
     if request.lens == "layers":
         layers = read_layers(

@@ -99,10 +99,16 @@ def plan_extract(
         )
     linkings = tuple(choose(one, LINKINGS, "linking") for one in request.linking) or LINKINGS
     return extractor_specs(
-        dataset, names, candidates, corpus=request.corpus, linkings=linkings,
-        ranking=request.ranking, limit=request.limit, reference=request.dataset,
+        dataset,
+        names,
+        candidates,
+        corpus=request.corpus,
+        linkings=linkings,
+        ranking=request.ranking,
+        limit=request.limit,
+        reference=request.dataset,
         on_progress=on_progress,
-    )  # fmt: skip
+    )
 
 
 def extractor_specs(

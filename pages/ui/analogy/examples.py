@@ -59,6 +59,9 @@ def draw_examples() -> None:
         for words in EXAMPLES:
             a, b, c, d = map(plain, words)
             st.button(
-                f"{a} : {b} :: {c} : {d}", key=" ".join(words), type="tertiary", on_click=take,
+                f"{a} : {b} :: {c} : {d}",
+                key=" ".join(words),
+                type="tertiary",
+                on_click=take,
                 args=(words,),
-            )  # fmt: skip
+            )

@@ -56,9 +56,11 @@ def _choose() -> AnalogyRequest | None:
             help="Drawn at random with a fixed seed. Empty: all.",
         )
         template = st.selectbox(
-            "Template", [DEFAULT_TEMPLATE, *(t for t in TEMPLATES if t != DEFAULT_TEMPLATE)],
-            key="new template", persist_state=KEPT,
-        )  # fmt: skip
+            "Template",
+            [DEFAULT_TEMPLATE, *(t for t in TEMPLATES if t != DEFAULT_TEMPLATE)],
+            key="new template",
+            persist_state=KEPT,
+        )
         tails = pick(
             "Tails of a head",
             TAILS,

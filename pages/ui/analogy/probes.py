@@ -84,9 +84,14 @@ def _choose(
     of_data.sort(key=lambda run: run.details.method != "model")  # baselines last
     models = list(dict.fromkeys(run.info.model for run in of_data))
     chosen = models_box.multiselect(
-        "Models", models, default=models, key="probed", bind=BOUND, format_func=state.title_of,
+        "Models",
+        models,
+        default=models,
+        key="probed",
+        bind=BOUND,
+        format_func=state.title_of,
         placeholder="Choose models",
-    )  # fmt: skip
+    )
     settings = [name for name in SETTINGS if any(run.details.setting == name for run in of_data)]
     setting = pick(
         "Setting",
@@ -261,9 +266,12 @@ def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Se
     table["label"] = table["name"] + table["mark"].map(lambda mark: f" {mark}" if mark else "")
     order = list(dict.fromkeys(table["label"]))
     figure = charts.accuracy_by_name(
-        table.assign(name=table["label"]), _colours(runs, names), order, what="relation",
+        table.assign(name=table["label"]),
+        _colours(runs, names),
+        order,
+        what="relation",
         across=True,
-    )  # fmt: skip
+    )
     charts.show(figure, f"relations {probe}", title=f"{probe}: accuracy by relation, {setting}")
     with st.expander("As a table, with the frequency test and the paper's Table 2"):
         wide = table.pivot_table(index=["kind", "label"], columns="who", values="value", sort=False)
@@ -287,9 +295,12 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
     ids = [run.info.id for run in runs]
     by_id = {run.info.id: run for run in runs}
     run_id = run_box.selectbox(
-        "Run", ids, key="run", bind=BOUND,
+        "Run",
+        ids,
+        key="run",
+        bind=BOUND,
         format_func=lambda name: f"{names[name]}: {by_id[name].details.probe}",
-    )  # fmt: skip
+    )
     run = by_id[run_id]
     known = [one.name for one in run.details.relations]
     hardest = min(
@@ -297,18 +308,27 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
     )
     state.drop_stale("relation", known)
     relation = relation_box.selectbox(
-        "Relation", known, index=known.index(hardest.name), key="relation", bind=BOUND,
+        "Relation",
+        known,
+        index=known.index(hardest.name),
+        key="relation",
+        bind=BOUND,
         help="At first the one with the lowest accuracy.",
-    )  # fmt: skip
+    )
     which = pick("Show", ("wrong", "right", "left out"), key="which", place=which_box)
     rows = decision_rows(run.info, relation, str(which))
     if rows.empty:
         st.caption("None.")
         return
     event = st.dataframe(
-        rows, hide_index=True, width="stretch", height=min(420, 38 + 35 * len(rows)),
-        on_select="rerun", selection_mode="single-row", key="decisions",
-    )  # fmt: skip
+        rows,
+        hide_index=True,
+        width="stretch",
+        height=min(420, 38 + 35 * len(rows)),
+        on_select="rerun",
+        selection_mode="single-row",
+        key="decisions",
+    )
     picked = event.selection.rows
     if run.details.setting == "unsupervised" and which != "left out":
         _draw_open(rows, picked[0] if picked else None, run)
@@ -333,9 +353,14 @@ def decision_rows(info: RunInfo, relation: str, which: str) -> pd.DataFrame:
             columns={"subject": "query", "object": "pair", "label": "a true analogy"}
         )
     rows = chosen[["subject", "object", "negative", "score", "negative_score"]].rename(
-        columns={"subject": "query", "object": "right pair", "negative": "wrong pair",
-                 "score": "score of the right", "negative_score": "of the wrong"}
-    )  # fmt: skip
+        columns={
+            "subject": "query",
+            "object": "right pair",
+            "negative": "wrong pair",
+            "score": "score of the right",
+            "negative_score": "of the wrong",
+        }
+    )
     return rows.reset_index(drop=True)
 
 
@@ -354,6 +379,9 @@ def _draw_open(rows: pd.DataFrame, picked: int | None, run: ProbeRun) -> None:
             st.session_state["models"] = [run.info.model]
 
     st.button(
-        "See where it comes from, token by token", icon=":material/search:", on_click=take,
-        disabled=picked is None, help="Choose a line first: it opens in the Score tab.",
-    )  # fmt: skip
+        "See where it comes from, token by token",
+        icon=":material/search:",
+        on_click=take,
+        disabled=picked is None,
+        help="Choose a line first: it opens in the Score tab.",
+    )

@@ -93,9 +93,12 @@ def _ask() -> tuple[Pair, tuple[Pair, ...], tuple[str, ...], str, Normalise, Pre
     """The widgets of the tab."""
     left, right = st.columns([1, 3], vertical_alignment="bottom")
     query = left.text_input(
-        "Query pair", FIRST_QUERY, key="query", bind=state.BOUND,
+        "Query pair",
+        FIRST_QUERY,
+        key="query",
+        bind=state.BOUND,
         help="Two words with a colon between them: A:B.",
-    )  # fmt: skip
+    )
     typed = right.text_input(
         "Candidate pairs",
         FIRST_PAIRS,

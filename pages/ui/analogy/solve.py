@@ -71,9 +71,11 @@ def _ask() -> Asked:
                 bind=state.BOUND,
                 placeholder="gold (optional)" if asked_for else "",
                 help="This word is left blank. What stands here is the gold: its rank is shown; "
-                "leave it empty if you don't know." if asked_for else None,
+                "leave it empty if you don't know."
+                if asked_for
+                else None,
             )
-        )  # fmt: skip
+        )
     with fields[4]:
         chosen = state.pick(
             "Blank",
@@ -143,8 +145,9 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...]) -> None:
             cells.append(
                 f'<td class="word">{escape(item.token)}</td>'
                 f'<td class="num muted">{fixed(item.score, 2)}</td>'
-                if item else "<td></td><td></td>"
-            )  # fmt: skip
+                if item
+                else "<td></td><td></td>"
+            )
         rows.append(f'<tr><td class="rank">{number + 1}</td>{"".join(cells)}</tr>')
     heads = "".join(f'<th>{answer.method}</th><th class="num">score</th>' for answer in answers)
     ranks = [
@@ -181,6 +184,10 @@ def _draw_export(asked: Asked, solutions: tuple[Solution, ...]) -> None:
     removed = "" if asked.keep else ", without the given words"
     st.caption(f"Ranked: {size} ({plain(first.cloze.candidates.name)}){removed}.")
     draw_export(
-        "analogy", whole.rows, made, request, record=whole.to_json,
+        "analogy",
+        whole.rows,
+        made,
+        request,
+        record=whole.to_json,
         more=lambda: shelf.draw_pin(request, key="analogy pin"),
-    )  # fmt: skip
+    )

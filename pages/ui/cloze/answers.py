@@ -94,14 +94,21 @@ def _ask() -> RankRequest:
     left, more = st.columns([3, 2], gap="medium")
     with left:
         asked = st.text_input(
-            "Sentence with one blank", text, key="statement", bind=state.BOUND,
+            "Sentence with one blank",
+            text,
+            key="statement",
+            bind=state.BOUND,
             help="Write ___ (three underscores), [MASK], <mask> or [Y] where the answer is "
             "missing. The first letter is scored as a capital.",
-        )  # fmt: skip
+        )
         typed = st.text_area(
-            "Answers, one a line", "\n".join(answers), key="answers", bind=state.BOUND, height=130,
+            "Answers, one a line",
+            "\n".join(answers),
+            key="answers",
+            bind=state.BOUND,
+            height=130,
             help=f"Words or phrases, at most {MAX_RANKED}.",
-        )  # fmt: skip
+        )
     given = tuple(filter(None, (" ".join(line.split()) for line in (typed or "").splitlines())))
     with more:
         gold = _choose_gold(list(dict.fromkeys(given)), right)
@@ -112,21 +119,30 @@ def _ask() -> RankRequest:
             with st.popover("Options", icon=":material/tune:"):
                 part, aggregate, hiding, precision = _choose_options()
     return RankRequest(
-        text=asked or "", answers=given, gold=gold, models=names,
-        part=part, aggregate=aggregate, hiding=hiding, precision=precision,
-    )  # fmt: skip
+        text=asked or "",
+        answers=given,
+        gold=gold,
+        models=names,
+        part=part,
+        aggregate=aggregate,
+        hiding=hiding,
+        precision=precision,
+    )
 
 
 def _choose_gold(answers: list[str], first: str) -> str | None:
     """One of the answers, or none; what was chosen before goes with its answer."""
     state.drop_stale("right_answer", (None, *answers))
     return st.selectbox(
-        "Gold (optional)", answers, key="right_answer", bind=state.BOUND,
+        "Gold (optional)",
+        answers,
+        key="right_answer",
+        bind=state.BOUND,
         index=answers.index(first) if first in answers else None,
         placeholder="The right one of the answers",
         help="It is marked, and its rank and margin are said: its log-probability less that of the "
         "best other answer.",
-    )  # fmt: skip
+    )
 
 
 def _draw_examples() -> None:

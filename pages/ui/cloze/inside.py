@@ -46,9 +46,13 @@ Columns = dict[str, Column[Inside]]
 def draw_inside(text: str, gold: str, choice: state.ClozeChoice) -> None:
     """The choice of what is looked at, and that."""
     look = st.segmented_control(
-        "Look inside", (LAYERS, WORDS, CHANGED), default=None, key="look", bind=state.BOUND,
+        "Look inside",
+        (LAYERS, WORDS, CHANGED),
+        default=None,
+        key="look",
+        bind=state.BOUND,
         help=glossary.explain("Look inside"),
-    )  # fmt: skip
+    )
     if not look:
         return
     with faults_shown():
@@ -112,15 +116,23 @@ def _draw_words(text: str, gold: str, choice: state.ClozeChoice) -> None:
     steps = STEPS
     if method == "gradients":
         steps = right.select_slider(
-            "Points at most", (8, 50, 100, 200, STEPS, 1000), value=STEPS, key="steps",
+            "Points at most",
+            (8, 50, 100, 200, STEPS, 1000),
+            value=STEPS,
+            key="steps",
             bind=state.BOUND,
             help="Of the integral; fewer are taken where the sum is right before, or where the "
             "time for a question is over.",
-        )  # fmt: skip
+        )
     request = _request(
-        text, gold, choice,
-        lens="tokens", method=method, answer=explain or None, steps=int(steps),
-    )  # fmt: skip
+        text,
+        gold,
+        choice,
+        lens="tokens",
+        method=method,
+        answer=explain or None,
+        steps=int(steps),
+    )
     columns = _look(request)
     for column in columns.values():
         found = column.answer.attribution
@@ -160,9 +172,11 @@ def _draw_attribution(found: ModelAttribution) -> None:
 def _choose_explained(place: "st.delta_generator.DeltaGenerator | None" = None) -> str:
     """The answer that is followed; empty for each model's own first."""
     typed = (place or st).text_input(
-        FOLLOWED.capitalize(), key="explain", bind=state.BOUND,
+        FOLLOWED.capitalize(),
+        key="explain",
+        bind=state.BOUND,
         placeholder="each model's first answer",
-    )  # fmt: skip
+    )
     return " ".join((typed or "").split())
 
 
@@ -172,9 +186,12 @@ def _draw_changed(text: str, gold: str, choice: state.ClozeChoice) -> None:
     st.session_state[CHANGED_OF] = text
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     changed = left.text_input(
-        "The sentence with other words", text, key="changed", bind=state.BOUND,
+        "The sentence with other words",
+        text,
+        key="changed",
+        bind=state.BOUND,
         help="Change any word beside the blank, and see what that does to the answers.",
-    )  # fmt: skip
+    )
     explain = _choose_explained(right)
     check_gold(explain, FOLLOWED)
     query, other = parse_query(text), parse_query(changed or "")

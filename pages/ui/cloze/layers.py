@@ -25,13 +25,15 @@ SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "
 def draw_layers(found: ModelLayers, title: str) -> None:
     """A model's words through its layers. title: of the model, for people."""
     charts.show(
-        layer_ranks(found), f"ranks in {found.name}",
+        layer_ranks(found),
+        f"ranks in {found.name}",
         title=f"{title}: ranks by layer",
-    )  # fmt: skip
+    )
     charts.show(
-        layer_lines(found), f"log-probabilities in {found.name}",
+        layer_lines(found),
+        f"log-probabilities in {found.name}",
         title=f"{title}: log-probabilities by layer",
-    )  # fmt: skip
+    )
     with st.expander("As a table"):
         st.dataframe(layers_table(found), hide_index=True)
     for note in found.notes:
@@ -57,10 +59,12 @@ def layer_ranks(found: ModelLayers) -> go.Figure:
     words = _titles_of_words(found)
     firsts = [f"{layer.title} · {layer.first[:MOST_LETTERS]}" for layer in found.layers]
     hover = [
-        [f"{escape(word)} after layer {layer.title}: rank {rank:,} of {found.n_candidates:,}"
-         for word, rank in zip(words, line, strict=True)]
+        [
+            f"{escape(word)} after layer {layer.title}: rank {rank:,} of {found.n_candidates:,}"
+            for word, rank in zip(words, line, strict=True)
+        ]
         for layer, line in zip(found.layers, ranks.tolist(), strict=True)
-    ]  # fmt: skip
+    ]
     figure = charts.heat_map(
         -np.log10(ranks.astype(float)),
         [[f"{rank:,}" for rank in line] for line in ranks.tolist()],

@@ -106,10 +106,14 @@ def _ask() -> Asked:
             st.session_state[TEXT] = given
     st.session_state.setdefault(TEXT, _example())
     typed = st.text_area(
-        "Sentences, one a line", key=TEXT, height=216, max_chars=MAX_TYPED, persist_state="session",
+        "Sentences, one a line",
+        key=TEXT,
+        height=216,
+        max_chars=MAX_TYPED,
+        persist_state="session",
         help="Write ___ (three underscores), [MASK], <mask> or [Y] once in each. What is behind a "
         "tab, or where there is none behind |, is the gold: the word that should be there.",
-    )  # fmt: skip
+    )
     text = typed or ""
     models, more = st.columns([3, 1.6], vertical_alignment="bottom")
     with models:
@@ -142,11 +146,13 @@ def _draw_upload() -> None:
         return
     number = st.session_state.get("many files", 0)
     file = st.file_uploader(
-        "A table, or a sentence a line", type=ENDINGS, key=f"many file {number}",
+        "A table, or a sentence a line",
+        type=ENDINGS,
+        key=f"many file {number}",
         max_upload_size=MAX_BYTES // 1_000_000,
         help="CSV and TSV have a column **text** and, where there are golds, a column **gold**; "
         "JSONL has these fields; any other text a sentence a line. In UTF-8.",
-    )  # fmt: skip
+    )
     if file is None:
         return
 
@@ -160,9 +166,11 @@ def _draw_upload() -> None:
         show_fault(str(error))
         return
     st.button(
-        f"Ask its {counted(len(lines), 'sentence')}", icon=":material/play_arrow:", on_click=take,
+        f"Ask its {counted(len(lines), 'sentence')}",
+        icon=":material/play_arrow:",
+        on_click=take,
         args=(lines,),
-    )  # fmt: skip
+    )
 
 
 def _draw_faults(lines: Sequence[Line]) -> None:
@@ -190,9 +198,11 @@ def _draw_columns(asked: Asked) -> dict[str, Column[ModelOnMany]]:
     given = [one.fault for column in columns.values() for one in column.answer.answers]
     if stopped and (UNASKED in given or len(columns) < len(choice.settings.models)):
         st.button(
-            "Go on", icon=":material/play_arrow:", help="Ask what was not asked.",
+            "Go on",
+            icon=":material/play_arrow:",
+            help="Ask what was not asked.",
             on_click=lambda: st.session_state.pop(STOPPED, None),
-        )  # fmt: skip
+        )
     return columns
 
 
@@ -336,21 +346,24 @@ def _draw_table(answer: ManyAnswer, rows: Sequence[int]) -> None:
                 width="medium" if any(map(_is_reason, table[f"{model.name} answer"])) else None,
                 help="Its first answer, → the longer word that it begins; ✓ marks the gold.",
             ),
-            f"{model.name} log-prob.": text(
-                "log-prob.", help="Of that answer.", alignment="right"
-            ),
+            f"{model.name} log-prob.": text("log-prob.", help="Of that answer.", alignment="right"),
             f"{model.name} rank": number(
-                "gold's rank", format="localized",
+                "gold's rank",
+                format="localized",
                 help="Among all candidates; of a gold that is none of them, the rank that it would "
                 "have.",
             ),
-        }  # fmt: skip
+        }
     event: Any = st.dataframe(
-        table, hide_index=True, column_config=config, on_select="rerun",
-        selection_mode="single-row", placeholder="",
+        table,
+        hide_index=True,
+        column_config=config,
+        on_select="rerun",
+        selection_mode="single-row",
+        placeholder="",
         key=f"many {hash((answer.lines, tuple(rows)))}",
         height=560 if len(table) > 14 else "content",
-    )  # fmt: skip
+    )
     st.caption("Choose a row to ask its sentence alone, with all answers of each model.")
     if event.selection.rows:
         _to_sentence(answer.lines[rows[int(event.selection.rows[0])]])
@@ -368,9 +381,11 @@ def _rows(answer: ManyAnswer, shown: Sequence[int]) -> Rows:
     for row in shown:
         line = answer.lines[row]
         found: dict[str, Any] = {
-            "line": line.number, "text": line.text, "gold": line.gold,
+            "line": line.number,
+            "text": line.text,
+            "gold": line.gold,
             "fault": line.fault or None,
-        }  # fmt: skip
+        }
         for model in answer.models:
             one = model.answers[row]
             first = one.blank.predictions[0] if one.blank else None

@@ -98,9 +98,13 @@ def _ask() -> Asked | None:
     )
     names = dataset_names()
     data = left.selectbox(
-        "Data", names, index=names.index(STARTER), key="data", bind=state.BOUND,
+        "Data",
+        names,
+        index=names.index(STARTER),
+        key="data",
+        bind=state.BOUND,
         help="The facts that bring relations, templates and suggestions of subjects.",
-    )  # fmt: skip
+    )
     dataset = cache.dataset_of(data)
     labels = {one.name: relation_label(one.name, one.label) for one in worded_relations(dataset)}
     if not labels:
@@ -112,27 +116,35 @@ def _ask() -> Asked | None:
     relations = list(labels)
     state.drop_stale("relation", labels)
     relation = relation_box.selectbox(
-        "Relation", relations, key="relation", bind=state.BOUND,
+        "Relation",
+        relations,
+        key="relation",
+        bind=state.BOUND,
         index=relations.index(FIRST_RELATION) if FIRST_RELATION in labels else 0,
         format_func=lambda name: labels[name],
         help="Those that have a template.",
-    )  # fmt: skip
+    )
     with subject_box:
         subject = _choose_subject(dataset, relation)
     gold = gold_box.text_input(
-        "Gold (optional)", key="object", bind=state.BOUND, placeholder="as in the data",
+        "Gold (optional)",
+        key="object",
+        bind=state.BOUND,
+        placeholder="as in the data",
         help="The word whose rank is shown. Left empty, it is the data's first object of this "
         "subject; without one, no rank is shown.",
-    )  # fmt: skip
+    )
     models, more = st.columns([3, 1], vertical_alignment="bottom")
     with models:
         chosen = state.choose_models()
     with more, st.popover("Options", icon=":material/tune:"):
         mined = st.toggle(
-            "Mined prompts, too", key="mined", bind=state.BOUND,
+            "Mined prompts, too",
+            key="mined",
+            bind=state.BOUND,
             help="Prompts that were found in texts, and paraphrases of them: LPAQA's where it is "
             "installed, and for some relations the starter facts' own. Many mean something else.",
-        )  # fmt: skip
+        )
         choice = state.choose_cloze_options(chosen, lists=False)
     gold = (gold or "").strip()
     question = cache.relation_question(data, relation, subject, gold, bool(mined))
@@ -154,10 +166,14 @@ def _choose_subject(dataset: Dataset, relation: str) -> str:
     if before and before[:2] != asked[:2] and before[2] == asked[2] and asked[2] not in subjects:
         st.session_state["subject"] = suggested[0] if suggested else None
     subject = st.selectbox(
-        "Subject", suggested, key="subject", bind=state.BOUND, accept_new_options=True,
+        "Subject",
+        suggested,
+        key="subject",
+        bind=state.BOUND,
+        accept_new_options=True,
         help=f"Type any name or word, of at most {MAX_SUBJECT} characters. Suggested are subjects "
         f"that the data has facts about, at most {MAX_SUGGESTED:,} of them.",
-    )  # fmt: skip
+    )
     known = subject in subjects
     st.session_state[SUGGESTED] = (dataset.name, relation, subject) if known else None
     return subject or ""
@@ -284,21 +300,27 @@ def _draw_table(answer: RelationAnswer) -> None:
     for model in answer.models:
         config |= {
             f"{model.name} answer": text(
-                state.title_of(model.name), help="Its first answer, → the longer word that it "
+                state.title_of(model.name),
+                help="Its first answer, → the longer word that it "
                 "begins; ✓ marks what the data, or the gold that you typed, says.",
             ),
             f"{model.name} prob": text("prob.", help=PROB_HELP),
             f"{model.name} rank": number(
-                "gold's rank", format="localized",
+                "gold's rank",
+                format="localized",
                 help=f"Rank of {plain(question.gold or '')} among all candidates.",
             ),
-        }  # fmt: skip
+        }
     event: Any = st.dataframe(
-        table, hide_index=True, column_config=config, on_select="rerun",
-        selection_mode="single-row", placeholder="",
+        table,
+        hide_index=True,
+        column_config=config,
+        on_select="rerun",
+        selection_mode="single-row",
+        placeholder="",
         key=f"wordings {hash((question, tuple(model.name for model in answer.models)))}",
         height=600 if len(table) > 15 else "content",
-    )  # fmt: skip
+    )
     about = "Choose a row to ask its sentence alone, with all answers of each model."
     if question.n_agreeing < len(question.wordings):
         about += (

@@ -59,9 +59,13 @@ def draw_sentences() -> None:
 def _ask() -> SentencesRequest:
     """The widgets of the tab."""
     typed = st.text_area(
-        "Sentences, one a line", "\n".join(EXAMPLES[0]), key="sentences", bind=state.BOUND,
-        height=110, help=f"Two or more, at most {MAX_SENTENCES}; scored as they are typed.",
-    )  # fmt: skip
+        "Sentences, one a line",
+        "\n".join(EXAMPLES[0]),
+        key="sentences",
+        bind=state.BOUND,
+        height=110,
+        help=f"Two or more, at most {MAX_SENTENCES}; scored as they are typed.",
+    )
     models, more = st.columns([3, 1], vertical_alignment="bottom")
     with models:
         names = state.choose_models()
@@ -80,9 +84,13 @@ def _draw_examples() -> None:
 
     for texts in EXAMPLES:
         st.button(
-            plain(texts[0]), key=texts[0], type="tertiary", on_click=take, args=(texts,),
+            plain(texts[0]),
+            key=texts[0],
+            type="tertiary",
+            on_click=take,
+            args=(texts,),
             help=plain(texts[1]),
-        )  # fmt: skip
+        )
 
 
 def _describe(found: ModelSentences) -> str:

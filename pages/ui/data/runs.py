@@ -125,9 +125,12 @@ def _show(run: KeptRun) -> None:
 def _draw_rename(run: KeptRun, title: str) -> None:
     with st.popover("Rename", icon=":material/edit:"), faults_shown():
         said = st.text_input(
-            "Name for people", title, key=f"title of {run.name}", placeholder="None",
+            "Name for people",
+            title,
+            key=f"title of {run.name}",
+            placeholder="None",
             help="Shown in place of the run's own name, which stays its identity. Empty: none.",
-        )  # fmt: skip
+        )
         if st.button("Save the name", key=f"rename {run.name}"):
             info = rename_run(run.name, said)
             st.session_state["said of runs"] = f"{run.name} is called {info.label}."

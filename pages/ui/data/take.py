@@ -136,9 +136,11 @@ def draw_import() -> None:
             help=TABLE_HELP,
         )
         name = st.text_input(
-            "Name", key=f"import name {form}", placeholder="As the folder or file",
+            "Name",
+            key=f"import name {form}",
+            placeholder="As the folder or file",
             help="Where there is one of that name, you are asked before it is replaced.",
-        ).strip()  # fmt: skip
+        ).strip()
         wanted = st.form_submit_button("Import", icon=":material/upload:", disabled=running)
     if wanted:
         st.session_state.pop("to replace", None)

@@ -84,7 +84,8 @@ def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
             "answer": st.column_config.TextColumn("first answer"),
             "n": number("facts", format="localized"),
             "share": number(
-                "% of the gold's facts", format="%.1f",
+                "% of the gold's facts",
+                format="%.1f",
                 help="facts / all of the facts chosen above that have this gold and an answer",
             ),
         },
@@ -92,7 +93,7 @@ def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
         on_select="rerun",
         selection_mode="single-row",
         height=420 if len(found.pairs) > 10 else "content",
-    )  # fmt: skip
+    )
     st.caption("Pick a row to see its facts: by its box, or by Shift and Space on the keyboard.")
     picked = cast(list[int], event["selection"]["rows"])
     if picked and picked[0] < len(found.pairs):

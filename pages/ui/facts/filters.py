@@ -66,17 +66,28 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
         help="The one that rank, probability, wrong answers and left-out facts are about.",
     )
     right = boxes[1].multiselect(
-        "Right in", names, key="right", bind=BOUND, placeholder="Any",
+        "Right in",
+        names,
+        key="right",
+        bind=BOUND,
+        placeholder="Any",
         help=f"Only facts whose gold is among these models' {choice.k} best (k is above).",
-    )  # fmt: skip
+    )
     wrong = boxes[2].multiselect(
-        "Wrong in", names, key="wrong", bind=BOUND, placeholder="Any",
+        "Wrong in",
+        names,
+        key="wrong",
+        bind=BOUND,
+        placeholder="Any",
         help="Together with **Right in**: right in A and wrong in B.",
-    )  # fmt: skip
+    )
     text = boxes[3].text_input(
-        "Search", key="find", bind=BOUND, placeholder="Subject, gold, query, answer",
+        "Search",
+        key="find",
+        bind=BOUND,
+        placeholder="Subject, gold, query, answer",
         help="Facts with this text in the subject, the gold, the query or a model's answer.",
-    )  # fmt: skip
+    )
     with boxes[4], st.popover("Filters", icon=":material/filter_alt:", width="stretch"):
         more = _choose_more(choice, choice.runs[names.index(of)], joined)
     sort = st.session_state.get("sort", SORTS[0])
@@ -118,10 +129,16 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
     ranks = _choose_range("Rank", "rank")
     margins = _choose_margins() if focus.ranks_statements else {}
     confidence = st.slider(
-        "Probability of the first answer", 0.0, 1.0, (0.0, 1.0), 0.01, key="conf", bind=BOUND,
+        "Probability of the first answer",
+        0.0,
+        1.0,
+        (0.0, 1.0),
+        0.01,
+        key="conf",
+        bind=BOUND,
         help=f"{explain('Probability of the first answer')} Above the lower end and at most the "
         "upper one, as the bins of the reliability diagram.",
-    )  # fmt: skip
+    )
     left, right = st.columns(2)
     gold = left.text_input("Gold", key="gold", bind=BOUND, help="Exactly this word.")
     answer = right.text_input("First answer", key="answer", bind=BOUND, help="Exactly this word.")
@@ -133,9 +150,12 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
         help=explain("Kinds of wrong answers"),
     )
     rows = right.selectbox(
-        "Facts", COUNTINGS, key="rows", bind=BOUND,
+        "Facts",
+        COUNTINGS,
+        key="rows",
+        bind=BOUND,
         help="**excluded**: those that the model in focus leaves out, with the reason.",
-    )  # fmt: skip
+    )
     counts = _choose_range("Gold's frequency", "count", SLICINGS["gold's frequency"].help)
     words = _choose_range("Subject's words", "words", SLICINGS["subject's words"].help)
     pieces = _choose_range("Subject's pieces", "pieces", SLICINGS["subject's pieces"].help)
@@ -152,9 +172,13 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
     known = known_tags(read_tags(focus))
     gone = [tag for tag in st.session_state.get("tag", ()) if tag not in known]
     tags = right.multiselect(
-        "Tags", [*known, *gone], key="tag", bind=BOUND, help=TAGS_HELP,
+        "Tags",
+        [*known, *gone],
+        key="tag",
+        bind=BOUND,
+        help=TAGS_HELP,
         placeholder="Any" if known else "No fact has one",
-    )  # fmt: skip
+    )
     return {
         "types": tuple("" if kind == NO_TYPE else kind for kind in kinds),
         "sources": tuple(chosen),

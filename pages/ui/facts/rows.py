@@ -159,10 +159,12 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
         "Tag several", key="several", help="Pick rows of the table and put the same tags on them."
     )
     go_on = any(map(cache.goes_on, choice.runs)) and switches.toggle(
-        "Whole words", key="whole", bind=BOUND,
+        "Whole words",
+        key="whole",
+        bind=BOUND,
         help="A left-to-right model's wrong answer may be the first token of a longer word: `new` "
         "of New York. On: the model is asked how each goes on (of the page that is shown).",
-    )  # fmt: skip
+    )
     n_pages = max(1, -(-len(rows) // PAGE_SIZE))
     page = 1
     if n_pages > 1:
@@ -337,9 +339,11 @@ def draw_fallbacks(
                 narrow(of=name, wrong=[name], answer=str(point["customdata"][0]), right=[])
     named = table.assign(name=[choice.names[number] for number in table["number"]])
     draw_export(
-        "wrong-answers", lambda: named.drop(columns="number"),
-        choice.made() | describe_filter(chosen), python_of(chosen, choice),
-    )  # fmt: skip
+        "wrong-answers",
+        lambda: named.drop(columns="number"),
+        choice.made() | describe_filter(chosen),
+        python_of(chosen, choice),
+    )
 
 
 def describe_filter(chosen: FactsChoice) -> dict[str, Any]:

@@ -97,9 +97,12 @@ def _draw_question(lesson: Lesson, number: int, step: Predict, progress: Progres
     with st.form(f"predict {lesson.id} {number}", border=False):
         if step.options:
             given = st.radio(
-                "Your prediction", step.options, index=None, format_func=plain,
+                "Your prediction",
+                step.options,
+                index=None,
+                format_func=plain,
                 key=f"prediction {lesson.id} {number}",
-            )  # fmt: skip
+            )
         else:
             given = st.text_input(
                 "Your prediction: one word", key=f"prediction {lesson.id} {number}", max_chars=60
@@ -166,10 +169,14 @@ def _draw_summary(lesson: Lesson, listing: LessonListing, progress: Progress) ->
         st.markdown("\n".join(f"- {plain(source)}" for source in lesson.sources))
     with st.container(horizontal=True):
         st.download_button(
-            "Handout", lambda: handout(lesson, progress.predicted, progress.shown),
-            f"{lesson.id}.html", "text/html", icon=":material/print:", on_click="ignore",
+            "Handout",
+            lambda: handout(lesson, progress.predicted, progress.shown),
+            f"{lesson.id}.html",
+            "text/html",
+            icon=":material/print:",
+            on_click="ignore",
             help="One HTML file to print, with the answers and numbers that you were shown.",
-        )  # fmt: skip
+        )
         if st.button("Begin anew", icon=":material/replay:"):
             forget(lesson)
             links.go(links.LESSONS, address_of(lesson, 1))

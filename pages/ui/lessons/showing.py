@@ -254,9 +254,13 @@ def draw_run(step: ShowRun, key: str) -> Shown:
         show_note(plain(missing))
     with st.spinner("Counting", show_time=True):
         table: pd.DataFrame = cache.of_runs(
-            f"lesson {step!r}", infos, "filtered", step.relations,
-            lambda runs: figure_table(runs, step), step.k,
-        )  # fmt: skip
+            f"lesson {step!r}",
+            infos,
+            "filtered",
+            step.relations,
+            lambda runs: figure_table(runs, step),
+            step.k,
+        )
     if table.empty:
         if not missing:
             show_note("These runs count no such fact.")
@@ -264,9 +268,11 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     models = {info.id: info.model for info in infos}
     titles = {name: title_of(name) for name in step.models if name in models.values()}
     drawn = table.assign(
-        name=table["run"].map(models).map(titles), relation=table["row"], label=table["row"],
+        name=table["run"].map(models).map(titles),
+        relation=table["row"],
+        label=table["row"],
         chance=float("nan"),
-    )  # fmt: skip
+    )
     colours = model_colours(step.models)
     title = f"{kind.title_of(step)}, {step.data}"
     if len(titles) == 1:  # without a legend nothing else says whose it is
@@ -281,12 +287,17 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     figure.update_yaxes(title=kind.rows_of(step))
     figure.update_xaxes(title="share, %")
     charts.show(
-        figure, f"lesson chart {key}", title=title,
-        footnote=", ".join(dict.fromkeys(info.id for info in infos)), enlarged=enlarged(),
-    )  # fmt: skip
+        figure,
+        f"lesson chart {key}",
+        title=title,
+        footnote=", ".join(dict.fromkeys(info.id for info in infos)),
+        enlarged=enlarged(),
+    )
     notes = [str(note) for note in dict.fromkeys(table["note"]) if note]
-    marks = {"low": "Lines: 95 % intervals.", "freq": "Upright marks: always the relation's most "
-             "frequent object (Freq baseline)."}  # fmt: skip
+    marks = {
+        "low": "Lines: 95 % intervals.",
+        "freq": "Upright marks: always the relation's most frequent object (Freq baseline).",
+    }
     under = " ".join(
         [*notes, *(said for column, said in marks.items() if drawn[column].notna().any())]
     )
@@ -296,9 +307,10 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     numbers = st.container()
     if step.figure != "analogies":
         _draw_link(
-            "Open in Results", links.RESULTS,
+            "Open in Results",
+            links.RESULTS,
             {"data": step.data, "models": tuple(titles), "tab": TABS.get(step.figure, "P@k")},
-        )  # fmt: skip
+        )
     else:
         _draw_link("Open in Analogy", links.ANALOGY, {"view": "Probes"})
     lines: list[Any] = list(drawn.itertuples())
@@ -334,9 +346,15 @@ def draw_run(step: ShowRun, key: str) -> Shown:
 
 
 TABS = {
-    "by relation": "P@k", "curve": "Curves", "ranks": "Ranks", "slices": "Slices",
-    "mentions": "Correlations", "rankings": "P@k", "altered": "Wording", "wordings": "Wording",
-}  # fmt: skip
+    "by relation": "P@k",
+    "curve": "Curves",
+    "ranks": "Ranks",
+    "slices": "Slices",
+    "mentions": "Correlations",
+    "rankings": "P@k",
+    "altered": "Wording",
+    "wordings": "Wording",
+}
 
 
 def _runs_of(step: ShowRun) -> tuple[RunInfo, ...]:
@@ -384,9 +402,13 @@ def draw_try(step: Try, key: str) -> Shown:
     shown = Shown()
     if step.query:
         own = st.text_input(
-            "Your own sentence with a blank", step.query, key="own", bind=BOUND, max_chars=2000,
+            "Your own sentence with a blank",
+            step.query,
+            key="own",
+            bind=BOUND,
+            max_chars=2000,
             help="Write ___ where a word is missing.",
-        )  # fmt: skip
+        )
         if (own or "").strip():
             shown = _draw_query(step, own or "", "")
     name, page = PAGES[step.page]

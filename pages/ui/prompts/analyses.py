@@ -42,15 +42,20 @@ def draw_analyses(choice: PromptsChoice) -> None:
         figure.add_box(
             y=[100 * value for value in at],
             name=f"{one.low:.1f} – {one.high:.1f}<br>{len(at):,} pairs",
-            **charts.box_colours(choice.colour), boxmean=True, showlegend=False, boxpoints=False,
-        )  # fmt: skip
+            **charts.box_colours(choice.colour),
+            boxmean=True,
+            showlegend=False,
+            boxpoints=False,
+        )
     figure.update_xaxes(title=f"edit distance of two prompts, {distance}", type="category")
     figure.update_yaxes(title="divergence, % of facts", rangemode="tozero")
     charts.show(
-        figure.update_layout(height=340), "divergence chart", title="Divergence by edit distance",
+        figure.update_layout(height=340),
+        "divergence chart",
+        title="Divergence by edit distance",
         footnote=f"{choice.info.model} on {choice.info.dataset}, {len(studies)} relations, "
         f"{found.n_pairs:,} pairs of prompts, {choice.study.ranking} ranking",
-    )  # fmt: skip
+    )
     st.caption(
         "Box: from the lower to the upper quartile of the pairs; line: the median; dashed: the "
         "mean; whiskers: to the furthest pair within 1.5 times the box's length."
@@ -90,9 +95,13 @@ def _draw_transfer(choice: PromptsChoice) -> None:
         except UserError:
             continue  # a study without this ensemble has no weights to lend
         rows.append(
-            {"weights of": title_of(info.model), "P@1": 100 * found.other,
-             "with its own": 100 * found.own, "facts": found.n}
-        )  # fmt: skip
+            {
+                "weights of": title_of(info.model),
+                "P@1": 100 * found.other,
+                "with its own": 100 * found.own,
+                "facts": found.n,
+            }
+        )
     if rows:
         name = plain(f"{choice.study.relation.name} {choice.study.relation.label}")
         st.markdown(

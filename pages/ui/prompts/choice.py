@@ -118,11 +118,15 @@ def choose_study() -> PromptsChoice | None:
     first_study = default_study(made or list(studies.values())).info.id
     left, middle, right = st.columns([2, 2, 3], vertical_alignment="bottom")
     name = choose(
-        "Model and facts", list(studies), show=lambda one: labels[one], key="study", place=left,
+        "Model and facts",
+        list(studies),
+        show=lambda one: labels[one],
+        key="study",
+        place=left,
         first=first_study,
         help="One model's answers to one set of facts through many prompts. The page opens on the "
         "study whose chosen and weighted prompts gain most over the manual ones.",
-    )  # fmt: skip
+    )
     whole = studies[name]
     names = whole.relations
     gain = _gain(whole)
@@ -130,9 +134,13 @@ def choose_study() -> PromptsChoice | None:
     drop_stale("relation", names)
     shown = {one: _relation_title(whole.info, one) for one in names}
     relation = middle.selectbox(
-        "Relation", list(names), index=names.index(first), format_func=lambda one: shown[one],
-        key="relation", bind=BOUND,
-    )  # fmt: skip
+        "Relation",
+        list(names),
+        index=names.index(first),
+        format_func=lambda one: shown[one],
+        key="relation",
+        bind=BOUND,
+    )
     study = _loaded(whole, relation)
     sets = [one for one in study.pool.combinations() if len(study.pool.members(one)) > 1]
     sets = sets or ["all"]
@@ -153,8 +161,9 @@ def choose_study() -> PromptsChoice | None:
         st.warning(
             "This study doesn't hold the other valid objects that its filtered ranking takes out: "
             "single answers are shown with them. Delete its folder and make it again to see them "
-            "without.", icon=":material/warning:",
-        )  # fmt: skip
+            "without.",
+            icon=":material/warning:",
+        )
     return choice
 
 

@@ -39,11 +39,17 @@ def score_rows(scores: Sequence[Score], model: str, averaging: Averaging) -> pd.
 
     model: what the paper calls it, "" for no values of the paper's.
     """
-    frame = pd.DataFrame([
-        {"set": one.combination, "method": one.method, "n": one.n,
-         "value": percentage(getattr(one, averaging), 6)}
-        for one in scores
-    ])  # fmt: skip
+    frame = pd.DataFrame(
+        [
+            {
+                "set": one.combination,
+                "method": one.method,
+                "n": one.n,
+                "value": percentage(getattr(one, averaging), 6),
+            }
+            for one in scores
+        ]
+    )
     table = frame.groupby(["set", "method"], sort=False, as_index=False).agg(
         value=("value", "mean"), relations=("value", "size"), facts=("n", "sum")
     )
@@ -152,15 +158,20 @@ def _draw_curve(choice: PromptsChoice) -> None:
     for kind, dash in (("log-linear", "solid"), ("linear", "dot")):
         values = curves.get(kind, ())  # type: ignore[call-overload]
         figure.add_scatter(
-            name=kind, x=list(range(1, len(values) + 1)), y=[100 * value for value in values],
+            name=kind,
+            x=list(range(1, len(values) + 1)),
+            y=[100 * value for value in values],
             hovertext=list(map(percent, values)),
-            mode="lines+markers", line={"color": choice.colour, "dash": dash},
+            mode="lines+markers",
+            line={"color": choice.colour, "dash": dash},
             hovertemplate=f"K = %{{x}}, {kind}: %{{hovertext}} %"
             f"<br>{len(choice.study.test):,} test facts<extra></extra>",
-        )  # fmt: skip
+        )
     figure.update_xaxes(title="K, prompts", dtick=1 if len(values) < 16 else 5)
     figure.update_yaxes(title="P@1, % of test facts", rangemode="tozero")
     charts.show(
-        figure.update_layout(height=300), "curve chart",
-        title=f"Top-K of {choice.study.relation.name}", footnote=choice.footnote,
-    )  # fmt: skip
+        figure.update_layout(height=300),
+        "curve chart",
+        title=f"Top-K of {choice.study.relation.name}",
+        footnote=choice.footnote,
+    )

@@ -33,11 +33,14 @@ def draw_fact(choice: PromptsChoice) -> None:
     right = (study.ranks[list(choice.members)] == 1).sum(axis=0)
     # The key holds the relation: a fact's place means nothing in another relation.
     place = st.selectbox(
-        "Fact", range(len(names)), index=_telling_fact(study, choice.members), key="fact",
+        "Fact",
+        range(len(names)),
+        index=_telling_fact(study, choice.members),
+        key="fact",
         bind=BOUND if len(names) > 1 else None,
         format_func=lambda one: f"{names[one]}  ({right[one]} of {len(choice.members)} right)",
         help="Subject and object; in brackets how many of the prompts give the object first.",
-    )  # fmt: skip
+    )
     order = sorted(choice.members, key=lambda number: -study.train_accuracies[number])
     st.html(_ensemble_line(choice, place))
     for first in range(0, min(len(order), MOST_PROMPTS), PER_ROW):

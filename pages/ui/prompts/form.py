@@ -58,11 +58,14 @@ def _choose() -> StudyRequest | None:
     with left:
         dataset = st.selectbox("Data", data, key="study data", persist_state=KEPT)
         prompts = _choose_set(
-            "Prompts", OWN_PROMPTS, prompt_set_names(), "study prompts",
+            "Prompts",
+            OWN_PROMPTS,
+            prompt_set_names(),
+            "study prompts",
             "An imported set (LPAQA's, say, by the Data page), or the path of a folder with mine, "
             "paraphrase and manual_paraphrase in it. The relation's own template and paraphrases "
             "are always asked, too.",
-        )  # fmt: skip
+        )
         known = cache.relations_of(dataset)
         if prompts:
             here = relations_in(prompts_dir(prompts))
@@ -76,11 +79,14 @@ def _choose() -> StudyRequest | None:
         limit = choose_limit(100, "study limit", what=what)
     with right:
         training = _choose_set(
-            "Training pairs", HALVES, pair_set_names(), "study training",
+            "Training pairs",
+            HALVES,
+            pair_set_names(),
+            "study training",
             "An imported set that has training pairs (LPAQA's has), or the path of a folder with "
             "one P*.jsonl a relation. Without them half of the facts train and the other half "
             "test.",
-        )  # fmt: skip
+        )
         ranking = pick(
             "Ranking",
             ("raw", "filtered"),
@@ -90,15 +96,19 @@ def _choose() -> StudyRequest | None:
             "study is shown in it. The published values of prompts are raw.",
         )
         own = st.text_area(
-            "Your own prompts (optional, one a line)", key="study own", persist_state=KEPT,
+            "Your own prompts (optional, one a line)",
+            key="study own",
+            persist_state=KEPT,
             help="For a single relation. [X] stands for the subject, [Y] for the blank.",
-        )  # fmt: skip
+        )
         blind = st.toggle(
-            "Blind prompts in ensembles", key="study blind", persist_state=KEPT,
+            "Blind prompts in ensembles",
+            key="study blind",
+            persist_state=KEPT,
             help="A left-to-right model sees what stands before the blank: prompts with the "
             "subject after it tell it nothing, and are left out of ensembles. On: they are taken "
             "in, as any other.",
-        )  # fmt: skip
+        )
     templates = tuple(line.strip() for line in own.splitlines() if line.strip())
     request = StudyRequest(
         dataset=dataset,
@@ -123,7 +133,11 @@ def _choose_set(
 ) -> Path | None:
     """An imported set by its name, or a folder that is typed in; None without one."""
     chosen = st.selectbox(
-        label, [without, *names], key=key, persist_state=KEPT,
-        accept_new_options=visitors.may("paths"), help=meaning,
-    )  # fmt: skip
+        label,
+        [without, *names],
+        key=key,
+        persist_state=KEPT,
+        accept_new_options=visitors.may("paths"),
+        help=meaning,
+    )
     return Path(chosen) if chosen and chosen != without else None

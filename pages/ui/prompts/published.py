@@ -54,9 +54,13 @@ def draw_published(choice: PromptsChoice) -> None:
     """One table of the paper at a time: this study's numbers, then the paper's."""
     links.respell("table", {view.id: view.title for view in VIEWS.values()})
     shown = st.selectbox(
-        "Table", tuple(VIEWS), format_func=lambda name: VIEWS[name].title, key="table", bind=BOUND,
+        "Table",
+        tuple(VIEWS),
+        format_func=lambda name: VIEWS[name].title,
+        key="table",
+        bind=BOUND,
         help="Figures 2 and 5 are under **Ensembles**, Figure 3 under **Analyses**.",
-    )  # fmt: skip
+    )
     view = VIEWS[shown]
     table = published_table(PAPER, view.id)
     theirs = table.frame().dropna(axis="columns", how="all")
@@ -196,11 +200,17 @@ def _gains(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
     found = [gain for one in relations if (gain := tabulated.mined_gain(one))]
     return pd.DataFrame(
         [
-            {"id": one.relation, "relation": one.label, "manual prompt": one.before,
-             "mined prompt": one.after, "gain": 100 * one.gain, "test facts": one.n}
+            {
+                "id": one.relation,
+                "relation": one.label,
+                "manual prompt": one.before,
+                "mined prompt": one.after,
+                "gain": 100 * one.gain,
+                "test facts": one.n,
+            }
             for one in sorted(found, key=lambda one: -one.gain)
         ]
-    )  # fmt: skip
+    )
 
 
 def _weights(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
@@ -219,11 +229,17 @@ def _changes(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
     found.sort(key=lambda one: -one.gain.gain)
     return pd.DataFrame(
         [
-            {"id": one.gain.relation, "change": one.change, "before": one.gain.before,
-             "after": one.gain.after, "gain": 100 * one.gain.gain, "test facts": one.gain.n}
+            {
+                "id": one.gain.relation,
+                "change": one.change,
+                "before": one.gain.before,
+                "after": one.gain.after,
+                "gain": 100 * one.gain.gain,
+                "test facts": one.gain.n,
+            }
             for one in found[:MOST_CHANGES]
         ]
-    )  # fmt: skip
+    )
 
 
 def _models(choice: PromptsChoice, _: Relations) -> pd.DataFrame:
@@ -245,9 +261,13 @@ def _transfer(choice: PromptsChoice, relations: Relations) -> pd.DataFrame:
             found = tabulated.mean_transfer(relations, all_of(other), combination)
             if found is not None:
                 rows.append(
-                    {"prompts": title, "its own weights": 100 * found.own,
-                     f"weights of {other.info.model}": 100 * found.other, "test facts": found.n}
-                )  # fmt: skip
+                    {
+                        "prompts": title,
+                        "its own weights": 100 * found.own,
+                        f"weights of {other.info.model}": 100 * found.other,
+                        "test facts": found.n,
+                    }
+                )
     return pd.DataFrame(rows)
 
 
@@ -268,11 +288,14 @@ def _majority(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
     found = [tabulated.majority(one.objects) for one in relations]
     return pd.DataFrame(
         [
-            {"baseline": "Majority", "micro": 100 * fmean(one.micro for one in found),
-             "macro": 100 * fmean(one.macro for one in found),
-             "test facts": sum(len(one.objects) for one in relations)}
+            {
+                "baseline": "Majority",
+                "micro": 100 * fmean(one.micro for one in found),
+                "macro": 100 * fmean(one.macro for one in found),
+                "test facts": sum(len(one.objects) for one in relations),
+            }
         ]
-    )  # fmt: skip
+    )
 
 
 def _others(choice: PromptsChoice) -> list[Study]:
@@ -296,41 +319,56 @@ VIEWS = {
     view.id: view
     for view in (
         View(
-            "table2", "Table 2: combined prompts, micro", partial(_combined, "micro"),
-            P_AT_1, "make_table(relations, relations[0].model)",
+            "table2",
+            "Table 2: combined prompts, micro",
+            partial(_combined, "micro"),
+            P_AT_1,
+            "make_table(relations, relations[0].model)",
         ),
         View(
-            "table3", "Table 3: combined prompts, macro", partial(_combined, "macro"),
+            "table3",
+            "Table 3: combined prompts, macro",
+            partial(_combined, "macro"),
             "P@1 in percent, macro: the mean over a relation's objects, then over relations.",
             "make_table(relations, relations[0].model)",
         ),
         View(
-            "table4", "Table 4: mined prompts against manual ones", _gains,
+            "table4",
+            "Table 4: mined prompts against manual ones",
+            _gains,
             "Gain: P@1 of the mined prompt that is best on the training facts less that of the "
             "manual one, each on the test facts.",
             python="[tabulated.mined_gain(one) for one in relations]",
         ),
         View(
-            "table5", "Table 5: weights of mined prompts", _weights,
+            "table5",
+            "Table 5: weights of mined prompts",
+            _weights,
             "Gain: P@1 of the optimised ensemble of the mined prompts less that of the best of "
             "them on the training facts.",
             python="[tabulated.weighted_gain(one) for one in relations]",
         ),
         View(
-            "table6", "Table 6: one word changed", _changes,
+            "table6",
+            "Table 6: one word changed",
+            _changes,
             "Gain: P@1 of the second prompt less that of the first, which is one word apart.",
             python="[change for one in relations for change in tabulated.word_changes(one)]",
         ),
         View("table7", "Table 7: middle-word and dependency prompts"),
         View(
-            "table8", "Table 8: models", _models,
+            "table8",
+            "Table 8: models",
+            _models,
             f"{P_AT_1} Other models: studies of the same facts that are here.",
             "[make_table(one, one[0].model) for one in (relations, *map(relations_of, others))]",
         ),
         View("table9", "Table 9: facts that names don't give away (UHN)"),
         View("table10", "Table 10: Google-RE"),
         View(
-            "table12", "Table 12: another model's weights", _transfer,
+            "table12",
+            "Table 12: another model's weights",
+            _transfer,
             f"{P_AT_1} Other models: studies of the same facts that are here.",
             "[tabulated.mean_transfer(relations, relations_of(one), name) for one in others\n"
             " for name in ('mine', 'mine+man', 'mine+para', 'man+para')]",
@@ -338,16 +376,29 @@ VIEWS = {
         View("table13", "Table 13: weights of BERT and ERNIE"),
         View("table14", "Table 14: prompts refilled by the model"),
         View("table15", "Table 15: the backward probability"),
-        View("table1", "Table 1: the facts", _statistics, "Means over relations.",
- "[tabulated.fact_statistics(one.test) for one in relations]"),
-        View("edit-distances", "Section 5.2: edit distance of prompts", _distances,
-             "Mean of the words to be changed between two prompts of a relation.",
- "[tabulated.edit_distances(one, 'mine') for one in relations]"),
-        View("majority", "Tables 2 and 3: the most frequent object", _majority,
-             "P@1 in percent, means over relations.",
- "[tabulated.majority(one.objects) for one in relations]"),
+        View(
+            "table1",
+            "Table 1: the facts",
+            _statistics,
+            "Means over relations.",
+            "[tabulated.fact_statistics(one.test) for one in relations]",
+        ),
+        View(
+            "edit-distances",
+            "Section 5.2: edit distance of prompts",
+            _distances,
+            "Mean of the words to be changed between two prompts of a relation.",
+            "[tabulated.edit_distances(one, 'mine') for one in relations]",
+        ),
+        View(
+            "majority",
+            "Tables 2 and 3: the most frequent object",
+            _majority,
+            "P@1 in percent, means over relations.",
+            "[tabulated.majority(one.objects) for one in relations]",
+        ),
         View("table11", "Table 11: patterns of parts of speech"),
         View("figure1", "Figure 1: one fact, three prompts"),
         View("figures", "Figures 2, 4 and 5: what the text says of them"),
     )
-}  # fmt: skip
+}

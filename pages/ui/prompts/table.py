@@ -94,34 +94,44 @@ def draw_prompts(choice: PromptsChoice) -> None:
         column_config={
             "prompt": st.column_config.TextColumn("Prompt", width="medium"),
             "from": st.column_config.TextColumn(
-                "From", help="Its sets: the manual prompt, mined ones, and paraphrases of either.",
+                "From",
+                help="Its sets: the manual prompt, mined ones, and paraphrases of either.",
             ),
             "training": st.column_config.NumberColumn(
-                "Training P@1", format="%.1f %%",
+                "Training P@1",
+                format="%.1f %%",
                 help="Training facts whose object comes first. Prompts are chosen by this.",
             ),
             "test": st.column_config.ProgressColumn(
-                "Test P@1", format="%.1f %%", min_value=0, max_value=100,
+                "Test P@1",
+                format="%.1f %%",
+                min_value=0,
+                max_value=100,
                 help="Test facts whose object comes first.",
             ),
             "weight": st.column_config.NumberColumn(
-                "Weight", format="%.3f",
+                "Weight",
+                format="%.3f",
                 help="Of the optimised ensemble. " + explain("Optimised ensemble"),
             ),
             "only it": st.column_config.NumberColumn(
-                "Only it is right", help="Test facts that no other prompt of this relation gets.",
+                "Only it is right",
+                help="Test facts that no other prompt of this relation gets.",
             ),
             "published weight": st.column_config.NumberColumn(
-                "LPAQA's weight", format="%.3f", help="As released, learnt on BERT.",
+                "LPAQA's weight",
+                format="%.3f",
+                help="As released, learnt on BERT.",
             ),
             "tells": st.column_config.TextColumn(
-                "Tells the model", width="medium",
+                "Tells the model",
+                width="medium",
                 help="A left-to-right model sees what stands before the blank [Y]: where the "
                 "subject [X] comes after it, every fact is asked in the same words. Without a "
                 "weight such a prompt is left out of ensembles.",
             ),
         },
-    )  # fmt: skip
+    )
     st.caption("Choose a row to see the facts that only this prompt gets right.")
     chosen = list(event.selection.rows)
     number = int(table["number"][chosen[0] if chosen else _most_alone(table)])
@@ -160,10 +170,14 @@ def draw_only_right(choice: PromptsChoice, prompt: int) -> None:
             }
         )
     event: Any = st.dataframe(
-        pd.DataFrame(rows), hide_index=True, on_select="rerun", selection_mode="single-row",
-        key=f"only right {study.relation.name} {prompt}", height="content",
+        pd.DataFrame(rows),
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="single-row",
+        key=f"only right {study.relation.name} {prompt}",
+        height="content",
         column_config={"log-prob. here": st.column_config.NumberColumn(format="%.2f")},
-    )  # fmt: skip
+    )
     if event.selection.rows:
         fact = int(facts[event.selection.rows[0]])
         to_cloze(choice, template, study.test[fact].subject, study.objects[fact])

@@ -28,10 +28,13 @@ def draw_try(choice: PromptsChoice) -> None:
         return
     box, go_box = st.columns([4, 1], vertical_alignment="bottom")
     template = box.text_input(
-        "Your prompt", key="try", bind=BOUND, placeholder="[X] is a city in [Y] .",
+        "Your prompt",
+        key="try",
+        bind=BOUND,
+        placeholder="[X] is a city in [Y] .",
         help="[X] stands for the subject, [Y] for the blank. The facts come in a random order "
         "that is always the same.",
-    )  # fmt: skip
+    )
     if "[X]" in template and not shows_subject(template, choice.info.context):
         st.caption(
             f"The blank stands before the subject: {plain(choice.info.model)} sees nothing of it, "
@@ -81,9 +84,14 @@ def _grown(choice: PromptsChoice, growth: Growth) -> Growth:
     state = st.session_state[STATE]
     if "facts" not in state:
         state["facts"] = make_asked(
-            study.relation, study.test, choice.whole.candidates, model, info.context,
-            template=study.pool.prompts[0].template, known=study.known(),
-        )  # fmt: skip
+            study.relation,
+            study.test,
+            choice.whole.candidates,
+            model,
+            info.context,
+            template=study.pool.prompts[0].template,
+            known=study.known(),
+        )
         n_facts = len(state["facts"].facts)
         state["order"] = np.random.default_rng(0).permutation(n_facts).tolist()
         growth = Growth(growth.template, n_facts)
@@ -110,22 +118,29 @@ def _draw_state(choice: PromptsChoice, state: dict[str, object]) -> None:
     with figures, st.container(horizontal=True):
         st.metric(f"P@1, {choice.study.ranking} ranking", f"{percent(last.value)} %")
         st.metric(
-            "95 % interval", f"{percent(last.low)} – {percent(last.high)} %",
+            "95 % interval",
+            f"{percent(last.low)} – {percent(last.high)} %",
             help="Wilson's interval for this many facts. If you stop because you like what you "
             "see, it is too narrow: you have looked many times.",
-        )  # fmt: skip
+        )
         st.metric("Facts", f"{len(growth.asked):,} of {growth.total:,}")
     with button:
         if state["running"]:
             st.button(
-                "Stop", icon=":material/stop:", key="stop trying", on_click=_set_running,
+                "Stop",
+                icon=":material/stop:",
+                key="stop trying",
+                on_click=_set_running,
                 args=(False,),
-            )  # fmt: skip
+            )
         elif not growth.is_whole:
             st.button(
-                "Go on", icon=":material/play_arrow:", key="go on trying", on_click=_set_running,
+                "Go on",
+                icon=":material/play_arrow:",
+                key="go on trying",
+                on_click=_set_running,
                 args=(True,),
-            )  # fmt: skip
+            )
     _draw_curve(choice, growth)
     wrong = [one for one in growth.asked if one.rank != 1][-5:]
     if wrong:
@@ -140,24 +155,35 @@ def _draw_curve(choice: PromptsChoice, growth: Growth) -> None:
     figure.add_scatter(
         x=x + x[::-1],
         y=[100 * one.high for one in curve] + [100 * one.low for one in reversed(curve)],
-        fill="toself", line={"width": 0}, fillcolor=charts.FAINT, hoverinfo="skip",
+        fill="toself",
+        line={"width": 0},
+        fillcolor=charts.FAINT,
+        hoverinfo="skip",
         name="95 % interval",
-    )  # fmt: skip
+    )
     figure.add_scatter(
-        x=x, y=[100 * one.value for one in curve], mode="lines",
+        x=x,
+        y=[100 * one.value for one in curve],
+        mode="lines",
         hovertext=[percent(one.value) for one in curve],
-        line={"color": choice.colour, "width": 2.5}, name="P@1 so far",
+        line={"color": choice.colour, "width": 2.5},
+        name="P@1 so far",
         customdata=[(percent(one.low), percent(one.high)) for one in curve],
         hovertemplate="after %{x:,} facts: %{hovertext} %<br>95 % interval: %{customdata[0]} to "
         "%{customdata[1]}<extra></extra>",
-    )  # fmt: skip
+    )
     if choice.eligible:
         best = 100 * float(choice.study.test_accuracies[list(choice.eligible)].max())
-        figure.add_hline(y=best, line={"dash": "dot", "color": charts.GREY},
-                         annotation_text="best of these prompts")  # fmt: skip
+        figure.add_hline(
+            y=best,
+            line={"dash": "dot", "color": charts.GREY},
+            annotation_text="best of these prompts",
+        )
     figure.update_yaxes(title="P@1, % of the facts asked", range=[0, 100])
     figure.update_xaxes(title="facts asked", range=[0, growth.total])
     charts.show(
-        figure.update_layout(height=320), f"growth {len(curve)}",
-        title=f"Accuracy of {growth.template}", footnote=choice.footnote,
-    )  # fmt: skip
+        figure.update_layout(height=320),
+        f"growth {len(curve)}",
+        title=f"Accuracy of {growth.template}",
+        footnote=choice.footnote,
+    )

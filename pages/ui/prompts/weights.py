@@ -54,12 +54,15 @@ def draw_weights(choice: PromptsChoice) -> None:
     with sliders:
         for place, number in enumerate(shown):
             weights[number] = st.slider(
-                plain(study.pool.prompts[number].template), 0, 100,
-                round(100 * float(first[number])), format="%d",
+                plain(study.pool.prompts[number].template),
+                0,
+                100,
+                round(100 * float(first[number])),
+                format="%d",
                 key=f"weight{place}-{study.relation.name}-{choice.combination}-{start}",
                 bind=BOUND,
                 help=f"P@1 on training facts: {percent(study.train_accuracies[number])} %",
-            )  # fmt: skip
+            )
         if len(choice.eligible) > len(shown):
             rest = len(choice.eligible) - len(shown)
             st.caption(f"The other {rest} prompts have no weight here.")
@@ -83,14 +86,19 @@ def _draw_accuracy(choice: PromptsChoice, weights: Floats) -> None:
         rows.append({"weights": title, "P@1": rounded(shares[-1], 1)})
     gain = percentage(accuracy, 6) - shares[0]
     st.metric(
-        "P@1 of your weights", f"{percent(accuracy)} %",
+        "P@1 of your weights",
+        f"{percent(accuracy)} %",
         f"{fixed(gain, 1, signed=True)} points against optimised" if abs(gain) >= 0.05 else None,
-    )  # fmt: skip
+    )
     st.dataframe(
-        pd.DataFrame(rows), hide_index=True,
-        column_config={"P@1": st.column_config.ProgressColumn(
-            "P@1 on the same facts", format="%.1f %%", min_value=0, max_value=100)},
-    )  # fmt: skip
+        pd.DataFrame(rows),
+        hide_index=True,
+        column_config={
+            "P@1": st.column_config.ProgressColumn(
+                "P@1 on the same facts", format="%.1f %%", min_value=0, max_value=100
+            )
+        },
+    )
     unsure = int((~own.certain).sum())
     note = (
         f"{len(own.correct):,} test facts, {study.ranking} ranking; log-linear: the weighted mean "

@@ -54,9 +54,13 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
     pair = (by_id[a], by_id[b])
     try:
         found: Comparison = cache.of_runs(
-            "comparison", pair, choice.ranking, choice.relations,
-            lambda both: _compare(both, choice), choice.k,
-        )  # fmt: skip
+            "comparison",
+            pair,
+            choice.ranking,
+            choice.relations,
+            lambda both: _compare(both, choice),
+            choice.k,
+        )
     except UserError as error:
         show_note(
             f"{plain(str(error))} Choose two runs on the same facts, or make another under "
@@ -115,25 +119,32 @@ def _draw_slices(
     """The difference on slices of the facts, of the way of slicing that is chosen."""
     st.markdown("### On slices of the facts")
     table = cache.of_runs(
-        "differences", pair, choice.ranking, choice.relations,
+        "differences",
+        pair,
+        choice.ranking,
+        choice.relations,
         lambda both: slice_differences(
             join_answers(both, ranking=choice.ranking), k=choice.k, relations=choice.relations
         ),
         choice.k,
-    )  # fmt: skip
+    )
     ways = [str(name) for name in dict.fromkeys(table["by"]) if name != "all"]
     by = st.selectbox("Slice by", ways, key="differ_by", bind=BOUND)
     shown = table[table["by"] == by]
     charts.show(
         charts.differences(
             shown.assign(relation=shown["slice"], label=shown["slice"]),
-            (names[0], names[1]), colours, k=choice.k, unit="facts", rows="slice",
+            (names[0], names[1]),
+            colours,
+            k=choice.k,
+            unit="facts",
+            rows="slice",
         ),
         "slice difference chart",
         title=f"P@{choice.k} of {names[1]} (B) less {names[0]} (A), by {by}",
         footnote=f"{choice.ranking} ranking, A: {pair[0].id}, B: {pair[1].id}",
         picture=choice.picture,
-    )  # fmt: skip
+    )
     st.caption(
         f"Each slice over its facts, whatever their relation. Whiskers: 95 % intervals "
         f"({METHOD_OF_DIFFERENCES})."
@@ -158,16 +169,24 @@ def _tests(found: Comparison) -> dict[str, object]:
     return {
         "intervals": f"95 %, {METHOD_OF_DIFFERENCES}",
         "over_facts": {
-            "unit": found.unit, "n": whole.n, "difference": whole.difference,
-            "low": whole.interval.low, "high": whole.interval.high,
-            "test": "McNemar, exact", "p": found.mcnemar.p,
+            "unit": found.unit,
+            "n": whole.n,
+            "difference": whole.difference,
+            "low": whole.interval.low,
+            "high": whole.interval.high,
+            "test": "McNemar, exact",
+            "p": found.mcnemar.p,
         },
         "over_relations": {
-            "unit": "relation", "n": mean.n, "difference": mean.difference,
-            "low": _known(mean.interval.low), "high": _known(mean.interval.high),
-            "test": "Student's t", "p": _known(mean.p),
+            "unit": "relation",
+            "n": mean.n,
+            "difference": mean.difference,
+            "low": _known(mean.interval.low),
+            "high": _known(mean.interval.high),
+            "test": "Student's t",
+            "p": _known(mean.p),
         },
-    }  # fmt: skip
+    }
 
 
 def _known(value: float) -> float | None:
@@ -190,8 +209,11 @@ def _draw_summary(
 ) -> None:
     """The figures over all relations, and the two lists of facts that flip."""
     whole, mean, test, agreed = (
-        found.over_facts, found.over_relations, found.mcnemar, found.agreement,
-    )  # fmt: skip
+        found.over_facts,
+        found.over_relations,
+        found.mcnemar,
+        found.agreement,
+    )
     unit = found.units
     relations = "relation" if mean.n == 1 else "relations"
     st.caption(
@@ -220,8 +242,9 @@ def _draw_summary(
         )
     )
     cells[2].metric("Same first answer", f"{percent(agreed.same_first)} %")
-    cells[2].caption(f"both right {percent(agreed.both_right)} %, "
-                     f"both wrong {percent(agreed.both_wrong)} %")  # fmt: skip
+    cells[2].caption(
+        f"both right {percent(agreed.both_right)} %, both wrong {percent(agreed.both_wrong)} %"
+    )
     cells[3].metric("Kappa of being right", fixed(agreed.kappa, 2), help=explain("Kappa"))
     cells[3].caption(f"{found.n_unpaired:,} rows that only one run counts are left out")
     with st.container(horizontal=True):

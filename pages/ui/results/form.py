@@ -99,10 +99,14 @@ def _choose_statements() -> StatementsRequest | None:
         )
     with what.right:
         template = st.number_input(
-            "Template", 0, most_templates(cache.dataset_of(what.data), what.relations) - 1, 0,
-            key=f"new template {what.data} {what.relations}", persist_state=KEPT,
+            "Template",
+            0,
+            most_templates(cache.dataset_of(what.data), what.relations) - 1,
+            0,
+            key=f"new template {what.data} {what.relations}",
+            persist_state=KEPT,
             help=TEMPLATE_HELP,
-        )  # fmt: skip
+        )
         answers = _choose_answers()
         part = pick("Score", PARTS, key="new part", bound=False, help=explain("Tokens that count"))
         aggregate = pick(
@@ -140,10 +144,13 @@ def _choose_answers() -> str:
     if not visitors.may("paths"):
         return RELATION
     path = st.text_input(
-        "Answers from a file", key="new answers", persist_state=KEPT,
-        placeholder="Each relation's own", help="A file with an answer a line, for every relation; "
+        "Answers from a file",
+        key="new answers",
+        persist_state=KEPT,
+        placeholder="Each relation's own",
+        help="A file with an answer a line, for every relation; "
         "left empty, the relation's own: the data's list, or all its objects.",
-    ).strip()  # fmt: skip
+    ).strip()
     if not path:
         return RELATION
     visitors.check("paths")
@@ -207,8 +214,10 @@ def _choose_book() -> str | None:
     if not corpus_files():
         return None
     opened = st.toggle(
-        "Open book", key="new open book", persist_state=KEPT,
+        "Open book",
+        key="new open book",
+        persist_state=KEPT,
         help="The passage of minilm-mlm's training text that is nearest to a query stands before "
         "it: does a model know, or can it read?",
-    )  # fmt: skip
+    )
     return STARTER if opened else None

@@ -64,10 +64,13 @@ def draw_measured(choice: RunChoice) -> None:
     )
     _draw_relations(choice, names)
     made = {
-        "ranking": ranking, "candidates": measured.candidates, "data": measured.data,
-        "command": measured.command, "commit": measured.commit,
+        "ranking": ranking,
+        "candidates": measured.candidates,
+        "data": measured.data,
+        "command": measured.command,
+        "commit": measured.commit,
         "weights": {model.model: model.weights for model in measured.models},
-    }  # fmt: skip
+    }
     draw_export(
         "lama-trex",
         lambda: pd.concat(

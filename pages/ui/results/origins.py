@@ -17,9 +17,13 @@ def draw_origins(choice: RunChoice) -> None:
     said = []
     for run, name in zip(choice.runs, choice.names, strict=True):
         found = cache.of_runs(
-            "trained on", (run,), choice.ranking, choice.relations,
-            partial(_trained_on, choice), choice.k,
-        )  # fmt: skip
+            "trained on",
+            (run,),
+            choice.ranking,
+            choice.relations,
+            partial(_trained_on, choice),
+            choice.k,
+        )
         if found is not None:
             said.append(sentence(found, name, k=choice.k, counts=run.counts))
     if not said:

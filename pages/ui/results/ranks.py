@@ -173,10 +173,17 @@ def draw_calibration(choice: RunChoice) -> None:
                 run, ranking=choice.ranking, relations=choice.relations or None
             )
             lines += [
-                {"run": run.info.id, "ece": found.ece, "low": b.low, "high": b.high, "n": b.n,
-                 "confidence": b.confidence, "accuracy": b.accuracy}
+                {
+                    "run": run.info.id,
+                    "ece": found.ece,
+                    "low": b.low,
+                    "high": b.high,
+                    "n": b.n,
+                    "confidence": b.confidence,
+                    "accuracy": b.accuracy,
+                }
                 for b in found.bins
-            ]  # fmt: skip
+            ]
         return pd.DataFrame(lines)
 
     table = choice.table_of("bins", bins)
@@ -247,15 +254,21 @@ def draw_margins(choice: RunChoice) -> None:
         "Margin = score of the gold - best score of the answers that aren't right, in nats of the "
         "score that the run was made with. Above 0 the gold is first in the filtered ranking. The "
         "answers are the run's own. Click a bar to see its facts."
-        + (f" Without margins, since they rank words: {plain(', '.join(without))}." if without
-           else "")
-    )  # fmt: skip
+        + (
+            f" Without margins, since they rank words: {plain(', '.join(without))}."
+            if without
+            else ""
+        )
+    )
     for point in points:
         name, low, high, right = point["customdata"][:4]
         to_facts(
-            choice, name, margin_min=_end(low), margin_max=_end(high),
+            choice,
+            name,
+            margin_min=_end(low),
+            margin_max=_end(high),
             **{"right" if right else "wrong": [name]},
-        )  # fmt: skip
+        )
     lines = python_of(choice, "metrics.margin_histogram(runs, **options)")
     draw_export("margins", lambda: table, choice.made(), lines)
 
@@ -282,9 +295,12 @@ def draw_correlates(choice: RunChoice) -> None:
     )
     sources = metrics.correlation_sources(run, choice.relations)
     source = of.selectbox(
-        "Facts of", sources, key="figure_source", bind=BOUND,
+        "Facts of",
+        sources,
+        key="figure_source",
+        bind=BOUND,
         help="The paper's figure is of T-REx alone.",
-    )  # fmt: skip
+    )
 
     def matrix(runs: list[Run]) -> metrics.Correlations:
         take = None
@@ -295,9 +311,13 @@ def draw_correlates(choice: RunChoice) -> None:
             take = getattr(model, "word_vectors", None)
         mentions = metrics.mentions_of(run.model) if is_model else metrics.wordfreq_mentions()
         return metrics.correlate(
-            runs[0], mentions, take, ranking=choice.ranking,
-            relations=choice.relations or None, source=source,
-        )  # fmt: skip
+            runs[0],
+            mentions,
+            take,
+            ranking=choice.ranking,
+            relations=choice.relations or None,
+            source=source,
+        )
 
     with st.spinner("Correlating", show_time=True):
         found = cache.of_runs(
@@ -325,10 +345,12 @@ def draw_correlates(choice: RunChoice) -> None:
         full = pd.DataFrame(index=list(LABELS), columns=list(LABELS), dtype=float)
         full.loc[table.index, table.columns] = table.astype(float)
         charts.show(
-            charts.correlation_matrix(full, None), "published correlations",
-            title="Correlations, BERT-large (published)", footnote="Petroni et al. 2019, Figure 3",
+            charts.correlation_matrix(full, None),
+            "published correlations",
+            title="Correlations, BERT-large (published)",
+            footnote="Petroni et al. 2019, Figure 3",
             picture=choice.picture,
-        )  # fmt: skip
+        )
     st.caption(
         "Pearson's correlation over facts. "
         + ", ".join(f"**{short}**: {long}" for short, long in LABELS.items())

@@ -230,9 +230,7 @@ def _draw_totals(choice: RunChoice, column: str, label: str, published: Sequence
         ]
         request = request_of(choice, "source", "facts")
         requests.append(replace(request, relations=tuple(dict.fromkeys(concepts))))
-    draw_export(
-        "totals", lambda: _all_totals(choice), made(choice, "source"), tuple(requests)
-    )  # fmt: skip
+    draw_export("totals", lambda: _all_totals(choice), made(choice, "source"), tuple(requests))
 
 
 def _all_totals(choice: RunChoice) -> pd.DataFrame:
@@ -351,9 +349,11 @@ def _draw_relations(choice: RunChoice, rows: pd.DataFrame, column: str, label: s
     if draw_way(said, "relations way") and cell:
         _follow(choice, name, cell[1], {"relations": [relation]})
     draw_export(
-        "relations", lambda: score_rows(choice, "relation"), made(choice, "relation"),
+        "relations",
+        lambda: score_rows(choice, "relation"),
+        made(choice, "relation"),
         request_of(choice, "relation"),
-    )  # fmt: skip
+    )
 
 
 def _said(choice: RunChoice, name: str, column: str, of: str) -> str:
@@ -526,14 +526,17 @@ def draw_types(choice: RunChoice) -> None:
     relations, means = (part[part["source"] == source] for part in (relations, means))
     points = choice.show(
         charts.precision_by_type(
-            relations.assign(value=relations["p_at_k"], label=relations["relation"].map(
-                choice.labels)),
+            relations.assign(
+                value=relations["p_at_k"], label=relations["relation"].map(choice.labels)
+            ),
             with_chance(choice, means.assign(value=means["p_at_k"])),
-            choice.colours, choice.k, choice.counts,
+            choice.colours,
+            choice.k,
+            choice.counts,
         ),
         "type chart",
-        f"P@{choice.k} by type of relation, {source}"
-    )  # fmt: skip
+        f"P@{choice.k} by type of relation, {source}",
+    )
     st.caption(
         f"Bars: the unweighted mean over relations with its 95 % interval ({METHOD_OF_MEANS}); "
         "points: relations. "

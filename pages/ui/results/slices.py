@@ -36,10 +36,13 @@ def draw_slices(choice: RunChoice) -> None:
     ways = [name for name in slicing if name != "all"]
     way = box.selectbox("Slice by", (EVERY, *ways), key="slice_by", bind=BOUND)
     table: pd.DataFrame = cache.of_runs(
-        "slices", choice.runs, choice.ranking, choice.relations,
+        "slices",
+        choice.runs,
+        choice.ranking,
+        choice.relations,
         lambda _: slice_table(joined, k=choice.k, relations=choice.relations),
         choice.k,
-    )  # fmt: skip
+    )
     if table.empty:
         show_note("These relations have no facts in these runs.")
         return
@@ -113,24 +116,27 @@ def _draw_table(
             "facts", format="localized", help=f"Facts of the slice that {run} counts", width="small"
         )
         config[run] = number_column(
-            f"{run} · P@{choice.k}", format="%.1f",
+            f"{run} · P@{choice.k}",
+            format="%.1f",
             help=f"Facts of the slice whose gold is among {run}'s {choice.k} best, in percent.",
-        )  # fmt: skip
+        )
         config[f"{run} interval"] = st.column_config.TextColumn(
             "95 % interval", help="Of P@k, over the slice's facts."
         )
         config[f"{run} chance"] = number_column("chance", format="%.1f", help=CHANCE_HELP)
         config[f"{run} macro"] = number_column(
-            "macro P@1", format="%.1f",
+            "macro P@1",
+            format="%.1f",
             help=f"Balanced: the mean over the slice's golds of {run}'s P@1, in percent, so that "
             "every answer counts the same.",
-        )  # fmt: skip
+        )
         for kind in WRONG_KINDS:
             config[f"{run} {kind}"] = number_column(
-                kind, format="%.1f",
+                kind,
+                format="%.1f",
                 help=f"Of {run}'s wrong first answers, in percent. "
                 + explain("Kinds of wrong answers"),
-            )  # fmt: skip
+            )
         hidden |= {f"{run} {one}" for one in MORE} if n_runs > MOST_INTERVALS else set()
         hidden |= {f"{run} {kind}" for kind in WRONG_KINDS[1:]} if n_runs > MOST_KINDS else set()
         hidden |= {f"{run} another valid"} if choice.ranking == "filtered" else set()

@@ -66,12 +66,19 @@ def _contrast_rows(runs: list[Run], choice: RunChoice) -> pd.DataFrame:
 
 def _consistency_rows(runs: list[Run], choice: RunChoice) -> pd.DataFrame:
     rows = [
-        {"run": run.info.id, "prompts": run.info.prompts, "relation": line.relation,
-         "n": line.n_facts, "wordings": line.n_prompts, "consistency": line.consistency,
-         "accuracy": line.accuracy, "consistent": line.consistent_accuracy}
+        {
+            "run": run.info.id,
+            "prompts": run.info.prompts,
+            "relation": line.relation,
+            "n": line.n_facts,
+            "wordings": line.n_prompts,
+            "consistency": line.consistency,
+            "accuracy": line.accuracy,
+            "consistent": line.consistent_accuracy,
+        }
         for run in runs
         for line in metrics.paraphrase_consistency(run.facts, ranking=choice.ranking)
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(rows)
 
 
@@ -122,10 +129,14 @@ def _draw(
     st.caption("Means over relations; below, each relation. Tick a row to see its facts.")
     order = ["run", "prompts", "relation", "n", *columns]
     event = st.dataframe(
-        _as_shown(shown[order]), hide_index=True, column_config=config, key=f"{what} by relation",
-        on_select="rerun", selection_mode="single-row",
+        _as_shown(shown[order]),
+        hide_index=True,
+        column_config=config,
+        key=f"{what} by relation",
+        on_select="rerun",
+        selection_mode="single-row",
         height=420 if len(shown) > 10 else "content",
-    )  # fmt: skip
+    )
     picked = event["selection"]["rows"]
     if picked:
         row = table.iloc[picked[0]]

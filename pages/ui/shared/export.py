@@ -89,13 +89,23 @@ def draw_export(
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
-            "CSV", lambda: to_csv(records_of(make_table())), f"{name}.csv", "text/csv",
-            key=f"{name} csv", icon=":material/table:", on_click="ignore",
-        )  # fmt: skip
+            "CSV",
+            lambda: to_csv(records_of(make_table())),
+            f"{name}.csv",
+            "text/csv",
+            key=f"{name} csv",
+            icon=":material/table:",
+            on_click="ignore",
+        )
         st.download_button(
-            "JSON", lambda: json_of(content(), made), f"{name}.json", "application/json",
-            key=f"{name} json", icon=":material/data_object:", on_click="ignore",
-        )  # fmt: skip
+            "JSON",
+            lambda: json_of(content(), made),
+            f"{name}.json",
+            "application/json",
+            key=f"{name} json",
+            icon=":material/data_object:",
+            on_click="ignore",
+        )
         draw_command(how, key=f"{name} command")
         if more is not None:
             more()

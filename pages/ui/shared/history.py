@@ -126,40 +126,63 @@ def _titled(form: str) -> Callable[[Entry], str]:
 
 PRECISION = {"precision": "precision"}
 WORDS = PRECISION | {
-    "candidates": "candidates", "rescored": "n_rescored", "renormalise": "renormalise",
-}  # fmt: skip
+    "candidates": "candidates",
+    "rescored": "n_rescored",
+    "renormalise": "renormalise",
+}
 VIEWS: dict[type, View] = {
     ClozeRequest: View(
-        links.CLOZE, "Sentence", _titled("{text}"),
-        WORDS | {"text": "text", "gold": "gold", "k": "top_k", "book": "open_book"}, _words,
+        links.CLOZE,
+        "Sentence",
+        _titled("{text}"),
+        WORDS | {"text": "text", "gold": "gold", "k": "top_k", "book": "open_book"},
+        _words,
     ),
     RelationRequest: View(
-        links.CLOZE, "Subject and relation", _titled("{relation} of {subject}"),
+        links.CLOZE,
+        "Subject and relation",
+        _titled("{relation} of {subject}"),
         WORDS | {"data": "dataset", "subject": "subject", "object": "gold", "mined": "mined"},
         _relation,
     ),
     RankRequest: View(
-        links.CLOZE, "Rank my answers", _titled("{text}"),
-        PRECISION | {"statement": "text", "right_answer": "gold", "part": "part",
-                     "aggregate": "aggregate", "hiding": "hiding"},
+        links.CLOZE,
+        "Rank my answers",
+        _titled("{text}"),
+        PRECISION
+        | {
+            "statement": "text",
+            "right_answer": "gold",
+            "part": "part",
+            "aggregate": "aggregate",
+            "hiding": "hiding",
+        },
         lambda asked: {"answers": "\n".join(asked.answers)},
     ),
     SentencesRequest: View(
-        links.CLOZE, "Compare sentences", _titled("{texts}"), PRECISION | {"hiding": "hiding"},
+        links.CLOZE,
+        "Compare sentences",
+        _titled("{texts}"),
+        PRECISION | {"hiding": "hiding"},
         lambda asked: {"sentences": "\n".join(asked.texts)},
     ),
     # Its sentences may be too long for an address: `take_text`.
     ManyRequest: View(links.CLOZE, "Many at once", _many_title, WORDS, _words),
     SolveRequest: View(
-        links.ANALOGY, "Solve",
+        links.ANALOGY,
+        "Solve",
         lambda entry: cast(SolveRequest, entry.request).question().query.text("___"),
-        WORDS | {"keep": "keep_query_words", "k": "top_k"}, _solve,
+        WORDS | {"keep": "keep_query_words", "k": "top_k"},
+        _solve,
     ),
     ScoreRequest: View(
-        links.ANALOGY, "Score", _titled("{query} :: {pairs}"),
-        PRECISION | {"query": "query", "normalise": "normalise"}, _score,
+        links.ANALOGY,
+        "Score",
+        _titled("{query} :: {pairs}"),
+        PRECISION | {"query": "query", "normalise": "normalise"},
+        _score,
     ),
-}  # fmt: skip
+}
 
 
 def note(request: Request, text: str = "") -> None:
@@ -220,8 +243,11 @@ def draw() -> None:
             models = ", ".join(map(state.title_of, entry.models))
             st.button(
                 f"{plain(entry.title)} :gray[{entry.view.name} · {plain(models)}]",
-                key=f"history {number}", type="tertiary", on_click=choose, args=(entry,),
-            )  # fmt: skip
+                key=f"history {number}",
+                type="tertiary",
+                on_click=choose,
+                args=(entry,),
+            )
     st.button("Forget these", icon=":material/delete:", on_click=_forget)
 
 

@@ -134,8 +134,10 @@ _STARTING = threading.Lock()
 _TURN = threading.Lock()
 # What it takes to start a command; for all others it is `run`.
 RIGHTS: dict[type, visitors.Right] = {
-    GetRequest: "fetch", ModelRequest: "fetch", ImportRequest: "upload",
-}  # fmt: skip
+    GetRequest: "fetch",
+    ModelRequest: "fetch",
+    ImportRequest: "upload",
+}
 
 
 def start(name: str, request: Request, *, scratch: Path | None = None) -> Job:
@@ -219,6 +221,9 @@ def draw_progress(name: str, is_here: Callable[[], bool] = lambda: False) -> Non
         st.caption("Somebody else started this, and can cancel it.")
         return
     st.button(
-        "Cancel", key=f"cancel {name}", icon=":material/close:", disabled=job.ending,
+        "Cancel",
+        key=f"cancel {name}",
+        icon=":material/close:",
+        disabled=job.ending,
         on_click=job.cancel,
-    )  # fmt: skip
+    )

@@ -35,8 +35,12 @@ AMONG = "among"
 # In the session: the page that is drawn, whether its address is new, the runs that it is about,
 # and the parameters that were put into it, in this run and since it was new.
 PAGE, ENTERED, RUNS, PUT, USED = (
-    "address of", "address entered", "address among", "address put", "address used",
-)  # fmt: skip
+    "address of",
+    "address entered",
+    "address among",
+    "address put",
+    "address used",
+)
 
 _JS = Path(__file__).with_name("address.js").read_text(encoding="utf-8")
 _runs = count()

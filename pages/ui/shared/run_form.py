@@ -98,11 +98,16 @@ def choose_models(key: str) -> tuple[str, ...]:
     here = visitors.models_here()
     fetches = visitors.may("fetch")
     models = st.multiselect(
-        "Models", here, default=[name for name in here if name == DEFAULT_MODEL] or here[:1],
-        key=key, persist_state=KEPT, accept_new_options=fetches, placeholder="Choose models",
+        "Models",
+        here,
+        default=[name for name in here if name == DEFAULT_MODEL] or here[:1],
+        key=key,
+        persist_state=KEPT,
+        accept_new_options=fetches,
+        placeholder="Choose models",
         help="Models that are on this machine."
         + " A hub name or a folder can be typed in; it is fetched first." * fetches,
-    )  # fmt: skip
+    )
     entries = [find_model(name) for name in models]
     typed = [entry for entry in entries if entry.source.how in ("folder", "server")]
     if any(entry.name not in here for entry in typed):
@@ -113,9 +118,13 @@ def choose_models(key: str) -> tuple[str, ...]:
 def choose_relations(known: dict[str, str], key: str) -> tuple[str, ...]:
     """Some of the relations (name -> what people call it); none chosen is all."""
     chosen = st.multiselect(
-        "Relations", known, format_func=lambda name: known[name], key=key, persist_state=KEPT,
+        "Relations",
+        known,
+        format_func=lambda name: known[name],
+        key=key,
+        persist_state=KEPT,
         placeholder=f"All {len(known)}",
-    )  # fmt: skip
+    )
     return tuple(chosen)
 
 
@@ -135,9 +144,13 @@ def choose_possible(
     What a fetch would mend comes with a button that fetches it. None where no choice can work.
     """
     chosen = st.selectbox(
-        label, [name for name in names if name not in impossible], key=key, persist_state=KEPT,
-        help=help, placeholder="None can be asked of these data",
-    )  # fmt: skip
+        label,
+        [name for name in names if name not in impossible],
+        key=key,
+        persist_state=KEPT,
+        help=help,
+        placeholder="None can be asked of these data",
+    )
     reasons: dict[str, list[str]] = {}
     for name in names:
         if name in impossible:

@@ -51,8 +51,10 @@ ASKED, ALLOWED = "pins asked", "pins allowed"
 HEAD = '<thead><tr><th>#</th><th>answer</th><th class="num">log-prob.</th></tr></thead>'
 
 KINDS: dict[str, type[ModelSettings]] = {
-    "sentence": ClozeRequest, "answers": RankRequest, "analogy": SolveRequest,
-}  # fmt: skip
+    "sentence": ClozeRequest,
+    "answers": RankRequest,
+    "analogy": SolveRequest,
+}
 
 
 T = TypeVar("T")
@@ -190,11 +192,16 @@ def draw_pin(request: Request, *, key: str) -> None:
     is_pinned = request in pinned()
     full = len(pinned()) >= MAX_PINS and not is_pinned
     st.button(
-        "Unpin" if is_pinned else "Pin", key=key, icon=":material/keep:", disabled=full,
-        on_click=_remove if is_pinned else _add, args=(request,),
-        help=f"{MAX_PINS} are pinned, the most that fit: unpin one." if full
+        "Unpin" if is_pinned else "Pin",
+        key=key,
+        icon=":material/keep:",
+        disabled=full,
+        on_click=_remove if is_pinned else _add,
+        args=(request,),
+        help=f"{MAX_PINS} are pinned, the most that fit: unpin one."
+        if full
         else "Keeps these answers at the foot of Cloze and Analogy, beside others.",
-    )  # fmt: skip
+    )
 
 
 def draw_history(place: DeltaGenerator) -> None:
@@ -208,9 +215,12 @@ def draw_history(place: DeltaGenerator) -> None:
 def _draw_upload() -> None:
     number = st.session_state.get("pin files", 0)
     file = st.file_uploader(
-        "Pinned answers from a file", type="json", key=f"pin file {number}",
-        max_upload_size=MAX_FILE, help="The JSON that stands under pinned answers.",
-    )  # fmt: skip
+        "Pinned answers from a file",
+        type="json",
+        key=f"pin file {number}",
+        max_upload_size=MAX_FILE,
+        help="The JSON that stands under pinned answers.",
+    )
     if file is None:
         return
     try:
@@ -295,13 +305,22 @@ def _draw_one(request: Request, colours: Mapping[str, str], key: str, *, spread:
     note = st.empty()
     with st.container(horizontal=True):
         st.button(
-            "Open", key=f"{key} open", icon=":material/arrow_outward:", type="tertiary",
-            on_click=history.choose, args=(entry,), help=f"On {entry.view.name}.",
-        )  # fmt: skip
+            "Open",
+            key=f"{key} open",
+            icon=":material/arrow_outward:",
+            type="tertiary",
+            on_click=history.choose,
+            args=(entry,),
+            help=f"On {entry.view.name}.",
+        )
         st.button(
-            "Unpin", key=f"{key} unpin", icon=":material/keep_off:", type="tertiary",
-            on_click=_remove, args=(request,),
-        )  # fmt: skip
+            "Unpin",
+            key=f"{key} unpin",
+            icon=":material/keep_off:",
+            type="tertiary",
+            on_click=_remove,
+            args=(request,),
+        )
     return Drawn(found, n_unasked, note)
 
 
@@ -323,10 +342,12 @@ def _draw_unasked(n: int) -> None:
 
     st.button(
         f"Ask the next {N_ASKED} of {n}" if n > N_ASKED else f"Ask the other {n}",
-        key="pins ask", icon=":material/play_arrow:", on_click=ask,
+        key="pins ask",
+        icon=":material/play_arrow:",
+        on_click=ask,
         help="A question is one pinned query to one model. So many aren't asked before somebody "
         "wants them.",
-    )  # fmt: skip
+    )
 
 
 def _ask(request: Request, name: str, here: tuple[str, ...]) -> Listed:
@@ -339,16 +360,24 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> Listed:
             tuple((one.rank, one.answer, one.log_prob) for one in ranking.answers[:N_SHOWN]),
             f"Gold {request.gold}: rank {gold.rank or 'unknown'}" if gold else "",
             f"{len(ranking.answers):,} answers by the {request.aggregate} over the {request.part}",
-            ALL_OVER["answers"], "", ranking.precision, ranking.device,
-        )  # fmt: skip
+            ALL_OVER["answers"],
+            "",
+            ranking.precision,
+            ranking.device,
+        )
     asked = cast(ClozeRequest | SolveRequest, request)
     settings = replace(cache.settings_of(asked), models=here)
     top_k, gold_word, book = max(asked.top_k, N_SHOWN), asked.gold or "", ""
     if isinstance(asked, SolveRequest):
         answer = cache.solution(
-            settings, name, asked.question(), gold_word, asked.keep_query_words, top_k,
+            settings,
+            name,
+            asked.question(),
+            gold_word,
+            asked.keep_query_words,
+            top_k,
             asked.renormalise,
-        ).cloze.models[0]  # fmt: skip
+        ).cloze.models[0]
     else:
         query, book = parse_query(asked.text), asked.open_book or ""
         passage = cache.passage_before(query, book) if book else None
@@ -366,9 +395,12 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> Listed:
         tuple((one.rank, one.token, one.log_prob) for one in blank.predictions[:N_SHOWN]),
         f"Gold {blank.gold.word}: rank {blank.gold.rank:,}{first}" if blank.gold else first,
         f"{candidates.name}, {size}{', without the given words' * without}",
-        ALL_OVER[blank.over], CONTEXTS[answer.context], answer.precision, answer.device,
+        ALL_OVER[blank.over],
+        CONTEXTS[answer.context],
+        answer.precision,
+        answer.device,
         book,
-    )  # fmt: skip
+    )
 
 
 def _table(listed: Listed) -> str:
@@ -419,20 +451,29 @@ def _draw_taken(requests: Sequence[Request], found: Mapping[Request, dict[str, L
     """What can be taken away: the answers, and the queries, which can be brought back."""
     rows = [
         {
-            "pin": number, "query": history.Entry(request).title, "model": listed.name,
-            "rank": rank, "word": word, "log_prob": value, "gold": listed.gold or None,
+            "pin": number,
+            "query": history.Entry(request).title,
+            "model": listed.name,
+            "rank": rank,
+            "word": word,
+            "log_prob": value,
+            "gold": listed.gold or None,
             **listed.aspects(),
         }
         for number, request in enumerate(requests, start=1)
         for listed in found[request].values()
         for rank, word, value in listed.words
-    ]  # fmt: skip
+    ]
     pins = [write_pin(one) for one in requests]
     answers = list({one.name: one for each in found.values() for one in each.values()}.values())
     draw_export(
-        "pinned", lambda: rows, made_with({}, answers), tuple(requests),
-        record=lambda: {"pinned": pins, "rows": rows}, more=_draw_unpin_all,
-    )  # fmt: skip
+        "pinned",
+        lambda: rows,
+        made_with({}, answers),
+        tuple(requests),
+        record=lambda: {"pinned": pins, "rows": rows},
+        more=_draw_unpin_all,
+    )
 
 
 def _draw_unpin_all() -> None:
