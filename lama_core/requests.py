@@ -59,9 +59,12 @@ def option(help_text: str, *, name: str = "", **bounds: Any) -> msgspec.Meta:
     return msgspec.Meta(description=help_text, extra={"option": name}, **bounds)
 
 
-def argument(help_text: str, **bounds: Any) -> msgspec.Meta:
-    """Declare a field as a positional argument of the command, one word or several."""
-    return msgspec.Meta(description=help_text, extra={"argument": True}, **bounds)
+def argument(help_text: str, *, takes_dash: bool = False) -> msgspec.Meta:
+    """Declare a field as a positional argument of the command, one word or several.
+
+    takes_dash: The word may be `-`, standard input; of all others, what begins so is an option.
+    """
+    return msgspec.Meta(description=help_text, extra={"argument": True, "takes_dash": takes_dash})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -73,6 +76,7 @@ class Choice:
         kind: The type without its annotations.
         checked: The type with its bounds, without None.
         default: `dataclasses.MISSING` of a field that must be given.
+        takes_dash: As an argument, it may begin with `-`.
         is_positional: The Python function takes it without its name.
         always: The default depends on the machine, so records and exports always name the value.
     """
@@ -85,6 +89,7 @@ class Choice:
     default: Any
     always: bool
     is_argument: bool
+    takes_dash: bool
     is_positional: bool
 
     @property
@@ -165,6 +170,7 @@ def _read_choices(kind: type[Request]) -> Iterator[Choice]:
             default=cast(Any, field.default_factory)() if made else field.default,
             always=made,
             is_argument=is_argument,
+            takes_dash=bool(extra.get("takes_dash")),
             is_positional=is_argument and not field.kw_only,
         )
 

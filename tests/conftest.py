@@ -34,8 +34,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-settings.register_profile("untimed", deadline=None)  # a busy machine is no fault
-settings.load_profile("untimed")
+# No deadline, because machines are busy, and the same examples in every run.
+# `--hypothesis-profile campaign` draws others each time.
+settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.register_profile("campaign", deadline=None)
+settings.load_profile("repeatable")
 
 
 @pytest.fixture

@@ -23,8 +23,6 @@ Device = Annotated[
 ]
 # Requests with any of these fields load models.
 _LOADS = {"models", "model", "readers", "guesser"}
-# Arguments that may be `-`, standard input; of all others, what begins with - is an option.
-_FILES = {"file"}
 
 Print = Callable[[Any], None]
 
@@ -145,8 +143,8 @@ def _parameter(choice: Choice) -> inspect.Parameter:
     if choice.is_argument:
         if choice.is_several:
             kind = str
-        help_text, is_file = choice.help_text, choice.name in _FILES
-        annotated: Any = Annotated[kind, Parameter(help=help_text, allow_leading_hyphen=is_file)]
+        declared = Parameter(help=choice.help_text, allow_leading_hyphen=choice.takes_dash)
+        annotated: Any = Annotated[kind, declared]
         if choice.is_several:
             place: Any = inspect.Parameter.VAR_POSITIONAL
             return inspect.Parameter(choice.name, place, annotation=annotated)

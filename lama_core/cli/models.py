@@ -10,7 +10,7 @@ from lama_core.api.models import Fetched, locate
 from lama_core.cli import commands, show
 
 WHERE = {
-    "assets": "not complete",
+    "assets": "not installed",
     "folder": "gone",
     "hub": "on the hub",
     "wheel": "as a wheel",

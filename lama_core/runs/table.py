@@ -111,6 +111,7 @@ def write_facts(table: pa.Table, path: Path) -> None:
             row_group_size=ROW_GROUP,
             use_byte_stream_split=list(floats.values()),
             use_dictionary=[name for name in plain.column_names if name not in floats],
+            write_page_checksum=True,
         )
 
 
@@ -140,7 +141,9 @@ def write_candidates(words: Mapping[str, Sequence[str]], path: Path) -> None:
         }
     )
     with whole_file(path) as part:
-        pq.write_table(table, part, compression="zstd", compression_level=9)
+        pq.write_table(
+            table, part, compression="zstd", compression_level=9, write_page_checksum=True
+        )
 
 
 def read_candidates(path: Path) -> dict[str, tuple[str, ...]]:
@@ -163,7 +166,7 @@ def read_scores(path: Path, row: int) -> NDArray[np.float32] | None:
     """
     with _reading(path):
         check_size(path)
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             if "scores" not in file.schema_arrow.names:
                 return None
             first = 0
@@ -241,7 +244,9 @@ def read_columns(path: Path, names: list[str] | None = None) -> pa.Table:
             names = [field.name for field in schema if not pa.types.is_nested(field.type)]
         for name in names:
             _check_kind(name, schema)
-        return pq.read_table(path, columns=names, use_threads=True)
+        table = pq.read_table(path, columns=names, page_checksum_verification=True)
+        table.validate(full=True)
+        return table
 
 
 @contextmanager

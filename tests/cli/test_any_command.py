@@ -124,7 +124,7 @@ def strict(text: str) -> object:
 
 @pytest.mark.parametrize("n", [30, pytest.param(300, marks=pytest.mark.slow)])
 def test_any_command_ends_with_an_answer_or_one_line(n: int, sandbox: Sandbox) -> None:
-    @settings(max_examples=n, derandomize=n < 100, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=n, suppress_health_check=list(HealthCheck))
     @given(words=typed(), around=AROUND)
     def holds(words: list[str], around: dict[str, object]) -> None:
         sandbox.start_anew()

@@ -80,7 +80,6 @@ def test_a_killed_command_ends_as_if_it_never_was(
 
     @settings(
         max_examples=n,
-        derandomize=n < 10,
         suppress_health_check=list(HealthCheck),
         phases=[Phase.explicit, Phase.generate],
     )

@@ -244,7 +244,7 @@ N = pytest.mark.parametrize("n", [20, pytest.param(100, marks=pytest.mark.slow)]
 
 def holds(n: int, what: Callable[..., None], **strategies: object) -> None:
     """Try a claim on n examples."""
-    chosen = settings(max_examples=n, derandomize=n < 100, suppress_health_check=list(HealthCheck))
+    chosen = settings(max_examples=n, suppress_health_check=list(HealthCheck))
     chosen(given(**strategies)(what))()  # type: ignore[arg-type]
 
 
@@ -263,6 +263,21 @@ def test_a_damaged_file_of_any_format_is_read_or_refused(n: int, tmp_path: Path)
         place.read(root if data.draw(st.booleans()) or len(files) > 1 else root / name, read)
 
     holds(n, claim, kind=st.sampled_from(sorted(EXAMPLES)), data=st.data())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("odd", sorted(ODD))
+def test_what_is_no_plain_file_is_read_or_refused_in_any_format(odd: str, tmp_path: Path) -> None:
+    place = Place(tmp_path / "place")
+    for files in EXAMPLES.values():
+        root = put(place.given / "set", files)
+        name = min(files)
+        (root / name).unlink()
+        ODD[odd](root / name)
+        for read in (take, load_dataset, load_analogies):
+            place.read(root / name, read)
+            place.read(root, read)
+        shutil.rmtree(root)
 
 
 @N

@@ -204,7 +204,7 @@ def test_any_spoilt_folder_answers_or_is_refused(
 ) -> None:
     folder, home, mark = tmp_path / "model", tmp_path / "home", tmp_path / "was-run"
 
-    @settings(max_examples=n, derandomize=n < 100, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=n, suppress_health_check=list(HealthCheck))
     @given(family=st.integers(0, 16), times=st.sampled_from([1, 1, 1, 2, 3]), data=st.data())
     def holds(family: int, times: int, data: st.DataObject) -> None:
         for made in (folder, home):

@@ -1,8 +1,13 @@
 """What the Models page says of a model before it is fetched."""
 
+from pathlib import Path
+
 import pytest
 from opening import open_page
 
+from lama_core.paths import model_dir
+
+TWIN = "minilm-mlm-twin"
 pytestmark = pytest.mark.usefixtures("home")
 
 
@@ -25,3 +30,16 @@ def test_a_model_that_nothing_runs_says_why_and_is_not_offered() -> None:
     (said,) = [read(one.value) for one in app.info]
     assert said.startswith("It can't be run here: it was trained to tell replaced tokens")
     assert not any(one.label.startswith("Get it") for one in app.button)
+
+
+def test_a_model_of_an_uninstalled_package_says_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def elsewhere(name: str) -> Path:
+        return tmp_path / name if name == TWIN else model_dir(name)
+
+    monkeypatch.setattr("lama_core.models.sources.model_dir", elsewhere)
+    app = open_page("cloze", models=[TWIN])
+    said = [one.value for one in app.caption]
+    assert any("pip install 'lama-explorer[twin]'" in text for text in said), said
+    assert not [one for one in app.button if one.label.startswith("Get it")]

@@ -55,7 +55,8 @@ class ManyRequest(settings.ClozeSettings):
         str,
         argument(
             "CSV or TSV with the columns text and gold, JSONL with these fields, or a text a line "
-            "with its gold answer after a tab or |; - reads lines from standard input."
+            "with its gold answer after a tab or |; - reads lines from standard input.",
+            takes_dash=True,
         ),
     ] = field(kw_only=False)
     renormalise: settings.Renormalise = False

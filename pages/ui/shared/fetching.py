@@ -9,7 +9,7 @@ from lama_core.datasets.library import catalog, installed
 from lama_core.datasets.library.download import GetRequest
 from lama_core.files import bytes_text
 from lama_core.models.catalog import Entry, ModelRequest
-from lama_core.models.sources import is_here
+from lama_core.models.sources import is_here, not_installed
 from lama_core.requests import command_line
 from pages.ui.shared import jobs, visitors
 from pages.ui.shared.text import plain, show_fault
@@ -34,7 +34,10 @@ def _is_coming(name: str, has_come: Callable[[], bool], cancelled: str) -> bool:
 
 
 def draw_offer(entry: Entry) -> None:
-    """A button that fetches the model, or the progress of a fetch that goes on."""
+    """A button that fetches the model, or the progress of a fetch, or how to install it."""
+    if entry.source.how == "assets":  # its package is installed from a terminal
+        st.caption(not_installed(entry))
+        return
     if _is_coming(entry.name, lambda: is_here(entry), "Cancelled; nothing half-made was kept."):
         return
     served = entry.source.how == "server"  # to call an address is for whom may type a path
