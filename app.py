@@ -3,33 +3,33 @@
 import streamlit as st
 
 from lama_core.paths import ASSETS
-from pages.ui.shared import memory, style, visitors
-from pages.ui.shared.router import draw_pinned, draw_way_to_method, routing
+from pages.ui.shared import memory, screens, style, visitors
+from pages.ui.shared.router import draw_help_link, draw_pinned, routing
 
 visitors.close_doors()
 st.set_page_config(page_icon=str(ASSETS / "icon.png"), layout="wide")
 PAGES = {
-    "Ask": [
-        st.Page("pages/cloze.py", title="Cloze", icon=":material/edit_note:", default=True),
-        st.Page("pages/analogy.py", title="Analogy", icon=":material/balance:"),
-    ],
-    "Learn": [st.Page("pages/lessons.py", title="Lessons", icon=":material/school:")],
-    "Browse": [
-        st.Page("pages/results.py", title="Results", icon=":material/bar_chart:"),
-        st.Page("pages/facts.py", title="Facts", icon=":material/fact_check:"),
-        st.Page("pages/prompts.py", title="Prompts", icon=":material/format_quote:"),
-        st.Page("pages/method.py", title="Method", icon=":material/rule:"),
-    ],
-    "Set up": [
-        st.Page("pages/data.py", title="Data", icon=":material/database:"),
-        st.Page("pages/models.py", title="Models", icon=":material/memory:"),
-    ],
+    screens.ASK: ("Ask", ":material/edit_note:"),
+    screens.LESSONS: ("Lessons", ":material/school:"),
+    screens.RESULTS: ("Results", ":material/bar_chart:"),
+    screens.DATA: ("Data and runs", ":material/database:"),
+    screens.MODELS: ("Models", ":material/memory:"),
+    screens.HELP: ("Help", ":material/help:"),
 }
-page = st.navigation([page for group in PAGES.values() for page in group], position="top")
+shown = {
+    file: st.Page(file, title=title, icon=icon, default=file == screens.ASK)
+    for file, (title, icon) in PAGES.items()
+}
+# Addresses of earlier versions; `routing` goes on to the page that shows the same.
+old = [
+    st.Page(lambda: None, title="LAMA Explorer", url_path=name, visibility="hidden")
+    for name in screens.OLD_PAGES
+]
+page = st.navigation([*shown.values(), *old], position="top")
 style.draw_style()
-file = f"pages/{page.title.lower()}.py"
+file = next((file for file, one in shown.items() if one is page), screens.ASK)
 with routing(file, page.title):
     page.run()
     draw_pinned(file)
-    draw_way_to_method(file)
+    draw_help_link(file)
 memory.settle()

@@ -4,33 +4,33 @@ import streamlit as st
 
 from lama_core.datasets.library import installed
 from pages.ui.data import look, runs, take
+from pages.ui.results.form import draw_form
 from pages.ui.shared import visitors
 from pages.ui.shared.messages import faults_shown
 from pages.ui.shared.router import draw_page, draw_tabs
 
-TABS = ("Sources", "Runs")
 
-
-def draw_tab(name: str) -> None:
-    """One of the two tabs."""
-    if name == "Runs":
-        runs.draw_runs()
-        return
+def draw_sets() -> None:
+    """The data sets, and what is in the chosen one."""
     sources = [row for row in installed.listing() if row.installed or visitors.may("fetch")]
     chosen = take.choose_source(sources)
-    left, right = st.columns([3, 2], gap="large")
-    with left, faults_shown():
+    with faults_shown():
         take.draw_source(chosen)
-    with right, faults_shown():
-        take.draw_import()
     if chosen.installed:
         with faults_shown():
             look.draw_content(chosen)
 
 
+def draw_study() -> None:
+    """A new study of prompts; what it needs is loaded when it is opened."""
+    from pages.ui.prompts.form import draw_form
+
+    draw_form()
+
+
 def main() -> None:
-    """The sources (the list, the chosen one, a field to import one), or the runs."""
-    st.header("Data", anchor=False)
+    """Draw the tab that is open."""
+    st.header("Data and runs", anchor=False)
     fetched = (
         " The starter sets come with the project; the published ones are fetched when you say so, "
         "from their authors' own addresses."
@@ -39,7 +39,14 @@ def main() -> None:
         "The knowledge sources: facts to ask models, pairs for analogies, prompts."
         + fetched * visitors.may("fetch")
     )
-    draw_tabs(TABS, draw_tab)
+    tabs = {
+        "Data sets": draw_sets,
+        "Import": take.draw_import,
+        "New run": draw_form,
+        "New study": draw_study,
+        "Runs": runs.draw_runs,
+    }
+    draw_tabs(list(tabs), lambda name: tabs[name]())
 
 
 draw_page(main)

@@ -4,15 +4,21 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
+from pages.ui.shared import screens
+
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 300  # a first answer loads the model; a busy machine is slow, not wrong
 
 
 def open_page(name: str, /, **params: str | list[str]) -> AppTest:
-    """The page of that name with these parameters in its address; no exception is on it."""
+    """The page of that name with these parameters in its address; no exception is on it.
+
+    name: the last part of its path, also of an address of an earlier version.
+    """
+    page, there = screens.resolve(name, params)
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
-    app.switch_page(f"pages/{name}.py")
-    for key, value in params.items():
+    app.switch_page(page)
+    for key, value in there.items():
         app.query_params[key] = value
     app.run()
     assert not app.exception

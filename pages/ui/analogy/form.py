@@ -11,7 +11,7 @@ from lama_core.probes.analogy.probing import AnalogyRequest, Settings
 from lama_core.probes.analogy.score import NORMALISATIONS
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, TEMPLATES
 from lama_core.runs.find import load_run
-from pages.ui.shared import cache, links
+from pages.ui.shared import cache, links, screens
 from pages.ui.shared.messages import show_note
 from pages.ui.shared.run_form import (
     KEPT,
@@ -36,7 +36,7 @@ def draw_form() -> None:
 
 def _show(names: Sequence[str]) -> None:
     data = load_run(names[0]).info.dataset
-    links.go(links.ANALOGY, {"view": "Probes", "data": data})
+    links.go(screens.RESULTS, {**screens.ANALOGY_PROBES, "data": data})
 
 
 def _choose() -> AnalogyRequest | None:

@@ -30,7 +30,7 @@ from lama_core.probes.cloze.many import (
 from lama_core.progress import Pace, Progress, describe
 from lama_core.requests import values
 from lama_core.rounding import fixed
-from pages.ui.shared import cache, history, links, predictions, state, visitors
+from pages.ui.shared import cache, history, links, predictions, screens, state, visitors
 from pages.ui.shared.columns import Column, ask_each
 from pages.ui.shared.export import Rows, draw_answer_export
 from pages.ui.shared.messages import counted, plain, show_fault
@@ -372,7 +372,7 @@ def _draw_table(answer: ManyAnswer, rows: Sequence[int]) -> None:
 def _to_sentence(line: Line) -> None:
     """Open one line on the Sentence tab, with the same models and options."""
     own = ("view", PARAM, "many_find", "many_show", "text", "gold")
-    links.go(links.CLOZE, links.kept(own) | {"text": line.text, "gold": line.gold or ""})
+    links.go(screens.ASK, links.kept(own) | {"text": line.text, "gold": line.gold or ""})
 
 
 def _rows(answer: ManyAnswer, shown: Sequence[int]) -> Rows:

@@ -12,7 +12,7 @@ from lama_core.asking.settings import ClozeSettings
 from lama_core.models.base import KINDS
 from lama_core.papers.published import SOURCES, PublishedExample, published_examples
 from lama_core.probes.cloze.ask import ModelAnswer
-from pages.ui.shared import cache, links, predictions, state
+from pages.ui.shared import cache, links, predictions, screens, state
 from pages.ui.shared.colours import PUBLISHED, model_colours
 from pages.ui.shared.columns import Column, ask_each
 from pages.ui.shared.export import Rows, draw_export, made_with
@@ -177,7 +177,7 @@ def _listed(answer: ModelAnswer) -> Listed:
 
 def _grid(examples: Sequence[PublishedExample], answerers: Sequence[Answerer]) -> str:
     """All queries, each with a list a model; a list has the words, and the gold's place."""
-    kept, page = links.kept(OWN), links.path_of(links.CLOZE)
+    kept, page = links.kept(OWN), links.path_of(screens.ASK)
     cards = []
     for number, one in enumerate(examples):
         address = f"{page}?{urlencode({**kept, 'text': one.query, 'gold': one.gold}, doseq=True)}"

@@ -25,7 +25,7 @@ from lama_core.probes.cloze.by_relation import (
     worded_relations,
 )
 from lama_core.requests import values
-from pages.ui.shared import cache, history, links, predictions, state
+from pages.ui.shared import cache, history, links, predictions, screens, state
 from pages.ui.shared.choice import relation_label
 from pages.ui.shared.columns import Column, ask_each
 from pages.ui.shared.export import draw_answer_export
@@ -335,4 +335,4 @@ def _draw_table(answer: RelationAnswer) -> None:
 def _to_sentence(question: RelationQuestion, row: int) -> None:
     """Open one wording on the Sentence tab, with the same models and options."""
     text, gold = question.queries[row].text("___"), question.gold or ""
-    links.go(links.CLOZE, links.kept(OWN) | {"text": text, "gold": gold})
+    links.go(screens.ASK, links.kept(OWN) | {"text": text, "gold": gold})

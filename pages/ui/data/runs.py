@@ -7,7 +7,7 @@ from lama_core.files import bytes_text
 from lama_core.models.devices import how_computed
 from lama_core.probes.kinds import FACT_KINDS, KINDS
 from lama_core.runs.keeping import KeptRun, RunsRequest, delete_run, list_kept, rename_run
-from pages.ui.shared import links, visitors
+from pages.ui.shared import links, screens, visitors
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, described, faults_shown, plain
 from pages.ui.shared.state import BOUND, draw_rows, drop_stale
@@ -116,10 +116,10 @@ def _show(run: KeptRun) -> None:
     """Open the page on which the run is looked at."""
     assert run.info is not None
     if run.info.kind in FACT_KINDS:
-        links.go(links.RESULTS, {"data": run.info.dataset, "runs": [run.name]})
+        links.go(screens.RESULTS, {"data": run.info.dataset, "runs": [run.name]})
     if run.info.kind == "study":
-        links.go(links.PROMPTS, {"study": run.name})
-    links.go(links.ANALOGY, {"view": "Probes", "data": run.info.dataset})
+        links.go(screens.RESULTS, {**screens.PROMPTS, "study": run.name})
+    links.go(screens.RESULTS, {**screens.ANALOGY_PROBES, "data": run.info.dataset})
 
 
 def _draw_rename(run: KeptRun, title: str) -> None:

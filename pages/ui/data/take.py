@@ -20,7 +20,7 @@ from lama_core.datasets.library.keeping import (
 from lama_core.errors import UserError
 from lama_core.files import bytes_text
 from lama_core.runs.find import list_runs
-from pages.ui.shared import cache, fetching, jobs, links, visitors
+from pages.ui.shared import cache, fetching, jobs, links, screens, visitors
 from pages.ui.shared.messages import described, faults_shown, plain, show_fault, show_note
 from pages.ui.shared.state import choose, draw_rows
 
@@ -97,7 +97,7 @@ def draw_source(listed: Listed) -> None:
         can_ask = listed.kind == "facts" and visitors.may("run")
         if can_ask and st.button("Ask models these facts", icon=":material/play_arrow:"):
             st.session_state["new data"] = listed.name
-            links.go(links.RESULTS, {"tab": "New run"})
+            links.go(screens.DATA, screens.NEW_RUN)
         if own:
             _draw_own(listed.name)
 

@@ -25,7 +25,7 @@ from lama_core.metrics.slices import (
 )
 from lama_core.runs.info import OWN_WORDS, RunInfo
 from lama_core.runs.tags import known_tags, read_tags
-from pages.ui.shared import links
+from pages.ui.shared import links, screens
 from pages.ui.shared.choice import RunChoice
 from pages.ui.shared.messages import plain
 from pages.ui.shared.state import BOUND
@@ -261,7 +261,7 @@ def params_of(fields: Mapping[str, Any]) -> dict[str, str | list[str]]:
 
 def narrow(**params: str | list[str]) -> NoReturn:
     """The list of the same facts, with more filters in the address; an empty one is taken away."""
-    links.go(links.FACTS, links.kept(("view", "fact", "page")) | params)
+    links.go(screens.RESULTS, links.kept(("view", "fact", "page")) | params)
 
 
 def describe(chosen: FactsChoice, choice: RunChoice) -> list[str]:
@@ -313,4 +313,4 @@ def draw_active(chosen: FactsChoice, choice: RunChoice, n: int, n_all: int) -> N
         text = f"**{n:,}** of {n_all:,} facts"
         st.markdown(text + "".join(f" · {plain(part)}" for part in said), width="content")
         if said and st.button("Show all", icon=":material/filter_alt_off:", type="tertiary"):
-            links.go(links.FACTS, {**choice.params(), "relations": []})
+            links.go(screens.RESULTS, {**screens.WRONG_ANSWERS, **choice.params(), "relations": []})

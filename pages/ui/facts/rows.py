@@ -18,7 +18,7 @@ from lama_core.runs.tags import SEPARATOR
 from pages.ui.facts.filters import SORTS, FactsChoice, narrow
 from pages.ui.facts.scores import draw_scores_of_answers
 from pages.ui.facts.tags import draw_fact_tags, draw_picked_tags
-from pages.ui.shared import cache, charts, links, predictions, visitors
+from pages.ui.shared import cache, charts, links, predictions, screens, visitors
 from pages.ui.shared.choice import RunChoice
 from pages.ui.shared.columns import boxes_of
 from pages.ui.shared.export import draw_export
@@ -244,7 +244,7 @@ def draw_fact(joined: JoinedAnswers, row: int, chosen: FactsChoice, choice: RunC
                 models = tuple(dict.fromkeys(named))
                 asked = () if models == DEFAULT_MODELS else models
                 link = {"text": str(fact["query"]), "gold": gold, "models": asked}
-                links.go(links.CLOZE, link)
+                links.go(screens.ASK, link)
             if st.button("Close", icon=":material/close:", type="tertiary"):
                 del st.query_params["fact"]
                 st.rerun()

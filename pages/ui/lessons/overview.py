@@ -5,7 +5,7 @@ import streamlit as st
 from lama_core.lessons.lesson import Lesson, LessonListing, own_lessons
 from pages.ui.lessons.progress import progress_in
 from pages.ui.lessons.reading import address_of
-from pages.ui.shared import links, visitors
+from pages.ui.shared import links, screens, visitors
 from pages.ui.shared.messages import plain
 
 PER_ROW = 2
@@ -42,4 +42,4 @@ def _draw_card(number: int, lesson: Lesson) -> None:
         "Go on" if begun else "Begin", key=f"begin {lesson.id}", icon=":material/play_arrow:"
     ):
         at = min(max(progress.seen, default=1), len(lesson.steps)) if begun else 1
-        links.go(links.LESSONS, address_of(lesson, at))
+        links.go(screens.LESSONS, address_of(lesson, at))

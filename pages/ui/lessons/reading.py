@@ -10,7 +10,7 @@ from lama_core.reports.html import grid
 from pages.ui.lessons.large import LARGE, LARGE_CSS
 from pages.ui.lessons.progress import Progress, forget, progress_in
 from pages.ui.lessons.showing import DRAWN
-from pages.ui.shared import links
+from pages.ui.shared import links, screens
 from pages.ui.shared.messages import faults_shown, plain, show_note
 from pages.ui.shared.state import BOUND, title_of
 
@@ -50,7 +50,7 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
             icon=":material/psychology_alt:",
         )
         if st.button("To the question", type="primary"):
-            links.go(links.LESSONS, address_of(lesson, missing))
+            links.go(screens.LESSONS, address_of(lesson, missing))
         return
     progress.seen.add(number)
     if number == last:
@@ -116,7 +116,7 @@ def _draw_question(lesson: Lesson, number: int, step: Predict, progress: Progres
     progress.predicted[number] = str(given).strip()
     if step.answer:
         st.rerun()
-    links.go(links.LESSONS, address_of(lesson, number + 1))
+    links.go(screens.LESSONS, address_of(lesson, number + 1))
 
 
 def _draw_judged(step: Predict, number: int, progress: Progress) -> None:
@@ -142,16 +142,16 @@ def _draw_ways(lesson: Lesson, number: int, progress: Progress) -> None:
     waits = isinstance(step, Predict) and number not in progress.predicted
     with st.container(horizontal=True, vertical_alignment="center", key="lesson-ways"):
         if st.button("Back", icon=":material/arrow_back:", disabled=number == 1):
-            links.go(links.LESSONS, address_of(lesson, number - 1))
+            links.go(screens.LESSONS, address_of(lesson, number - 1))
         if step is not None and st.button(
             "Next" if number < last - 1 else "Summary",
             type="secondary" if waits else "primary",
             icon=":material/arrow_forward:",
             disabled=waits,
         ):
-            links.go(links.LESSONS, address_of(lesson, number + 1))
+            links.go(screens.LESSONS, address_of(lesson, number + 1))
         if st.button("All lessons", icon=":material/apps:", type="tertiary"):
-            links.go(links.LESSONS, address_of(None))
+            links.go(screens.LESSONS, address_of(None))
 
 
 def _draw_summary(lesson: Lesson, listing: LessonListing, progress: Progress) -> None:
@@ -179,9 +179,9 @@ def _draw_summary(lesson: Lesson, listing: LessonListing, progress: Progress) ->
         )
         if st.button("Begin anew", icon=":material/replay:"):
             forget(lesson)
-            links.go(links.LESSONS, address_of(lesson, 1))
+            links.go(screens.LESSONS, address_of(lesson, 1))
         at = listing.lessons.index(lesson) + 1
         if at < len(listing.lessons) and st.button(
             f"Next lesson: {plain(listing.lessons[at].title)}", icon=":material/school:"
         ):
-            links.go(links.LESSONS, address_of(listing.lessons[at], 1))
+            links.go(screens.LESSONS, address_of(listing.lessons[at], 1))

@@ -27,7 +27,7 @@ from lama_core.runs.find import list_runs
 from lama_core.runs.info import RunInfo
 from pages.ui.lessons.large import enlarged
 from pages.ui.lessons.models import askable, draw_unknown, stored_answers
-from pages.ui.shared import cache, charts, links, predictions
+from pages.ui.shared import cache, charts, predictions, screens
 from pages.ui.shared.choice import pick_runs
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.columns import Column, ask_each
@@ -38,11 +38,11 @@ N_BEST = 5
 ASKED = ("cloze", "contrast")  # kinds of probe that ask a blank of each fact
 RANKS = ("first", "second", "third", "fourth", "fifth")
 PAGES = {
-    "cloze": ("Cloze", links.CLOZE),
-    "analogy": ("Analogy", links.ANALOGY),
-    "results": ("Results", links.RESULTS),
-    "facts": ("Facts", links.FACTS),
-    "prompts": ("Prompts", links.PROMPTS),
+    "cloze": "Ask",
+    "analogy": "Ask",
+    "results": "Results",
+    "facts": "Results",
+    "prompts": "Results",
 }
 
 
@@ -81,7 +81,7 @@ def _draw_query(step: Live, text: str, gold: str) -> Shown:
     notes = [_ranked(step, columns)] if columns else []
     notes += [f"{title_of(name)}: from the stored run {one.run}." for name, one in stored.items()]
     st.caption(plain(" ".join(notes[:1])) if columns else "")
-    _draw_link("Open in Cloze", links.CLOZE, {"text": text, "gold": gold, "models": names})
+    _draw_link("Open on Ask", "", {"text": text, "gold": gold, "models": names})
     return Shown(
         heads=("model", *RANKS),
         rows=tuple(
@@ -308,11 +308,11 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     if step.figure != "analogies":
         _draw_link(
             "Open in Results",
-            links.RESULTS,
+            "results",
             {"data": step.data, "models": tuple(titles), "tab": TABS.get(step.figure, "P@k")},
         )
     else:
-        _draw_link("Open in Analogy", links.ANALOGY, {"view": "Probes"})
+        _draw_link("Open in Results", "analogy", {"view": "Probes"})
     lines: list[Any] = list(drawn.itertuples())
     baseline = bool(drawn["freq"].notna().any())
     shown = Shown(
@@ -411,13 +411,14 @@ def draw_try(step: Try, key: str) -> Shown:
         )
         if (own or "").strip():
             shown = _draw_query(step, own or "", "")
-    name, page = PAGES[step.page]
     if not step.query or step.page != "cloze" or step.params:
-        _draw_link(f"Go on in {name}", page, step.params)
+        _draw_link(f"Go on in {PAGES[step.page]}", step.page, step.params)
     return shown
 
 
-def _draw_link(label: str, page: str, params: Mapping[str, str | Sequence[str]]) -> None:
+def _draw_link(label: str, name: str, params: screens.Params) -> None:
+    """The way to a screen. name: of its page, also of one of an earlier version."""
+    page, params = screens.resolve(name, params)
     given = {name: value for name, value in params.items() if value}
     pairs = [
         (name, one)

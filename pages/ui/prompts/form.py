@@ -16,7 +16,7 @@ from lama_core.glossary import explain
 from lama_core.probes.prompts.probing import COMBINATIONS, StudyRequest, check_study
 from lama_core.runs.find import list_runs
 from pages.ui.prompts.choice import MADE
-from pages.ui.shared import cache, links, visitors
+from pages.ui.shared import cache, links, screens, visitors
 from pages.ui.shared.run_form import (
     KEPT,
     RunForm,
@@ -44,7 +44,7 @@ def draw_form() -> None:
 def _show(names: Sequence[str]) -> None:
     studies = [run.id for run in list_runs(kinds=("study",)) if run.id in names]
     st.session_state[MADE] = studies[:1]
-    links.go(links.PROMPTS, {"study": studies[:1]})
+    links.go(screens.RESULTS, {**screens.PROMPTS, "study": studies[:1]})
 
 
 def _choose() -> StudyRequest | None:

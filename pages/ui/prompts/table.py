@@ -12,7 +12,7 @@ from lama_core.metrics.precision import precision_at
 from lama_core.probes.prompts.probing import as_select
 from lama_core.rounding import percent, percentage
 from pages.ui.prompts.choice import PromptsChoice
-from pages.ui.shared import links
+from pages.ui.shared import links, screens
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
 
@@ -186,4 +186,4 @@ def draw_only_right(choice: PromptsChoice, prompt: int) -> None:
 def to_cloze(choice: PromptsChoice, template: str, subject: str, gold: str) -> None:
     """Open the Cloze page on one fact through one prompt."""
     text = fill(template, subject).text("___")
-    links.go(links.CLOZE, {"text": text, "gold": gold, "models": [choice.info.model]})
+    links.go(screens.ASK, {"text": text, "gold": gold, "models": [choice.info.model]})

@@ -16,7 +16,7 @@ from lama_core.rounding import fixed, percent
 from lama_core.runs.aligned import align, differing_candidates
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import Run, RunInfo
-from pages.ui.shared import cache, charts, links
+from pages.ui.shared import cache, charts, links, screens
 from pages.ui.shared.choice import RunChoice, run_names
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, plain, show_note
@@ -271,7 +271,7 @@ def _to_flips(
     params |= {"of": names[1 - ahead], "right": [names[ahead]], "wrong": [names[1 - ahead]]}
     if relations is not None:
         params["relations"] = relations
-    links.go(links.FACTS, params)
+    links.go(screens.RESULTS, {**params, **screens.WRONG_ANSWERS})
 
 
 def _points(difference: float) -> str:

@@ -17,7 +17,7 @@ from lama_core.probes.statements.probing import StatementsRequest, most_template
 from lama_core.probes.statements.scoring import AGGREGATES, PARTS
 from lama_core.probes.statements.spaces import RELATION
 from lama_core.runs.find import load_run
-from pages.ui.shared import cache, links, visitors
+from pages.ui.shared import cache, links, screens, visitors
 from pages.ui.shared.messages import show_note
 from pages.ui.shared.run_form import (
     KEPT,
@@ -68,7 +68,7 @@ class What:
 
 def _show(names: Sequence[str]) -> None:
     data = load_run(names[0]).info.dataset
-    links.go(links.RESULTS, {"data": data, "runs": list(names)})
+    links.go(screens.RESULTS, {"data": data, "runs": list(names)})
 
 
 def _choose_what() -> What | None:

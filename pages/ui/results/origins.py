@@ -7,7 +7,7 @@ import streamlit as st
 from lama_core.metrics.origins import TrainedOn, sentence, trained_on
 from lama_core.metrics.slices import ORIGIN
 from lama_core.runs.info import Run
-from pages.ui.shared import cache, links
+from pages.ui.shared import cache, links, screens
 from pages.ui.shared.choice import RunChoice
 from pages.ui.shared.messages import plain
 
@@ -31,7 +31,10 @@ def draw_origins(choice: RunChoice) -> None:
     for one in said:
         st.caption(f":material/menu_book: {plain(one)}")
     if st.button(f"P@{choice.k} by origin", icon=":material/arrow_forward:", type="tertiary"):
-        links.go(links.RESULTS, {**choice.params(), "tab": "Slices", "slice_by": ORIGIN})
+        links.go(
+            screens.RESULTS,
+            {**choice.params(), "tab": "More", "chart": "Slices", "slice_by": ORIGIN},
+        )
 
 
 def _trained_on(choice: RunChoice, runs: list[Run]) -> TrainedOn | None:

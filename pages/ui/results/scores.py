@@ -16,7 +16,7 @@ from lama_core.papers.published import published_scores, published_table
 from lama_core.rounding import percent, percentage, rounded
 from pages.ui.results.leaderboard import draw_leaderboard
 from pages.ui.results.origins import draw_origins
-from pages.ui.shared import cache, charts, links
+from pages.ui.shared import cache, charts, links, screens
 from pages.ui.shared.choice import OWN, RunChoice
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, plain, show_note
@@ -61,7 +61,7 @@ def to_facts(choice: RunChoice, name: str = "", **filters: Any) -> None:
     params: dict[str, str | list[str]] = {**choice.params(), "of": name}
     for key, value in filters.items():
         params[key] = value if isinstance(value, list) else str(value)
-    links.go(links.FACTS, params)
+    links.go(screens.RESULTS, {**params, **screens.WRONG_ANSWERS})
 
 
 def draw_way(said: str | None, key: str) -> bool:

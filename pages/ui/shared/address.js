@@ -1,12 +1,13 @@
 // `run` tells a new order from the same one drawn again. A popstate event is how a browser says that
 // it has gone to an address, and Streamlit follows it.
 export default function ({ data }) {
-  const { path, query, go, run } = data
+  const { path, query, act, run } = data
   if (window.lamaAddress === run) return
   window.lamaAddress = run
   const address = path + (query ? "?" + query : "")
-  if (go) {
-    window.history.pushState({}, "", address)
+  if (act !== "write") {
+    if (act === "go") window.history.pushState({}, "", address)
+    else window.history.replaceState({}, "", address)
     window.dispatchEvent(new PopStateEvent("popstate"))
   } else if (window.location.pathname === path) {
     window.history.replaceState({}, "", address)

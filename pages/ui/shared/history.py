@@ -19,7 +19,7 @@ from lama_core.probes.cloze.many import ManyRequest
 from lama_core.probes.statements.rank import RankRequest
 from lama_core.probes.statements.sentences import SentencesRequest
 from lama_core.requests import Request, values
-from pages.ui.shared import cache, links, state
+from pages.ui.shared import cache, links, screens, state
 from pages.ui.shared.choice import relation_label
 from pages.ui.shared.messages import counted, faults_shown, plain
 
@@ -54,20 +54,20 @@ class Entry:
 
     def params(self) -> dict[str, str | list[str]]:
         """The parameters of its address."""
-        found = {"view": self.view.name, "models": self.models, **self.view.params(self)}
+        found = {**self.view.tab, "models": self.models, **self.view.params(self)}
         return {name: _written(value) for name, value in found.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A tab that asks. page: its page. name: the tab's.
+    """A screen of the Ask page. name: of its tab, or of the view in it.
 
-    title: of what was asked. given: parameter of the address -> field of the request. more:
-    parameters that are made of several fields.
+    tab: parameters of its address. title: of the query. given: parameter of the address -> field
+    of the request. more: parameters that are made of several fields.
     """
 
-    page: str
     name: str
+    tab: screens.Params
     title: Callable[[Entry], str]
     given: Mapping[str, str]
     more: Callable[[Any], dict[str, Any]] = lambda _: {}
@@ -132,22 +132,22 @@ WORDS = PRECISION | {
 }
 VIEWS: dict[type, View] = {
     ClozeRequest: View(
-        links.CLOZE,
         "Sentence",
+        {},
         _titled("{text}"),
         WORDS | {"text": "text", "gold": "gold", "k": "top_k", "book": "open_book"},
         _words,
     ),
     RelationRequest: View(
-        links.CLOZE,
-        "Subject and relation",
+        "Wordings",
+        {"tab": "Wordings"},
         _titled("{relation} of {subject}"),
         WORDS | {"data": "dataset", "subject": "subject", "object": "gold", "mined": "mined"},
         _relation,
     ),
     RankRequest: View(
-        links.CLOZE,
-        "Rank my answers",
+        "Answers",
+        {"tab": "Answers"},
         _titled("{text}"),
         PRECISION
         | {
@@ -160,24 +160,24 @@ VIEWS: dict[type, View] = {
         lambda asked: {"answers": "\n".join(asked.answers)},
     ),
     SentencesRequest: View(
-        links.CLOZE,
-        "Compare sentences",
+        "Whole sentences",
+        {"tab": "Answers", "score": "Whole sentences"},
         _titled("{texts}"),
         PRECISION | {"hiding": "hiding"},
         lambda asked: {"sentences": "\n".join(asked.texts)},
     ),
     # Its sentences may be too long for an address: `take_text`.
-    ManyRequest: View(links.CLOZE, "Many at once", _many_title, WORDS, _words),
+    ManyRequest: View("Batch", {"tab": "Batch"}, _many_title, WORDS, _words),
     SolveRequest: View(
-        links.ANALOGY,
-        "Solve",
+        "Analogy",
+        screens.ANALOGIES,
         lambda entry: cast(SolveRequest, entry.request).question().query.text("___"),
         WORDS | {"keep": "keep_query_words", "k": "top_k"},
         _solve,
     ),
     ScoreRequest: View(
-        links.ANALOGY,
-        "Score",
+        "Score analogies",
+        {**screens.ANALOGIES, "analogy": "Score"},
         _titled("{query} :: {pairs}"),
         PRECISION | {"query": "query", "normalise": "normalise"},
         _score,
@@ -208,7 +208,7 @@ def follow() -> None:
     if entry is not None:
         with faults_shown():  # what was asked may be gone: data that were deleted
             st.session_state[TEXT] = entry.text
-            links.go(entry.view.page, entry.params())
+            links.go(screens.ASK, entry.params())
 
 
 def take_text() -> str:
@@ -225,9 +225,7 @@ def draw() -> None:
     """The list, a button an entry, as what a popover holds."""
     found = entries()
     if not found:
-        st.caption(
-            "What you ask on Cloze and Analogy stands here, for as long as this tab is open."
-        )
+        st.caption("Your queries appear here for as long as this browser tab is open.")
         return
     st.caption(
         "Asked in this browser tab, newest first. A click leads back to it."

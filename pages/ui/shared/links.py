@@ -13,24 +13,16 @@ from hashlib import blake2b
 from itertools import count
 from math import isinf
 from pathlib import Path, PurePosixPath
-from typing import NoReturn
+from typing import Literal, NoReturn
 from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.state.query_params import QueryParams
 
-RESULTS = "pages/results.py"
-FACTS = "pages/facts.py"
-CLOZE = "pages/cloze.py"
-DATA = "pages/data.py"
-PROMPTS = "pages/prompts.py"
-ANALOGY = "pages/analogy.py"
-MODELS = "pages/models.py"
-METHOD = "pages/method.py"
-LESSONS = "pages/lessons.py"
+from pages.ui.shared import screens
+from pages.ui.shared.screens import Params
 
-Params = Mapping[str, str | Sequence[str]]
 AMONG = "among"
 # In the session: the page that is drawn, whether its address is new, the runs that it is about,
 # and the parameters that were put into it, in this run and since it was new.
@@ -46,10 +38,13 @@ _JS = Path(__file__).with_name("address.js").read_text(encoding="utf-8")
 _runs = count()
 
 
-def go(there: str, params: Params) -> NoReturn:
-    """Go to the page `there` with these parameters: one entry in the browser's history."""
+def go(there: str, params: Params, *, replaces: bool = False) -> NoReturn:
+    """Go to the page `there` with these parameters: one entry in the browser's history.
+
+    replaces: The entry takes the place of the present one.
+    """
     given = {name: value for name, value in params.items() if value not in ("", (), [])}
-    _order(path_of(there), urlencode(given, doseq=True), going=True)
+    _order(path_of(there), urlencode(given, doseq=True), "replace" if replaces else "go")
     st.stop()
 
 
@@ -68,6 +63,15 @@ def enter(page: str) -> None:
             params.populate_from_query_string(context.query_string)
             params.set_initial_query_params(context.query_string)
             params._send_query_param_msg()  # here it makes no entry in the history
+
+
+def follow_moved() -> None:
+    """Go on from an address of an earlier version to the page that shows the same now."""
+    name = PurePosixPath(urlsplit(st.context.url or "").path).name
+    params = {one: st.query_params.get_all(one) for one in st.query_params}
+    page, there = screens.resolve(name if name in screens.names() else "", params)
+    if name in screens.OLD_PAGES or there != params:
+        go(page, there, replaces=True)
 
 
 def entered() -> bool:
@@ -169,7 +173,7 @@ def write() -> str:
         }
     used |= shown
     query = urlencode(values, doseq=True)
-    _order(path_of(st.session_state[PAGE]), query, going=False)
+    _order(path_of(st.session_state[PAGE]), query, "write")
     return query
 
 
@@ -183,14 +187,12 @@ def _is_drawn(params: QueryParams, name: str) -> bool:
 def path_of(page: str) -> str:
     """The path of a page's address."""
     place = PurePosixPath(urlsplit(st.context.url or "").path or "/")
-    others = (RESULTS, FACTS, DATA, PROMPTS, ANALOGY, MODELS, METHOD, LESSONS)
-    names = {PurePosixPath(one).stem for one in others}
-    root = place.parent if place.name in names else place
-    return str(root) if page == CLOZE else str(root / PurePosixPath(page).stem)
+    root = place.parent if place.name in screens.names() else place
+    return str(root) if page == screens.ASK else str(root / PurePosixPath(page).stem)
 
 
-def _order(path: str, query: str, *, going: bool) -> None:
+def _order(path: str, query: str, act: Literal["go", "replace", "write"]) -> None:
     address = st.components.v2.component("lama_address", js=_JS)
-    order = {"path": path, "query": query, "go": going, "run": next(_runs)}
+    order = {"path": path, "query": query, "act": act, "run": next(_runs)}
     with st.container(key="address"):
-        address(key="go" if going else "write", data=order)
+        address(key=act, data=order)

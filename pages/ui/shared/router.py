@@ -13,21 +13,14 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui.shared import history, links, share, shelf
+from pages.ui.shared import history, links, screens, share, shelf
 from pages.ui.shared.messages import faults_shown
 from pages.ui.shared.state import BOUND
 
 APP = Path(__file__).resolve().parents[3] / "app.py"
 TABS = "open tabs"  # in the session: page title -> its tab that was open last
-# Which paper's departures a page's numbers are about; see `pages/method.py`.
-PAPERS = {
-    links.CLOZE: "LAMA",
-    links.RESULTS: "LAMA",
-    links.FACTS: "LAMA",
-    links.PROMPTS: "LPAQA",
-    links.ANALOGY: "Analogy probes",
-}
-ASKING = (links.CLOZE, links.ANALOGY)  # the pages that ask models, whose answers are pinned
+# The pages whose numbers follow a paper's rules; Help says where they depart from it.
+MEASURED = (screens.ASK, screens.RESULTS)
 _here = threading.local()
 
 
@@ -39,6 +32,7 @@ def routing(page: str, title: str) -> Iterator[None]:
     """
     history.follow()
     links.enter(page)
+    links.follow_moved()
     _name(title)
     place = share.make_place()
     _here.routed, _here.title = True, title
@@ -47,7 +41,7 @@ def routing(page: str, title: str) -> Iterator[None]:
     finally:
         _here.routed = False
     query = links.write()
-    if page in ASKING:
+    if page == screens.ASK:
         shelf.draw_history(place)
     share.draw_share(place, query)
 
@@ -60,21 +54,16 @@ def _name(title: str, tab: str = "") -> None:
 
 
 def draw_pinned(page: str) -> None:
-    """The answers that were pinned, at the foot of the pages that ask."""
-    if page in ASKING:
+    """The answers that were pinned, at the foot of the Ask page."""
+    if page == screens.ASK:
         with faults_shown():
             shelf.draw_pinned()
 
 
-def draw_way_to_method(page: str) -> None:
-    """The link to what departs from the paper that a page's numbers are about, if they are."""
-    if page in PAPERS:
-        st.page_link(
-            links.METHOD,
-            label="How this is measured",
-            icon=":material/rule:",
-            query_params={"paper": PAPERS[page]},
-        )
+def draw_help_link(page: str) -> None:
+    """The link to what the words and numbers of a page mean, where it has numbers."""
+    if page in MEASURED:
+        st.page_link(screens.HELP, label="How this is measured", icon=":material/help:")
 
 
 def draw_tabs(names: Sequence[str], draw: Callable[[str], None], *, key: str = "tab") -> None:

@@ -15,7 +15,7 @@ from lama_core.datasets.library.installed import listing
 from lama_core.errors import Impossible
 from lama_core.models.catalog import find_model
 from lama_core.requests import Request
-from pages.ui.shared import fetching, jobs, links, visitors
+from pages.ui.shared import fetching, jobs, screens, visitors
 from pages.ui.shared.export import draw_command
 from pages.ui.shared.messages import faults_shown, plain, show_fault, show_note
 
@@ -170,4 +170,4 @@ def choose_possible(
 def draw_no_data(what: str) -> None:
     """There is nothing to ask yet: the way to get it."""
     show_note(f"No {what} are here yet: get or import a source first.")
-    st.page_link(links.DATA, label="To the Data page", icon=":material/database:")
+    st.page_link(screens.DATA, label="To the Data page", icon=":material/database:")

@@ -40,13 +40,13 @@ def draw_glossary() -> None:
 
 def main() -> None:
     """The departures, or the glossary."""
-    st.header("Method", anchor=False)
+    st.header("Help", anchor=False)
     st.caption(
         "How this is measured: where numbers follow another rule than the papers', and what words "
         "mean."
     )
-    views = {"Departures": draw_departures, "Glossary": draw_glossary}
-    draw_tabs(list(views), lambda name: views[name](), key="view")
+    views = {"Glossary": draw_glossary, "Departures": draw_departures}
+    draw_tabs(list(views), lambda name: views[name]())
 
 
 draw_page(main)

@@ -1,4 +1,4 @@
-"""Cloze: a sentence with a blank, and what each model would put there; or whole sentences."""
+"""Ask: a sentence with a blank, all wordings of a fact, own answers, analogies, many at once."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ from pages.ui.cloze.many import draw_many
 from pages.ui.cloze.paper import draw_paper
 from pages.ui.cloze.relation import draw_relation
 from pages.ui.cloze.sentences import draw_sentences
-from pages.ui.shared import cache, history, links, predictions, shelf, state
+from pages.ui.shared import cache, history, predictions, screens, shelf, state
 from pages.ui.shared.columns import ask_each
 from pages.ui.shared.export import draw_answer_export
 from pages.ui.shared.messages import faults_shown, plain
@@ -156,20 +156,49 @@ def draw_sentence() -> None:
             draw_inside(inside, gold, replace(choice, settings=asked))
 
 
+def draw_answers() -> None:
+    """Answers of the user's own at the blank, or whole sentences, ranked by likelihood."""
+    chosen = state.pick("What to rank", ("Answers to a blank", "Whole sentences"), key="score")
+    if chosen == "Whole sentences":
+        draw_sentences()
+    else:
+        draw_ranking()
+
+
+def draw_analogy() -> None:
+    """An analogy to solve, or pairs to score; what it needs is loaded when it is opened."""
+    st.caption("A is to B as C is to D: a model that completes an analogy has found the relation.")
+    chosen = state.pick("What to do", ("Solve", "Score"), key="analogy")
+    if chosen == "Score":
+        from pages.ui.analogy.score import draw_score
+
+        draw_score()
+    else:
+        from pages.ui.analogy.solve import draw_solve
+
+        draw_solve()
+
+
 def main() -> None:
     """Draw the tab that is open."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.header("Cloze", anchor=False, width="content")
-        st.page_link(links.LESSONS, label="New to this? Lessons", icon=":material/school:")
+        st.header("Ask language models what they know", anchor=False, width="content")
+        st.page_link(screens.LESSONS, label="Teach: lessons", icon=":material/school:")
+        st.page_link(
+            screens.RESULTS,
+            label="Inspect: wrong answers",
+            icon=":material/fact_check:",
+            query_params=screens.WRONG_ANSWERS,
+        )
     tabs = {
         "Sentence": draw_sentence,
-        "Subject and relation": draw_relation,
-        "Rank my answers": draw_ranking,
-        "Compare sentences": draw_sentences,
-        "Many at once": draw_many,
-        "The paper's examples": draw_paper,
+        "Wordings": draw_relation,
+        "Answers": draw_answers,
+        "Analogy": draw_analogy,
+        "Batch": draw_many,
+        "Examples": draw_paper,
     }
-    draw_tabs(list(tabs), lambda name: tabs[name](), key="view")
+    draw_tabs(list(tabs), lambda name: tabs[name]())
 
 
 draw_page(main)

@@ -1,12 +1,12 @@
-"""Prompts: how much a model knows depends on how it is asked (Jiang et al. 2020)."""
+"""Prompts: how much a model knows depends on the wording (Jiang et al. 2020)."""
 
 import streamlit as st
 
 from pages.ui.prompts.choice import PromptsChoice, choose_study
-from pages.ui.prompts.form import draw_form
 from pages.ui.prompts.table import draw_prompts
-from pages.ui.shared.messages import counted, faults_shown, plain, show_note
-from pages.ui.shared.router import draw_page, draw_tabs
+from pages.ui.shared import screens
+from pages.ui.shared.messages import counted, plain, show_note
+from pages.ui.shared.state import pick
 
 TABS = (
     "Prompts",
@@ -16,7 +16,6 @@ TABS = (
     "Try a prompt",
     "Analyses",
     "In the paper",
-    "New study",
 )
 
 
@@ -44,34 +43,29 @@ def draw_tab(name: str, choice: PromptsChoice) -> None:
         from pages.ui.prompts.analyses import draw_analyses
 
         draw_analyses(choice)
-    elif name == "In the paper":
+    else:
         from pages.ui.prompts.published import draw_published
 
         draw_published(choice)
-    else:
-        draw_form()
 
 
-def main() -> None:
+def draw_prompts_tab() -> None:
     """Choose a study and a relation; look at the prompts in one of several ways."""
-    st.header("Prompts", anchor=False)
-    st.caption(
-        "The same facts asked in other words: which wording brings out what a model knows, and "
-        "what several wordings know together."
-    )
-    with faults_shown():
-        choice = choose_study()
-        if choice is None:
-            show_note(
-                "No study of prompts is here yet. A study asks a model the same facts through many "
-                "prompts; start one below."
-            )
-            draw_form()
-            return
-        if choice.study.notes:
-            with st.expander(f"{counted(len(choice.study.notes), 'note')} on what was left out"):
-                st.markdown("\n".join(f"- {plain(note)}" for note in choice.study.notes))
-        draw_tabs(TABS, lambda name: draw_tab(name, choice))
-
-
-draw_page(main)
+    choice = choose_study()
+    if choice is None:
+        show_note(
+            "There is no study of prompts yet. A study queries a model about the same facts with "
+            "many prompts."
+        )
+        st.page_link(
+            screens.DATA,
+            label="Start a study",
+            icon=":material/play_arrow:",
+            query_params={"tab": "New study"},
+        )
+        return
+    if choice.study.notes:
+        with st.expander(f"{counted(len(choice.study.notes), 'note')} on what was excluded"):
+            st.markdown("\n".join(f"- {plain(note)}" for note in choice.study.notes))
+    view = pick("View", TABS, key="prompts_view", label_visibility="collapsed")
+    draw_tab(view, choice)

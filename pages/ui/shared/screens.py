@@ -1,0 +1,103 @@
+"""The pages and their tabs, and where the screens of older addresses are now."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+
+ASK = "pages/ask.py"
+LESSONS = "pages/lessons.py"
+RESULTS = "pages/results.py"
+DATA = "pages/data.py"
+MODELS = "pages/models.py"
+HELP = "pages/help.py"
+
+Params = Mapping[str, str | Sequence[str]]
+# Tabs that other pages link to, as parameters of their page's address.
+ANALOGIES: Params = {"tab": "Analogy"}
+WRONG_ANSWERS: Params = {"tab": "Wrong answers"}
+PROMPTS: Params = {"tab": "Prompts"}
+ANALOGY_PROBES: Params = {"tab": "More", "chart": "Analogy probes"}
+NEW_RUN: Params = {"tab": "New run"}
+
+
+def _charts(*names: str) -> dict[str, tuple[str, Params]]:
+    return {name: (RESULTS, {"tab": "More", "chart": name}) for name in names}
+
+
+def _views(page: str, tab: Params, key: str, *names: str) -> dict[str, tuple[str, Params]]:
+    """Tabs that became views of one tab; the first is its default."""
+    return {name: (page, {**tab, key: name} if at else tab) for at, name in enumerate(names)}
+
+
+# Of a page of an older address, its parameter that named the tab, and the page and tab that show
+# the same now; the first is the tab that was open where the address named none.
+_OLD: dict[str, tuple[str, dict[str, tuple[str, Params]]]] = {
+    "cloze": (
+        "view",
+        {
+            "Sentence": (ASK, {}),
+            "Subject and relation": (ASK, {"tab": "Wordings"}),
+            "Rank my answers": (ASK, {"tab": "Answers"}),
+            "Compare sentences": (ASK, {"tab": "Answers", "score": "Whole sentences"}),
+            "Many at once": (ASK, {"tab": "Batch"}),
+            "The paper's examples": (ASK, {"tab": "Examples"}),
+        },
+    ),
+    "analogy": (
+        "view",
+        _views(ASK, ANALOGIES, "analogy", "Solve", "Score") | {"Probes": (RESULTS, ANALOGY_PROBES)},
+    ),
+    "results": (
+        "tab",
+        {"P@k": (RESULTS, {}), "New run": (DATA, NEW_RUN)}
+        | _charts("Curves", "Ranks", "Margins", "Types", "Slices", "Calibration", "Correlations")
+        | _charts("Wording", "LAMA T-REx"),
+    ),
+    "facts": (
+        "view",
+        _views(RESULTS, WRONG_ANSWERS, "view", "Facts", "Confusion", "Wrong answers"),
+    ),
+    "prompts": (
+        "tab",
+        _views(
+            RESULTS,
+            PROMPTS,
+            "prompts_view",
+            "Prompts",
+            "Try a prompt",
+            "Ensembles",
+            "One fact",
+            "Weights",
+            "Analyses",
+            "In the paper",
+        )
+        | {"New study": (DATA, {"tab": "New study"})},
+    ),
+    "data": ("tab", {"Sources": (DATA, {})}),
+    "method": (
+        "view",
+        {"Departures": (HELP, {"tab": "Departures"}), "Glossary": (HELP, {"tab": "Glossary"})},
+    ),
+}
+OLD_PAGES = tuple(name for name in _OLD if name not in ("results", "data"))
+_NAMES = {PurePosixPath(page).stem: page for page in (LESSONS, RESULTS, DATA, MODELS, HELP)}
+
+
+def resolve(name: str, params: Params) -> tuple[str, Params]:
+    """The page and parameters that show what an address shows, or showed in an earlier version.
+
+    name: the last part of the address's path; empty for the first page.
+    """
+    page = _NAMES.get(name, ASK)
+    key, tabs = _OLD.get(name or "cloze", ("", {}))
+    asked = params.get(key, "")
+    named = asked if isinstance(asked, str) else (*asked, "")[0]
+    if not tabs or (name not in OLD_PAGES and named not in tabs):
+        return page, params
+    page, more = tabs.get(named) or next(iter(tabs.values()))
+    rest = {one: value for one, value in params.items() if one != key or named not in tabs}
+    return page, {**rest, **more}
+
+
+def names() -> frozenset[str]:
+    """The last parts of all paths that the app answers, but for the first page's."""
+    return frozenset((*_NAMES, *OLD_PAGES))
