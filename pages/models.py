@@ -11,7 +11,7 @@ from lama_core.models import devices
 from lama_core.models.catalog import Entry, all_models, forget_model
 from lama_core.models.loader import CACHE, add_checked
 from lama_core.models.sources import check_folder, is_here
-from pages.ui.shared import fetching, state, visitors
+from pages.ui.shared import fetching, screens, state, visitors
 from pages.ui.shared.messages import described, faults_shown, plain
 from pages.ui.shared.router import draw_page
 
@@ -99,9 +99,7 @@ def draw_one(entry: Entry, status: str) -> None:
         _draw_fault(entry)
     elif status == "here":
         link = {"models": [entry.name]}
-        st.page_link(
-            "pages/cloze.py", label="Ask it", icon=":material/edit_note:", query_params=link
-        )
+        st.page_link(screens.ASK, label="Ask it", icon=":material/edit_note:", query_params=link)
     else:
         fetching.draw_offer(entry)
     may_change = visitors.may("manage")
