@@ -4,14 +4,13 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from lama_core.runs.find import RunListing
 from pages.ui.facts.tab import draw_wrong_answers
 from pages.ui.prompts.tab import draw_prompts_tab
 from pages.ui.results.compare import draw_comparison
-from pages.ui.results.more import draw_more
+from pages.ui.results.more import Draw, draw_more
 from pages.ui.results.scores import draw_scores
 from pages.ui.shared import screens
-from pages.ui.shared.choice import RunChoice, draw_runs, open_runs
+from pages.ui.shared.choice import draw_runs, open_runs
 from pages.ui.shared.messages import show_note
 from pages.ui.shared.router import draw_page, draw_tabs
 
@@ -31,7 +30,7 @@ def draw_empty() -> None:
     )
 
 
-def with_runs(draw: Callable[[RunChoice, RunListing], None]) -> None:
+def with_runs(draw: Draw) -> None:
     """Choose runs, relations and k; draw what is shown of them."""
     opened = open_runs(screens.RESULTS)
     if opened is None:

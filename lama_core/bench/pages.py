@@ -1,4 +1,4 @@
-"""`bench pages`: what the Results and Facts pages compute at a click, on runs of LAMA's size.
+"""`bench pages`: what the page Results computes at a click, on runs of LAMA's size.
 
 Six models x 41 relations x 34,000 facts with made-up answers. Measured here is the computing; what
 the browser adds is drawing.
@@ -26,7 +26,7 @@ FIRST_SECONDS = 1.5
 
 
 def run(*, n_facts: int = N_FACTS, repetitions: int = 5) -> list[BenchRow]:
-    """What a click on the Results and the Facts page computes, each next to its bound."""
+    """What a click on the page Results computes, each next to its bound."""
     with tempfile.TemporaryDirectory() as folder:
         written = make_runs(Path(folder), n_facts=n_facts)
         runs = [Run(read_info(run.info.folder)) for run in written]

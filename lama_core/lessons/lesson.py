@@ -45,7 +45,8 @@ Figure = Literal[
 ]
 Of = Literal["object", "subject"]
 Context = Literal["auto", "left", "both"]
-Page = Literal["cloze", "analogy", "results", "facts", "prompts"]
+# All but the first two are names of 0.1, whose parameters lead to the screens that show the same.
+Page = Literal["ask", "results", "cloze", "analogy", "facts", "prompts"]
 Words = Annotated[str, Meta(max_length=20_000)]
 Texts = tuple[Words, ...]
 AtMost12 = Meta(min_length=1, max_length=12)
@@ -143,12 +144,12 @@ class Asking(Step, frozen=True, kw_only=True):
 
 
 class Live(Asking, frozen=True, kw_only=True):
-    """A step that queries them now. context: what causal models see, as on the Cloze page."""
+    """A step that queries them now. context: what causal models see, as on the page Ask."""
 
     context: Context = "auto"
 
     def settings(self, models: tuple[str, ...]) -> ClozeSettings:
-        """The settings of its queries, as on the Cloze page. models: those that are queried."""
+        """The settings of its queries, as on the page Ask. models: those that are queried."""
         context = None if self.context == "auto" else self.context
         return ClozeSettings(models=models, context=context)
 
@@ -235,7 +236,7 @@ class Try(Live, frozen=True, kw_only=True, tag="try"):
     """
 
     query: Words = ""
-    page: Page = "cloze"
+    page: Page = "ask"
     params: dict[str, Words] = {}
 
     def check(self) -> None:

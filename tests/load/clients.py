@@ -54,16 +54,26 @@ PLACES = (
     "Cairo", "Tokyo", "Beijing", "Delhi", "Lima", "Bogota", "Ankara", "Riga",
 )  # fmt: skip
 MODELS = ("minilm-mlm", "smollm2-135m")
-# Half of all pages are Cloze, where the models answer. The rest: the addresses of tabs.
+# Half of all screens are the tab Sentence, where the models answer. The rest: addresses of tabs, by
+# a name for the report, and the path of their page where it has another name.
 TABS = {
-    "results": ("", "tab=Curves", "tab=Ranks", "tab=Calibration", "tab=Compare"),
-    "facts": ("", "view=Confusion", "view=Wrong+answers"),
-    "prompts": ("", "tab=Ensembles", "tab=One+fact"),
-    "analogy": ("", "view=Score", "view=Probes"),
+    "results": (
+        "", "tab=Compare", "tab=More&chart=Curves", "tab=More&chart=Ranks",
+        "tab=More&chart=Calibration", "tab=More&chart=Analogy+probes",
+    ),
+    "wrong answers": (
+        "tab=Wrong+answers", "tab=Wrong+answers&view=Confusion",
+        "tab=Wrong+answers&view=Wrong+answers",
+    ),
+    "prompts": (
+        "tab=Prompts", "tab=Prompts&prompts_view=Ensembles", "tab=Prompts&prompts_view=One+fact",
+    ),
+    "analogy": ("tab=Analogy", "tab=Analogy&analogy=Score"),
     "data": ("", "tab=Runs"),
     "models": ("",),
-}
+}  # fmt: skip
 CLOZE = "cloze"
+PATHS = {CLOZE: "", "analogy": "", "wrong answers": "results", "prompts": "results"}
 
 
 @dataclass
@@ -247,7 +257,7 @@ class Client:
         request = BackMsg()
         rerun = request.rerun_script
         rerun.query_string = query
-        rerun.page_name = "" if page == CLOZE else page
+        rerun.page_name = PATHS.get(page, page)
         rerun.context_info.url = f"{self.app.url}/{rerun.page_name}"
         rerun.widget_states.widgets.extend(states)
         drawn = Drawn()

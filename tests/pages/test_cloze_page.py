@@ -180,8 +180,8 @@ def test_sentences_are_compared_token_by_token() -> None:
 def test_the_example_is_there_also_when_another_tab_was_open_first() -> None:
     text, gold = examples()[0]
     app = open_page("cloze", view="Compare sentences", models=MODEL)
-    del app.query_params["view"]  # as a click on the tab Sentence
-    app.session_state["view"] = "Sentence"
+    del app.query_params["tab"]  # as a click on the tab Sentence
+    app.session_state["tab"] = "Sentence"
     app.run()
     assert [app.text_input(key=key).value for key in ("text", "gold")] == [text, gold]
     assert not app.error and f"<b>{gold}</b>" in html(app)

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from lama_core.bench.made_up import make_runs
 from lama_core.probes.prompts import runs as prompt_runs
 from pages.ui.prompts import choice as prompts_choice
-from pages.ui.shared import links
+from pages.ui.shared import links, screens
 from pages.ui.shared.share import qr_code
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -27,7 +27,7 @@ def shared(app: AppTest) -> dict[str, list[str]]:
 def test_scores_template_is_the_same_after_a_click_and_by_its_link() -> None:
     clicked = open_page("analogy", models=ABSENT)
     clicked.selectbox(key="template").select("as-what").run()
-    clicked.session_state["view"] = "Score"
+    clicked.session_state["analogy"] = "Score"
     clicked.run()
     linked = open_page("analogy", models=ABSENT, view="Score")
     template = linked.selectbox(key="score_template").value
@@ -94,11 +94,11 @@ def test_an_emptied_gold_stays_empty_by_its_address() -> None:
 
 def test_the_document_is_named_after_page_and_tab() -> None:
     app = open_page("facts", view="Wrong answers")
-    assert app.session_state["open tabs"] == {"Facts": "Wrong answers"}
+    assert app.session_state["open tabs"] == {"Results": "Wrong answers"}
 
 
 @pytest.mark.parametrize("root", ["", "/", "/here", "/here/"])
-@pytest.mark.parametrize("now", ["", "results"])
+@pytest.mark.parametrize("now", ["", "results", "facts"])
 def test_an_address_stands_below_where_the_app_is_served(
     root: str, now: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,8 +110,8 @@ def test_an_address_stands_below_where_the_app_is_served(
         )
 
     monkeypatch.setattr(links.st, "context", Context)
-    assert links.path_of(links.FACTS) == f"{root.rstrip('/')}/facts"
-    assert links.path_of(links.CLOZE) == (root.rstrip("/") or "/")
+    assert links.path_of(screens.RESULTS) == f"{root.rstrip('/')}/results"
+    assert links.path_of(screens.ASK) == (root.rstrip("/") or "/")
 
 
 def test_a_code_holds_modules_only_and_too_long_an_address_has_none() -> None:

@@ -17,7 +17,7 @@ from lama_core.asking.limits import UNLIMITED, limits_of_pages
 from lama_core.errors import UserError
 from lama_core.requests import command_line
 from pages.ui.cloze import many
-from pages.ui.shared import cache, export, links, visitors
+from pages.ui.shared import cache, export, links, screens, visitors
 from pages.ui.shared.messages import plain
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -222,9 +222,9 @@ def test_a_row_leads_to_its_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many.st, "dataframe", lambda *_, **__: _Picked())
     opened("A ___.\nRome is in ___. | Italy", context="left")
     ((there, params),) = gone
-    assert there == links.CLOZE
+    assert there == screens.ASK
     assert (params["text"], params["gold"]) == ("Rome is in ___.", "Italy")
-    assert params["context"] == ["left"] and many.PARAM not in params and "view" not in params
+    assert params["context"] == ["left"] and many.PARAM not in params and "tab" not in params
 
 
 class _Picked:

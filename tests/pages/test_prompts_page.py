@@ -23,31 +23,29 @@ from lama_core.runs.info import RunInfo
 from pages.ui.prompts import choice
 from pages.ui.prompts.choice import PromptsChoice, default_study
 from pages.ui.prompts.published import VIEWS, View, all_of, python_of
-from pages.ui.shared import cache
+from pages.ui.shared import cache, screens
 
 ROOT = Path(__file__).resolve().parents[2]
 TABS = ("Prompts", "Ensembles", "One fact", "Weights", "Analyses", "In the paper", "New study")
 
-SCRIPT = '''
+SCRIPT = """
 import sys
 from streamlit.testing.v1 import AppTest
+from pages.ui.shared import screens
 
-PAGE = """
-import runpy
-from pages.ui.shared.router import routing
-with routing("pages/prompts.py", "Prompts"):
-    runpy.run_path("pages/prompts.py", run_name="__main__")
-"""
 for tab in sys.argv[1:]:
-    app = AppTest.from_string(PAGE, default_timeout=120)
-    app.query_params["tab"] = tab
+    page, params = screens.resolve("prompts", {"tab": tab})
+    app = AppTest.from_file("app.py", default_timeout=120)
+    app.switch_page(page)
+    for name, value in params.items():
+        app.query_params[name] = value
     app.run()
     assert not app.exception, (tab, app.exception)
     assert not app.error, (tab, app.error)
-    assert app.header[0].value == "Prompts"
+    assert app.header[0].value == ("Results" if page == screens.RESULTS else "Data and runs")
     assert "torch" not in sys.modules, tab
 print("drawn")
-'''
+"""
 
 
 def _draw(home: Path, *tabs: str) -> str:
@@ -193,7 +191,8 @@ def test_a_study_that_its_user_made_is_the_one_that_is_shown(
     monkeypatch.setattr(cache, "gain_of", lambda _: None)
     for study in list_studies([bundled_dir()]):
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-        app.switch_page("pages/prompts.py")
+        app.switch_page(screens.RESULTS)
+        app.query_params.update(screens.PROMPTS)
         app.session_state[choice.MADE] = (study.info.id,)
         app.run()
         assert not app.exception and not app.error

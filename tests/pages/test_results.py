@@ -173,7 +173,7 @@ def test_a_fact_of_the_address_is_opened_with_ten_answers_a_model(runs: tuple[Ru
     app = open_page("facts", data="made-up", models=["gpt2"], fact=key)
     query = runs[0].facts["query"].iloc[3].replace(" [MASK] .", "")
     assert any(query in text.value for text in app.markdown)
-    assert any(button.label == "Open in Cloze" for button in app.button)
+    assert any(button.label == "Open on Ask" for button in app.button)
 
 
 def rows_of_chart(app: AppTest) -> list[str]:
@@ -265,10 +265,12 @@ def test_without_runs_the_page_says_how_to_start_one(
     monkeypatch.setenv("LAMA_HOME", str(tmp_path))
     monkeypatch.setattr("lama_core.runs.find.bundled_dir", lambda: tmp_path / "none")
     assert not runs_dir().exists()
-    results, facts = open_page("results"), open_page("facts")
-    assert "lama-explorer probe" in results.info[0].value
-    assert any(button.label == "Start" for button in results.button)
-    assert "No finished run" in facts.info[0].value
+    for name in ("results", "facts"):
+        app = open_page(name)
+        assert "lama-explorer probe" in app.info[0].value
+        (link,) = (one for one in app.get("page_link") if one.proto.label == "Start a run")
+        assert (link.proto.page, link.proto.query_string) == ("data", "tab=New+run")
+    assert any(button.label == "Start" for button in open_page("data", tab="New run").button)
 
 
 @pytest.mark.usefixtures("here")
@@ -290,7 +292,7 @@ def test_first_paint_does_not_import_torch(home: Path, runs: tuple[Run, ...]) ->
     code = (
         "import sys\n"
         "from streamlit.testing.v1 import AppTest\n"
-        "for name in ('results', 'facts', 'data'):\n"
+        "for name in ('results', 'data'):\n"
         f"    app = AppTest.from_file('app.py', default_timeout={TIMEOUT})\n"
         "    app.switch_page(f'pages/{name}.py').run()\n"
         "    assert not app.exception\n"

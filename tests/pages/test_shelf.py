@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -20,7 +19,7 @@ from lama_core.probes.statements.rank import RankRequest
 from lama_core.probes.statements.sentences import SentencesRequest
 from lama_core.requests import Request
 from lama_core.types import Query
-from pages.ui.shared import cache, history, links, shelf, visitors
+from pages.ui.shared import cache, history, links, screens, shelf, visitors
 from pages.ui.shared.messages import plain
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -67,11 +66,10 @@ def captions(app: AppTest) -> str:
 
 @pytest.mark.parametrize("entry", ASKED, ids=lambda one: one.view.name)
 def test_the_address_of_an_entry_asks_it_again(entry: history.Entry) -> None:
-    page = Path(entry.view.page).stem
     params = entry.params()
     if entry.text:
         params["sentences_many"] = entry.text
-    app = open_page(page, **params)
+    app = open_page("", **params)
     assert not app.error
     (again, *_) = app.session_state[history.HISTORY]
     assert again == entry
@@ -98,9 +96,8 @@ def test_history_is_newest_first_bounded_and_holds_the_same_once(gone: list[Any]
     ]
     rows[2].click().run()
     (there, params), *_ = gone
-    assert (there, params["view"], params["text"]) == (
-        links.CLOZE, "Sentence", "Rome is in ___.",
-    )  # fmt: skip
+    assert (there, params["text"]) == (screens.ASK, "Rome is in ___.")
+    assert "tab" not in params, "the tab Sentence is the first"
     asked = app.session_state[history.HISTORY]
     assert asked[0].request.top_k == 2, "the same with other options stands there once"
     app.session_state[history.HISTORY] = tuple(
@@ -221,10 +218,10 @@ def test_of_many_pins_those_that_nobody_asked_wait_until_they_are_wanted(
     ],
 )  # fmt: skip
 def test_a_bad_pin_of_an_address_is_left_out_in_a_sentence(pin: str, said: str) -> None:
-    app = open_page("method")
+    app = open_page("help")
     app.query_params["pin"] = [pin, json.dumps(PIN)]
-    app.switch_page("pages/cloze.py")
-    app.query_params["view"] = "Compare sentences"
+    app.switch_page(screens.ASK)
+    app.query_params.update({"tab": "Answers", "score": "Whole sentences"})
     app.query_params["models"] = MODEL
     app.run()
     assert not app.exception

@@ -18,6 +18,9 @@ from lama_core.cli import make_app
 from lama_core.glossary import explain, glossary_text, read_terms
 from lama_core.metrics.figures import METRICS
 from lama_core.requests import PROGRAM
+from pages.ui.prompts.tab import TABS as PROMPT_VIEWS
+from pages.ui.results.more import QUESTIONS
+from pages.ui.shared import screens
 from tools.documentation.docstrings import as_markdown
 from tools.documentation.site import commands_of
 
@@ -144,12 +147,18 @@ def tabs_of(path: Path) -> list[str]:
     return found
 
 
-def test_every_page_of_the_app_has_its_guide_with_all_of_its_tabs() -> None:
+def test_every_page_of_the_app_has_its_guide_with_all_of_its_tabs_and_views() -> None:
     guide = sections((ROOT / "docs" / "guide.md").read_text(encoding="utf-8"))
-    files = {path.stem.capitalize(): path for path in (ROOT / "pages").glob("*.py")}
-    assert set(guide) == set(files)
+    router = (ROOT / "app.py").read_text(encoding="utf-8")
+    named = re.findall(r"screens\.([A-Z]+): \(\"([^\"]+)\",", router)
+    files = {title: ROOT / getattr(screens, name) for name, title in named}
+    assert set(files.values()) == set((ROOT / "pages").glob("*.py"))
+    assert list(guide) == list(files)
     tabs = {title: tabs_of(path) for title, path in files.items()}
-    assert len(tabs["Cloze"]) >= 5 and len(tabs["Results"]) >= 12  # they are found at all
+    found = {title: len(names) for title, names in tabs.items() if names}
+    assert found == {"Ask": 6, "Results": 5, "Data and runs": 5, "Help": 2}
+    views = [*QUESTIONS, *PROMPT_VIEWS, *tabs_of(ROOT / "pages" / "ui" / "facts" / "tab.py")]
+    assert len(views) == 10 + 7 + 3
     lacking = {
         f"{title}: {tab}"
         for title, names in tabs.items()
@@ -157,6 +166,7 @@ def test_every_page_of_the_app_has_its_guide_with_all_of_its_tabs() -> None:
         if f"**{tab}**" not in guide[title]
     }
     assert not lacking
+    assert not {view for view in views if f"*{view}*" not in guide["Results"]}
 
 
 def options_of(command: App) -> set[str]:

@@ -1,4 +1,4 @@
-"""One cloze text put to several models: what the Cloze page and `cloze` on the command line show.
+"""One cloze text put to several models: what the page Ask and `cloze` on the command line show.
 
 prob(word) = exp(log_prob(word)), over the model's whole vocabulary; with `renormalise`, over
 the candidates.

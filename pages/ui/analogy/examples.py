@@ -1,4 +1,4 @@
-"""What the tabs of the Analogy page share: the template, and worked examples."""
+"""What the views of analogies share: the template, and worked examples."""
 
 import streamlit as st
 

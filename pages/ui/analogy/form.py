@@ -1,4 +1,4 @@
-"""A new probe with analogies, from the Analogy page."""
+"""A new probe with analogies, for the Analogy probes chart."""
 
 from collections.abc import Sequence
 from typing import get_args

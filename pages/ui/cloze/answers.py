@@ -1,4 +1,4 @@
-"""Rank my answers: words and phrases of any length at a blank, by the sentence with each."""
+"""Answers: words and phrases of any length at a blank, by the sentence with each."""
 
 from dataclasses import replace
 from functools import partial

@@ -1,4 +1,4 @@
-"""Many at once: up to 500 sentences, every model's first answer to each, in one table."""
+"""Batch: up to 500 sentences, every model's first answer to each, in one table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

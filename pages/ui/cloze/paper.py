@@ -1,4 +1,4 @@
-"""The paper's examples: the queries of LAMA's Table 3, asked anew, beside BERT-large's answers."""
+"""Examples: the queries of LAMA's Table 3, asked now, next to BERT-large's answers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The filters of the Facts page: widgets <-> address bar <-> AnswerFilter."""
+"""The filters of Wrong answers: widgets <-> address bar <-> AnswerFilter."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ TAGS_HELP = (
 
 @dataclass(frozen=True)
 class FactsChoice:
-    """What the Facts page is asked for. of: the run in focus, by name. sort: one of SORTS."""
+    """What Wrong answers shows. of: the run in focus, by name. sort: one of SORTS."""
 
     filter: AnswerFilter
     of: str

@@ -1,4 +1,4 @@
-"""The rows of the Facts page, one fact opened, and the words that models fall back on."""
+"""The rows of Wrong answers, one fact opened, and the words that models fall back on."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -238,7 +238,7 @@ def draw_fact(joined: JoinedAnswers, row: int, chosen: FactsChoice, choice: RunC
                 f"· gold **{plain(gold)}**"
             )
             if fact["query"] and st.button(
-                "Open in Cloze", icon=":material/edit_note:", type="primary"
+                "Open on Ask", icon=":material/edit_note:", type="primary"
             ):
                 named = (run.model for run in choice.runs if run.model_kind in KINDS)
                 models = tuple(dict.fromkeys(named))

@@ -38,6 +38,7 @@ N_BEST = 5
 ASKED = ("cloze", "contrast")  # kinds of probe that ask a blank of each fact
 RANKS = ("first", "second", "third", "fourth", "fifth")
 PAGES = {
+    "ask": "Ask",
     "cloze": "Ask",
     "analogy": "Ask",
     "results": "Results",
@@ -411,7 +412,7 @@ def draw_try(step: Try, key: str) -> Shown:
         )
         if (own or "").strip():
             shown = _draw_query(step, own or "", "")
-    if not step.query or step.page != "cloze" or step.params:
+    if not step.query or step.page not in ("ask", "cloze") or step.params:
         _draw_link(f"Go on in {PAGES[step.page]}", step.page, step.params)
     return shown
 

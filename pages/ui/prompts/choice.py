@@ -1,4 +1,4 @@
-"""Which study, relation and prompts the Prompts page shows; all of it in the address bar."""
+"""Which study, relation and prompts the tab Prompts shows; all of it in the address bar."""
 
 import math
 from collections.abc import Callable, Sequence

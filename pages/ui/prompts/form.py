@@ -1,4 +1,4 @@
-"""A new study of prompts, from the Prompts page."""
+"""A new study of prompts, for the page Data and runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -62,7 +62,7 @@ def _choose() -> StudyRequest | None:
             OWN_PROMPTS,
             prompt_set_names(),
             "study prompts",
-            "An imported set (LPAQA's, say, by the Data page), or the path of a folder with mine, "
+            "An imported set (LPAQA's, say, by the tab Import), or the path of a folder with mine, "
             "paraphrase and manual_paraphrase in it. The relation's own template and paraphrases "
             "are always asked, too.",
         )

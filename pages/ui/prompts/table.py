@@ -184,6 +184,6 @@ def draw_only_right(choice: PromptsChoice, prompt: int) -> None:
 
 
 def to_cloze(choice: PromptsChoice, template: str, subject: str, gold: str) -> None:
-    """Open the Cloze page on one fact through one prompt."""
+    """Open the page Ask on one fact through one prompt."""
     text = fill(template, subject).text("___")
     links.go(screens.ASK, {"text": text, "gold": gold, "models": [choice.info.model]})

@@ -265,7 +265,7 @@ def _to_flips(
     ahead: int,
     relations: list[str] | None,
 ) -> None:
-    """Open the Facts page on the facts that one run gets right and the other wrong."""
+    """Open Wrong answers on the facts that one run gets right and the other wrong."""
     params: dict[str, str | list[str]] = {**choice.params(), "models": [], "prompts": ""}
     params |= {"data": pair[0].dataset, "runs": [run.id for run in pair]}
     params |= {"of": names[1 - ahead], "right": [names[ahead]], "wrong": [names[1 - ahead]]}

@@ -1,4 +1,4 @@
-"""A new run of cloze queries or of statements, from the Results page."""
+"""A new run of cloze queries or of statements, for the page Data and runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -57,7 +57,7 @@ def made(choice: RunChoice, by: By) -> dict[str, object]:
 
 
 def to_facts(choice: RunChoice, name: str = "", **filters: Any) -> None:
-    """Open the Facts page on what a number stands for; `name` is the run in focus."""
+    """Open Wrong answers on what a number stands for; `name` is the run in focus."""
     params: dict[str, str | list[str]] = {**choice.params(), "of": name}
     for key, value in filters.items():
         params[key] = value if isinstance(value, list) else str(value)

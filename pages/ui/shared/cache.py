@@ -48,7 +48,7 @@ from lama_core.runs.info import Run, RunInfo
 from lama_core.types import Query
 from pages.ui.shared.waiting import answered
 
-if TYPE_CHECKING:  # the metrics bring scipy, which the Cloze page can do without
+if TYPE_CHECKING:  # the metrics bring scipy, which the page Ask can do without
     import pandas as pd
 
     from lama_core.metrics import Average, By

@@ -19,8 +19,6 @@ from pages.ui.shared.state import BOUND
 
 APP = Path(__file__).resolve().parents[3] / "app.py"
 TABS = "open tabs"  # in the session: page title -> its tab that was open last
-# The pages whose numbers follow a paper's rules; Help says where they depart from it.
-MEASURED = (screens.ASK, screens.RESULTS)
 _here = threading.local()
 
 
@@ -28,7 +26,7 @@ _here = threading.local()
 def routing(page: str, title: str) -> Iterator[None]:
     """What runs in the block is that page, chosen by app.py; what all pages have is drawn with it.
 
-    page: its file, as the constants in `links.py`.
+    page: its file, as the constants in `screens.py`.
     """
     history.follow()
     links.enter(page)
@@ -61,9 +59,16 @@ def draw_pinned(page: str) -> None:
 
 
 def draw_help_link(page: str) -> None:
-    """The link to what the words and numbers of a page mean, where it has numbers."""
-    if page in MEASURED:
-        st.page_link(screens.HELP, label="How this is measured", icon=":material/help:")
+    """The link to the departures from the paper whose rules the numbers of a screen follow."""
+    opened = {name: st.session_state.get(name) for name in ("tab", "chart")}
+    paper = screens.paper_of(page, opened)
+    if paper:
+        st.page_link(
+            screens.HELP,
+            label="How this is measured",
+            icon=":material/help:",
+            query_params={"tab": "Departures", "paper": paper},
+        )
 
 
 def draw_tabs(names: Sequence[str], draw: Callable[[str], None], *, key: str = "tab") -> None:

@@ -170,4 +170,4 @@ def choose_possible(
 def draw_no_data(what: str) -> None:
     """There is nothing to ask yet: the way to get it."""
     show_note(f"No {what} are here yet: get or import a source first.")
-    st.page_link(screens.DATA, label="To the Data page", icon=":material/database:")
+    st.page_link(screens.DATA, label="To Data and runs", icon=":material/database:")

@@ -18,6 +18,15 @@ PROMPTS: Params = {"tab": "Prompts"}
 ANALOGY_PROBES: Params = {"tab": "More", "chart": "Analogy probes"}
 NEW_RUN: Params = {"tab": "New run"}
 
+# Screens with numbers, and the paper whose rules the numbers follow; the first that fits counts.
+_PAPERS: tuple[tuple[str, Params, str], ...] = (
+    (ASK, ANALOGIES, "Analogy probes"),
+    (RESULTS, ANALOGY_PROBES, "Analogy probes"),
+    (RESULTS, PROMPTS, "LPAQA"),
+    (ASK, {}, "LAMA"),
+    (RESULTS, {}, "LAMA"),
+)
+
 
 def _charts(*names: str) -> dict[str, tuple[str, Params]]:
     return {name: (RESULTS, {"tab": "More", "chart": name}) for name in names}
@@ -80,6 +89,21 @@ _OLD: dict[str, tuple[str, dict[str, tuple[str, Params]]]] = {
 }
 OLD_PAGES = tuple(name for name in _OLD if name not in ("results", "data"))
 _NAMES = {PurePosixPath(page).stem: page for page in (LESSONS, RESULTS, DATA, MODELS, HELP)}
+
+
+def paper_of(page: str, params: Mapping[str, object]) -> str:
+    """The paper whose rules the numbers of a screen follow; empty for a page without numbers.
+
+    params: Tab and chart that are open, as parameters of the page's address.
+    """
+    return next(
+        (
+            paper
+            for there, tab, paper in _PAPERS
+            if there == page and all(params.get(name) == value for name, value in tab.items())
+        ),
+        "",
+    )
 
 
 def resolve(name: str, params: Params) -> tuple[str, Params]:

@@ -200,7 +200,7 @@ def draw_pin(request: Request, *, key: str) -> None:
         args=(request,),
         help=f"{MAX_PINS} are pinned, the most that fit: unpin one."
         if full
-        else "Keeps these answers at the foot of Cloze and Analogy, beside others.",
+        else "Keeps these answers at the foot of the page Ask, next to others.",
     )
 
 

@@ -277,7 +277,7 @@ def choose_or_type(
 
 @dataclass(frozen=True, slots=True)
 class ClozeChoice:
-    """What is chosen on the Cloze page besides the text and the gold. book: what is read."""
+    """What is chosen on the tab Sentence besides the text and the gold. book: what is read."""
 
     settings: ClozeSettings
     top_k: int

@@ -1,8 +1,8 @@
-"""How this is measured, on its page; and what is said of a model's training sources."""
+"""How this is measured, on the page Help; and what is said of a model's training sources."""
 
 import json
 import shutil
-from pathlib import Path
+from urllib.parse import parse_qs
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,8 +18,6 @@ from lama_core.paths import DOCS
 from lama_core.runs.find import load_run, runs_dir
 from lama_core.runs.info import FACTS_FILE, RUN_FILE, Run
 from lama_core.runs.table import SCHEMA
-from pages.ui.shared import links
-from pages.ui.shared.router import PAPERS
 from pages.ui.shared.text import plain
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -33,35 +31,53 @@ def sections() -> list[str]:
 
 
 def test_the_page_shows_every_departure_and_an_address_those_of_one_paper() -> None:
-    app = open_page("method")
+    app = open_page("help", tab="Departures")
     texts = [one.value for one in app.markdown]
     shown = [line[5:] for text in texts for line in text.splitlines() if line.startswith("#### ")]
     assert shown == sections()
     assert any(text.strip().startswith("What this project does") for text in texts)
     papers = app.segmented_control(key="paper").options[1:]
-    per_paper = [open_page("method", paper=paper).markdown for paper in papers]
+    per_paper = [open_page("help", tab="Departures", paper=paper).markdown for paper in papers]
     assert [len(markdown) for markdown in per_paper] == [1] * len(papers)
     parted = [line for (text,) in per_paper for line in text.value.splitlines()]
     assert [line[5:] for line in parted if line.startswith("#### ")] == sections()
 
 
 def test_the_glossary_is_shown_whole_with_the_figures() -> None:
-    (text,) = (one.value for one in open_page("method", view="Glossary").markdown)
+    (text,) = (one.value for one in open_page("help", tab="Glossary").markdown)
     shown = [line[5:] for line in text.splitlines() if line.startswith("#### ")]
     assert shown == [*read_terms(glossary_text()), *(one.label for one in METRICS.values())]
     for metric in METRICS.values():
         assert metric.meaning in text and metric.formula in text
 
 
-def test_the_pages_with_numbers_lead_to_a_paper_that_the_page_has() -> None:
-    papers = open_page("method").segmented_control(key="paper").options
-    assert set(PAPERS.values()) <= set(papers)
-    assert {links.RESULTS, links.PROMPTS, links.ANALOGY, links.CLOZE} <= set(PAPERS)
-    for page, paper in PAPERS.items():
-        app = open_page(Path(page).stem, models="bert-base-cased")  # not here: nothing is scored
-        (link,) = (one for one in app.get("page_link") if "measured" in one.proto.label)
-        assert (link.proto.page, link.proto.query_string) == ("method", f"paper={paper}".replace(
-            " ", "+"))  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "params", "paper"),
+    [
+        ("", {}, "LAMA"),
+        ("", {"tab": "Batch"}, "LAMA"),
+        ("", {"tab": "Analogy"}, "Analogy probes"),
+        ("results", {}, "LAMA"),
+        ("results", {"tab": "Prompts"}, "LPAQA"),
+        ("results", {"tab": "More", "chart": "Curves"}, "LAMA"),
+        ("results", {"tab": "More", "chart": "Analogy probes"}, "Analogy probes"),
+        ("data", {}, None),
+        ("help", {}, None),
+    ],
+)
+def test_a_screen_with_numbers_links_to_the_departures_from_its_paper(
+    name: str, params: dict[str, str], paper: str | None
+) -> None:
+    app = open_page(name, models="bert-base-cased", **params)  # not here: nothing is scored
+    links = [one.proto for one in app.get("page_link") if "measured" in one.proto.label]
+    assert [(link.page, parse_qs(link.query_string)) for link in links] == [
+        ("help", {"tab": ["Departures"], "paper": [paper]}) for _ in range(paper is not None)
+    ]
+    if paper:
+        helped = open_page("help", tab="Departures", paper=paper)
+        assert helped.segmented_control(key="paper").value == paper
+        (text,) = helped.markdown
+        assert text.value.startswith(f"### {paper}:")
 
 
 @pytest.fixture

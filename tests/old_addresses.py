@@ -1,0 +1,68 @@
+"""Every address of the nine pages of 0.1, and the screen that shows the same now."""
+
+from pages.ui.shared.screens import ASK, DATA, HELP, LESSONS, MODELS, RESULTS
+
+Params = dict[str, str]
+
+
+def chart(name: str) -> Params:
+    return {"tab": "More", "chart": name}
+
+
+def prompts(view: str) -> Params:
+    return {"tab": "Prompts", "prompts_view": view}
+
+
+# Path and parameters of the old address, then page and parameters of the new one.
+MOVED: tuple[tuple[str, Params, str, Params], ...] = (
+    ("", {}, ASK, {}),
+    ("", {"view": "Sentence"}, ASK, {}),
+    ("", {"view": "Subject and relation"}, ASK, {"tab": "Wordings"}),
+    ("", {"view": "Rank my answers"}, ASK, {"tab": "Answers"}),
+    ("", {"view": "Compare sentences"}, ASK, {"tab": "Answers", "score": "Whole sentences"}),
+    ("", {"view": "Many at once"}, ASK, {"tab": "Batch"}),
+    ("", {"view": "The paper's examples"}, ASK, {"tab": "Examples"}),
+    ("analogy", {}, ASK, {"tab": "Analogy"}),
+    ("analogy", {"view": "Solve"}, ASK, {"tab": "Analogy"}),
+    ("analogy", {"view": "Score"}, ASK, {"tab": "Analogy", "analogy": "Score"}),
+    ("analogy", {"view": "Probes"}, RESULTS, chart("Analogy probes")),
+    ("results", {}, RESULTS, {}),
+    ("results", {"tab": "P@k"}, RESULTS, {}),
+    ("results", {"tab": "LAMA T-REx"}, RESULTS, chart("LAMA T-REx")),
+    ("results", {"tab": "Curves"}, RESULTS, chart("Curves")),
+    ("results", {"tab": "Ranks"}, RESULTS, chart("Ranks")),
+    ("results", {"tab": "Margins"}, RESULTS, chart("Margins")),
+    ("results", {"tab": "Types"}, RESULTS, chart("Types")),
+    ("results", {"tab": "Slices"}, RESULTS, chart("Slices")),
+    ("results", {"tab": "Calibration"}, RESULTS, chart("Calibration")),
+    ("results", {"tab": "Correlations"}, RESULTS, chart("Correlations")),
+    ("results", {"tab": "Wording"}, RESULTS, chart("Wording")),
+    ("results", {"tab": "Compare"}, RESULTS, {"tab": "Compare"}),
+    ("results", {"tab": "New run"}, DATA, {"tab": "New run"}),
+    ("facts", {}, RESULTS, {"tab": "Wrong answers"}),
+    ("facts", {"view": "Facts"}, RESULTS, {"tab": "Wrong answers"}),
+    ("facts", {"view": "Confusion"}, RESULTS, {"tab": "Wrong answers", "view": "Confusion"}),
+    (
+        "facts",
+        {"view": "Wrong answers"},
+        RESULTS,
+        {"tab": "Wrong answers", "view": "Wrong answers"},
+    ),
+    ("prompts", {}, RESULTS, {"tab": "Prompts"}),
+    ("prompts", {"tab": "Prompts"}, RESULTS, {"tab": "Prompts"}),
+    ("prompts", {"tab": "Ensembles"}, RESULTS, prompts("Ensembles")),
+    ("prompts", {"tab": "One fact"}, RESULTS, prompts("One fact")),
+    ("prompts", {"tab": "Weights"}, RESULTS, prompts("Weights")),
+    ("prompts", {"tab": "Try a prompt"}, RESULTS, prompts("Try a prompt")),
+    ("prompts", {"tab": "Analyses"}, RESULTS, prompts("Analyses")),
+    ("prompts", {"tab": "In the paper"}, RESULTS, prompts("In the paper")),
+    ("prompts", {"tab": "New study"}, DATA, {"tab": "New study"}),
+    ("method", {}, HELP, {"tab": "Departures"}),
+    ("method", {"view": "Departures"}, HELP, {"tab": "Departures"}),
+    ("method", {"view": "Glossary"}, HELP, {"tab": "Glossary"}),
+    ("data", {}, DATA, {}),
+    ("data", {"tab": "Sources"}, DATA, {}),
+    ("data", {"tab": "Runs"}, DATA, {"tab": "Runs"}),
+    ("models", {}, MODELS, {}),
+    ("lessons", {}, LESSONS, {}),
+)

@@ -1,0 +1,67 @@
+"""Addresses of earlier versions, and the screens that show the same now."""
+
+import pytest
+from old_addresses import MOVED, Params
+
+from pages.ui.shared import screens
+
+
+@pytest.mark.parametrize(("name", "params", "page", "now"), MOVED)
+def test_an_old_address_has_a_new_one(name: str, params: Params, page: str, now: Params) -> None:
+    assert screens.resolve(name, params) == (page, now)
+    assert screens.resolve(name, {one: [value] for one, value in params.items()}) in (
+        (page, now),
+        (page, {one: [value] for one, value in now.items()}),  # it hasn't moved
+    )
+
+
+@pytest.mark.parametrize(("name", "params", "page", "now"), MOVED)
+def test_the_other_parameters_of_an_old_address_are_kept(
+    name: str, params: Params, page: str, now: Params
+) -> None:
+    more = {"models": ["minilm-mlm", "gpt2"], "k": "3"}
+    assert screens.resolve(name, params | more) == (page, now | more)
+
+
+@pytest.mark.parametrize(("name", "params", "page", "now"), MOVED)
+def test_a_new_address_stays_as_it_is(name: str, params: Params, page: str, now: Params) -> None:
+    new = "" if page == screens.ASK else page.removeprefix("pages/").removesuffix(".py")
+    assert screens.resolve(new, now) == (page, now)
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "page"),
+    [
+        ("facts", {"view": "gone"}, screens.RESULTS),
+        ("facts", {"view": []}, screens.RESULTS),
+        ("prompts", {"tab": ["gone", "Weights"]}, screens.RESULTS),
+        ("results", {"tab": "gone"}, screens.RESULTS),
+        ("", {"view": "gone"}, screens.ASK),
+        ("gone", {"tab": "Batch"}, screens.ASK),
+    ],
+)
+def test_an_address_of_no_screen_opens_its_page(
+    name: str, params: screens.Params, page: str
+) -> None:
+    assert screens.resolve(name, params)[0] == page
+
+
+@pytest.mark.parametrize(
+    ("page", "params", "paper"),
+    [
+        (screens.ASK, {}, "LAMA"),
+        (screens.ASK, {"tab": "Batch"}, "LAMA"),
+        (screens.ASK, {"tab": "Analogy"}, "Analogy probes"),
+        (screens.RESULTS, {"tab": None, "chart": None}, "LAMA"),
+        (screens.RESULTS, {"tab": "Prompts"}, "LPAQA"),
+        (screens.RESULTS, {"tab": "More", "chart": "Curves"}, "LAMA"),
+        (screens.RESULTS, {"tab": "More", "chart": "Analogy probes"}, "Analogy probes"),
+        (screens.RESULTS, {"tab": "Overview", "chart": "Analogy probes"}, "LAMA"),
+        (screens.DATA, {"tab": "Runs"}, ""),
+        (screens.HELP, {}, ""),
+    ],
+)
+def test_a_screen_with_numbers_has_the_paper_whose_rules_they_follow(
+    page: str, params: dict[str, str | None], paper: str
+) -> None:
+    assert screens.paper_of(page, params) == paper
