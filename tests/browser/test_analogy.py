@@ -1,4 +1,4 @@
-"""The Analogy page in a real browser, on real models."""
+"""Analogies in a real browser, on real models."""
 
 import json
 import re
@@ -17,8 +17,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 def open_page(page: Page, url: str, query: str = "") -> None:
     """The page with the embedded model only, when its answers are there."""
-    page.goto(f"{url}/analogy?models={MODEL}{query}")
-    expect(page.get_by_role("heading", name="Analogies")).to_be_visible(timeout=LONG)
+    page.goto(f"{url}/?tab=Analogy&models={MODEL}{query}")
+    expect(page.get_by_role("tab", name="Analogy", selected=True)).to_be_visible(timeout=LONG)
 
 
 def words(page: Page) -> list[str]:
@@ -75,7 +75,7 @@ def test_typed_markup_is_shown_as_text(page: Page, app_url: str) -> None:
 
 
 def test_scores_are_ranked_with_a_heat_strip_each(page: Page, app_url: str) -> None:
-    open_page(page, app_url, "&view=Score&query=Paris:France&pairs=Rome:Italy,Italy:Rome")
+    open_page(page, app_url, "&analogy=Score&query=Paris:France&pairs=Rome:Italy,Italy:Rome")
     expect(page.locator(".lx-strip")).to_have_count(2, timeout=LONG)
     printed = command("score", "Paris:France", "Rome:Italy", "Italy:Rome")
     pairs = printed["models"][0]["pairs"]  # type: ignore[index]
@@ -88,7 +88,7 @@ def test_scores_are_ranked_with_a_heat_strip_each(page: Page, app_url: str) -> N
 
 
 def test_probe_results_stand_beside_the_papers(page: Page, app_url: str) -> None:
-    open_page(page, app_url, "&view=Probes")
+    page.goto(f"{app_url}/results?tab=More&chart=Analogy+probes")
     expect(page.get_by_role("heading", name="Accuracy by kind")).to_be_visible(timeout=LONG)
     expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=LONG)
     assert "Traceback" not in page.inner_text("body")
@@ -96,6 +96,6 @@ def test_probe_results_stand_beside_the_papers(page: Page, app_url: str) -> None
 
 def test_a_narrow_screen_has_no_sideways_scroll(page: Page, app_url: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    open_page(page, app_url, "&view=Score&query=Paris:France&pairs=Rome:Italy,Italy:Rome")
+    open_page(page, app_url, "&analogy=Score&query=Paris:France&pairs=Rome:Italy,Italy:Rome")
     expect(page.locator(".lx-strip")).to_have_count(2, timeout=LONG)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -1,4 +1,4 @@
-"""The Cloze page in a real browser, on real models."""
+"""The page Ask in a real browser, on real models."""
 
 import json
 import re
@@ -121,7 +121,7 @@ def test_a_link_shows_a_colleague_the_same_screen(page: Page, app_url: str) -> N
 def test_a_typed_subject_goes_with_a_new_relation_and_a_row_leads_to_its_sentence(
     page: Page, app_url: str
 ) -> None:
-    page.goto(f"{app_url}/?view=Subject+and+relation&models=minilm-mlm&context=left")
+    page.goto(f"{app_url}/?tab=Wordings&models=minilm-mlm&context=left")
     expect(page.get_by_text("wordings give")).to_be_visible()
     for label, typed in (("Subject", "Narnia"), ("Relation", "P30 continent")):
         field = page.get_by_role("combobox", name=label)
@@ -143,7 +143,7 @@ def test_a_typed_subject_goes_with_a_new_relation_and_a_row_leads_to_its_sentenc
 def test_a_page_that_is_opened_first_has_the_menu(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/models?model=bert-base-cased")
     expect(page.get_by_role("heading", name="BERT base, cased")).to_be_visible()
-    expect(page.get_by_role("link", name="Cloze")).to_be_visible()
+    expect(page.get_by_role("link", name="Ask", exact=True)).to_be_visible()
 
 
 @pytest.mark.slow

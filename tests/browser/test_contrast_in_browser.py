@@ -35,7 +35,7 @@ def test_a_primary_button_and_a_chosen_model_are_readable(
     page: Page, app_url: str, scheme: Literal["light", "dark"]
 ) -> None:
     page.emulate_media(color_scheme=scheme)
-    page.goto(f"{app_url}/results?tab=New+run")
+    page.goto(f"{app_url}/data?tab=New+run")
     start = page.get_by_test_id("stBaseButton-primary")
     start.wait_for()
     page.wait_for_timeout(500)  # the button's colour fades in

@@ -35,8 +35,8 @@ def chosen(page: Page, name: str) -> Locator:
 
 
 def upload(page: Page, url: str, name: str, content: bytes) -> None:
-    """Choose the file on the Data page and import it."""
-    page.goto(f"{url}/data")
+    """Choose the file on the tab Import and import it."""
+    page.goto(f"{url}/data?tab=Import")
     file = FilePayload(name=name, mimeType="application/json", buffer=content)
     page.locator("input[type=file]").set_input_files(file)
     expect(chosen(page, name)).to_be_visible()
@@ -103,5 +103,5 @@ def test_a_cancelled_run_is_not_shown_and_goes_on_where_it_stopped(
     page.get_by_role("button", name="Show it").click()
     page.wait_for_url(re.compile("runs=many-minilm_mlm-manual-"))
     expect(page.get_by_role("heading", name="P@1 by relation")).to_be_visible()
-    page.goto(f"{app_url}/facts?data=many")
+    page.goto(f"{app_url}/results?tab=Wrong+answers&data=many")
     expect(page.get_by_text(re.compile(f"{N_FACTS:,} of {N_FACTS:,} facts"))).to_be_visible()

@@ -1,4 +1,4 @@
-"""Every page and tab: its address shows somebody else the same screen, and everyone can use it.
+"""Every screen: its address shows somebody else the same, and everyone can use it.
 
 Whether everyone can is what axe-core says: of the light theme all, of the dark one the colours.
 """
@@ -7,34 +7,41 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+from old_addresses import MOVED, Params
 from playwright.sync_api import Browser, Locator, Page, expect
+
+from pages.ui.shared.screens import ASK, DATA, HELP, LESSONS, MODELS, RESULTS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 
-STARTS = {
-    "Cloze": "?models=minilm-mlm",
-    "Results": "results?data=made-up",
-    "Facts": "facts?data=made-up",
-}
+STARTS = {"Ask": "?models=minilm-mlm", "Results": "results?data=made-up"}
 MAIN = "[data-testid=stMainBlockContainer]"
+# Page -> its tabs; the first one is open.
 TABS = {
-    "Cloze": ("Sentence", "Subject and relation", "Rank my answers", "Compare sentences",
-              "Many at once", "The paper's examples"),
-    "Analogy": ("Solve", "Score", "Probes"),
-    "Results": ("P@k", "LAMA T-REx", "Curves", "Ranks", "Types", "Slices", "Calibration",
-                "Correlations", "Wording", "Compare", "New run"),
-    "Facts": ("Facts", "Confusion", "Wrong answers"),
-    "Prompts": ("Prompts", "Ensembles", "One fact", "Weights", "Try a prompt", "Analyses",
-                "New study"),
-    "Data": ("Sources", "Runs"),
-    "Models": (),
-    "Method": ("Departures", "Glossary"),
+    "Ask": ("Sentence", "Wordings", "Answers", "Analogy", "Batch", "Examples"),
     "Lessons": (),
-}  # fmt: skip
+    "Results": ("Overview", "Compare", "Wrong answers", "Prompts", "More"),
+    "Data and runs": ("Data sets", "Import", "New run", "New study", "Runs"),
+    "Models": (),
+    "Help": ("Glossary", "Departures"),
+}
+# Tab -> the views that it offers besides the one that is open.
+VIEWS = {
+    "Answers": ("Whole sentences",),
+    "Analogy": ("Score",),
+    "Wrong answers": ("Confusion", "Wrong answers"),
+    "Prompts": ("Ensembles", "One fact", "Weights", "Try a prompt", "Analyses", "In the paper"),
+    "Departures": ("LAMA", "LPAQA", "Analogy probes"),
+}
+PAGE_FILES = {"Ask": ASK, "Lessons": LESSONS, "Results": RESULTS, "Data and runs": DATA,
+              "Models": MODELS, "Help": HELP}  # fmt: skip
+CHARTS = ("Ranks", "Types", "Calibration", "Correlations", "Slices", "Margins", "Wording",
+          "LAMA T-REx", "Analogy probes")  # fmt: skip
 # The run has ended (its last act is the address), and for a while nothing has been drawn.
 SETTLED = """([main, seen]) => {
     if (!(window.lamaAddress > seen) || document.querySelector('[data-testid=stSkeleton]'))
@@ -86,15 +93,21 @@ def faults(page: Page, rules: Sequence[str] = ()) -> list[str]:
 
 
 def visit(page: Page, url: str) -> Iterator[Screen]:
-    """Every page, from the menu where it isn't opened on small runs, and each of its tabs."""
+    """Every page, from the menu where it isn't opened on small runs, each of its tabs and views."""
     for title, tabs in TABS.items():
         if title in STARTS:
             page.goto(f"{url}/{STARTS[title]}")
             yield read(page)
         else:
             yield click(page, page.get_by_role("link", name=title, exact=True))
-        for tab in tabs[1:]:
-            yield click(page, page.get_by_role("tab", name=tab, exact=True))
+        for tab in tabs:
+            if tab != tabs[0]:
+                yield click(page, page.get_by_role("tab", name=tab, exact=True))
+            for view in VIEWS.get(tab, ()):
+                yield click(page, page.get_by_role("radio", name=view, exact=True))
+            for chart in CHARTS if tab == "More" else ():
+                page.get_by_role("combobox", name="Chart", exact=True).click()
+                yield click(page, page.get_by_role("option", name=chart, exact=True))
 
 
 def test_every_address_shows_somebody_else_the_same_screen_which_everyone_can_use(
@@ -108,8 +121,9 @@ def test_every_address_shows_somebody_else_the_same_screen_which_everyone_can_us
         screens.append(screen)
         wrong += faults(page, ["color-contrast"])  # all that the theme changes
     dark.close()
+    n_views = {tab: len(views) for tab, views in VIEWS.items()} | {"More": len(CHARTS)}
     titles = [f"{tab} · {name}" if tab else name for name, tabs in TABS.items()
-              for tab in tabs or ("",)]  # fmt: skip
+              for tab in tabs or ("",) for _ in range(1 + n_views.get(tab, 0))]  # fmt: skip
     assert [screen.title for screen in screens] == [f"{one} · LAMA Explorer" for one in titles]
     context = browser.new_context(viewport={"width": 1400, "height": 900})
     for first in range(0, len(screens), 4):  # a few at a time: the app has other visitors, too
@@ -123,6 +137,46 @@ def test_every_address_shows_somebody_else_the_same_screen_which_everyone_can_us
             other.close()
     context.close()
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(("name", "params", "there", "now"), MOVED)
+def test_an_old_address_opens_the_screen_that_shows_the_same(
+    page: Page, results_url: str, name: str, params: Params, there: str, now: Params
+) -> None:
+    page.set_default_timeout(90_000)
+    # Small runs, and a model that answers at once.
+    more = {"data": "made-up"} if there == RESULTS and now.get("tab") != "Prompts" else {}
+    more = {"models": "minilm-mlm"} if there == ASK else more
+    more = {} if now.get("chart") == "Analogy probes" else more
+    page.goto(f"{results_url}/{name}?{urlencode(params | more)}")
+    path = "/" if there == ASK else f"/{Path(there).stem}"
+    page.wait_for_url(lambda url: urlsplit(url).path == path)
+    moved = read(page)
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+    shown = parse_qs(urlsplit(page.url).query)
+    assert {one: shown.get(one) for one in now} == {one: [value] for one, value in now.items()}
+    (title,) = (title for title, file in PAGE_FILES.items() if file == there)
+    tab = now.get("tab", "".join(TABS[title][:1]))
+    assert moved.title == " · ".join(filter(None, (tab, title, "LAMA Explorer")))
+    for one in {"score", "analogy", "view", "prompts_view"} & {*now}:
+        expect(page.get_by_role("radio", name=now[one], exact=True)).to_be_checked()
+    if "chart" in now:
+        expect(page.get_by_role("combobox", name="Chart", exact=True)).to_have_value(now["chart"])
+    page.goto(f"{results_url}{path}?{urlencode(now | more)}")
+    assert read(page) == moved
+
+
+def test_one_step_back_from_an_old_address_is_where_the_reader_was(
+    page: Page, results_url: str
+) -> None:
+    page.goto(f"{results_url}/models")
+    before = read(page)
+    page.goto(f"{results_url}/facts?data=made-up&view=Confusion")
+    page.wait_for_url("**/results?**view=Confusion*")
+    read(page)
+    page.go_back()
+    page.wait_for_url("**/models*")
+    assert read(page) == before
 
 
 def test_what_is_shared_is_the_address_of_the_screen(page: Page, results_url: str) -> None:

@@ -7,6 +7,7 @@ from picking import pick_row
 from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.browser
+FACTS = re.compile(r"/results\?.*tab=Wrong\+answers")
 
 
 def open_page(page: Page, url: str) -> None:
@@ -38,13 +39,13 @@ def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, result
     chosen = "data=made-up&models=minilm-mlm&models=smollm2-135m"
     open_page(page, f"{results_url}/results?{chosen}")
     click_bar(page, 17)  # five rows a model with the source's, and two traces of whiskers on them
-    page.wait_for_url("**/facts?**")
+    page.wait_for_url(FACTS)
     settle(page)
     expect(page).to_have_url(re.compile(r"relations=P101\+made-up\+relation\+1"))
     expect(page).to_have_url(re.compile("of=smollm2-135m"))
     expect(page.get_by_text("of 800 facts · P101 made-up relation 1")).to_be_visible()
 
-    opened = page.get_by_role("button", name="Open in Cloze")
+    opened = page.get_by_role("button", name="Open on Ask")
     pick_row(page, 0, opened)
     expect(page).to_have_url(re.compile("fact=P101"))
     opened.click()
@@ -54,7 +55,7 @@ def test_a_bar_leads_to_its_facts_and_a_fact_to_a_cloze_query(page: Page, result
 
     page.go_back()
     settle(page)
-    expect(page.get_by_role("heading", name="Facts")).to_be_visible()
+    expect(page.get_by_role("radio", name="Facts")).to_be_visible()
     expect(page).to_have_url(re.compile("relations=P101"))
 
 
@@ -69,12 +70,15 @@ def test_the_keyboard_comes_to_a_number_and_by_a_button_to_its_facts(
     expect(way).to_be_enabled()
     assert "/results" in page.url, "choosing leads nowhere"
     way.press("Enter")
-    page.wait_for_url("**/facts?**relations=P10*")
+    page.wait_for_url(re.compile(FACTS.pattern + ".*relations=P10"))
 
 
 @pytest.mark.slow
 def test_a_cell_of_golds_by_answers_leads_to_its_facts(page: Page, results_url: str) -> None:
-    open_page(page, f"{results_url}/facts?data=made-up&models=gpt2&view=Confusion&words=10")
+    open_page(
+        page,
+        f"{results_url}/results?tab=Wrong+answers&data=made-up&models=gpt2&view=Confusion&words=10",
+    )
     # The first gold is right most often: its first cell, clicked beside its middle.
     cells = page.locator(".heatmaplayer image").first
     cells.scroll_into_view_if_needed()
@@ -90,9 +94,9 @@ def test_a_cell_of_golds_by_answers_leads_to_its_facts(page: Page, results_url: 
 
 @pytest.mark.slow
 def test_a_bin_of_the_rank_histogram_leads_to_its_facts(page: Page, results_url: str) -> None:
-    open_page(page, f"{results_url}/results?data=made-up&models=gpt2&tab=Ranks")
+    open_page(page, f"{results_url}/results?data=made-up&models=gpt2&tab=More&chart=Ranks")
     click_bar(page, 2)
-    page.wait_for_url("**/facts?**")
+    page.wait_for_url(FACTS)
     settle(page)
     expect(page).to_have_url(re.compile("rank_min=3.*rank_max=5"))
     expect(page.get_by_text(re.compile("rank 3 to 5 in gpt2"))).to_be_visible()
@@ -100,11 +104,11 @@ def test_a_bin_of_the_rank_histogram_leads_to_its_facts(page: Page, results_url:
 
 @pytest.mark.slow
 def test_one_step_back_is_at_the_chart_that_was_clicked(page: Page, results_url: str) -> None:
-    open_page(page, f"{results_url}/results?data=made-up&models=gpt2&tab=Ranks&p_at=7")
+    open_page(page, f"{results_url}/results?data=made-up&models=gpt2&tab=More&chart=Ranks&p_at=7")
     page.wait_for_url(re.compile("among="))
     before, entries = page.url, page.evaluate("history.length")
     click_bar(page, 2)
-    page.wait_for_url("**/facts?**among=**")
+    page.wait_for_url(re.compile(FACTS.pattern + ".*among="))
     settle(page)
     assert page.evaluate("history.length") == entries + 1
     page.go_back()
@@ -117,7 +121,7 @@ def test_one_step_back_is_at_the_chart_that_was_clicked(page: Page, results_url:
 def test_the_page_asks_no_other_machine(page: Page, results_url: str) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    for name in ("results", "facts", "data"):
+    for name in ("results", "results?tab=Wrong+answers", "data"):
         open_page(page, f"{results_url}/{name}")
     inside = ("http://localhost", "ws://localhost", "data:", "blob:")
     assert [url for url in asked if not url.startswith(inside)] == []
