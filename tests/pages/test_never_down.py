@@ -26,6 +26,8 @@ SCREENS: list[tuple[str, dict[str, str]]] = [
     ("facts", {}),
     ("prompts", {}),
     ("data", {}),
+    ("data", {"tab": "Import"}),
+    ("data", {"tab": "New study"}),
     ("data", {"tab": "Runs"}),
     ("models", {}),
     ("method", {}),

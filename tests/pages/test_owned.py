@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import opening
 import pytest
@@ -14,7 +15,8 @@ from lama_core.models.devices import VARIABLE
 from lama_core.models.loader import ModelCache
 from lama_core.runs.find import runs_dir
 from lama_core.runs.keeping import list_kept
-from pages.ui.shared import jobs, visitors
+from pages.ui.data import take
+from pages.ui.shared import jobs, links, screens, visitors
 
 pytestmark = pytest.mark.usefixtures("home")
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,7 +50,7 @@ def test_an_import_says_what_it_replaces_and_waits_for_a_yes(
 ) -> None:
     path, asked = import_table(tmp_path), []
     monkeypatch.setattr(jobs, "start", lambda name, request, **_: asked.append(request))
-    app = open_page("data")
+    app = open_page("data", tab="Import")
     app.text_input(key="import path 0").set_value(str(path))
     next(button for button in app.button if button.label == "Import").click()
     app.run()
@@ -58,10 +60,22 @@ def test_an_import_says_what_it_replaces_and_waits_for_a_yes(
     assert asked == [download.ImportRequest(str(path), None, replace=True)]
 
 
+def test_what_was_imported_is_opened_on_the_tab_data_sets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_table(tmp_path)
+    gone: list[object] = []
+    ended = SimpleNamespace(running=False, cancelled=False, error="", names=lambda _: ["mine"])
+    monkeypatch.setattr(jobs, "find", {take.IMPORT: ended}.get)
+    monkeypatch.setattr(links, "go", lambda *there: gone.append(there))
+    open_page("data", tab="Import")
+    assert gone == [(screens.DATA, {"source": "mine"})]
+
+
 def test_a_stranger_replaces_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import_table(tmp_path)
     visited(monkeypatch, by_owner=False)
-    app = open_page("data")
+    app = open_page("data", tab="Import")
     assert not {"Import", "Replace it"} & labels(app)
     assert not [field for field in app.text_input if "import" in (field.key or "")]
     assert any("Importing is for those" in caption.value for caption in app.caption)

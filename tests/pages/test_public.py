@@ -54,6 +54,8 @@ SCREENS: list[tuple[str, dict[str, str]]] = [
     ("prompts", {}),
     ("data", {}),
     ("data", {"source": "lama"}),
+    ("data", {"tab": "Import"}),
+    ("data", {"tab": "New study"}),
     ("data", {"tab": "Runs"}),
     ("models", {"model": "bert-base-cased"}),
     ("method", {}),

@@ -218,7 +218,7 @@ def _draw_own(name: str) -> None:
 
 
 def _end_import(job: jobs.Job) -> None:
-    """Say how an import ended, once; what was imported is opened."""
+    """Say how an import ended, once; open what was imported on the tab Data sets."""
     jobs.forget(IMPORT)
     if job.error:
         show_fault(job.error)
@@ -229,8 +229,7 @@ def _end_import(job: jobs.Job) -> None:
     st.session_state["import forms"] = st.session_state.get("import forms", 0) + 1
     (name,) = job.names("data")
     st.toast(plain(_describe_import(name)), icon=":material/check:", duration="long")
-    st.session_state["source later"] = name
-    st.rerun()
+    links.go(screens.DATA, {"source": name})
 
 
 def _describe_import(name: str) -> str:
