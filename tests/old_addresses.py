@@ -59,7 +59,7 @@ MOVED: tuple[tuple[str, Params, str, Params], ...] = (
     ("prompts", {"tab": "New study"}, DATA, {"tab": "New study"}),
     ("method", {}, HELP, {"tab": "Departures"}),
     ("method", {"view": "Departures"}, HELP, {"tab": "Departures"}),
-    ("method", {"view": "Glossary"}, HELP, {"tab": "Glossary"}),
+    ("method", {"view": "Glossary"}, HELP, {}),
     ("data", {}, DATA, {}),
     ("data", {"tab": "Sources"}, DATA, {}),
     ("data", {"tab": "Runs"}, DATA, {"tab": "Runs"}),

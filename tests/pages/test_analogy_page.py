@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,9 @@ from lama_core.probes.analogy.runs import ProbeRun
 from lama_core.probes.analogy.score import Pair
 from lama_core.probes.analogy.tables import KINDS, UNMARKED
 from lama_core.progress import silent
+from pages.ui.analogy import probes
 from pages.ui.analogy.probes import decision_rows
+from pages.ui.shared import links, screens
 from pages.ui.shared.heat import heat_strip
 from pages.ui.shared.messages import plain
 
@@ -145,3 +148,22 @@ def test_a_token_is_shown_as_text() -> None:
     assert "<img" not in strip
     assert "&lt;img src=x&gt;" in strip
     assert 'title="&quot;:' in strip
+
+
+def test_a_decision_opens_its_pairs_on_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone: list[tuple[str, dict[str, Any]]] = []
+    label = "See where it comes from, token by token"
+
+    def pressed(name: str, **more: object) -> bool:
+        return name == label
+
+    monkeypatch.setattr(probes.st, "button", pressed)
+    monkeypatch.setattr(links, "go", lambda page, params: gone.append((page, dict(params))))
+    open_page("results", tab="More", chart="Analogy probes")
+    ((page, params),) = gone
+    assert page == screens.ASK
+    assert params.keys() >= {"query", "pairs"}
+    assert (params["tab"], params["analogy"]) == ("Analogy", "Score")
+    app = open_page("", **{**params, "models": "bert-base-cased"})  # not here: nothing is scored
+    assert app.text_input(key="query").value == params["query"]
+    assert not app.error

@@ -29,6 +29,11 @@ EXAMPLES = (
 SOLVE_TEMPLATE, SCORE_TEMPLATE = "template", "score_template"  # each tab has its own default
 
 
+def template_param(name: str) -> str:
+    """A template as an address writes it."""
+    return template_label(name)
+
+
 def choose_template(default: str, key: str) -> str:
     """One of the six templates by name, or the user's own as a text."""
     names = [default, *(name for name in TEMPLATES if name != default)]

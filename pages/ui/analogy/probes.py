@@ -29,10 +29,10 @@ from lama_core.probes.analogy.tables import (
 )
 from lama_core.rounding import fixed, percentage, rounded
 from lama_core.runs.info import FACTS_FILE, RunInfo
-from pages.ui.analogy.examples import SCORE_TEMPLATE
+from pages.ui.analogy.examples import SCORE_TEMPLATE, template_param
 from pages.ui.analogy.form import draw_form
 from pages.ui.analogy.frequency import draw_frequency
-from pages.ui.shared import charts, links, state
+from pages.ui.shared import charts, links, screens, state
 from pages.ui.shared.colours import PUBLISHED, model_colours
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain, show_fault, show_note
@@ -365,23 +365,25 @@ def decision_rows(info: RunInfo, relation: str, which: str) -> pd.DataFrame:
 
 
 def _draw_open(rows: pd.DataFrame, picked: int | None, run: ProbeRun) -> None:
-    """A button that puts the chosen decision into the Score tab."""
-
-    def take() -> None:
-        row = rows.iloc[picked or 0]
-        st.session_state["query"] = ":".join(split(row["query"]))
-        right, wrong = (":".join(split(row[name])) for name in ("right pair", "wrong pair"))
-        st.session_state["pairs"] = f"{right}, {wrong}"
-        st.session_state["view"] = "Score"
-        if run.details.method == "model":
-            st.session_state[SCORE_TEMPLATE] = run.details.options.template
-            st.session_state["normalise"] = run.details.options.normalise
-            st.session_state["models"] = [run.info.model]
-
-    st.button(
+    """A button that scores the pairs of the chosen decision on the page Ask."""
+    if st.button(
         "See where it comes from, token by token",
         icon=":material/search:",
-        on_click=take,
         disabled=picked is None,
-        help="Choose a line first: it opens in the Score tab.",
-    )
+        help="Choose a row first: it opens on Ask, tab Analogy.",
+    ):
+        row, options = rows.iloc[picked or 0], run.details.options
+        right, wrong = (":".join(split(row[name])) for name in ("right pair", "wrong pair"))
+        there = {
+            **screens.ANALOGIES,
+            "analogy": "Score",
+            "query": ":".join(split(row["query"])),
+            "pairs": f"{right}, {wrong}",
+        }
+        if run.details.method == "model":
+            there |= {
+                SCORE_TEMPLATE: template_param(options.template),
+                "normalise": options.normalise,
+                "models": [run.info.model],
+            }
+        links.go(screens.ASK, there)

@@ -371,7 +371,7 @@ def _draw_table(answer: ManyAnswer, rows: Sequence[int]) -> None:
 
 def _to_sentence(line: Line) -> None:
     """Open one line on the Sentence tab, with the same models and options."""
-    own = ("view", PARAM, "many_find", "many_show", "text", "gold")
+    own = ("tab", PARAM, "many_find", "many_show", "text", "gold")
     links.go(screens.ASK, links.kept(own) | {"text": line.text, "gold": line.gold or ""})
 
 

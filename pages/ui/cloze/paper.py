@@ -21,7 +21,7 @@ TOP_K = 5
 ALL = "both"
 PAPER_MODEL = "BERT-large, published"
 # What stands in the address for this tab, or for a sentence, alone.
-OWN = ("view", "of_source", "text", "gold")
+OWN = ("tab", "of_source", "text", "gold")
 PYTHON = """from lama_core.asking.blanks import parse_query
 from lama_core.asking.settings import ClozeSettings, choose_candidates, load_models
 from lama_core.papers.published import published_examples

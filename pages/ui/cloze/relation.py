@@ -36,7 +36,7 @@ MAX_SUGGESTED = 2000
 SUGGESTED = "suggested subject"
 MAX_CHIPS = 6
 # What stands in the address for this form alone, and means nothing to a sentence.
-OWN = ("view", "data", "relation", "subject", "object", "mined")
+OWN = ("tab", "data", "relation", "subject", "object", "mined")
 PROB_HELP = (
     "Probability of that answer, over the whole vocabulary, or over the candidates if the options "
     "say so; of a left-to-right model that is shown both sides, over the words that it rescored."

@@ -18,7 +18,7 @@ from lama_core.probes.kinds import FACT_KINDS
 from lama_core.runs.aligned import differing_candidates
 from lama_core.runs.find import RunListing, list_runs
 from lama_core.runs.info import OWN_WORDS, Run, RunInfo
-from pages.ui.shared import cache, links
+from pages.ui.shared import cache, links, screens
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.messages import plain, show_fault, show_note
 from pages.ui.shared.state import BOUND, choose, pick
@@ -401,7 +401,8 @@ def draw_missing(choice: RunChoice, here: str) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"Exact runs: {plain(', '.join(choice.exact))}", width="content")
             if st.button("By data and models", icon=":material/undo:", type="tertiary"):
-                links.go(here, {**choice.params(), "runs": [], "relations": []})
+                opened = {name: st.query_params.get(name, "") for name in screens.OPENED}
+                links.go(here, {**opened, **choice.params(), "runs": [], "relations": []})
     if choice.missing:
         names = ", ".join(choice.missing)
         show_note(

@@ -17,6 +17,8 @@ WRONG_ANSWERS: Params = {"tab": "Wrong answers"}
 PROMPTS: Params = {"tab": "Prompts"}
 ANALOGY_PROBES: Params = {"tab": "More", "chart": "Analogy probes"}
 NEW_RUN: Params = {"tab": "New run"}
+# The parameters that say which tab of Results is open, and which chart or view in it.
+OPENED = ("tab", "chart", "view")
 
 # Screens with numbers, and the paper whose rules the numbers follow; the first that fits counts.
 _PAPERS: tuple[tuple[str, Params, str], ...] = (
@@ -84,7 +86,7 @@ _OLD: dict[str, tuple[str, dict[str, tuple[str, Params]]]] = {
     "data": ("tab", {"Sources": (DATA, {})}),
     "method": (
         "view",
-        {"Departures": (HELP, {"tab": "Departures"}), "Glossary": (HELP, {"tab": "Glossary"})},
+        {"Departures": (HELP, {"tab": "Departures"}), "Glossary": (HELP, {})},
     ),
 }
 OLD_PAGES = tuple(name for name in _OLD if name not in ("results", "data"))
