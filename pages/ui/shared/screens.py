@@ -75,7 +75,7 @@ _OLD: dict[str, tuple[str, dict[str, tuple[str, Params]]]] = {
     "data": ("tab", {"Sources": (DATA, {})}),
     "method": (
         "view",
-        {"Departures": (HELP, {"tab": "Departures"}), "Glossary": (HELP, {"tab": "Glossary"})},
+        {"Departures": (HELP, {}), "Glossary": (HELP, {})},
     ),
 }
 OLD_PAGES = tuple(name for name in _OLD if name not in ("results", "data"))
