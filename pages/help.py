@@ -53,9 +53,7 @@ def draw_glossary() -> None:
         st.caption(f"No term has {plain(repr(wanted[:60]))}; there are {len(terms)}.")
     place = st.container(gap="xxsmall")
     for term, text in shown.items():
-        with place.expander(
-            plain(term), expanded=bool(wanted) and len(named) == 1 and term in named
-        ):
+        with place.expander(plain(term), expanded=[term] == list(named)):
             st.markdown(text)
 
 

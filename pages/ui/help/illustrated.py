@@ -32,8 +32,8 @@ def draw_illustrated() -> None:
     facts = run.facts[(run.facts["relation"] == RELATION) & run.facts["excluded"].isna()]
     facts = facts.head(N_FACTS)
     ranks = facts["rank_filtered"]
-    best = facts["rank_raw"].between(2, N_WORDS).to_numpy().argmax()
-    place = int(np.flatnonzero(run.facts.index == facts.index[best])[0])
+    best = int(facts["rank_raw"].between(2, N_WORDS).to_numpy().argmax())
+    place = int(np.flatnonzero(run.facts.index == facts.index[[best]].item())[0])
     fact = facts.iloc[best]
     answer, rank, query = str(fact["object"]), int(fact["rank_raw"]), str(fact["query"])
     words = _words(run, place)
