@@ -33,7 +33,7 @@ def draw_confusion(
         key="words",
         first=N_WORDS,
         place=box,
-        help="The most frequent right answers and first answers; the others share a row and a column.",
+        help="The most frequent words; all others share one row and one column.",
     )
     found = confusion(joined, rows, of=chosen.filter.of, n=int(size))
     if not found.n:
@@ -45,7 +45,7 @@ def draw_confusion(
     points = choice.show(
         charts.confusion(found),
         "confusion chart",
-        f"Right answers and first answers of {chosen.of}",
+        f"Right and first answers of {chosen.of}",
     )
     st.caption(_describe(found, chosen))
     for point in points:

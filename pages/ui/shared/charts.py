@@ -751,10 +751,11 @@ def answer_scores(table: pd.DataFrame, colour: str) -> go.Figure:
 
 
 def confusion(found: Confusion) -> go.Figure:
-    """Golds by first answers, coloured by the number of facts on a log scale.
+    """Right answers by first answers, coloured by the number of facts on a log scale.
 
-    Right answers, on the diagonal, have a colour of their own; the row and column of the other words
-    have one colour, whatever their numbers. customdata of every cell with facts: [gold, answer]; "" for the others.
+    Facts with a right first answer, on the diagonal, have a colour of their own. The row and the
+    column of the other words have one colour whatever their numbers. customdata of every cell with
+    facts: [gold, answer]; "" for the others.
     """
     counts = found.counts
     golds = [*found.golds, *[""] * (len(counts) - len(found.golds))]
@@ -782,8 +783,8 @@ def confusion(found: Confusion) -> go.Figure:
     }
     texts = [[f"{n:,}" if n else "" for n in line] for line in counts]
     axes = (("right answer", shown_golds), ("first answer", shown_answers))
-    shown_bar = {"colorbar": bar | {"title": {"text": "facts"}, "thickness": 12}}
-    figure = heat_map(tone, texts, *axes, colorscale=COUNTED, **shown_bar, **style)
+    bar |= {"title": {"text": "facts"}, "thickness": 12}
+    figure = heat_map(tone, texts, *axes, colorscale=COUNTED, colorbar=bar, **style)
     for which, scale in ((right, RIGHT), (others, TOTALS)):
         cells = np.where(which, tone, np.nan)
         parts = heat_map(cells, texts, *axes, colorscale=scale, showscale=False, **style)
