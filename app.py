@@ -22,7 +22,7 @@ shown = {
 }
 # Addresses of earlier versions; `routing` goes on to the page that shows the same.
 old = [
-    st.Page(lambda: None, title="LAMA Explorer", url_path=name, visibility="hidden")
+    st.Page(f"pages/{name}.py", title="LAMA Explorer", visibility="hidden")
     for name in screens.OLD_PAGES
 ]
 page = st.navigation([*shown.values(), *old], position="top")

@@ -22,6 +22,7 @@ WHERE = {
     "wheel": "as a wheel",
     "release": "at its address",
 }
+INSTALLED, OFFERED, IMPOSSIBLE = "Installed", "Can be downloaded", "Can't run here"
 PAPERS = {"petroni2019": "one of the models of Petroni et al. 2019"}
 
 
@@ -32,16 +33,49 @@ def status_of(entry: Entry) -> str:
     return WHERE.get(entry.source.how, "can't run")
 
 
-def draw_list(entries: tuple[Entry, ...], statuses: dict[str, str]) -> None:
-    """All models as a table; a click on a row chooses the model below."""
+def group_of(status: str) -> str:
+    """The group of the list that a model of this status is in."""
+    return {"here": INSTALLED, "can't run": IMPOSSIBLE}.get(status, OFFERED)
+
+
+def draw_groups(entries: tuple[Entry, ...], statuses: dict[str, str]) -> None:
+    """One group of the models at a time, at first that of the model that is chosen."""
+    groups: dict[str, list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault(group_of(statuses[entry.name]), []).append(entry)
+    asked = st.query_params.get("model") or st.session_state.get("model")
+    first = group_of(statuses[asked]) if asked in statuses else next(iter(groups))
+    state.drop_stale("group", groups)
+    group = state.pick(
+        "Models",
+        tuple(groups),
+        key="group",
+        first=first,
+        format_func=lambda name: f"{name} ({len(groups[name])})",
+        label_visibility="collapsed",
+    )
+    if group == IMPOSSIBLE:
+        _draw_impossible(groups[group])
+    else:
+        _draw_list(groups[group])
+
+
+def _draw_impossible(entries: list[Entry]) -> None:
     table = pd.DataFrame(
         {
             "model": [entry.title for entry in entries],
-            "where": [statuses[entry.name] for entry in entries],
-            "kind": [
-                entry.kind or (None if entry.source.how == "none" else "read when loaded")
-                for entry in entries
-            ],
+            "reason": [entry.source.why for entry in entries],
+        }
+    )
+    state.draw_rows(table, [entry.name for entry in entries], key="model", height=38 * 13)
+
+
+def _draw_list(entries: list[Entry]) -> None:
+    """Models as a table; a click on a row chooses the model below."""
+    table = pd.DataFrame(
+        {
+            "model": [entry.title for entry in entries],
+            "kind": [entry.kind or "read when loaded" for entry in entries],
             "parameters (M)": [
                 entry.n_parameters / 1e6 if entry.n_parameters else None for entry in entries
             ],
@@ -198,13 +232,13 @@ def draw_loaded() -> None:
 
 
 def main() -> None:
-    """The list, the chosen model, a field to add one, and the memory."""
+    """The list by groups, the chosen model, a field to add one, and the memory."""
     st.header("Models", anchor=False)
     st.caption(
-        "Models that are here answer at once; the others are fetched when you say so, from the "
-        "hub, from their authors, or as a package."
+        "Installed models answer at once. The others can be downloaded: from the hub, from their "
+        "authors, or as a package."
         if visitors.may("fetch")
-        else "The models that this app asks."
+        else "The models that this app can query."
     )
     with faults_shown():
         offered = visitors.offered_models()
@@ -213,15 +247,13 @@ def main() -> None:
         entries = tuple(sorted(entries, key=lambda entry: statuses[entry.name] != "here"))
         if "chosen later" in st.session_state:
             st.session_state["model"] = st.session_state.pop("chosen later")
-        draw_list(entries, statuses)
+        draw_groups(entries, statuses)
         names = [entry.name for entry in entries]
-        left, right = st.columns(2, gap="large")
-        with left:
-            chosen = state.choose("Model", names, key="model")
-            entry = next(entry for entry in entries if entry.name == chosen)
-            draw_one(entry, statuses[entry.name])
-        with right:
-            draw_add()
+        chosen = state.choose("Model", names, key="model")
+        entry = next(entry for entry in entries if entry.name == chosen)
+        draw_one(entry, statuses[entry.name])
+        draw_add()
+        with st.expander("Memory and device", icon=":material/memory:"):
             draw_loaded()
             draw_device()
 

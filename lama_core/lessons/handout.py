@@ -7,9 +7,19 @@ from collections.abc import Mapping
 from html import escape
 
 from lama_core import __version__
-from lama_core.lessons.lesson import SHOWING, Explain, Lesson, Predict, Step
+from lama_core.lessons.lesson import (
+    SHOWING,
+    Analogy,
+    Ask,
+    Compare,
+    Explain,
+    Lesson,
+    Predict,
+    Step,
+)
 from lama_core.lessons.shown import Judged, Shown, judge, judged, whose
 from lama_core.lessons.words import as_html
+from lama_core.models.catalog import find_model
 from lama_core.reports.html import grid, whole_page
 
 STYLE = """
@@ -19,9 +29,12 @@ STYLE = """
 .bar div { background: #1f6aa5; height: .8rem; print-color-adjust: exact;
            -webkit-print-color-adjust: exact }
 .asked { border-left: 3px solid #1f6aa5; padding-left: .8rem }
+.line { border-bottom: 1px solid #1b2430; min-width: 9rem; height: 1.4rem }
 @media print { body { margin: 0; max-width: none; font-size: 11pt } }
 </style>
 """
+# Opens the browser's print dialog with the file.
+PRINT = "<script>addEventListener('load', () => print())</script>"
 HEADS = ("question", "you predicted", "answer", "as predicted")
 
 
@@ -41,8 +54,57 @@ def handout(lesson: Lesson, predicted: Mapping[int, str], shown: Mapping[int, Sh
     if lesson.sources:
         parts.append("<h2>Sources</h2>")
         parts += [f"<p>{escape(source)}</p>" for source in lesson.sources]
-    parts.append(f"<p class=note>Made with LAMA Explorer {escape(__version__)}.</p>")
-    return whole_page(lesson.title, "".join(parts), head=STYLE)
+    return _page(lesson, parts)
+
+
+def sheet(lesson: Lesson, shown: Mapping[int, Shown] | None = None) -> str:
+    """A lesson to print before anybody has walked through it.
+
+    shown: of all steps that show something, for the teacher's sheet with the answers; None makes
+    the students' sheet, with room to write.
+    """
+    parts = [f"<h1>{escape(lesson.title)}</h1>", f"<p><b>{escape(lesson.question)}</b></p>"]
+    for number, step in enumerate(lesson.steps, start=1):
+        title = step.title or ("Predict" if isinstance(step, Predict) else "")
+        body = [f"<h2>{escape(f'{number}. {title}'.strip())}</h2>", as_html(step.text)]
+        if isinstance(step, Predict):
+            answer = _LINE
+            if shown is not None:
+                found = judge(step, "", shown.get(number + 1))
+                answer = f"<p>Answer: <b>{escape(found.answer or 'not shown')}</b></p>"
+            body.append(_asked(step, answer))
+        elif isinstance(step, SHOWING):
+            body.append(_empty(step) if shown is None else _table(shown.get(number, Shown())))
+        if isinstance(step, Explain):
+            body.append(f"<p class=note>{escape(step.source)}</p>")
+        parts.append(f"<section class=step>{''.join(body)}</section>")
+    return _page(lesson, parts)
+
+
+_LINE = "<p>Answer: <span class=line style='display:inline-block'></span></p>"
+
+
+def _empty(step: Step) -> str:
+    """A table to fill in: a row a query, a column a model. Charts are on the teacher's screen."""
+    rows: tuple[str, ...] = ()
+    if isinstance(step, Ask):
+        rows = (step.query,)
+    elif isinstance(step, Compare):
+        rows = step.queries
+    elif isinstance(step, Analogy):
+        rows = step.rows
+    if not rows:
+        return "<p>Write down what the chart shows:</p>" + 3 * "<div class=line></div>"
+    assert isinstance(step, Ask | Compare | Analogy)
+    heads = "".join(f"<th>{escape(find_model(name).title)}</th>" for name in step.models)
+    cells = "<td><div class=line></div></td>" * len(step.models)
+    lines = "".join(f"<tr><td>{escape(row)}</td>{cells}</tr>" for row in rows)
+    return f"<table><tr><th>query</th>{heads}</tr>{lines}</table>"
+
+
+def _page(lesson: Lesson, parts: list[str]) -> str:
+    note = f"<p class=note>Made with LAMA Explorer {escape(__version__)}.</p>"
+    return whole_page(lesson.title, "".join(parts) + note, head=STYLE + PRINT)
 
 
 def summary_row(one: Judged) -> tuple[str, str, str, str]:
@@ -67,7 +129,6 @@ def _step(number: int, step: Step, predicted: Mapping[int, str], shown: Mapping[
 
 
 def _question(step: Predict, predicted: str | None, shown: Shown | None) -> str:
-    options = "".join(f"<li>{escape(option)}</li>" for option in step.options)
     said = ""
     if predicted is not None:
         found = judge(step, predicted, shown)
@@ -75,8 +136,14 @@ def _question(step: Predict, predicted: str | None, shown: Shown | None) -> str:
         model = whose(step, shown)
         of = f"Answer of {escape(model)}" if model else "Answer"
         said += f". {of}: <b>{escape(found.answer)}</b>.</p>" if found.answer else ".</p>"
+    return _asked(step, said)
+
+
+def _asked(step: Predict, below: str) -> str:
+    """A question with its options. below: HTML."""
+    options = "".join(f"<li>{escape(option)}</li>" for option in step.options)
     listed = f"<ul>{options}</ul>" if options else ""
-    return f"<div class=asked><p>{escape(step.question)}</p>{listed}{said}</div>"
+    return f"<div class=asked><p>{escape(step.question)}</p>{listed}{below}</div>"
 
 
 def _table(shown: Shown) -> str:

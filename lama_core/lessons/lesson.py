@@ -168,11 +168,13 @@ class Ask(Live, frozen=True, kw_only=True, tag="ask"):
 class Compare(Live, frozen=True, kw_only=True, tag="compare"):
     """Several cloze queries, each model's first answers side by side.
 
-    golds: one each, or one for all, or none.
+    golds: one each, or one for all, or none. wrong: of each query the answer that its negation
+    rules out, or empty; or none.
     """
 
     queries: Annotated[Texts, AtMost12]
     golds: Texts = ()
+    wrong: Texts = ()
 
     @property
     def gold_of(self) -> dict[str, str]:
@@ -181,10 +183,18 @@ class Compare(Live, frozen=True, kw_only=True, tag="compare"):
         golds = golds * len(self.queries) if len(golds) == 1 else golds
         return dict(zip(self.queries, golds, strict=True))
 
+    @property
+    def wrong_of(self) -> dict[str, str]:
+        """Query -> the answer that its negation rules out, or empty."""
+        return dict(zip(self.queries, self.wrong or [""] * len(self.queries), strict=True))
+
     def check(self) -> None:
         """Raise ValueError for queries without one blank, or golds that aren't theirs."""
         n_golds, n = len(self.golds), len(self.queries)
         _require(n_golds in (0, 1, n), f"{n_golds} golds stand with {n} queries: give one each")
+        _require(
+            len(self.wrong) in (0, n), f"{len(self.wrong)} wrong for {n} queries: give one each"
+        )
         _each_once("queries", self.queries)
         _check_queries(self.queries)
 

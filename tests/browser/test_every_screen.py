@@ -28,7 +28,7 @@ TABS = {
     "Results": ("Overview", "Compare", "Wrong answers", "Prompts", "More"),
     "Data and runs": ("Data sets", "Import", "New run", "New study", "Runs"),
     "Models": (),
-    "Help": ("Glossary", "Departures"),
+    "Help": (),
 }
 # Tab -> the views that it offers besides the one that is open.
 VIEWS = {
@@ -36,7 +36,6 @@ VIEWS = {
     "Analogy": ("Score",),
     "Wrong answers": ("Confusion", "Wrong answers"),
     "Prompts": ("Ensembles", "One fact", "Weights", "Try a prompt", "Analyses", "In the paper"),
-    "Departures": ("LAMA", "LPAQA", "Analogy probes"),
 }
 PAGE_FILES = {"Ask": ASK, "Lessons": LESSONS, "Results": RESULTS, "Data and runs": DATA,
               "Models": MODELS, "Help": HELP}  # fmt: skip

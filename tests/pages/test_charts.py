@@ -72,7 +72,12 @@ def test_correlations_are_written_as_papers_round_them_and_none_is_no_text() -> 
 def test_every_cell_of_golds_by_answers_says_its_words_and_facts() -> None:
     pairs = pd.DataFrame({"gold": ["<b>", "<b>"], "answer": ["x", "y"], "n": [3, 1]})
     found = Confusion(pairs, ("<b>",), ("x",), 2, 3, np.array([[3, 1], [0, 8]]))
-    cells, marks = charts.confusion(found).data
+    cells, right, others, marks = charts.confusion(found).data
+    assert not np.isfinite(right.z.astype(float)).any(), "<b> is no answer"
+    assert [[bool(np.isfinite(z)) for z in line] for line in others.z] == [
+        [False, True],
+        [False, True],
+    ]
     assert [list(mark) for mark in marks.customdata] == [["<b>", "x"], ["<b>", ""], ["", ""]]
     assert np.isnan(cells.z[1][0]) and cells.z[0][0] == np.log10(3)
     first, second, third = marks.hovertext

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from calling import invoke
 from opening import open_page
+from streamlit.testing.v1 import AppTest
 
 from lama_core.bench.made_up import make_runs
 from lama_core.glossary import glossary_text, read_terms
@@ -30,25 +31,43 @@ def sections() -> list[str]:
     return [line[4:] for line in text.splitlines() if line.startswith("### ")]
 
 
-def test_the_page_shows_every_departure_and_an_address_those_of_one_paper() -> None:
-    app = open_page("help", tab="Departures")
+def opened(app: AppTest) -> list[str]:
+    """The labels of the parts that are unfolded."""
+    return [one.label for one in app.expander if one.proto.expanded]
+
+
+def test_the_page_shows_every_departure_and_an_address_opens_those_of_one_paper() -> None:
+    app = open_page("help")
     texts = [one.value for one in app.markdown]
     shown = [line[5:] for text in texts for line in text.splitlines() if line.startswith("#### ")]
     assert shown == sections()
     assert any(text.strip().startswith("What this project does") for text in texts)
-    papers = app.segmented_control(key="paper").options[1:]
-    per_paper = [open_page("help", tab="Departures", paper=paper).markdown for paper in papers]
-    assert [len(markdown) for markdown in per_paper] == [1] * len(papers)
-    parted = [line for (text,) in per_paper for line in text.value.splitlines()]
-    assert [line[5:] for line in parted if line.startswith("#### ")] == sections()
+    assert not opened(app)
+    (paper,) = opened(open_page("help", paper="LPAQA"))
+    assert paper.startswith(plain("LPAQA:"))
+    assert opened(open_page("method")) == ["All departures in a table"]
 
 
 def test_the_glossary_is_shown_whole_with_the_figures() -> None:
-    (text,) = (one.value for one in open_page("help", tab="Glossary").markdown)
-    shown = [line[5:] for line in text.splitlines() if line.startswith("#### ")]
-    assert shown == [*read_terms(glossary_text()), *(one.label for one in METRICS.values())]
+    app = open_page("help")
+    terms = {one.label: one.markdown[0].value for one in app.expander}
+    named = [*read_terms(glossary_text()), *(one.label for one in METRICS.values())]
+    assert [plain(name) for name in named] == list(terms)[: len(named)]
     for metric in METRICS.values():
+        text = terms[plain(metric.label)]
         assert metric.meaning in text and metric.formula in text
+
+
+def test_a_search_shows_the_terms_that_it_finds_the_named_one_first() -> None:
+    app = open_page("help", term="mean rank")
+    first = app.expander[0]
+    assert first.label == "mean rank" and first.proto.expanded
+    assert any("No term has" in one.value for one in open_page("help", term="zzz").caption)
+
+
+def test_the_pictures_show_a_finished_run() -> None:
+    html = " ".join(one.proto.body for one in open_page("help").get("html"))
+    assert html.count('class="lx-fact"') == 10 and "rank" in html
 
 
 @pytest.mark.parametrize(
@@ -71,13 +90,11 @@ def test_a_screen_with_numbers_links_to_the_departures_from_its_paper(
     app = open_page(name, models="bert-base-cased", **params)  # not here: nothing is scored
     links = [one.proto for one in app.get("page_link") if "measured" in one.proto.label]
     assert [(link.page, parse_qs(link.query_string)) for link in links] == [
-        ("help", {"tab": ["Departures"], "paper": [paper]}) for _ in range(paper is not None)
+        ("help", {"paper": [paper]}) for _ in range(paper is not None)
     ]
     if paper:
-        helped = open_page("help", tab="Departures", paper=paper)
-        assert helped.segmented_control(key="paper").value == paper
-        (text,) = helped.markdown
-        assert text.value.startswith(f"### {paper}:")
+        (label,) = opened(open_page("help", paper=paper))
+        assert label.startswith(plain(f"{paper}:"))
 
 
 @pytest.fixture

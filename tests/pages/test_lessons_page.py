@@ -9,6 +9,7 @@ from opening import open_page
 from slow import slow_but
 from streamlit.testing.v1 import AppTest
 
+from lama_core.lessons.handout import sheet
 from lama_core.lessons.lesson import (
     Lesson,
     Predict,
@@ -17,7 +18,7 @@ from lama_core.lessons.lesson import (
     list_lessons,
     read_lesson,
 )
-from lama_core.lessons.shown import judged
+from lama_core.lessons.shown import Shown, judged
 from pages.ui.lessons import models, progress
 from pages.ui.shared import cache
 
@@ -257,7 +258,7 @@ def test_the_address_holds_lesson_step_and_large_type(step: str, shown: str) -> 
 def test_a_lesson_that_is_not_here_is_said_beside_those_that_are() -> None:
     app = open_page("lessons", lesson="<b>../../etc</b>")
     assert "is not here" in app.info[0].value and "<b>" not in app.info[0].value
-    assert len([one for one in app.button if one.label == "Begin"]) == len(list_lessons().lessons)
+    assert len([one for one in app.button if one.label == "Start"]) == len(list_lessons().lessons)
 
 
 def test_a_users_lesson_is_shown_as_text(home: Path) -> None:
@@ -274,7 +275,7 @@ def test_a_users_lesson_is_shown_as_text(home: Path) -> None:
         if number == 2:
             app.radio[0].set_value("two")
             next(one for one in app.button if one.label == "Predict").click().run()
-            assert "You predicted **two**. So it is." in said(app)
+            assert "You predicted **two**. Correct!" in said(app)
     to_step(app, 4)
     assert "1 of 1 as you predicted" in said(app)
 
@@ -293,3 +294,29 @@ def test_a_lesson_that_cant_be_read_is_said_to_its_owner_alone(
     monkeypatch.setattr("pages.ui.shared.visitors.comes_from_here", lambda *_: False)
     app = open_page("lessons")
     assert not app.error and str(home) not in said(app)
+
+
+def test_teacher_mode_jumps_to_any_step_and_reveals_the_answer_without_a_prediction() -> None:
+    app = open_page("lessons", lesson="3-negation", step="6", large="true")
+    assert not any(one.label == "To the question" for one in app.button)
+    assert any(one.value.startswith("MiniLM") for one in app.info)
+    question = open_page("lessons", lesson="3-negation", step="5", large="true")
+    assert [one.label for one in question.button if one.label == "Reveal"] == ["Reveal"]
+    assert not next(one for one in question.button if one.label == "Next").disabled
+    usual = open_page("lessons", lesson="3-negation", step="6")
+    assert any(one.label == "To the question" for one in usual.button)
+
+
+def test_a_student_sheet_has_blanks_and_a_teacher_sheet_the_answers() -> None:
+    lesson = next(one for one in list_lessons().lessons if one.id == "3-negation")
+    blank = sheet(lesson)
+    assert blank.count("Answer: <span class=line") == 2
+    assert "MiniLM" in blank and "<script>addEventListener" in blank
+    shown = Shown(
+        firsts={("Helsinki does not lie on the continent of ___.", "minilm-mlm"): "europe"}
+    )
+    step = next(n for n, one in enumerate(lesson.steps, 1) if isinstance(one, Predict))
+    assert isinstance(lesson.steps[step - 1], Predict)
+    answered = sheet(lesson, {step + 1: shown})
+    assert "Answer: <b>europe</b>" in answered and "Answer: <b>not shown</b>" in answered
+    assert "class=line" not in answered.partition("</style>")[2]

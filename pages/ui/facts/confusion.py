@@ -26,14 +26,14 @@ def draw_confusion(
 ) -> None:
     """The view: a chart of the most frequent words, and a table of every pair."""
     head, box = st.columns([5, 2], vertical_alignment="bottom")
-    head.markdown(f"### Golds and the first answers of {plain(chosen.of)}")
+    head.markdown(f"### Right answers and the first answers of {plain(chosen.of)}")
     size = pick(
         "Words on each side",
         SIZES,
         key="words",
         first=N_WORDS,
         place=box,
-        help="The most frequent golds and answers; the others are one row and one column.",
+        help="The most frequent words; all others share one row and one column.",
     )
     found = confusion(joined, rows, of=chosen.filter.of, n=int(size))
     if not found.n:
@@ -43,7 +43,9 @@ def draw_confusion(
         )
         return
     points = choice.show(
-        charts.confusion(found), "confusion chart", f"Golds and first answers of {chosen.of}"
+        charts.confusion(found),
+        "confusion chart",
+        f"Right and first answers of {chosen.of}",
     )
     st.caption(_describe(found, chosen))
     for point in points:
@@ -64,10 +66,11 @@ def draw_confusion(
 def _describe(found: Confusion, chosen: FactsChoice) -> str:
     """What the chart counts, in numbers."""
     said = f"{counted(found.n, 'fact')} with a first answer of {plain(chosen.of)}: "
-    said += f"{found.n_golds:,} golds, {found.n_answers:,} answers."
+    said += f"{found.n_golds:,} right answers, {found.n_answers:,} first answers. Green: right."
     golds, answers = found.n_golds - len(found.golds), found.n_answers - len(found.answers)
     if golds or answers:
-        other = [f"{golds:,} golds"] * bool(golds) + [f"{answers:,} answers"] * bool(answers)
+        other = [f"{golds:,} right answers"] * bool(golds)
+        other += [f"{answers:,} first answers"] * bool(answers)
         said += f" **Other** stands for {' and '.join(other)}; the table has every pair."
     return f"{said} Click a cell to see its facts."
 

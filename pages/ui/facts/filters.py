@@ -1,6 +1,6 @@
 """The filters of Wrong answers: widgets <-> address bar <-> AnswerFilter."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
@@ -31,6 +31,7 @@ from pages.ui.shared.messages import plain
 from pages.ui.shared.state import BOUND
 
 ANY = "any"
+CONFIDENT = 0.5  # the least probability of a confident answer
 SORTS = (
     "as in the data",
     "best rank first",
@@ -59,11 +60,11 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
     names = list(choice.names)
     boxes = st.columns([2, 2.2, 2.2, 2.2, 1.4], vertical_alignment="bottom")
     of = boxes[0].selectbox(
-        "Model in focus",
+        "Model",
         names,
         key="of",
         bind=BOUND,
-        help="The one that rank, probability, wrong answers and left-out facts are about.",
+        help="Ranks, probabilities, wrong answers and excluded facts are of this model.",
     )
     right = boxes[1].multiselect(
         "Right in",
@@ -90,6 +91,7 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
     )
     with boxes[4], st.popover("Filters", icon=":material/filter_alt:", width="stretch"):
         more = _choose_more(choice, choice.runs[names.index(of)], joined)
+    _draw_quick(names, of)
     sort = st.session_state.get("sort", SORTS[0])
     chosen = AnswerFilter(
         of=names.index(of),
@@ -101,6 +103,24 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
         **more,
     )
     return FactsChoice(chosen, of, sort)
+
+
+def _draw_quick(names: Sequence[str], of: str) -> None:
+    """Filters of one click."""
+    others = [name for name in names if name != of]
+    quick: dict[str, dict[str, str | list[str]]] = {
+        f"Wrong in {of}": {"wrong": [of]},
+        f"Confident and wrong in {of}": {"wrong": [of], "conf": [str(CONFIDENT), "1.0"]},
+    }
+    if others:
+        quick |= {
+            f"Only {of} is right": {"right": [of], "wrong": others},
+            "All are wrong": {"wrong": list(names)},
+        }
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        for label, params in quick.items():
+            if st.button(plain(label), type="tertiary", icon=":material/filter_alt:"):
+                narrow(**{"right": [], "conf": [], "of": of, **params})
 
 
 def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> dict[str, Any]:

@@ -147,8 +147,7 @@ def export_table(joined: JoinedAnswers, rows: Ints, choice: RunChoice) -> pd.Dat
 
 
 def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice) -> None:
-    """One page of rows; the one that is picked is opened above them, or several are tagged."""
-    opened = st.container()
+    """One page of rows; the one that is picked opens next to them, or several are tagged."""
     sort_box, more_box, pages_box = st.columns([2, 3, 4], vertical_alignment="bottom")
     switches = more_box.container(horizontal=True)
     sort = sort_box.selectbox(
@@ -203,7 +202,11 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
         if picked:
             st.query_params["fact"] = fact_key(joined, int(shown[picked[0]]))
 
-    event: Any = st.dataframe(
+    key = st.query_params.get("fact", "")
+    row = find_fact(joined, key) if key and not several else None
+    with st.container(key="facts-and-panel"):
+        list_box, panel = st.columns([3, 2]) if row is not None else (st.container(), None)
+    event: Any = list_box.dataframe(
         table,
         hide_index=True,
         column_config=config,
@@ -213,44 +216,64 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
         placeholder="",
         height=600 if len(table) > 15 else "content",
     )
-    key = st.query_params.get("fact", "")
-    row = find_fact(joined, key) if key else None
-    with opened:
-        if several:
-            picked = [int(shown[at]) for at in event["selection"]["rows"] if at < len(shown)]
-            draw_picked_tags(joined, picked, chosen)
-        elif row is not None:
-            draw_fact(joined, row, chosen, choice)
+    if several:
+        picked = [int(shown[at]) for at in event["selection"]["rows"] if at < len(shown)]
+        draw_picked_tags(joined, picked, chosen)
+    elif row is not None and panel is not None:
+        with panel:
+            draw_fact(joined, row, rows, chosen, choice)
     made = choice.made() | describe_filter(chosen)
     lines = python_of(chosen, choice)
     draw_export("facts", lambda: export_table(joined, rows, choice), made, lines)
 
 
-def draw_fact(joined: JoinedAnswers, row: int, chosen: FactsChoice, choice: RunChoice) -> None:
-    """One fact: what was asked, its tags, and each run's ten best answers."""
+def _draw_neighbours(joined: JoinedAnswers, row: int, rows: Ints) -> None:
+    """Buttons to the facts before and after this one, in the order of the list, and to close it."""
+    at = np.flatnonzero(rows == row)
+    place = int(at[0]) if len(at) else None
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for label, icon, step in (("Previous", "arrow_back", -1), ("Next", "arrow_forward", 1)):
+            there = None if place is None else place + step
+            inside = there is not None and 0 <= there < len(rows)
+            if st.button(
+                f"{label} fact", icon=f":material/{icon}:", type="tertiary", disabled=not inside
+            ):
+                assert there is not None
+                st.query_params["fact"] = fact_key(joined, int(rows[there]))
+                st.rerun()
+        if place is not None:
+            st.caption(f"{place + 1:,} of {len(rows):,}", width="content")
+        if st.button("Close", icon=":material/close:", type="tertiary"):
+            del st.query_params["fact"]
+            st.rerun()
+
+
+def draw_fact(
+    joined: JoinedAnswers, row: int, rows: Ints, chosen: FactsChoice, choice: RunChoice
+) -> None:
+    """One fact: the query, its tags, and each run's ten best answers.
+
+    rows: of the list that it is opened from, in their order.
+    """
     fact = joined.facts.iloc[row]
     gold = str(fact["object"])
     with st.container(border=True):
+        _draw_neighbours(joined, row, rows)
         with st.container(horizontal=True, vertical_alignment="center"):
             relation = choice.labels.get(str(fact["relation"]), str(fact["relation"]))
             st.markdown(
                 f"**{plain(fact['query'])}**  \n{plain(str(fact['subject']))} · {plain(relation)} "
-                f"· gold **{plain(gold)}**"
+                f"· right answer **{plain(gold)}**"
             )
-            if fact["query"] and st.button(
-                "Open on Ask", icon=":material/edit_note:", type="primary"
-            ):
+            if fact["query"] and st.button("Ask it", icon=":material/edit_note:", type="primary"):
                 named = (run.model for run in choice.runs if run.model_kind in KINDS)
                 models = tuple(dict.fromkeys(named))
                 asked = () if models == DEFAULT_MODELS else models
                 link = {"text": str(fact["query"]), "gold": gold, "models": asked}
                 links.go(screens.ASK, link)
-            if st.button("Close", icon=":material/close:", type="tertiary"):
-                del st.query_params["fact"]
-                st.rerun()
         draw_fact_tags(joined, row, chosen)
-        for number, box in enumerate(boxes_of(choice.names, border=False).values()):
-            with box:
+        for number in range(len(choice.names)):
+            with st.container():
                 _draw_one(joined, row, number, choice, gold)
 
 

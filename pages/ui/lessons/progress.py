@@ -20,7 +20,7 @@ class Progress:
 
 
 def progress_in(lesson: Lesson) -> Progress:
-    """The reader's; a lesson whose file has changed is begun anew."""
+    """The reader's; a lesson whose file has changed starts again."""
     kept: dict[str, tuple[str, Progress]] = st.session_state.setdefault(KEY, {})
     content = repr(lesson)
     if lesson.id not in kept or kept[lesson.id][0] != content:
@@ -29,5 +29,5 @@ def progress_in(lesson: Lesson) -> Progress:
 
 
 def forget(lesson: Lesson) -> None:
-    """Begin the lesson anew."""
+    """Start the lesson again."""
     st.session_state.get(KEY, {}).pop(lesson.id, None)

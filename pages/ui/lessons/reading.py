@@ -7,9 +7,9 @@ from lama_core.lessons.lesson import Explain, Lesson, LessonListing, Predict, St
 from lama_core.lessons.shown import first_to_predict, judge, judged, whose, without_line
 from lama_core.lessons.words import as_markdown
 from lama_core.reports.html import grid
-from pages.ui.lessons.large import LARGE, LARGE_CSS
 from pages.ui.lessons.progress import Progress, forget, progress_in
 from pages.ui.lessons.showing import DRAWN
+from pages.ui.lessons.teacher import BACK, LARGE, NEXT, draw_teacher_mode, is_teaching
 from pages.ui.shared import links, screens
 from pages.ui.shared.messages import faults_shown, plain, show_note
 from pages.ui.shared.state import BOUND, title_of
@@ -33,17 +33,24 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
     links.put(STEP, [str(number)])
     with st.container(key="lesson-head"):
         head, box = st.columns([5, 2.3], vertical_alignment="bottom")
-    large = box.toggle(
-        "Large type", key=LARGE, bind=BOUND, help="For a screen that a whole class looks at."
+    teaching = box.toggle(
+        "Teacher mode",
+        key=LARGE,
+        bind=BOUND,
+        help="For a class: large type, no header, a jump to any step, answers revealed by a "
+        "button, and the arrow keys for back and next.",
     )
-    if large:
-        st.html(LARGE_CSS)
+    if teaching:
+        draw_teacher_mode()
     head.header(plain(lesson.title), anchor=False)
-    st.caption(plain(lesson.question))
-    said = f"Step {number} of {len(lesson.steps)}" if number < last else "Summary"
-    st.progress(number / last, text=said)
+    if teaching:
+        _draw_jump(lesson, number)
+    else:
+        st.caption(plain(lesson.question))
+        said = f"Step {number} of {len(lesson.steps)}" if number < last else "Summary"
+        st.progress(number / last, text=said)
     progress = progress_in(lesson)
-    missing = first_to_predict(lesson, progress.predicted, number)
+    missing = None if teaching else first_to_predict(lesson, progress.predicted, number)
     if missing is not None:
         st.info(
             "What follows shows the answer to a question of this lesson: predict first.",
@@ -59,6 +66,23 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
         with st.container(key="lesson-step"), faults_shown():
             _draw_step(lesson, number, progress)
     _draw_ways(lesson, number, progress)
+
+
+def _draw_jump(lesson: Lesson, number: int) -> None:
+    """A menu of all steps; a choice leads there."""
+    titles = [
+        step.title or ("Question" if isinstance(step, Predict) else "") for step in lesson.steps
+    ]
+    chosen = st.segmented_control(
+        "Step",
+        range(1, len(titles) + 2),
+        default=number,
+        format_func=lambda at: f"{at} {plain(titles[at - 1])}" if at <= len(titles) else "Summary",
+        key=f"jump {lesson.id} {number}",
+        label_visibility="collapsed",
+    )
+    if chosen not in (None, number):
+        links.go(screens.LESSONS, address_of(lesson, chosen))
 
 
 def _draw_step(lesson: Lesson, number: int, progress: Progress) -> None:
@@ -107,7 +131,17 @@ def _draw_question(lesson: Lesson, number: int, step: Predict, progress: Progres
             given = st.text_input(
                 "Your prediction: one word", key=f"prediction {lesson.id} {number}", max_chars=60
             )
-        sent = st.form_submit_button("Predict", type="primary", icon=":material/psychology:")
+        with st.container(horizontal=True):
+            sent = st.form_submit_button("Predict", type="primary", icon=":material/psychology:")
+            shown = is_teaching() and st.form_submit_button(
+                "Reveal",
+                icon=":material/visibility:",
+                help="Shows the answer without a prediction.",
+            )
+    if shown and step.answer:
+        st.info(f"The answer is **{plain(step.answer)}**.", icon=":material/compare:")
+    elif shown:
+        links.go(screens.LESSONS, address_of(lesson, number + 1))
     if not sent:
         return
     if not (given or "").strip():
@@ -120,17 +154,17 @@ def _draw_question(lesson: Lesson, number: int, step: Predict, progress: Progres
 
 
 def _draw_judged(step: Predict, number: int, progress: Progress) -> None:
-    """A prediction beside its answer."""
+    """A prediction next to its answer; in teacher mode perhaps the answer alone."""
     shown = progress.shown.get(number + 1)
-    found = judge(step, progress.predicted[number], shown)
-    said = f"You predicted **{plain(found.predicted)}**."
+    found = judge(step, progress.predicted.get(number, ""), shown)
+    said = f"You predicted **{plain(found.predicted)}**." if number in progress.predicted else ""
     model, answer = whose(step, shown), f"**{plain(found.answer)}**"
     of = f"{plain(title_of(model))}: {answer}." if model else ""
     if not found.answer:
         why = plain(without_line(step, shown)) or "The answer can't be shown here."
         show_note(f"{said} {why}")
     elif found.right:
-        st.success(f"{said} So it is. {of}", icon=":material/check:")
+        st.success(f"{said} Correct! {of}", icon=":material/check:")
     else:
         st.info(f"{said} {of or f'The answer is {answer}.'}", icon=":material/compare:")
 
@@ -139,12 +173,13 @@ def _draw_ways(lesson: Lesson, number: int, progress: Progress) -> None:
     """Back, next, and to the list."""
     last = len(lesson.steps) + 1
     step: Step | None = lesson.steps[number - 1] if number < last else None
-    waits = isinstance(step, Predict) and number not in progress.predicted
+    waits = isinstance(step, Predict) and number not in progress.predicted and not is_teaching()
     with st.container(horizontal=True, vertical_alignment="center", key="lesson-ways"):
-        if st.button("Back", icon=":material/arrow_back:", disabled=number == 1):
+        if st.button("Back", key=BACK, icon=":material/arrow_back:", disabled=number == 1):
             links.go(screens.LESSONS, address_of(lesson, number - 1))
         if step is not None and st.button(
             "Next" if number < last - 1 else "Summary",
+            key=NEXT,
             type="secondary" if waits else "primary",
             icon=":material/arrow_forward:",
             disabled=waits,
@@ -177,7 +212,7 @@ def _draw_summary(lesson: Lesson, listing: LessonListing, progress: Progress) ->
             on_click="ignore",
             help="One HTML file to print, with the answers and numbers that you were shown.",
         )
-        if st.button("Begin anew", icon=":material/replay:"):
+        if st.button("Start again", icon=":material/replay:"):
             forget(lesson)
             links.go(screens.LESSONS, address_of(lesson, 1))
         at = listing.lessons.index(lesson) + 1

@@ -25,8 +25,8 @@ from lama_core.requests import command_line
 from lama_core.rounding import percent
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import RunInfo
-from pages.ui.lessons.large import enlarged
 from pages.ui.lessons.models import askable, draw_unknown, stored_answers
+from pages.ui.lessons.teacher import HEIGHT, enlarged, is_teaching
 from pages.ui.shared import cache, charts, predictions, screens
 from pages.ui.shared.choice import pick_runs
 from pages.ui.shared.colours import model_colours
@@ -36,6 +36,7 @@ from pages.ui.shared.state import BOUND, title_of
 
 N_BEST = 5
 ASKED = ("cloze", "contrast")  # kinds of probe that ask a blank of each fact
+MARKS = {"gold": " ✓", "wrong": " ✗", "": ""}
 RANKS = ("first", "second", "third", "fourth", "fifth")
 PAGES = {
     "ask": "Ask",
@@ -112,8 +113,9 @@ def _word(word: str, prob: float) -> str:
     return f"{word} ({predictions.probability(prob)})"
 
 
-def _is_gold(word: str, gold: str) -> bool:
-    return word.casefold() == gold.casefold()
+def _mark(word: str, gold: str, wrong: str) -> str:
+    """How a word is marked: as the right answer, as the one that a negation rules out, or not."""
+    return {gold.casefold(): "gold", wrong.casefold(): "wrong"}.get(word.casefold(), "")
 
 
 def _pairs(stored: Stored) -> list[tuple[str, float]]:
@@ -146,7 +148,7 @@ def draw_compare(step: Compare, key: str) -> Shown:
         )
 
     sentences = {text: parse_query(text).parts for text in step.queries}
-    return _draw_firsts(step, sentences, golds, ask)
+    return _draw_firsts(step, sentences, golds, step.wrong_of, ask)
 
 
 def draw_analogy(step: Analogy, key: str) -> Shown:
@@ -166,16 +168,21 @@ def draw_analogy(step: Analogy, key: str) -> Shown:
         )
 
     sentences = {row: question.query.parts for row, question in questions.items()}
-    return _draw_firsts(step, sentences, golds, ask)
+    return _draw_firsts(step, sentences, golds, {}, ask)
 
 
 def _draw_firsts(
     step: Live,
     sentences: Mapping[str, Sequence[str]],
     golds: Mapping[str, str],
+    wrong: Mapping[str, str],
     ask: Callable[[str, tuple[str, ...]], tuple[Prediction, ...]],
 ) -> Shown:
-    """Each model's first words in some sentences. sentences: row -> its parts around the blank."""
+    """Each model's first words in some sentences.
+
+    sentences: row -> its parts around the blank. wrong: row -> the answer that a negation rules
+    out.
+    """
 
     def describe(_: tuple[Prediction, ...]) -> str:
         return f"its first answers to {len(sentences)} queries"
@@ -189,7 +196,7 @@ def _draw_firsts(
             for row, item in zip(sentences, column.answer, strict=True)
         }
         with column.place.container():
-            _draw_column(name, sentences, golds, firsts)
+            _draw_column(name, sentences, golds, wrong, firsts)
     notes = [_ranked(step, columns)] if columns else []
     stored = {} if isinstance(step, Analogy) else stored_answers(step.models, sentences)
     for name, found in stored.items():
@@ -197,7 +204,7 @@ def _draw_firsts(
         said = f"{title_of(name)} isn't on this machine: from its stored run."
         with st.container(border=True):
             st.caption(plain(said))
-            _draw_column(name, sentences, golds, firsts)
+            _draw_column(name, sentences, golds, wrong, firsts)
         notes.append(said)
     st.caption(plain(notes[0]) if columns else "")
     shown = [name for name in step.models if any(of == name for _, of in firsts)]
@@ -207,7 +214,7 @@ def _draw_firsts(
         if (row, name) not in firsts:
             return ""
         word, prob = firsts[row, name]
-        return _word(word, prob) + " ✓" * _is_gold(word, golds[row])
+        return _word(word, prob) + MARKS[_mark(word, golds[row], wrong.get(row, ""))]
 
     return Shown(
         heads=("query", *map(title_of, shown), *["gold"] * with_gold),
@@ -224,6 +231,7 @@ def _draw_column(
     name: str,
     sentences: Mapping[str, Sequence[str]],
     golds: Mapping[str, str],
+    wrong: Mapping[str, str],
     firsts: Mapping[tuple[str, str], tuple[str, float]],
 ) -> None:
     """A model's first words, each in its sentence."""
@@ -234,7 +242,7 @@ def _draw_column(
         word, prob = firsts[row, name]
         filled = f'<b class="word">{escape(word)}</b>'.join(map(escape, parts))
         lines.append(
-            f'<tr class="{"gold" if _is_gold(word, golds[row]) else ""}"><td>{filled}</td>'
+            f'<tr class="{_mark(word, golds[row], wrong.get(row, ""))}"><td>{filled}</td>'
             f'<td class="num">{predictions.probability(prob)}</td></tr>'
         )
     st.html(
@@ -287,6 +295,8 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     )
     figure.update_yaxes(title=kind.rows_of(step))
     figure.update_xaxes(title="share, %")
+    if is_teaching():  # the whole chart on the screen, below the text
+        figure.update_layout(height=min(figure.layout.height or HEIGHT, HEIGHT / enlarged()))
     charts.show(
         figure,
         f"lesson chart {key}",

@@ -32,6 +32,8 @@ DARK = "#1b2430"
 EDGE = "#ffffff"
 SCALE = [[0.0, "#a8431f"], [0.5, "#7a838e"], [1.0, "#1f6aa5"]]  # white text is read on all of it
 COUNTED = [[0.0, "#7a838e"], [1.0, "#a8431f"]]  # as SCALE, from few to many
+RIGHT = [[0.0, "#5c7f74"], [1.0, "#17704f"]]  # as COUNTED, of right answers
+TOTALS = [[0.0, "#5d6670"], [1.0, "#5d6670"]]
 MOST_NUMBERED = 24  # columns of a heat map whose cells have room for a number
 MOST_LETTERS = 30
 MOST_BARS = 3  # more runs than this stand as points on one line a relation
@@ -749,9 +751,11 @@ def answer_scores(table: pd.DataFrame, colour: str) -> go.Figure:
 
 
 def confusion(found: Confusion) -> go.Figure:
-    """Golds by first answers, coloured by the number of facts on a log scale.
+    """Right answers by first answers, coloured by the number of facts on a log scale.
 
-    customdata of every cell with facts: [gold, answer]; "" for the others.
+    Facts with a right first answer, on the diagonal, have a colour of their own. The row and the
+    column of the other words have one colour whatever their numbers. customdata of every cell with
+    facts: [gold, answer]; "" for the others.
     """
     counts = found.counts
     golds = [*found.golds, *[""] * (len(counts) - len(found.golds))]
@@ -761,20 +765,30 @@ def confusion(found: Confusion) -> go.Figure:
     shown_answers = [_short(one) or f"{n_answers:,} other answers" for one in answers]
     with np.errstate(divide="ignore"):
         tone = np.where(counts > 0, np.log10(counts), np.nan)
-    ticks = [10**power for power in range(int(np.log10(counts.max())) + 1)]
+    others = np.zeros(counts.shape, dtype=bool)
+    others[len(found.golds) :, :] = others[:, len(found.answers) :] = True
+    places = {word.lower(): at for at, word in enumerate(found.answers)}
+    right = np.zeros(counts.shape, dtype=bool)
+    for row, gold in enumerate(found.golds):
+        if gold.lower() in places:
+            right[row, places[gold.lower()]] = True
+    named = counts[~others]
+    ticks = [10**power for power in range(int(np.log10(max(1, named.max(initial=1)))) + 1)]
     bar: Style = {"tickvals": np.log10(ticks), "ticktext": [f"{tick:,}" for tick in ticks]}
-    figure = heat_map(
-        tone,
-        [[f"{n:,}" if n else "" for n in line] for line in counts],
-        ("gold", shown_golds),
-        ("first answer", shown_answers),
-        texttemplate="%{text}" if len(answers) <= MOST_NUMBERED else "",
-        colorscale=COUNTED,
-        zmin=0,
-        zmax=max(1.0, float(np.nanmax(tone))),
-        hoverinfo="skip",
-        colorbar=bar | {"title": {"text": "facts"}, "thickness": 12},
-    )
+    style: Style = {
+        "texttemplate": "%{text}" if len(answers) <= MOST_NUMBERED else "",
+        "zmin": 0,
+        "zmax": max(1.0, float(np.nanmax(np.where(others, np.nan, tone), initial=0.0))),
+        "hoverinfo": "skip",
+    }
+    texts = [[f"{n:,}" if n else "" for n in line] for line in counts]
+    axes = (("right answer", shown_golds), ("first answer", shown_answers))
+    bar |= {"title": {"text": "facts"}, "thickness": 12}
+    figure = heat_map(tone, texts, *axes, colorscale=COUNTED, colorbar=bar, **style)
+    for which, scale in ((right, RIGHT), (others, TOTALS)):
+        cells = np.where(which, tone, np.nan)
+        parts = heat_map(cells, texts, *axes, colorscale=scale, showscale=False, **style)
+        figure.add_traces(parts.data)
     # A heat map's cells can't be selected: marks that can't be seen are, in the middle of each.
     marks = pd.DataFrame(np.argwhere(counts), columns=["row", "column"])
     marks = described(
@@ -785,13 +799,13 @@ def confusion(found: Confusion) -> go.Figure:
             share=(counts / counts.sum(axis=1, keepdims=True))[counts > 0],
         ),
         lambda row: (
-            f"gold <b>{escape(shown_golds[row.row])}</b><br>first answer "
+            f"right answer <b>{escape(shown_golds[row.row])}</b><br>first answer "
             f"<b>{escape(shown_answers[row.column])}</b><br>{row.n:,} facts, "
-            f"{percent(row.share)} % of the gold's"
+            f"{percent(row.share)} % of this right answer's"
         ),
     )
     unseen = {"marker": {"opacity": 0}}
-    style: Style = {
+    style = {
         "marker_symbol": "square",
         "marker_size": 16,
         "marker_opacity": 0,

@@ -67,7 +67,7 @@ def draw_help_link(page: str) -> None:
             screens.HELP,
             label="How this is measured",
             icon=":material/help:",
-            query_params={"tab": "Departures", "paper": paper},
+            query_params={"paper": paper},
         )
 
 

@@ -86,7 +86,7 @@ _OLD: dict[str, tuple[str, dict[str, tuple[str, Params]]]] = {
     "data": ("tab", {"Sources": (DATA, {})}),
     "method": (
         "view",
-        {"Departures": (HELP, {"tab": "Departures"}), "Glossary": (HELP, {})},
+        {"Departures": (HELP, {"paper": "All"}), "Glossary": (HELP, {})},
     ),
 }
 OLD_PAGES = tuple(name for name in _OLD if name not in ("results", "data"))
