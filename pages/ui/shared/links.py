@@ -29,6 +29,10 @@ ANALOGY = "pages/analogy.py"
 MODELS = "pages/models.py"
 METHOD = "pages/method.py"
 LESSONS = "pages/lessons.py"
+ASKING = (CLOZE, ANALOGY)  # the pages that query models
+# Parameters with one name and two meanings: models to query, or models whose runs are shown, where
+# none chosen means all; the gold answer of a sentence, or a filter of facts.
+TWO_MEANINGS = ("models", "gold")
 
 Params = Mapping[str, str | Sequence[str]]
 AMONG = "among"
@@ -57,7 +61,11 @@ def enter(page: str) -> None:
     """Call before `page` is drawn: an address that was gone to, or gone back to, is taken whole."""
     context = get_script_run_ctx()
     returned = context is not None and context.is_history_navigation
-    st.session_state[ENTERED] = returned or st.session_state.get(PAGE) != page
+    before = st.session_state.get(PAGE)
+    st.session_state[ENTERED] = returned or before != page
+    if before is not None and (before in ASKING) != (page in ASKING):
+        for name in TWO_MEANINGS:
+            st.session_state.pop(name, None)
     st.session_state[PAGE] = page
     st.session_state[PUT] = set()
     if st.session_state[ENTERED]:

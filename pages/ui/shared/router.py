@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.shared import history, links, share, shelf
 from pages.ui.shared.messages import faults_shown
@@ -27,27 +28,26 @@ PAPERS = {
     links.PROMPTS: "LPAQA",
     links.ANALOGY: "Analogy probes",
 }
-ASKING = (links.CLOZE, links.ANALOGY)  # the pages that ask models, whose answers are pinned
 _here = threading.local()
 
 
 @contextmanager
-def routing(page: str, title: str) -> Iterator[None]:
+def routing(page: str, title: str, outline: DeltaGenerator) -> Iterator[None]:
     """What runs in the block is that page, chosen by app.py; what all pages have is drawn with it.
 
-    page: its file, as the constants in `links.py`.
+    page: its file, as the constants in `links.py`. outline: stands there until the page is drawn.
     """
     history.follow()
     links.enter(page)
     _name(title)
     place = share.make_place()
-    _here.routed, _here.title = True, title
+    _here.routed, _here.title, _here.outline = True, title, outline
     try:
         yield
     finally:
         _here.routed = False
     query = links.write()
-    if page in ASKING:
+    if page in links.ASKING:
         shelf.draw_history(place)
     share.draw_share(place, query)
 
@@ -61,7 +61,7 @@ def _name(title: str, tab: str = "") -> None:
 
 def draw_pinned(page: str) -> None:
     """The answers that were pinned, at the foot of the pages that ask."""
-    if page in ASKING:
+    if page in links.ASKING:
         with faults_shown():
             shelf.draw_pinned()
 
@@ -89,6 +89,7 @@ def draw_tabs(names: Sequence[str], draw: Callable[[str], None], *, key: str = "
 def draw_page(main: Callable[[], None]) -> None:
     """Draw the page, or let app.py do it where it hasn't been asked."""
     if getattr(_here, "routed", False):
+        _here.outline.empty()
         main()
     else:
         runpy.run_path(str(APP), run_name="__main__")
