@@ -192,7 +192,7 @@ def _draw_columns(asked: Asked) -> dict[str, Column[ModelOnMany]]:
         settings = replace(choice.settings, models=here)
         return _ask_model(settings, name, asked, mark, stopped=stopped)
 
-    _, columns = ask_each(choice.settings.models, ask, _describe)
+    columns = ask_each(choice.settings.models, ask, _describe)
     for column in columns.values():
         column.place.caption(plain(column.answer.summary()))
     given = [one.fault for column in columns.values() for one in column.answer.answers]

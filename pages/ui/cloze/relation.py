@@ -209,7 +209,7 @@ def _draw_columns(asked: Asked) -> dict[str, Column[ModelOnRelation]]:
         settings = replace(choice.settings, models=here)
         return cache.relation_answer(settings, name, question, choice.renormalise)
 
-    _, columns = ask_each(choice.settings.models, ask, _describe)
+    columns = ask_each(choice.settings.models, ask, _describe)
     for column in columns.values():
         with column.place.container():
             _draw_agreement(question, column.answer)

@@ -43,7 +43,7 @@ def draw_sentences() -> None:
     def ask(name: str, _: tuple[str, ...]) -> ModelSentences:
         return cache.scored_sentences(request, name)
 
-    _, columns = ask_each(request.models, ask, _describe, per_row=2)  # a sentence needs room
+    columns = ask_each(request.models, ask, _describe, per_row=2)  # a sentence needs room
     for column in columns.values():
         with column.place.container():
             st.html(_strips(column))

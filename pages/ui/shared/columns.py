@@ -39,14 +39,22 @@ def boxes_of(
     return boxes
 
 
+def reserve_line(key: str) -> DeltaGenerator:
+    """A place for one line above the columns, as high while it is empty (`style.css`)."""
+    with st.container(key=f"line {key}"):
+        place = st.empty()
+    place.html('<div class="lx-muted">Waiting for the answers</div>')
+    return place
+
+
 def ask_each(
     names: Sequence[str],
     ask: Callable[[str, tuple[str, ...]], Answer],
     describe: Callable[[Answer], str],
     *,
     per_row: int = 4,
-) -> tuple[DeltaGenerator, dict[str, Column[Answer]]]:
-    """Ask the models that are here, one after the other; a container above them, and their columns.
+) -> dict[str, Column[Answer]]:
+    """Ask the models that are here, one after the other; return their columns.
 
     ask: from a model's name, and the names of all that are asked. describe: the line under a
     model's name, from what it answered. per_row: so many stand side by side. A model that fails
@@ -54,7 +62,6 @@ def ask_each(
     """
     here = tuple(name for name in names if is_here(find_model(name)))
     colours = model_colours(names)
-    above = st.container()
     boxes = boxes_of(names, per_row=per_row)
     waiting = {}
     for name, box in boxes.items():
@@ -77,7 +84,7 @@ def ask_each(
             with head:
                 detail = _with_text(name, describe(answer))
                 predictions.draw_head(name, state.title_of(name), colours[name], detail)
-    return above, columns
+    return columns
 
 
 def _with_text(name: str, said: str) -> str:

@@ -35,6 +35,7 @@ CONTEXTS = ("auto", "left", "both")
 PRECISIONS = ("auto", "fp32", "bf16")
 TYPED = "typed by this visitor"
 SHOWN = "shown in"
+ASKED_TEXT = "text asked last"
 BOUND: Literal["query-params"] = "query-params"
 Option = TypeVar("Option")
 
@@ -286,17 +287,32 @@ class ClozeChoice:
 
 
 def start_with_example() -> None:
-    """Ask the first example where the address asks nothing; both its text and its gold stand there.
+    """Query the first example where the address names no text and no gold; write both into it.
 
     Without the text there, a gold that was emptied would be the example's again.
     """
     asked = "text" in st.query_params or "gold" in st.query_params
     first = links.entered() or "text" not in st.session_state  # not drawn yet: another tab was open
-    for name, value in zip(("text", "gold"), examples()[0], strict=True):
-        if first and not asked:
-            st.session_state.setdefault(name, value)
+    if first and not asked:
+        st.session_state.setdefault("text", examples()[0][0])
+        st.session_state.setdefault("gold", dict(examples()).get(st.session_state["text"], ""))
+    for name in ("text", "gold"):
         if name not in st.query_params and st.session_state.get(name):
             links.put(name, [st.session_state[name]])
+
+
+def type_text(place: DeltaGenerator, label: str, *, help: str) -> str:
+    """The sentence that is typed; an example's gold answer comes and goes with the example."""
+
+    def follow() -> None:
+        golds = dict(examples())
+        gold = st.session_state.get("gold") or ""
+        if gold in ("", golds.get(st.session_state.get(ASKED_TEXT, ""))):
+            st.session_state["gold"] = golds.get(st.session_state["text"] or "", "")
+
+    typed = place.text_input(label, key="text", bind=BOUND, on_change=follow, help=help) or ""
+    st.session_state[ASKED_TEXT] = typed
+    return typed
 
 
 def draw_examples() -> None:
