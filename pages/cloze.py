@@ -26,7 +26,7 @@ from pages.ui.cloze.paper import draw_paper
 from pages.ui.cloze.relation import draw_relation
 from pages.ui.cloze.sentences import draw_sentences
 from pages.ui.shared import cache, history, links, predictions, shelf, state
-from pages.ui.shared.columns import ask_each, reserve_line
+from pages.ui.shared.columns import ask_each, draw_language_note, reserve_line
 from pages.ui.shared.export import draw_answer_export
 from pages.ui.shared.messages import faults_shown, plain
 from pages.ui.shared.router import draw_page, draw_tabs
@@ -76,6 +76,7 @@ def draw_columns(
             settings, name, query.text(), gold, choice.top_k, choice.renormalise, passage
         )
 
+    draw_language_note(" ".join(query.parts), choice.settings.models)
     lines = [reserve_line(f"blank {blank}") for blank in range(query.n_blanks)]
     columns = ask_each(choice.settings.models, ask, predictions.describe)
     given = tuple(column.answer for column in columns.values())

@@ -6,6 +6,7 @@ from html import escape
 
 import streamlit as st
 
+from lama_core.asking.blanks import BLANK
 from lama_core.glossary import explain
 from lama_core.models.base import HIDINGS, KINDS, Hiding, Kind
 from lama_core.models.loader import Precision
@@ -26,7 +27,7 @@ from lama_core.probes.statements.scoring import (
 )
 from lama_core.rounding import fixed
 from pages.ui.shared import cache, history, predictions, shelf, state
-from pages.ui.shared.columns import Column, ask_each, reserve_line
+from pages.ui.shared.columns import Column, ask_each, draw_language_note, reserve_line
 from pages.ui.shared.export import draw_answer_export
 from pages.ui.shared.heat import heat_scale, heat_strip
 from pages.ui.shared.messages import plain
@@ -67,6 +68,7 @@ def draw_ranking() -> None:
     def ask(name: str, _: tuple[str, ...]) -> ModelRanking:
         return cache.ranked_answers(request, name)
 
+    draw_language_note(BLANK.sub(" ", request.text), request.models)
     line = reserve_line("ranking")
     columns = ask_each(request.models, ask, _describe)
     for column in columns.values():

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from lama_core.asking.blanks import BLANK
 from lama_core.asking.limits import limits_of_pages
 from lama_core.asking.settings import ClozeSettings
 from lama_core.errors import UserError
@@ -31,7 +32,7 @@ from lama_core.progress import Pace, Progress, describe
 from lama_core.requests import values
 from lama_core.rounding import fixed
 from pages.ui.shared import cache, history, links, predictions, state, visitors
-from pages.ui.shared.columns import Column, ask_each
+from pages.ui.shared.columns import Column, ask_each, draw_language_note
 from pages.ui.shared.export import Rows, draw_answer_export
 from pages.ui.shared.messages import counted, plain, show_fault
 from pages.ui.shared.waiting import if_kept, step_back
@@ -80,6 +81,8 @@ def draw_many() -> None:
         limits_of_pages().check_sentences(n_asked, len(asked.choice.settings.models))
     history.note(asked.request(asked.choice.settings), asked.text)
     _draw_faults(asked.lines)
+    texts = " ".join(line.text for line in asked.lines if not line.fault)
+    draw_language_note(BLANK.sub(" ", texts), asked.choice.settings.models)
     columns = _draw_columns(asked)
     if not columns:
         return

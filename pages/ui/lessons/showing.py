@@ -30,7 +30,7 @@ from pages.ui.lessons.models import askable, draw_unknown, stored_answers
 from pages.ui.shared import cache, charts, links, predictions
 from pages.ui.shared.choice import pick_runs
 from pages.ui.shared.colours import model_colours
-from pages.ui.shared.columns import Column, ask_each
+from pages.ui.shared.columns import Column, ask_each, reserve_line
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.state import BOUND, title_of
 

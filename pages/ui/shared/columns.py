@@ -8,11 +8,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.models.catalog import find_model
+from lama_core.models.languages import language_note
 from lama_core.models.sources import is_here
 from pages.ui.shared import predictions, state
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.fetching import draw_offer
-from pages.ui.shared.messages import faults_shown
+from pages.ui.shared.messages import faults_shown, plain
 
 Answer = TypeVar("Answer")
 
@@ -37,6 +38,15 @@ def boxes_of(
         columns = st.columns(len(row), gap="medium", border=border)
         boxes |= dict(zip(row, columns, strict=True))
     return boxes
+
+
+def draw_language_note(text: str, names: Sequence[str]) -> None:
+    """Say which of the models don't read a text (without its blanks), if there are any."""
+    if note := language_note(text, [find_model(name) for name in names]):
+        st.info(
+            f"{plain(note)} The Models page lists the languages of each.",
+            icon=":material/translate:",
+        )
 
 
 def reserve_line(key: str) -> DeltaGenerator:

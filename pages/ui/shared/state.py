@@ -7,7 +7,7 @@ Links between pages use the same names.
 """
 
 import json
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeVar, cast
@@ -19,7 +19,7 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core.asking.settings import MAX_MODELS, ClozeSettings, ModelSettings
 from lama_core.candidates.lists import COMMON, FILE, explain_lists, list_names
 from lama_core.datasets.corpus import STARTER
-from lama_core.errors import UserError
+from lama_core.errors import UserError, did_you_mean
 from lama_core.glossary import explain
 from lama_core.models.addresses import is_server
 from lama_core.models.base import RESCORED, Context
@@ -35,6 +35,7 @@ CONTEXTS = ("auto", "left", "both")
 PRECISIONS = ("auto", "fp32", "bf16")
 TYPED = "typed by this visitor"
 SHOWN = "shown in"
+MAX_SAID = 200  # characters of an address that are repeated
 ASKED_TEXT = "text asked last"
 BOUND: Literal["query-params"] = "query-params"
 Option = TypeVar("Option")
@@ -114,12 +115,26 @@ def choose(
         links.put(key, [show(chosen)])
         st.session_state[key] = chosen
         if asked and links.entered():
-            said = f"{label}: {asked} is not here; shown is {show(chosen)}."
+            hint = did_you_mean(asked, [*options, *labels])
+            said = f"{label}: {asked[:MAX_SAID]} is unknown here{hint}; shown is {show(chosen)}."
             show_note(plain(said))
     found = (place or st).selectbox(
         label, options, index=None, required=True, key=key, bind=BOUND, format_func=show, help=help
     )
     return found or chosen
+
+
+def heed_unknown(label: str, key: str, options: Mapping[str, str], shown: str) -> None:
+    """Say which values of an address are unknown, and what is shown; call before the widget.
+
+    options: name -> how the widget writes it; the address may hold either.
+    """
+    links.respell(key, options)
+    unknown = [one for one in st.query_params.get_all(key) if one not in options.values()]
+    if unknown and links.entered():
+        hint = did_you_mean(unknown[0], [*options, *options.values()])
+        names = ", ".join(unknown)[:MAX_SAID]
+        show_note(plain(f"{label}: {names} is unknown here{hint}; shown is {shown}."))
 
 
 @cache
