@@ -45,6 +45,7 @@ def language_note(text: str, entries: Sequence[Entry]) -> str:
     reads = "reads" if len(english) == 1 else "read"
     if not scripts:
         return f"The text has no words: {who} {reads} English, and such answers say nothing."
-    script = scripts.most_common(1)[0][0]
+    kana = scripts["HIRAGANA"] + scripts["KATAKANA"]  # Japanese has Chinese characters, too
+    script = "HIRAGANA" if kana else scripts.most_common(1)[0][0]
     what = IN_WORDS.get(script, f"{script.capitalize()} script")
     return f"The text is in {what}, and {who} {reads} English only: such answers say nothing."

@@ -39,7 +39,7 @@ def draw_left_out(answers: Sequence[ModelAnswer], blank: int, candidates: str) -
 
 def _share(blank: BlankAnswer) -> str:
     """The share outside, and the likeliest token of all where it is there."""
-    said = f"{percent(blank.outside or 0.0)} %"
+    said = f"{percent(blank.outside or 0.0, 0)} %"
     if blank.likeliest_outside is None:
         return said
     token = blank.likeliest_outside

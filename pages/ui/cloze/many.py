@@ -278,7 +278,8 @@ def _filter(answer: ManyAnswer) -> list[int]:
         ).lower()
     ]
     if len(rows) < len(answer.lines):
-        st.caption(f"{len(rows):,} of {len(answer.lines):,} sentences are shown.")
+        shown = f"{len(rows):,} of {len(answer.lines):,} sentences are shown"
+        st.caption(f"{shown}; CSV holds these, JSON and the command all.")
     return rows
 
 
