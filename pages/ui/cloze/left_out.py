@@ -26,7 +26,7 @@ def draw_left_out(answers: Sequence[ModelAnswer], blank: int, candidates: str) -
     def widen() -> None:
         st.session_state["candidates"] = wider
 
-    st.markdown(f"Most of the probability is outside the candidates: {said}.", width="content")
+    st.markdown(f"Most of the probability is outside the candidates: {said}.", width="stretch")
     st.button(
         "Include function words" if wider == WORDS else "Rank the whole vocabulary",
         key=f"widen {blank}",

@@ -23,7 +23,9 @@ MAX_BYTES = 2953  # of a code; longer addresses aren't tried, and so aren't kept
 
 def make_place() -> DeltaGenerator:
     """Where the buttons stand that all pages have; call before the page is drawn."""
-    return st.container(key="share", horizontal=True, horizontal_alignment="right", gap="small")
+    place = st.container(key="share", horizontal=True, horizontal_alignment="right", gap="small")
+    place.empty()  # takes its room from the start: what is below stays where it is
+    return place
 
 
 def draw_share(place: DeltaGenerator, query: str) -> None:
