@@ -18,7 +18,9 @@ def test_a_walk_from_results_back_to_cloze_and_an_own_sentence(page: Page, app_u
     page.get_by_role("tab", name="Types").click()
     expect(page).to_have_url(re.compile("tab=Types"))
     page.get_by_role("link", name="Cloze", exact=True).click()
-    expect(page.locator("[data-tag]").first).to_be_visible()
+    field = page.get_by_role("textbox", name="Sentence with a blank")
+    expect(field).to_be_visible()
+    expect(page.locator("[data-tag]").get_by_text("minilm-mlm-twin")).to_be_visible()
     expect(page.get_by_text("No model is chosen")).to_have_count(0)
     head = page.locator(".lx-head").first
     expect(page.get_by_text("Waiting for the answers")).to_be_visible()
@@ -32,7 +34,6 @@ def test_a_walk_from_results_back_to_cloze_and_an_own_sentence(page: Page, app_u
     assert max(page.evaluate(OVERFLOW)) <= 0, "tables stay inside their cards"
     gold = page.get_by_role("textbox", name="Gold (optional)")
     expect(gold).to_have_value("Paris")
-    field = page.get_by_role("textbox", name="Sentence with a blank")
     field.fill("Dogs eat ___.")
     field.press("Enter")
     expect(gold).to_have_value("")
