@@ -6,7 +6,6 @@ from html import escape
 
 import streamlit as st
 
-from lama_core.asking.blanks import BLANK
 from lama_core.glossary import explain
 from lama_core.models.base import HIDINGS, KINDS, Hiding, Kind
 from lama_core.models.loader import Precision
@@ -68,7 +67,7 @@ def draw_ranking() -> None:
     def ask(name: str, _: tuple[str, ...]) -> ModelRanking:
         return cache.ranked_answers(request, name)
 
-    draw_language_note(BLANK.sub(" ", request.text), request.models)
+    draw_language_note(request.text, request.models)
     line = reserve_line("ranking")
     columns = ask_each(request.models, ask, _describe)
     for column in columns.values():

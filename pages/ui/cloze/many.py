@@ -9,7 +9,6 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from lama_core.asking.blanks import BLANK
 from lama_core.asking.limits import limits_of_pages
 from lama_core.asking.settings import ClozeSettings
 from lama_core.errors import UserError
@@ -82,7 +81,7 @@ def draw_many() -> None:
     history.note(asked.request(asked.choice.settings), asked.text)
     _draw_faults(asked.lines)
     texts = " ".join(line.text for line in asked.lines if not line.fault)
-    draw_language_note(BLANK.sub(" ", texts), asked.choice.settings.models)
+    draw_language_note(texts, asked.choice.settings.models)
     columns = _draw_columns(asked)
     if not columns:
         return
