@@ -151,7 +151,7 @@ BELOW = """
     metrics.comparison 1, metrics.confusion 2, metrics.correlates 1, metrics.figures 1,
     metrics.intervals 4, metrics.origins 2, metrics.precision 1, metrics.slices 4,
     metrics.tables 3, models 1, models.addresses 2, models.base 12, models.catalog 14,
-    models.devices 4, models.languages 1 models.loader 9, models.sources 9, papers.framework 1,
+    models.devices 4, models.languages 1, models.loader 9, models.sources 9, papers.framework 1,
     papers.jiang2020_data 1, papers.jiang2020_scores 2, papers.measured 1, papers.published 9,
     papers.rezaee2022 1, papers.wiland2024 1, probes.analogy.decisions 1, probes.analogy.probes 2,
     probes.analogy.probing 3, probes.analogy.runs 1, probes.analogy.score 4,
