@@ -1,13 +1,15 @@
-"""LAMA Explorer: the router. `streamlit run app.py`."""
+"""LAMA Explorer: the router. `streamlit run app.py`.
+
+The menu and an outline are drawn first: on a cold start the imports in `main` take seconds.
+"""
+
+import sys
 
 import streamlit as st
 
 from lama_core.paths import ASSETS
-from pages.ui.shared import memory, screens, style, visitors
-from pages.ui.shared.router import draw_help_link, draw_pinned, routing
+from pages.ui.shared import screens, style
 
-visitors.close_doors()
-st.set_page_config(page_icon=str(ASSETS / "icon.png"), layout="wide")
 PAGES = {
     screens.ASK: ("Ask", ":material/edit_note:"),
     screens.LESSONS: ("Lessons", ":material/school:"),
@@ -16,20 +18,39 @@ PAGES = {
     screens.MODELS: ("Models", ":material/memory:"),
     screens.HELP: ("Help", ":material/help:"),
 }
-shown = {
-    file: st.Page(file, title=title, icon=icon, default=file == screens.ASK)
-    for file, (title, icon) in PAGES.items()
-}
-# Addresses of earlier versions; `routing` goes on to the page that shows the same.
-old = [
-    st.Page(f"pages/{name}.py", title="LAMA Explorer", visibility="hidden")
-    for name in screens.OLD_PAGES
-]
-page = st.navigation([*shown.values(), *old], position="top")
-style.draw_style()
-file = next((file for file, one in shown.items() if one is page), screens.ASK)
-with routing(file, page.title):
-    page.run()
-    draw_pinned(file)
-    draw_help_link(file)
-memory.settle()
+
+
+def main() -> None:
+    """Draw the page that the address names."""
+    st.set_page_config(page_icon=str(ASSETS / "icon.png"), layout="wide")
+    shown = {
+        file: st.Page(file, title=title, icon=icon, default=file == screens.ASK)
+        for file, (title, icon) in PAGES.items()
+    }
+    # Addresses of earlier versions; `routing` goes on to the screen that shows the same.
+    old = [
+        st.Page(f"pages/{name}.py", title="LAMA Explorer", visibility="hidden")
+        for name in screens.OLD_PAGES
+    ]
+    page = st.navigation([*shown.values(), *old], position="top")
+    style.draw_style()
+    outline = st.empty()
+    if "pages.ui.shared.router" not in sys.modules:
+        with outline.container():
+            st.header(page.title, anchor=False)
+            st.skeleton(height=160)
+            st.skeleton(height=260)
+
+    from pages.ui.shared import memory, visitors
+    from pages.ui.shared.router import draw_help_link, draw_pinned, routing
+
+    visitors.close_doors()
+    file = next((file for file, one in shown.items() if one is page), screens.ASK)
+    with routing(file, page.title, outline):
+        page.run()
+        draw_pinned(file)
+        draw_help_link(file)
+    memory.settle()
+
+
+main()

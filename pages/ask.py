@@ -20,12 +20,13 @@ from lama_core.types import Query
 from pages.ui.cloze.answers import draw_ranking
 from pages.ui.cloze.book import choose_book, look_up
 from pages.ui.cloze.inside import draw_inside
+from pages.ui.cloze.left_out import draw_left_out
 from pages.ui.cloze.many import draw_many
 from pages.ui.cloze.paper import draw_paper
 from pages.ui.cloze.relation import draw_relation
 from pages.ui.cloze.sentences import draw_sentences
 from pages.ui.shared import cache, history, predictions, screens, shelf, state
-from pages.ui.shared.columns import ask_each
+from pages.ui.shared.columns import ask_each, draw_language_note, reserve_line
 from pages.ui.shared.export import draw_answer_export
 from pages.ui.shared.messages import faults_shown, plain
 from pages.ui.shared.router import draw_page, draw_tabs
@@ -39,10 +40,9 @@ def draw_question() -> tuple[str, str, state.ClozeChoice]:
     )
     state.start_with_example()
     sentence, word = st.columns([3, 1], vertical_alignment="bottom")
-    text = sentence.text_input(
+    text = state.type_text(
+        sentence,
         "Sentence with a blank",
-        key="text",
-        bind=state.BOUND,
         help="Write ___ (three underscores), [MASK], <mask> or [Y] where a word is missing. "
         "Several blanks get a list each.",
     )
@@ -62,7 +62,7 @@ def draw_question() -> tuple[str, str, state.ClozeChoice]:
             state.draw_examples()
         with st.popover("Options", icon=":material/tune:"):
             choice = replace(state.choose_cloze_options(names), book=choose_book())
-    return text or "", gold or "", choice
+    return text, gold or "", choice
 
 
 def draw_columns(
@@ -76,16 +76,21 @@ def draw_columns(
             settings, name, query.text(), gold, choice.top_k, choice.renormalise, passage
         )
 
-    summary, columns = ask_each(choice.settings.models, ask, predictions.describe)
+    draw_language_note(" ".join(query.parts), choice.settings.models)
+    lines = [reserve_line(f"blank {blank}") for blank in range(query.n_blanks)]
+    columns = ask_each(choice.settings.models, ask, predictions.describe)
     given = tuple(column.answer for column in columns.values())
     for blank in range(query.n_blanks):
         which = f"Blank {blank + 1} of {query.n_blanks}" if query.n_blanks > 1 else ""
         shared = {word: len(who) for word, who in agreement(given, blank)}
-        if len(given) > 1:
-            with summary:
-                if which:
-                    st.caption(which)
+        with lines[blank].container(horizontal=True, vertical_alignment="center"):
+            if which:
+                st.caption(which, width="content")
+            left_out = draw_left_out(given, blank, choice.settings.candidates)
+            if not left_out:
                 predictions.draw_agreement(given, shared, blank)
+        if left_out and len(given) > 1:
+            predictions.draw_agreement(given, shared, blank)
         for column in columns.values():
             place = column.place if blank == 0 else column.box.empty()
             with place.container():

@@ -84,6 +84,7 @@ def _draw_list(entries: list[Entry]) -> None:
             "case": [
                 {True: "cased", False: "uncased", None: None}[entry.cased] for entry in entries
             ],
+            "languages": [entry.languages or None for entry in entries],
             "trained on": [entry.corpus for entry in entries],
             "corpus size": [entry.corpus_size for entry in entries],
             "licence": [entry.licence for entry in entries],
@@ -119,6 +120,7 @@ def draw_one(entry: Entry, status: str) -> None:
         "in memory": ", ".join(
             f"{bytes_text(size)} in {one}" for one, size in held.items() if size
         ),
+        "languages": entry.languages,
         "trained on": ", ".join(part for part in (entry.corpus, entry.corpus_size) if part),
         "licence": entry.licence,
         "source": f"{entry.source.how}: {entry.source.place}",
@@ -128,7 +130,7 @@ def draw_one(entry: Entry, status: str) -> None:
     st.markdown(described(facts))
     if status == "can't run":
         why = entry.source.why if entry.added else f"It can't be run here: {entry.source.why}."
-        st.info(plain(why), icon=":material/block:")
+        st.info(plain(why, code=True), icon=":material/block:")
     elif status == "gone":
         _draw_fault(entry)
     elif status == "here":
@@ -147,7 +149,7 @@ def _draw_fault(entry: Entry) -> None:
     try:
         check_folder(Path(entry.source.place))
     except UserError as error:
-        st.warning(plain(str(error)), icon=":material/folder_off:")
+        st.warning(plain(str(error), code=True), icon=":material/folder_off:")
 
 
 def draw_add() -> None:

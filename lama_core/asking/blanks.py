@@ -9,6 +9,7 @@ from itertools import pairwise
 from lama_core.datasets.templates import template_fault
 from lama_core.errors import UserError
 from lama_core.models.base import Context
+from lama_core.models.languages import joins_words
 from lama_core.types import Prompt, Query
 
 BLANK = re.compile(r"\[MASK\]|<mask>|\[Y\]|_{3,}", re.IGNORECASE)
@@ -34,7 +35,7 @@ def parse_query(text: str) -> Query:
     if len(parts) - 1 > MAX_BLANKS:
         raise UserError(f"The text has {len(parts) - 1} blanks; at most {MAX_BLANKS} are taken.")
     for left, right in pairwise(parts):
-        if left[-1:].isalnum() or right[:1].isalnum():
+        if joins_words(left[-1:]) or joins_words(right[:1]):
             inside = f"{left.split(' ')[-1]}___{right.split(' ')[0]}"
             raise UserError(
                 f"A blank stands inside a word ({inside[:60]}): set a space between them."

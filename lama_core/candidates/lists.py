@@ -12,6 +12,7 @@ from lama_core.files import given_path, read_file
 
 FILE = "file:"
 COMMON = "common"  # the list that is ranked where none is chosen
+WORDS = "words"  # the same with function words
 
 # The closed word classes of English: determiners, pronouns, prepositions, conjunctions,
 # auxiliaries and particles. The paper drops stop words from its common vocabulary.
@@ -47,12 +48,27 @@ def is_content_word(word: str) -> bool:
     return len(word) > 1 and word.isalnum() and word.lower() not in STOP_WORDS
 
 
-def common_vocabulary(vocabularies: Sequence[Vocabulary]) -> Candidates:
+def is_word(word: str) -> bool:
+    """Whether a token is a word, function words included: letters and digits, `a` and `I`."""
+    return word.isalnum() and (len(word) > 1 or word in ("a", "A", "i", "I"))
+
+
+def words_with_function_words(vocabularies: Sequence[Vocabulary]) -> Candidates:
+    """The words of `common_vocabulary`, and the function words that every model has."""
+    return common_vocabulary(vocabularies, WORDS, is_word)
+
+
+def common_vocabulary(
+    vocabularies: Sequence[Vocabulary],
+    name: str = COMMON,
+    keep: Callable[[str], bool] = is_content_word,
+) -> Candidates:
     """The words that are one token in every vocabulary, in alphabetical order.
 
     Cased words when all vocabularies are cased, else lower-cased with case variants summed.
-    Stop words, punctuation, symbols and special tokens are left out. A model whose tokens nobody
-    says takes no part; where there is no other, it is asked for the words that come to its mind.
+    What `keep` refuses is left out: usually stop words, punctuation, symbols and special tokens.
+    A model whose tokens nobody says takes no part; where there is no other, it is asked for the
+    words that come to its mind.
     Source: Petroni et al. 2019, section 4.5.
     Departure: The common vocabulary
     """
@@ -62,13 +78,13 @@ def common_vocabulary(vocabularies: Sequence[Vocabulary]) -> Candidates:
     fold_case = not all(vocabulary.cased for vocabulary in vocabularies)
     shared: set[str] | None = None
     for vocabulary in vocabularies:
-        words = {word for word in vocabulary.forms("after space") if is_content_word(word)}
+        words = {word for word in vocabulary.forms("after space") if keep(word)}
         if fold_case:
             words = {word.lower() for word in words}
         shared = words if shared is None else shared & words
     if not shared:
         raise UserError("The chosen models have no word in common: choose candidates 'full'.")
-    return Candidates(COMMON, tuple(sorted(shared)), fold_case)
+    return Candidates(name, tuple(sorted(shared)), fold_case)
 
 
 def read_candidate_file(path: Path) -> tuple[str, ...]:
@@ -126,6 +142,11 @@ CANDIDATE_LISTS: dict[str, CandidateList] = {
             "words that are one token in every chosen model, without stop words and punctuation "
             "(Petroni et al. 2019, section 4.5)",
             common_vocabulary,
+        ),
+        CandidateList(
+            WORDS,
+            "the same with function words (*the*, *it*, *would*), which the paper excludes",
+            words_with_function_words,
         ),
         CandidateList("full", "each model's whole vocabulary", lambda _: Candidates("full", None)),
         CandidateList(

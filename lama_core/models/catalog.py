@@ -60,7 +60,9 @@ class Entry:
     kind: None where only its own files will tell. paper: `petroni2019` for the models of that
         paper, else where the model is described. corpus, corpus_size: what it was trained on, as
         its card or its paper says. trained_on: the names of those sources, as the `origin` of a
-        fact writes them, where all are known. reading: another way to read a text than the usual.
+        fact writes them, where all are known. languages: that it reads, as its card
+        or its paper says: `English`, or how many; empty where they don't say. reading: another way
+        to read a text than the usual.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Entry:
     corpus_size: str = ""
     trained_on: tuple[str, ...] = ()
     cased: bool | None = None
+    languages: str = ""
     licence: str = ""
     paper: str = ""
     note: str = ""

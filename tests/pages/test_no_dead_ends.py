@@ -36,7 +36,7 @@ def test_a_run_form_offers_what_the_data_can_answer_and_says_why_not_the_rest(
     assert not app.exception and not app.error
     prompts = app.selectbox(key="new prompts")
     assert prompts.options == ["manual", "paraphrases", "misprimed"] and prompts.value == "manual"
-    assert app.selectbox(key="new candidates").options == ["common", "full", "relation"]
+    assert app.selectbox(key="new candidates").options == ["common", "words", "full", "relation"]
     said = " ".join(text.value for text in app.caption).replace("\\", "")
     for name in ("sentences", "ten-sentences", "negated"):
         assert f"({PROMPT_SETS[name].lacking})" in said

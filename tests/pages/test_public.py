@@ -358,3 +358,15 @@ def until(what: Any) -> None:
     while not what():
         assert time.monotonic() < end, "it did not come to that"
         time.sleep(0.01)
+
+
+def test_an_app_that_answers_others_gives_them_the_machines_own_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(share, "get_internal_ip", lambda: "192.168.1.7")
+    here = "http://localhost:8501/results?data=starter"
+    assert share.address_for_others(here) == "", "the server answers this machine alone"
+    monkeypatch.setattr(share.st, "get_option", lambda _: "0.0.0.0")
+    assert share.address_for_others(here) == "http://192.168.1.7:8501/results?data=starter"
+    monkeypatch.setattr(share, "get_internal_ip", lambda: "127.0.0.1")
+    assert share.address_for_others(here) == "", "in no network"

@@ -4,6 +4,7 @@ prob(word) = exp(log_prob(word)), over the model's whole vocabulary; with `renor
 the candidates.
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -141,6 +142,20 @@ class BlankAnswer:
     n_listed: int | None = None
     gold_beyond: bool = False
 
+    @property
+    def mostly_outside(self) -> bool:
+        """Whether over half of the probability is outside the candidates."""
+        return self.outside is not None and self.outside > 0.5
+
+    @property
+    def likeliest_outside(self) -> Prediction | None:
+        """The likeliest of all tokens where it isn't a candidate; None where it is, or unknown."""
+        if self.outside is None or self.first is None:
+            return None
+        best = max((item.log_prob for item in self.predictions), default=-math.inf)
+        share = math.log(max(1 - self.outside, SMALLEST)) if self.over == "candidates" else 0.0
+        return self.first if self.first.log_prob > best + share else None
+
     def notes(self) -> list[str]:
         """In words what the list alone doesn't say, a sentence each."""
         said = []
@@ -162,10 +177,9 @@ class BlankAnswer:
             )
         if self.outside is not None and self.first:
             said.append(f"Outside the candidates: {percent(self.outside)}% of the probability.")
-            if self.first.prob > max((item.prob for item in self.predictions), default=0.0):
+            if token := self.likeliest_outside:
                 said[-1] += (
-                    f" The likeliest of all tokens: {_shown(self.first)} "
-                    f"({fixed(self.first.prob, 3)})."
+                    f" The likeliest of all tokens: {_shown(token)} ({fixed(token.prob, 3)})."
                 )
         elif self.first:
             said.append(

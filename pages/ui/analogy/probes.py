@@ -307,6 +307,8 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
         run.details.relations, key=lambda one: 2 if one.accuracy is None else one.accuracy
     )
     state.drop_stale("relation", known)
+    shown = st.session_state.get("relation", hardest.name)
+    state.heed_unknown("Relation", "relation", {name: name for name in known}, shown)
     relation = relation_box.selectbox(
         "Relation",
         known,

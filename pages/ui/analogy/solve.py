@@ -12,7 +12,7 @@ from lama_core.requests import values
 from lama_core.rounding import fixed
 from pages.ui.analogy import examples
 from pages.ui.shared import cache, history, predictions, shelf, state
-from pages.ui.shared.columns import ask_each
+from pages.ui.shared.columns import ask_each, reserve_line
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
 
@@ -117,14 +117,14 @@ def _draw_columns(asked: Asked) -> tuple[Solution, ...]:
             settings, name, asked.question, asked.gold, asked.keep, choice.top_k, choice.renormalise
         )
 
-    summary, columns = ask_each(
+    line = reserve_line("solve")
+    columns = ask_each(
         choice.settings.models, ask, lambda found: predictions.describe(found.cloze.models[0])
     )
     answers = tuple(column.answer.cloze.models[0] for column in columns.values())
     shared = {word: len(who) for word, who in agreement(answers)}
-    if len(answers) > 1:
-        with summary:
-            predictions.draw_agreement(answers, shared, 0)
+    with line:
+        predictions.draw_agreement(answers, shared, 0)
     for column in columns.values():
         with column.place.container():
             blank = column.answer.cloze.models[0].blanks[0]

@@ -26,7 +26,7 @@ from lama_core.probes.statements.scoring import (
 )
 from lama_core.rounding import fixed
 from pages.ui.shared import cache, history, predictions, shelf, state
-from pages.ui.shared.columns import Column, ask_each
+from pages.ui.shared.columns import Column, ask_each, draw_language_note, reserve_line
 from pages.ui.shared.export import draw_answer_export
 from pages.ui.shared.heat import heat_scale, heat_strip
 from pages.ui.shared.messages import plain
@@ -67,17 +67,18 @@ def draw_ranking() -> None:
     def ask(name: str, _: tuple[str, ...]) -> ModelRanking:
         return cache.ranked_answers(request, name)
 
-    above, columns = ask_each(request.models, ask, _describe)
+    draw_language_note(request.text, request.models)
+    line = reserve_line("ranking")
+    columns = ask_each(request.models, ask, _describe)
     for column in columns.values():
         with column.place.container():
             st.html(_table(column, request, gold))
-    firsts = [
-        column.answer.answers[0].answer
-        for column in columns.values()
+    firsts = {
+        name: column.answer.answers[0].answer
+        for name, column in columns.items()
         if column.answer.answers[0].rank
-    ]
-    if len(firsts) > 1:
-        above.html(f"<div>{predictions.describe_firsts(firsts)[1]}</div>")
+    }
+    line.html(f"<div>{predictions.describe_firsts(firsts)[1]}</div>")
     if columns:
         st.caption(
             "Probability: softmax of the scores over the answers that the model can write. "

@@ -86,7 +86,7 @@ def _look(request: InspectRequest) -> Columns:
             predictions.title_of_kind(part.kind), precision=part.precision, device=part.device
         )
 
-    return ask_each(request.models, ask, said, per_row=2)[1]
+    return ask_each(request.models, ask, said, per_row=2)
 
 
 def _draw_layers(text: str, gold: str, choice: state.ClozeChoice) -> None:
@@ -215,7 +215,7 @@ def _draw_changed(text: str, gold: str, choice: state.ClozeChoice) -> None:
     def said(found: tuple[ModelAnswer, ModelAnswer]) -> str:
         return predictions.describe(found[1])
 
-    columns = ask_each(choice.settings.models, ask, said, per_row=2)[1]
+    columns = ask_each(choice.settings.models, ask, said, per_row=2)
     for column in columns.values():
         with column.place.container():
             st.html(_before_and_after(*column.answer))

@@ -31,7 +31,7 @@ from lama_core.progress import Pace, Progress, describe
 from lama_core.requests import values
 from lama_core.rounding import fixed
 from pages.ui.shared import cache, history, links, predictions, screens, state, visitors
-from pages.ui.shared.columns import Column, ask_each
+from pages.ui.shared.columns import Column, ask_each, draw_language_note
 from pages.ui.shared.export import Rows, draw_answer_export
 from pages.ui.shared.messages import counted, plain, show_fault
 from pages.ui.shared.waiting import if_kept, step_back
@@ -80,6 +80,8 @@ def draw_many() -> None:
         limits_of_pages().check_sentences(n_asked, len(asked.choice.settings.models))
     history.note(asked.request(asked.choice.settings), asked.text)
     _draw_faults(asked.lines)
+    texts = " ".join(line.text for line in asked.lines if not line.fault)
+    draw_language_note(texts, asked.choice.settings.models)
     columns = _draw_columns(asked)
     if not columns:
         return
@@ -192,7 +194,7 @@ def _draw_columns(asked: Asked) -> dict[str, Column[ModelOnMany]]:
         settings = replace(choice.settings, models=here)
         return _ask_model(settings, name, asked, mark, stopped=stopped)
 
-    _, columns = ask_each(choice.settings.models, ask, _describe)
+    columns = ask_each(choice.settings.models, ask, _describe)
     for column in columns.values():
         column.place.caption(plain(column.answer.summary()))
     given = [one.fault for column in columns.values() for one in column.answer.answers]
@@ -275,7 +277,8 @@ def _filter(answer: ManyAnswer) -> list[int]:
         ).lower()
     ]
     if len(rows) < len(answer.lines):
-        st.caption(f"{len(rows):,} of {len(answer.lines):,} sentences are shown.")
+        shown = f"{len(rows):,} of {len(answer.lines):,} sentences are shown"
+        st.caption(f"{shown}; CSV holds these, JSON and the command all.")
     return rows
 
 

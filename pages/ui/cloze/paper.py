@@ -130,7 +130,7 @@ def _ask(
         draw(Answerer(name, state.title_of(name), colours[name], lists))
         return tuple(found)
 
-    _, columns = ask_each(choice.settings.models, ask, _describe)
+    columns = ask_each(choice.settings.models, ask, _describe)
     for column in columns.values():
         column.place.caption(counted(tuple(map(_listed, column.answer))))
     return columns

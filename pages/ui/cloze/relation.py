@@ -115,12 +115,15 @@ def _ask() -> Asked | None:
         return None
     relations = list(labels)
     state.drop_stale("relation", labels)
+    first = FIRST_RELATION if FIRST_RELATION in labels else relations[0]
+    kept = st.session_state.get("relation", first)
+    state.heed_unknown("Relation", "relation", labels, labels[kept])
     relation = relation_box.selectbox(
         "Relation",
         relations,
         key="relation",
         bind=state.BOUND,
-        index=relations.index(FIRST_RELATION) if FIRST_RELATION in labels else 0,
+        index=relations.index(first),
         format_func=lambda name: labels[name],
         help="Those that have a template.",
     )
@@ -209,7 +212,7 @@ def _draw_columns(asked: Asked) -> dict[str, Column[ModelOnRelation]]:
         settings = replace(choice.settings, models=here)
         return cache.relation_answer(settings, name, question, choice.renormalise)
 
-    _, columns = ask_each(choice.settings.models, ask, _describe)
+    columns = ask_each(choice.settings.models, ask, _describe)
     for column in columns.values():
         with column.place.container():
             _draw_agreement(question, column.answer)

@@ -16,7 +16,7 @@ from lama_core.probes.statements.sentences import (
 from lama_core.rounding import fixed
 from pages.ui.cloze.answers import choose_hiding, describe
 from pages.ui.shared import cache, history, state
-from pages.ui.shared.columns import Column, ask_each
+from pages.ui.shared.columns import Column, ask_each, draw_language_note
 from pages.ui.shared.export import Rows, draw_answer_export
 from pages.ui.shared.heat import heat_scale, heat_strip
 from pages.ui.shared.messages import plain
@@ -43,7 +43,8 @@ def draw_sentences() -> None:
     def ask(name: str, _: tuple[str, ...]) -> ModelSentences:
         return cache.scored_sentences(request, name)
 
-    _, columns = ask_each(request.models, ask, _describe, per_row=2)  # a sentence needs room
+    draw_language_note(" ".join(request.texts), request.models)
+    columns = ask_each(request.models, ask, _describe, per_row=2)  # a sentence needs room
     for column in columns.values():
         with column.place.container():
             st.html(_strips(column))

@@ -30,7 +30,7 @@ from pages.ui.lessons.teacher import HEIGHT, enlarged, is_teaching
 from pages.ui.shared import cache, charts, predictions, screens
 from pages.ui.shared.choice import pick_runs
 from pages.ui.shared.colours import model_colours
-from pages.ui.shared.columns import Column, ask_each
+from pages.ui.shared.columns import Column, ask_each, reserve_line
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.state import BOUND, title_of
 
@@ -62,12 +62,12 @@ def _draw_query(step: Live, text: str, gold: str) -> Shown:
         return cache.cloze_answer(settings, name, query.text(), gold, N_BEST, False)
 
     names = askable(step.models)
-    above, columns = ask_each(names, ask, predictions.describe)
+    line = reserve_line(text)
+    columns = ask_each(names, ask, predictions.describe)
     given = tuple(column.answer for column in columns.values())
     shared = {word: len(who) for word, who in agreement(given, 0)}
-    if len(given) > 1:
-        with above:
-            predictions.draw_agreement(given, shared, 0)
+    with line:
+        predictions.draw_agreement(given, shared, 0)
     for column in columns.values():
         with column.place.container():
             predictions.draw_answers(column.answer.blanks[0], column.colour, shared, len(given))
@@ -188,7 +188,7 @@ def _draw_firsts(
         return f"its first answers to {len(sentences)} queries"
 
     names = askable(step.models)
-    _, columns = ask_each(names, ask, describe)
+    columns = ask_each(names, ask, describe)
     firsts: dict[tuple[str, str], tuple[str, float]] = {}
     for name, column in columns.items():
         firsts |= {

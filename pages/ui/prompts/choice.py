@@ -20,7 +20,7 @@ from lama_core.runs.info import RunInfo
 from pages.ui.shared import cache
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.messages import plain, show_fault
-from pages.ui.shared.state import BOUND, choose, drop_stale, pick, title_of
+from pages.ui.shared.state import BOUND, choose, drop_stale, heed_unknown, pick, title_of
 
 T = TypeVar("T")
 MADE = "study made"  # in the session: the study that its user made and asked to see
@@ -133,6 +133,7 @@ def choose_study() -> PromptsChoice | None:
     first = gain.relation if gain else names[0]
     drop_stale("relation", names)
     shown = {one: _relation_title(whole.info, one) for one in names}
+    heed_unknown("Relation", "relation", shown, shown[st.session_state.get("relation", first)])
     relation = middle.selectbox(
         "Relation",
         list(names),

@@ -21,7 +21,7 @@ from lama_core.runs.info import OWN_WORDS, Run, RunInfo
 from pages.ui.shared import cache, links, screens
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.messages import plain, show_fault, show_note
-from pages.ui.shared.state import BOUND, choose, pick
+from pages.ui.shared.state import BOUND, choose, heed_unknown, pick
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -313,7 +313,10 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
         for run in runs
         for relation in run.relations
     }
-    links.respell("relations", {name: label for label, name in labels.items()})
+    shown = {name: label for label, name in labels.items()}
+    known = {*labels, *shown} & set(st.query_params.get_all("relations"))
+    others = "the rest of them" if known else "all of them"
+    heed_unknown("Relations", "relations", shown, others)
     chosen = relations_box.multiselect(
         "Relations",
         list(labels),

@@ -8,11 +8,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.models.catalog import find_model
+from lama_core.models.languages import language_note
 from lama_core.models.sources import is_here
 from pages.ui.shared import predictions, state
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.fetching import draw_offer
-from pages.ui.shared.messages import faults_shown
+from pages.ui.shared.messages import faults_shown, plain
 
 Answer = TypeVar("Answer")
 
@@ -39,14 +40,31 @@ def boxes_of(
     return boxes
 
 
+def draw_language_note(text: str, names: Sequence[str]) -> None:
+    """Say which of the models don't read a text (without its blanks), if there are any."""
+    if note := language_note(text, [find_model(name) for name in names]):
+        st.info(
+            f"{plain(note)} The Models page lists the languages of each.",
+            icon=":material/translate:",
+        )
+
+
+def reserve_line(key: str) -> DeltaGenerator:
+    """A place for one line above the columns, as high while it is empty (`style.css`)."""
+    with st.container(key=f"line {key}"):
+        place = st.empty()
+    place.html('<div class="lx-muted">Waiting for the answers</div>')
+    return place
+
+
 def ask_each(
     names: Sequence[str],
     ask: Callable[[str, tuple[str, ...]], Answer],
     describe: Callable[[Answer], str],
     *,
     per_row: int = 4,
-) -> tuple[DeltaGenerator, dict[str, Column[Answer]]]:
-    """Ask the models that are here, one after the other; a container above them, and their columns.
+) -> dict[str, Column[Answer]]:
+    """Ask the models that are here, one after the other; return their columns.
 
     ask: from a model's name, and the names of all that are asked. describe: the line under a
     model's name, from what it answered. per_row: so many stand side by side. A model that fails
@@ -54,7 +72,6 @@ def ask_each(
     """
     here = tuple(name for name in names if is_here(find_model(name)))
     colours = model_colours(names)
-    above = st.container()
     boxes = boxes_of(names, per_row=per_row)
     waiting = {}
     for name, box in boxes.items():
@@ -77,7 +94,7 @@ def ask_each(
             with head:
                 detail = _with_text(name, describe(answer))
                 predictions.draw_head(name, state.title_of(name), colours[name], detail)
-    return above, columns
+    return columns
 
 
 def _with_text(name: str, said: str) -> str:

@@ -50,7 +50,7 @@ def draw_offer(entry: Entry) -> None:
         jobs.start(entry.name, ModelRequest(entry.name))
         st.rerun()
     where = "has not been asked" if served else "is not on this machine"
-    st.caption(f"{plain(entry.title)} {where} yet. {plain(entry.note)}")
+    st.caption(f"{plain(entry.title)} {where} yet. {plain(entry.note, code=True)}")
 
 
 def draw_small_source_offer(name: str) -> None:

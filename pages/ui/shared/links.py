@@ -23,6 +23,10 @@ from streamlit.runtime.state.query_params import QueryParams
 from pages.ui.shared import screens
 from pages.ui.shared.screens import Params
 
+# Parameters with one name and two meanings: models to query, or models whose runs are shown, where
+# none chosen means all; the gold answer of a sentence, or a filter of facts.
+TWO_MEANINGS = ("models", "gold")
+
 AMONG = "among"
 # In the session: the page that is drawn, whether its address is new, the runs that it is about,
 # and the parameters that were put into it, in this run and since it was new.
@@ -52,7 +56,11 @@ def enter(page: str) -> None:
     """Call before `page` is drawn: an address that was gone to, or gone back to, is taken whole."""
     context = get_script_run_ctx()
     returned = context is not None and context.is_history_navigation
-    st.session_state[ENTERED] = returned or st.session_state.get(PAGE) != page
+    before = st.session_state.get(PAGE)
+    st.session_state[ENTERED] = returned or before != page
+    if before is not None and (before == screens.ASK) != (page == screens.ASK):
+        for name in TWO_MEANINGS:
+            st.session_state.pop(name, None)
     st.session_state[PAGE] = page
     st.session_state[PUT] = set()
     if st.session_state[ENTERED]:

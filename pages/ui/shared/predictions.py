@@ -14,6 +14,7 @@ from lama_core.models.devices import how_computed
 from lama_core.probes.cloze.ask import BlankAnswer, Gold, ModelAnswer, Prediction
 from lama_core.rounding import fixed
 from pages.ui.shared.messages import plain
+from pages.ui.shared.state import title_of
 
 CONTEXTS = {"left": "sees the left side only", "both": "sees both sides"}
 
@@ -107,25 +108,34 @@ def probability(value: float) -> str:
     return fixed(value, 3) if value >= 0.001 else f"{value:.0e}".replace("e-0", "e-")
 
 
-def describe_firsts(firsts: Sequence[str]) -> tuple[bool, str]:
-    """Whether the models' first answers are the same in lower case, and that in words, as HTML."""
-    same = len({word.lower() for word in firsts}) == 1
+def describe_firsts(firsts: Mapping[str, str]) -> tuple[bool, str]:
+    """Whether the models' first answers are the same in lower case, and that in words, as HTML.
+
+    firsts: by model; without any, no words.
+    """
+    words = list(firsts.values())
+    if not words:
+        return False, ""
+    same = len({word.lower() for word in words}) == 1
     if same:
-        who = "Both models put" if len(firsts) == 2 else f"All {len(firsts)} models put"
-        return same, f"{who} <b>{escape(firsts[0])}</b> first."
-    chips = " ".join(f'<span class="lx-chip">{escape(word)}</span>' for word in firsts)
+        who = {1: f"{escape(title_of(next(iter(firsts))))} puts", 2: "Both models put"}.get(
+            len(words), f"All {len(words)} models put"
+        )
+        return same, f"{who} <b>{escape(words[0])}</b> first."
+    chips = " ".join(f'<span class="lx-chip">{escape(word)}</span>' for word in words)
     return same, f"The models differ on the first answer: {chips}"
 
 
 def draw_agreement(answers: Sequence[ModelAnswer], shared: Mapping[str, int], blank: int) -> None:
     """In one line: do the models put the same word first, and what else do they share?"""
-    firsts = [answer.blanks[blank].predictions[0].token for answer in answers]
+    firsts = {answer.name: answer.blanks[blank].predictions[0].token for answer in answers}
     same, text = describe_firsts(firsts)
-    others = [word for word in shared if not (same and word == firsts[0].lower())]
+    agreed = {word.lower() for word in firsts.values()} if same else set()
+    others = [word for word in shared if word not in agreed]
     if others:
         chips = " ".join(f'<span class="lx-chip">{escape(word)}</span>' for word in others)
         text += f" Shared among their answers: {chips}"
-    elif not same:
+    elif len(firsts) > 1 and not same:
         text += " They share no answer."
     st.html(f"<div>{text}</div>")
 

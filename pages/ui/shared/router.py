@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.shared import history, links, screens, share, shelf
 from pages.ui.shared.messages import faults_shown
@@ -23,17 +24,17 @@ _here = threading.local()
 
 
 @contextmanager
-def routing(page: str, title: str) -> Iterator[None]:
+def routing(page: str, title: str, outline: DeltaGenerator) -> Iterator[None]:
     """What runs in the block is that page, chosen by app.py; what all pages have is drawn with it.
 
-    page: its file, as the constants in `screens.py`.
+    page: its file, as the constants in `screens.py`. outline: stands there until the page is drawn.
     """
     history.follow()
     links.enter(page)
     links.follow_moved()
     _name(title)
     place = share.make_place()
-    _here.routed, _here.title = True, title
+    _here.routed, _here.title, _here.outline = True, title, outline
     try:
         yield
     finally:
@@ -83,6 +84,7 @@ def draw_tabs(names: Sequence[str], draw: Callable[[str], None], *, key: str = "
 def draw_page(main: Callable[[], None]) -> None:
     """Draw the page, or let app.py do it where it hasn't been asked."""
     if getattr(_here, "routed", False):
+        _here.outline.empty()
         main()
     else:
         runpy.run_path(str(APP), run_name="__main__")

@@ -5,22 +5,27 @@ The code is drawn here (segno): an address may hold what somebody typed, and goe
 
 from functools import lru_cache
 from io import BytesIO
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 import segno
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.net_util import get_internal_ip
 
 from pages.ui.shared import links
 
 QUIET = 4  # light modules around the code (ISO/IEC 18004)
 WIDTH = 320
+EVERYWHERE = ("0.0.0.0", "::")  # addresses of a server that answers every machine
 MAX_BYTES = 2953  # of a code; longer addresses aren't tried, and so aren't kept
 
 
 def make_place() -> DeltaGenerator:
     """Where the buttons stand that all pages have; call before the page is drawn."""
-    return st.container(key="share", horizontal=True, horizontal_alignment="right", gap="small")
+    place = st.container(key="share", horizontal=True, horizontal_alignment="right", gap="small")
+    place.empty()  # takes its room from the start: what is below stays where it is
+    return place
 
 
 def draw_share(place: DeltaGenerator, query: str) -> None:
@@ -30,11 +35,15 @@ def draw_share(place: DeltaGenerator, query: str) -> None:
         st.caption("This address opens what is on the screen now.")
         st.code(address, language=None, wrap_lines=True)
         if is_local(address):
-            st.caption(
-                "Only this machine can open it, so there is no QR code. The README says under "
-                "“Who may do what” how to open the app to others safely."
-            )
-            return
+            address = address_for_others(address)
+            if not address:
+                st.caption(
+                    "Only this machine can open it, so there is no QR code. The README says under "
+                    "“Who may do what” how to open the app to others safely."
+                )
+                return
+            st.caption("Only this machine can open it. Others in the network open:")
+            st.code(address, language=None, wrap_lines=True)
         code = qr_code(address) if len(address) <= MAX_BYTES else ""
         if code:
             st.image(code, width=WIDTH, alt="QR code of this address")
@@ -51,7 +60,25 @@ def whole_address(query: str) -> str:
 
 def is_local(address: str) -> bool:
     """Whether an address names the machine itself, whichever that is."""
-    return urlsplit(address).hostname in ("localhost", "127.0.0.1", "::1")
+    host = urlsplit(address).hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def address_for_others(address: str) -> str:
+    """The same address with this machine's own in place of `localhost`.
+
+    Returns an empty string if the server answers this machine alone, or isn't in a network.
+    """
+    listens = st.get_option("server.address") or EVERYWHERE[0]
+    host = (get_internal_ip() or "") if listens in EVERYWHERE else listens
+    host = f"[{host}]" if ":" in host else host
+    place = urlsplit(address)
+    if not host or is_local(f"//{host}"):
+        return ""
+    return place._replace(netloc=f"{host}:{place.port}" if place.port else host).geturl()
 
 
 @lru_cache(maxsize=256)

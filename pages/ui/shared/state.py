@@ -7,7 +7,7 @@ Links between pages use the same names.
 """
 
 import json
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeVar, cast
@@ -19,7 +19,7 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core.asking.settings import MAX_MODELS, ClozeSettings, ModelSettings
 from lama_core.candidates.lists import COMMON, FILE, explain_lists, list_names
 from lama_core.datasets.corpus import STARTER
-from lama_core.errors import UserError
+from lama_core.errors import UserError, did_you_mean
 from lama_core.glossary import explain
 from lama_core.models.addresses import is_server
 from lama_core.models.base import RESCORED, Context
@@ -35,6 +35,8 @@ CONTEXTS = ("auto", "left", "both")
 PRECISIONS = ("auto", "fp32", "bf16")
 TYPED = "typed by this visitor"
 SHOWN = "shown in"
+MAX_SAID = 200  # characters of an address that are repeated
+ASKED_TEXT = "text asked last"
 BOUND: Literal["query-params"] = "query-params"
 Option = TypeVar("Option")
 
@@ -113,12 +115,26 @@ def choose(
         links.put(key, [show(chosen)])
         st.session_state[key] = chosen
         if asked and links.entered():
-            said = f"{label}: {asked} is not here; shown is {show(chosen)}."
+            hint = did_you_mean(asked, [*options, *labels])
+            said = f"{label}: {asked[:MAX_SAID]} is unknown here{hint}; shown is {show(chosen)}."
             show_note(plain(said))
     found = (place or st).selectbox(
         label, options, index=None, required=True, key=key, bind=BOUND, format_func=show, help=help
     )
     return found or chosen
+
+
+def heed_unknown(label: str, key: str, options: Mapping[str, str], shown: str) -> None:
+    """Say which values of an address are unknown, and what is shown; call before the widget.
+
+    options: name -> how the widget writes it; the address may hold either.
+    """
+    links.respell(key, options)
+    unknown = [one for one in st.query_params.get_all(key) if one not in options.values()]
+    if unknown and links.entered():
+        hint = did_you_mean(unknown[0], [*options, *options.values()])
+        names = ", ".join(unknown)[:MAX_SAID]
+        show_note(plain(f"{label}: {names} is unknown here{hint}; shown is {shown}."))
 
 
 @cache
@@ -286,17 +302,32 @@ class ClozeChoice:
 
 
 def start_with_example() -> None:
-    """Ask the first example where the address asks nothing; both its text and its gold stand there.
+    """Query the first example where the address names no text and no gold; write both into it.
 
     Without the text there, a gold that was emptied would be the example's again.
     """
     asked = "text" in st.query_params or "gold" in st.query_params
     first = links.entered() or "text" not in st.session_state  # not drawn yet: another tab was open
-    for name, value in zip(("text", "gold"), examples()[0], strict=True):
-        if first and not asked:
-            st.session_state.setdefault(name, value)
+    if first and not asked:
+        st.session_state.setdefault("text", examples()[0][0])
+        st.session_state.setdefault("gold", dict(examples()).get(st.session_state["text"], ""))
+    for name in ("text", "gold"):
         if name not in st.query_params and st.session_state.get(name):
             links.put(name, [st.session_state[name]])
+
+
+def type_text(place: DeltaGenerator, label: str, *, help: str) -> str:
+    """The sentence that is typed; an example's gold answer comes and goes with the example."""
+
+    def follow() -> None:
+        golds = dict(examples())
+        gold = st.session_state.get("gold") or ""
+        if gold in ("", golds.get(st.session_state.get(ASKED_TEXT, ""))):
+            st.session_state["gold"] = golds.get(st.session_state["text"] or "", "")
+
+    typed = place.text_input(label, key="text", bind=BOUND, on_change=follow, help=help) or ""
+    st.session_state[ASKED_TEXT] = typed
+    return typed
 
 
 def draw_examples() -> None:

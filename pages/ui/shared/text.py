@@ -11,15 +11,20 @@ MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>$:&@/=^\"'])")
 ADDRESS = re.compile(r"(?i)(?<=http)(?=s?://)|(?<=www)(?=\.)|(?<=@)(?=[-\w]+\.[-\w])")
 ICON = re.compile(r"(?<=:)(?=material[_/]|streamlit:)")
 PARTED = "\N{WORD JOINER}"
+CODE = re.compile(r"(`[^`\n]+`)")
 
 
-def plain(text: str, *, links: bool = False) -> str:
+def plain(text: str, *, links: bool = False, code: bool = False) -> str:
     """A text that Markdown shows as it is: no link, no formula, no emoji code, no HTML.
 
     links: whether addresses are links nevertheless, in texts that are the project's own.
+    code: whether what stands between backticks is shown as code, without them.
     """
     parted = ICON.sub(PARTED, text if links else ADDRESS.sub(PARTED, text))
-    return MARKDOWN.sub(r"\\\1", parted)
+    parts = CODE.split(parted) if code else [parted]
+    return "".join(
+        part if number % 2 else MARKDOWN.sub(r"\\\1", part) for number, part in enumerate(parts)
+    )
 
 
 def show_note(text: str) -> None:
@@ -35,10 +40,14 @@ def counted(n: int, noun: str) -> str:
 
 def described(facts: Mapping[str, str | None], *, links: bool = False) -> str:
     """What is known of something, a line each, as Markdown; what is empty has none."""
-    found = [f"**{what}**: {plain(value, links=links)}" for what, value in facts.items() if value]
+    found = [
+        f"**{what}**: {plain(value, links=links, code=True)}"
+        for what, value in facts.items()
+        if value
+    ]
     return "  \n".join(found)
 
 
 def show_fault(text: str) -> None:
-    """A message of what went wrong, shown as plain text."""
-    st.error(plain(text), icon=":material/error:")
+    """A message of what went wrong, shown as plain text, commands as code."""
+    st.error(plain(text, code=True), icon=":material/error:")

@@ -1,0 +1,55 @@
+"""What a newcomer meets first, in a real browser."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+OVERFLOW = """() => [...document.querySelectorAll("table.lx")].map(table =>
+    table.getBoundingClientRect().right
+    - table.closest("[data-testid=stColumn]").getBoundingClientRect().right)"""
+
+
+def test_a_walk_from_results_back_to_cloze_and_an_own_sentence(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/results")
+    page.get_by_role("tab", name="Types").click()
+    expect(page).to_have_url(re.compile("tab=Types"))
+    page.get_by_role("link", name="Cloze", exact=True).click()
+    field = page.get_by_role("textbox", name="Sentence with a blank")
+    expect(field).to_be_visible()
+    expect(page.locator("[data-tag]").get_by_text("minilm-mlm-twin")).to_be_visible()
+    expect(page.get_by_text("No model is chosen")).to_have_count(0)
+    head = page.locator(".lx-head").first
+    expect(page.get_by_text("Waiting for the answers")).to_be_visible()
+    before = head.bounding_box()
+    expect(page.locator("table.lx").nth(1)).to_be_visible()
+    expect(page.get_by_text("first answer").or_(page.get_by_text("models put"))).to_be_visible()
+    after = head.bounding_box()
+    assert before is not None and after is not None
+    assert abs(before["y"] - after["y"]) < 1, "the cards stay where they are"
+    page.set_viewport_size({"width": 1000, "height": 900})
+    assert max(page.evaluate(OVERFLOW)) <= 0, "tables stay inside their cards"
+    gold = page.get_by_role("textbox", name="Gold (optional)")
+    expect(gold).to_have_value("Paris")
+    field.fill("Dogs eat ___.")
+    field.press("Enter")
+    expect(gold).to_have_value("")
+
+
+@pytest.mark.slow
+def test_a_cold_start_draws_the_menu_and_an_outline_but_no_list_of_files(
+    page: Page, start_app: Callable[..., str], tmp_path: Path
+) -> None:
+    page.add_init_script("""
+        window.seen = new Set();
+        new MutationObserver(() => {
+            if (document.querySelector("[data-testid=stSidebarNav]")) window.seen.add("files");
+            if (document.querySelector("[data-testid=stSkeleton]")
+                && !document.querySelector("[role=tab]")) window.seen.add("outline");
+        }).observe(document, {childList: true, subtree: true});""")
+    page.goto(start_app(tmp_path / "cold"))
+    expect(page.get_by_role("tab", name="Sentence", exact=True)).to_be_visible()
+    assert page.evaluate("[...window.seen]") == ["outline"]
