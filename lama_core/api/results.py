@@ -26,7 +26,7 @@ from lama_core.metrics.figures import METRICS
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS, Interval
 from lama_core.metrics.origins import sentence, trained_on
 from lama_core.metrics.slices import slice_differences, slice_table
-from lama_core.metrics.tables import CONCEPTNET, ResultsRequest
+from lama_core.metrics.tables import CONCEPTNET, ResultsRequest, relations_counted
 from lama_core.models.devices import how_computed
 from lama_core.papers.published import lama_shares, published_scores
 from lama_core.probes.kinds import FACT_KINDS
@@ -77,7 +77,7 @@ class Results:
         """Return what `results --json` prints."""
         by_relation = self.request.by == "relation"
         named = "relation" if by_relation else "source"
-        over = [] if by_relation else ["n_relations", "mean_over"]
+        over = [] if by_relation else ["n_relations", "of_relations", "mean_over"]
         shown = [name for name, metric in METRICS.items() if metric.in_json]
         more = ["p_at_k", "low", "high"] if self.request.k > 1 else []
         head = ["run", "model", "dataset", named, "type", *over, "n", "n_excluded"]
@@ -396,6 +396,7 @@ __all__ = [
     "Wordings",
     "compare",
     "model_names",
+    "relations_counted",
     "results",
     "what_differs",
 ]

@@ -19,6 +19,7 @@ from lama_core.api.results import (
     Slices,
     Wordings,
     model_names,
+    relations_counted,
     what_differs,
 )
 from lama_core.api.runs import Runs
@@ -106,7 +107,7 @@ def _print_means(found: Results) -> None:
         if not line["n"]:
             print(f"{line['model']}, {line['source']}: no mean, all its facts were excluded")
             continue
-        over = f"{line['n_relations']} relations"
+        over = _counted(line) or f"{line['n_relations']} relations"
         if line["mean_over"] == "facts":
             over = f"{line['n']:,} facts of {over}"
         print(
@@ -311,9 +312,20 @@ def _guessed(line: Mapping[Hashable, Any], name: str) -> str:
 
 
 def _averaged(line: Mapping[Hashable, Any]) -> str:
-    """Which of its two totals a line of ConceptNet is; empty for the other sources."""
-    both = line["source"] == CONCEPTNET and "mean_over" in line
-    return f" (mean over {line['mean_over']})" if both else ""
+    """What a line is the mean over, where that isn't all relations of its source; else empty.
+
+    ConceptNet's line always says which of its two totals it is.
+    """
+    if "mean_over" not in line:
+        return ""
+    which = f"mean over {line['mean_over']}" if line["source"] == CONCEPTNET else ""
+    said = "; ".join(filter(None, (which, _counted(line))))
+    return f" ({said})" if said else ""
+
+
+def _counted(line: Mapping[Hashable, Any]) -> str:
+    """`2 of 3 relations`, where a relation has no fact that counts."""
+    return relations_counted(line["n_relations"], line["of_relations"])
 
 
 def _signed(interval: Interval) -> str:

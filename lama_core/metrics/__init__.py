@@ -35,5 +35,6 @@ from lama_core.metrics.tables import rank_histogram as rank_histogram
 from lama_core.metrics.tables import rank_quartiles as rank_quartiles
 from lama_core.metrics.tables import relation_figures as relation_figures
 from lama_core.metrics.tables import relation_precision as relation_precision
+from lama_core.metrics.tables import relations_counted as relations_counted
 from lama_core.metrics.tables import score_table as score_table
 from lama_core.metrics.tables import summarise as summarise

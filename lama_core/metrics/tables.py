@@ -137,7 +137,8 @@ def score_table(
     """One row a run and relation (or source, or source and type), in the runs' order.
 
     Columns: run, model, dataset, source, relation (by relation only), label, type, n_relations
-    (that count any facts), mean_over (not by relation: `relations` or `facts`), n, n_excluded,
+    (that count any facts), of_relations (that the run queried; `relations_counted` compares the
+    two), mean_over (not by relation: `relations` or `facts`), n, n_excluded,
     those of `METRICS`, p_at_k, low, high (the interval of p_at_k), chance (P@k of a random order),
     n_answers (by relation only: words that it ranked); NaN where a run doesn't say them. P@ between
     0 and 1. conceptnet: what its total is the mean over.
@@ -168,6 +169,7 @@ def relation_figures(run: Run, ranking: Ranking = "filtered") -> pd.DataFrame:
             "label": [relation.label for relation in rows.relations],
             "type": [relation.type for relation in rows.relations],
             "n_relations": 1,
+            "of_relations": 1,
             "n": rows.n,
             "n_excluded": [relation.n_excluded for relation in rows.relations],
             "n_answers": rows.n_answers,
@@ -230,6 +232,7 @@ def summarise(
             "label": "",
             "type": kind,
             "n_relations": len(known),
+            "of_relations": len(members),
             "mean_over": conceptnet if source == CONCEPTNET else "relations",
             "n": int(n[members].sum()),
             "n_excluded": int(n_excluded[members].sum()),
@@ -247,6 +250,17 @@ def summarise(
             of_mean = mean_interval(precision.p_at_k[known], of_known)
         lines.append(line | {"low": float(of_mean.low), "high": float(of_mean.high)})
     return pd.DataFrame(lines)
+
+
+def relations_counted(n_relations: int, of_relations: int) -> str:
+    """Return `2 of 3 relations` for a mean that lacks some of the relations; "" for a whole one.
+
+    Args:
+        n_relations: Relations with facts that count, of which the mean is; 0 for no mean.
+        of_relations: Relations of the source (or type) that the run queried.
+    """
+    partial = 0 < n_relations < of_relations
+    return f"{n_relations} of {of_relations} relations" if partial else ""
 
 
 def precision_curves(

@@ -25,8 +25,9 @@ Scored = Literal["statement", "answer"]
 HIDINGS: tuple[Hiding, ...] = ("within-word", "original")
 RESCORED = 200
 BLANK = "___"
-# What the parts of integrated gradients may miss together, as a share of the whole difference.
-MISSED = 0.05
+# Integrated gradients without a number of steps end when they are in doubt by at most this share of
+# the whole difference, but no less than that much (natural log), or when so many points are used.
+MISSED, LEAST_MISSED, MOST_POINTS = 0.01, 0.001, 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +171,15 @@ class Attribution:
 
     tokens: of the text as they are shown, `BLANK` in the place of a blank. values: float32 [token],
     natural log; NaN of a blank, and of a token that there was no time for. log_prob: of the word,
-    given the whole text. baseline: given none of its tokens; None where that isn't asked.
+    given the whole text. baseline: given none of its tokens; None where that isn't asked. n_points:
+    of integrated gradients, where gradients were computed; None of erasure.
     """
 
     tokens: tuple[str, ...]
     values: NDArray[np.float32]
     log_prob: float
     baseline: float | None = None
+    n_points: int | None = None
 
 
 class Scorer(Protocol):
@@ -330,13 +333,23 @@ class Attributor(Protocol):
         ...
 
     def integrated_gradients(
-        self, encoded: Encoded, word: Sequence[int], *, steps: int, until: float = math.inf
+        self,
+        encoded: Encoded,
+        word: Sequence[int],
+        *,
+        steps: int | None = None,
+        until: float = math.inf,
     ) -> Attribution:
         """Integrated gradients of the word's log-probability over the tokens' embeddings.
 
-        steps: points of the integral at most; fewer where the parts of the way add up before, or
-        after the time `until`. The baseline has a hidden token in the place of each token of the
-        text; special tokens and blanks keep their own embeddings.
-        Raises UserError for a model that has no gradients.
+        The baseline has a hidden token in the place of each token of the text; special tokens and
+        blanks keep their own embeddings.
+
+        Args:
+            steps: Points of the Gauss-Legendre rule, exactly. None: as many as the sum needs to
+                come within `MISSED` of the difference, at most `MOST_POINTS`.
+            until: No more points are taken after this time (`time.monotonic`).
+        Raises:
+            UserError: For a model without gradients, and where the time is over before all steps.
         """
         ...

@@ -8,10 +8,12 @@ the text adds to a word.
 The head is all that a model does behind its last layer, such as a final norm, a transform, a
 projection and a scaling: h_l is put in the place of what the last layer gives, so that it needs no
 knowledge of the family. At the last layer that is the model's own answer, which is checked.
-e: the tokens' embeddings; b: those of a hidden token. Over a stretch of the way from b to e the
-integral is a Gauss-Legendre sum. It is in doubt by two things: the sum over the tokens, which is
-known (the difference of the log-probabilities at its ends), and how much the tokens' values moved
-when the stretch came of a longer one by halving. The most doubtful is halved, until all are right.
+e: the tokens' embeddings; b: those of a hidden token. With N steps the integral is a Gauss-Legendre
+sum of N points (captum's default rule). Without a number, it is one of 8 points over each stretch of
+the way from b to e. A stretch is in doubt by two things: by how much the sum over its tokens misses
+the difference of the log-probabilities at its ends, and how much the tokens' values moved when it
+came of a longer one by halving. The most doubtful is halved, until the doubts together are at most
+1 % of the whole difference (`MISSED`), or `MOST_POINTS` are used.
 
 Hooks that stand on the modules for good ask what their own thread wants: models are shared, and
 what is put into one pass must not be in another's.
@@ -25,6 +27,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,7 +37,16 @@ from torch import nn
 
 from lama_core.candidates.columns import Columns
 from lama_core.errors import UserError
-from lama_core.models.base import BLANK, MISSED, Attribution, Encoded, Kind, LayerScores
+from lama_core.models.base import (
+    BLANK,
+    LEAST_MISSED,
+    MISSED,
+    MOST_POINTS,
+    Attribution,
+    Encoded,
+    Kind,
+    LayerScores,
+)
 from lama_core.models.devices import fitting, host, in_parts, in_passes, is_full
 from lama_core.models.transformer import TOLERANCES, Transformer, with_states
 
@@ -42,9 +54,7 @@ from lama_core.models.transformer import TOLERANCES, Transformer, with_states
 KEPT_FOR_SLOPES = 8
 # What is left of an error, at most, when a stretch is halved: of a smooth way, far less.
 LEFT_BY_HALVING = 1 / 4
-# Points in a stretch of the way, and their weights: both in [0, 1].
-_ROOTS, _SHARES = np.polynomial.legendre.leggauss(8)
-POINTS, WEIGHTS = (_ROOTS + 1) / 2, torch.tensor(_SHARES / 2)
+POINTS_OF_STRETCH = 8
 Watch = Callable[[nn.Module, Any, Any, Any], Any]
 
 
@@ -77,6 +87,14 @@ class Stretch:
     def doubt(self) -> float:
         """By how much the tokens' sum misses the difference, or a token may move: the greater."""
         return max(abs(float(self.adds.sum()) - (self.after - self.before)), self.moved)
+
+
+@dataclass(frozen=True, slots=True)
+class Integral:
+    """Integrated gradients, summed over the embeddings' dimensions. adds: float64 [token]."""
+
+    adds: torch.Tensor
+    n_points: int
 
 
 class Inspected(Transformer):
@@ -225,7 +243,12 @@ class Inspected(Transformer):
         return self._shown(encoded, places, found, whole)
 
     def integrated_gradients(
-        self, encoded: Encoded, word: Sequence[int], *, steps: int, until: float = math.inf
+        self,
+        encoded: Encoded,
+        word: Sequence[int],
+        *,
+        steps: int | None = None,
+        until: float = math.inf,
     ) -> Attribution:
         places = self._places(encoded)
         ids = torch.tensor([encoded.token_ids])
@@ -241,31 +264,30 @@ class Inspected(Transformer):
             with self._embedding(base + share * way):
                 return float(fitting(lambda: self._log_probs([encoded], word))[0])
 
-        def stretch(first: float, end: float, before: float, after: float) -> Stretch:
-            shares = torch.tensor(first + (end - first) * POINTS)
-            points = base + shares.to(base.dtype).to(base.device)[:, None, None] * way
-            slope = (self._slopes(encoded, word, points) * WEIGHTS[:, None, None]).sum(0)
-            adds = (end - first) * (slope * host(way)[0].double()).sum(1)
-            return Stretch(first, end, before, after, adds)
+        def adds(first: float, end: float, n_points: int) -> torch.Tensor:
+            """The integral over a part of the way, float64 [token]."""
+            roots, weights = gauss_legendre(n_points)
+            total = torch.zeros(base.shape[1:], dtype=torch.float64)
+            for at in range(0, n_points, POINTS_OF_STRETCH):
+                if at and n_points > POINTS_OF_STRETCH and time.monotonic() > until:
+                    raise UserError(
+                        f"The time for a question was over after {at:,} of {n_points:,} steps: "
+                        "choose fewer."
+                    )
+                some = slice(at, at + POINTS_OF_STRETCH)
+                shares = torch.tensor(first + (end - first) * roots[some])
+                points = base + shares.to(base.dtype).to(base.device)[:, None, None] * way
+                slopes = self._slopes(encoded, word, points)
+                total += (slopes * torch.tensor(weights[some])[:, None, None]).sum(0)
+            return (end - first) * (total * host(way)[0].double()).sum(1)
 
         baseline, log_probs = log_prob(0.0), float(self._log_probs([encoded], word)[0])
-        parts = [stretch(0.0, 1.0, baseline, log_probs)]
-        bound = MISSED * max(abs(log_probs - baseline), 1.0)
-        while sum(part.doubt for part in parts) > bound:
-            if len(POINTS) * (2 * len(parts) + 1) > steps or time.monotonic() > until:
-                break
-            worst = max(parts, key=lambda part: part.doubt)
-            parts.remove(worst)
-            middle = (worst.first + worst.end) / 2
-            between = log_prob(middle)
-            halves = (
-                stretch(worst.first, middle, worst.before, between),
-                stretch(middle, worst.end, between, worst.after),
-            )
-            moved = float((halves[0].adds + halves[1].adds - worst.adds).abs().max())
-            parts += [replace(half, moved=moved * LEFT_BY_HALVING / 2) for half in halves]
-        values = torch.stack([part.adds for part in parts]).sum(0)[places].float().numpy()
-        return self._shown(encoded, places, values, log_probs, baseline)
+        if steps is None:
+            found = _halved(log_prob, adds, baseline, log_probs, until)
+        else:
+            found = Integral(adds(0.0, 1.0, steps), steps)
+        values = found.adds[places].float().numpy()
+        return self._shown(encoded, places, values, log_probs, baseline, found.n_points)
 
     def _slopes(self, encoded: Encoded, word: Sequence[int], points: torch.Tensor) -> torch.Tensor:
         """Gradients of the word's log-probability, float64 [point, token, dim], on the processor.
@@ -330,6 +352,7 @@ class Inspected(Transformer):
         values: NDArray[np.float32],
         log_prob: float,
         baseline: float | None = None,
+        n_points: int | None = None,
     ) -> Attribution:
         """The text as tokens, with its blanks, and the value of each."""
         ids = encoded.token_ids
@@ -343,6 +366,7 @@ class Inspected(Transformer):
             np.array([of_tokens.get(at, np.nan) for at in every], np.float32),
             log_prob,
             baseline,
+            n_points,
         )
 
     @contextmanager
@@ -376,6 +400,51 @@ class Inspected(Transformer):
             return None
         self._here.embeddings = None  # the text is looked up once, what a decoder says after it
         return embeddings.clone()  # a family may write into it
+
+
+@cache
+def gauss_legendre(n_points: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Points of the Gauss-Legendre rule in [0, 1] and their weights, which sum to 1; [point]."""
+    from scipy.special import roots_legendre
+
+    roots, weights = roots_legendre(n_points)
+    return (roots + 1) / 2, weights / 2
+
+
+def _halved(
+    log_prob: Callable[[float], float],
+    adds: Callable[[float, float, int], torch.Tensor],
+    baseline: float,
+    whole: float,
+    until: float,
+) -> Integral:
+    """The integral over stretches of the way, each of `POINTS_OF_STRETCH` points.
+
+    log_prob: at a share of the way. adds: of a part of the way, with so many points. baseline,
+    whole: log-probability at its ends. Ends when the stretches are in doubt by at most `MISSED` of
+    the difference together, when `MOST_POINTS` are used, or after the time `until`.
+    """
+
+    def stretch(first: float, end: float, before: float, after: float) -> Stretch:
+        return Stretch(first, end, before, after, adds(first, end, POINTS_OF_STRETCH))
+
+    parts, n_points = [stretch(0.0, 1.0, baseline, whole)], POINTS_OF_STRETCH
+    bound = max(MISSED * abs(whole - baseline), LEAST_MISSED)
+    while sum(part.doubt for part in parts) > bound:
+        if n_points + 2 * POINTS_OF_STRETCH > MOST_POINTS or time.monotonic() > until:
+            break
+        worst = max(parts, key=lambda part: part.doubt)
+        parts.remove(worst)
+        middle = (worst.first + worst.end) / 2
+        between = log_prob(middle)
+        halves = (
+            stretch(worst.first, middle, worst.before, between),
+            stretch(middle, worst.end, between, worst.after),
+        )
+        n_points += 2 * POINTS_OF_STRETCH
+        moved = float((halves[0].adds + halves[1].adds - worst.adds).abs().max())
+        parts += [replace(half, moved=moved * LEFT_BY_HALVING / 2) for half in halves]
+    return Integral(torch.stack([part.adds for part in parts]).sum(0), n_points)
 
 
 def word_log_probs(logits: torch.Tensor, words: Sequence[Sequence[int]]) -> torch.Tensor:

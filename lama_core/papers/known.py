@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lama_core.errors import choose
+from lama_core.errors import UserError, choose
 from lama_core.papers.framework import Paper
 from lama_core.papers.jiang2020 import LPAQA_PAPER
 from lama_core.papers.petroni2019 import LAMA_PAPER
@@ -15,5 +15,8 @@ REPRODUCTIONS: dict[str, Paper[Any]] = {
 
 
 def find_paper(name: str) -> Paper[Any]:
-    """The paper of that name. Raises UserError if there is none that can be reproduced."""
+    """The paper of that name. Raises UserError without a name, and for an unknown one."""
+    if not name.strip():
+        *first, last = REPRODUCTIONS
+        raise UserError(f"No paper given: choose {', '.join(first)} or {last}.")
     return REPRODUCTIONS[choose(name, REPRODUCTIONS, "paper")]

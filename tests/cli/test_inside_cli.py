@@ -49,6 +49,9 @@ def test_tokens_are_told_of_each_model(models: list[str]) -> None:
         assert found["word"] == "Rome" and found["method"] == "gradients"
         values = [one["value"] for one in found["tokens"] if one["value"] is not None]
         assert found["sum"] == pytest.approx(sum(values))
+        assert found["steps"] == 16
+        difference = abs(found["log_prob"] - found["baseline"])
+        assert found["completeness_error"] == pytest.approx(abs(found["gap"]) / difference)
         assert found["gap"] == pytest.approx(found["sum"] - (found["log_prob"] - found["baseline"]))
 
 
@@ -61,7 +64,8 @@ def test_tables_have_a_row_a_layer_and_a_row_a_token(models: list[str]) -> None:
     assert ["___"] in lines and any(line[:1] == ["capital"] for line in lines)
     assert "The tokens' values sum" not in shown, "erasure has no sum to check"
     shown = printed(*words, "--lens", "tokens", "--method", "gradients", "--steps", "8")
-    assert "with every token hidden: a difference of" in " ".join(shown.split())
+    assert "Completeness error: the tokens' values sum to" in " ".join(shown.split())
+    assert "with 8 steps" in " ".join(shown.split())
 
 
 @pytest.mark.parametrize(

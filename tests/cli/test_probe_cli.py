@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from calling import call
+from calling import call, printed, told
 from probe_fakes import CITIES, HashFiller, write_dataset
 
 from lama_core import metrics
@@ -101,6 +101,17 @@ def test_results_by_source_name_the_source(
     assert lines[0]["n"] == 60
     _, text, _ = call(capsys, monkeypatch, "results", run, "--published")
     assert "Published: Petroni et al. 2019, Table 2" in text and "mean P@1 over 2 relations" in text
+
+
+def test_a_mean_over_some_of_a_sources_relations_says_of_how_many() -> None:
+    """No year is a single token of SmolLM2, so that date_of_birth has no fact that counts."""
+    run = ("results", "starter-minilm_mlm-manual")
+    by_source = printed(*run, "--by", "source")
+    assert "Google_RE (2 of 3 relations)" in " ".join(by_source.split())
+    assert "TREx (" not in by_source
+    assert "minilm-mlm, Google_RE: mean P@1 over 2 of 3 relations" in printed(*run)
+    lines = told(*run, "--by", "source")
+    assert [(one["n_relations"], one["of_relations"]) for one in lines[:2]] == [(2, 3), (42, 42)]
 
 
 def test_the_ranking_that_is_shown_is_the_one_that_was_asked_for(

@@ -156,6 +156,23 @@ def test_a_source_is_the_unweighted_mean_over_its_relations(run: Run) -> None:
     assert raw["mean_rank"] == (8 / 4 + 13 / 4) / 2
 
 
+def test_a_mean_says_of_how_many_relations_it_is_where_one_has_no_fact_that_counts(
+    run: Run,
+) -> None:
+    whole = metrics.score_table([run], by="source").iloc[0]
+    assert metrics.relations_counted(whole["n_relations"], whole["of_relations"]) == ""
+    no_ranks = run.facts.assign(
+        **{
+            name: run.facts[name].where(run.facts["relation"] != "P47")
+            for name in ("rank_raw", "rank_filtered")
+        }
+    )
+    row = metrics.score_table([Run(run.info, no_ranks)], by="source").iloc[0]
+    assert row["p_at_1"] == 2 / 4, "the mean of P19 alone"
+    assert metrics.relations_counted(row["n_relations"], row["of_relations"]) == "1 of 2 relations"
+    assert metrics.relations_counted(0, 2) == "", "there is no mean"
+
+
 def test_conceptnets_total_is_over_its_relations_or_over_its_facts(run: Run) -> None:
     # Two relations: three facts with ranks 1, 1, 2, and one fact with rank 2.
     figures = metrics.relation_figures(run).assign(

@@ -52,7 +52,9 @@ def test_tokens_are_coloured_by_what_they_add_and_the_sum_is_checked() -> None:
     assert any(plain("its first, “<”, counts") in one.value for one in app.caption)
     app = opened(look="Which words mattered", by_method="gradients", explain="Rome", steps="50")
     assert not app.error
-    assert any(plain("with every token hidden") in one.value for one in app.caption)
+    said = [one.value for one in app.caption if plain("with every token hidden") in one.value]
+    assert any(plain("Completeness error: ") in one for one in said)
+    assert any(plain("with 50 steps, and should sum to") in one for one in said)
     assert "Log-prob. of <b>Rome</b>" in html(app)
 
 

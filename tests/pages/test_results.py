@@ -96,6 +96,14 @@ def test_k_relations_and_models_of_the_address_are_shown() -> None:
 
 
 @pytest.mark.usefixtures("here")
+def test_a_mean_over_some_of_a_sources_relations_says_of_how_many() -> None:
+    totals = tables(open_page("results", data="starter", models=["minilm-mlm"]))[0]
+    of_sources = totals[totals["relations"].isin(["total", "over relations"])]
+    numbers = dict(zip(of_sources["corpus"], of_sources["#rel"], strict=True))
+    assert numbers == {"Google_RE": "2 of 3", "TREx": "42", "ConceptNet": "16", "Squad": "1"}
+
+
+@pytest.mark.usefixtures("here")
 def test_published_values_stand_beside_ours_and_are_marked() -> None:
     totals = tables(open_page("results", data="made-up", published=["BERT-base", "Freq"]))[0]
     assert totals["BERT-base *"].tolist() == pytest.approx([68.0, 32.4, 24.7, 31.1])

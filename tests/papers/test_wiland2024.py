@@ -131,11 +131,27 @@ def test_a_difference_stands_where_relations_facts_limit_and_model_are_the_leade
     assert rows[MEAN].differs == "2 of 4 facts; at most 1 a relation"
 
 
-def test_the_chance_level_stands_beside_the_drawn_baseline(data: Path) -> None:
+def test_the_chance_level_is_compared_with_the_random_baseline(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (row,) = cells(made(done(data)), BASELINE).values()
-    assert row.ours == pytest.approx(100 * (3 * 1 / 2 + 1 / 4) / 4)
+    ours = 100 * (3 * 1 / 2 + 1 / 4) / 4
+    assert row.ours == pytest.approx(ours)
     assert (row.n, row.published, row.difference) == (4, pytest.approx(4.68244729), None)
-    assert row.differs.endswith("drawn there, 1 / answers here")
+    assert row.differs == "2 of 60 relations; 4 of 7,731 facts"
+    monkeypatch.setattr(module, "N_RELATIONS", 2)
+    monkeypatch.setattr(module, "N_FACTS", 4)
+    (row,) = cells(made(done(data)), BASELINE).values()
+    assert row.differs == "" and row.difference == pytest.approx(ours - 4.68244729)
+
+
+def test_the_random_baseline_is_the_exact_expectation() -> None:
+    (row,) = (
+        row
+        for row in published_table("wiland2024", "leaderboard").rows
+        if row.labels[0] == BASELINE
+    )
+    assert row.values == (pytest.approx(362 / N_FACTS, abs=5e-11), None)
 
 
 def test_without_facts_there_is_no_chance_level(

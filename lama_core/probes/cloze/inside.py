@@ -4,6 +4,7 @@ its answer comes from. See `models.inside` for what is computed.
 Looked at is the first blank; of a left-to-right model, by what stands left of it.
 """
 
+import math
 from dataclasses import astuple, dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -20,7 +21,9 @@ from lama_core.errors import UserError
 from lama_core.models.base import (
     BLANK,
     KINDS,
+    LEAST_MISSED,
     MISSED,
+    MOST_POINTS,
     Attributor,
     BlankFiller,
     Encoded,
@@ -29,13 +32,14 @@ from lama_core.models.base import (
 from lama_core.probes.cloze.ask import Text, check_gold, golds_of
 from lama_core.probes.of_model import OfModel, model_fields
 from lama_core.requests import option
-from lama_core.rounding import fixed
+from lama_core.rounding import fixed, percent
 from lama_core.types import Query
 
 Lens = Literal["layers", "tokens"]
 Method = Literal["erasure", "gradients"]
 METHODS: tuple[Method, ...] = ("erasure", "gradients")
-FEWEST_STEPS, STEPS, MAX_STEPS = 8, 400, 5000
+FEWEST_STEPS, MAX_STEPS = 8, 5000
+AS_NEEDED = f"as many as a completeness error of {MISSED:.0%} takes, at most {MOST_POINTS:,}"
 CLOSED = "{} can't be looked into: it gives its answers alone."
 FOLLOWED = "answer that is followed"  # what the word to explain is called for people
 
@@ -63,13 +67,17 @@ class InspectRequest(settings.ModelSettings):
         Method,
         option(
             "Lens tokens: erasure (the token masked or excluded), or gradients (integrated "
-            "gradients; the completeness of their sum is checked)."
+            "gradients, with the completeness error of their sum)."
         ),
     ] = "erasure"
     steps: Annotated[
-        int,
-        option("Method gradients: the most points of the integral.", ge=FEWEST_STEPS, le=MAX_STEPS),
-    ] = STEPS
+        int | None,
+        option(
+            f"Method gradients: the number of points of the integral. Default: {AS_NEEDED}.",
+            ge=FEWEST_STEPS,
+            le=MAX_STEPS,
+        ),
+    ] = None
     top_k: settings.TopK = 5
     gold: settings.Gold = None
     candidates: settings.Candidates = COMMON
@@ -80,7 +88,7 @@ class InspectRequest(settings.ModelSettings):
         changed = {
             "answer": self.answer is not None,
             "method": self.method != "erasure",
-            "steps": self.steps != STEPS,
+            "steps": self.steps is not None,
         }
         if self.lens == "layers" and any(changed.values()):
             named = next(name for name, is_changed in changed.items() if is_changed)
@@ -145,7 +153,8 @@ class ModelAttribution(OfModel):
     """What each token of a text adds to the log-probability of one word, for one model.
 
     values: natural log; None of a blank, and of a token that there was no time for. log_prob: of
-    the word given the text; baseline: given none of its tokens, of gradients alone.
+    the word given the text. Of gradients alone: baseline, the log-probability given none of its
+    tokens; steps, the points of the integral; asked, whether their number was asked for.
     """
 
     method: Method
@@ -154,6 +163,8 @@ class ModelAttribution(OfModel):
     values: tuple[float | None, ...]
     log_prob: float
     baseline: float | None
+    steps: int | None
+    asked: bool
     notes: tuple[str, ...]
 
     @property
@@ -166,24 +177,47 @@ class ModelAttribution(OfModel):
         """By how much the sum misses the difference from the baseline; None without a baseline."""
         return None if self.baseline is None else self.total - (self.log_prob - self.baseline)
 
+    @property
+    def completeness_error(self) -> float | None:
+        """The gap as a share of the difference, 0 is exact; None without a baseline.
+
+        Infinite where the log-probability is that of the baseline, to the last digit.
+        Source: Sundararajan et al. 2017, proposition 1 (completeness) and section 5.
+        """
+        if self.baseline is None or self.gap is None:
+            return None
+        difference = abs(self.log_prob - self.baseline)
+        return abs(self.gap) / difference if difference else math.inf
+
     def completeness(self) -> str:
         """The check of integrated gradients in words; nothing of erasure."""
-        if self.baseline is None or self.gap is None:
+        if self.baseline is None or self.gap is None or self.completeness_error is None:
             return ""
         difference = self.log_prob - self.baseline
-        most = max(abs(difference), 1.0)
-        return (
-            f"The tokens' values sum to {fixed(self.total, 3, signed=True)}. The log-probability "
-            f"is {fixed(self.log_prob, 3)}, and {fixed(self.baseline, 3)} with every token hidden: "
-            f"a difference of {fixed(difference, 3, signed=True)}, missed by "
-            f"{fixed(abs(self.gap), 3)}."
-            + " More points, or more time, bring it nearer."
-            * (abs(self.gap) > MISSED * most)
+        relative = self.completeness_error
+        share = f" ({percent(relative)} %)" if math.isfinite(relative) else ""
+        said = (
+            f"Completeness error: the tokens' values sum to {fixed(self.total, 3, signed=True)} "
+            f"with {self.steps:,} steps, and should sum to {fixed(difference, 3, signed=True)}: "
+            f"off by {fixed(abs(self.gap), 3)}{share}. The log-probability is "
+            f"{fixed(self.log_prob, 3)}, and {fixed(self.baseline, 3)} with every token hidden."
         )
+        if abs(self.gap) <= max(MISSED * abs(difference), LEAST_MISSED):
+            return said
+        if self.asked:
+            return f"{said} More steps make the error smaller."
+        return f"{said} {MISSED:.0%} was not reached within {MOST_POINTS:,} steps or the time."
 
     def to_json(self) -> dict[str, Any]:
         """Return what `inspect --lens tokens --json` prints of a model; null where unknown."""
-        sums = {"baseline": self.baseline, "sum": self.total, "gap": self.gap}
+        error = self.completeness_error
+        sums = {
+            "baseline": self.baseline,
+            "sum": self.total,
+            "gap": self.gap,
+            "completeness_error": None if error is None or math.isinf(error) else error,
+            "steps": self.steps,
+        }
         return {
             "method": self.method,
             "word": self.word,
@@ -240,8 +274,20 @@ class InsideAnswer:
             for word in found.words
         ]
         more = ("model", "method", "word", "position", "token", "value", "log_prob", "baseline")
+        more += ("steps", "completeness_error")
         of_tokens = [
-            (one.name, one.method, one.word, at, token, value, one.log_prob, one.baseline)
+            (
+                one.name,
+                one.method,
+                one.word,
+                at,
+                token,
+                value,
+                one.log_prob,
+                one.baseline,
+                one.steps,
+                one.completeness_error,
+            )
             for inside in self.models
             if (one := inside.attribution)
             for at, (token, value) in enumerate(zip(one.tokens, one.values, strict=True), start=1)
@@ -338,12 +384,13 @@ def attribute(
     method: Method,
     *,
     word: str | None = None,
-    steps: int = STEPS,
+    steps: int | None = None,
     limits: Limits = UNLIMITED,
 ) -> ModelAttribution:
     """Return what each token adds to the log-probability of a word at the first blank.
 
-    word: None takes the model's first answer. steps: the most points of the gradients' integral.
+    word: None takes the model's first answer. steps: the points of the gradients' integral; None
+    takes as many as a completeness error of `MISSED` needs, at most `MOST_POINTS`.
     """
     if not isinstance(model, Attributor):
         raise UserError(CLOSED.format(model.name))
@@ -374,6 +421,8 @@ def attribute(
         values=values,
         log_prob=found.log_prob,
         baseline=found.baseline,
+        steps=found.n_points,
+        asked=steps is not None,
         notes=tuple(filter(None, (*notes, note))),
         **model_fields(model),
     )

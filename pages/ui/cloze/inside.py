@@ -21,9 +21,9 @@ from lama_core.probes.cloze.ask import (
     check_gold,
 )
 from lama_core.probes.cloze.inside import (
+    AS_NEEDED,
     FOLLOWED,
     METHODS,
-    STEPS,
     Inside,
     InsideAnswer,
     InspectRequest,
@@ -39,6 +39,7 @@ from pages.ui.shared.heat import shares_scale, shares_strip
 from pages.ui.shared.messages import faults_shown, plain
 
 LAYERS, WORDS, CHANGED = "Layers", "Which words mattered", "What if"
+BY_ITSELF, STEPS = "as needed", ("8", "50", "100", "200", "400", "1000")
 CHANGED_OF = "the text that was changed"
 Columns = dict[str, Column[Inside]]
 
@@ -113,16 +114,16 @@ def _draw_words(text: str, gold: str, choice: state.ClozeChoice) -> None:
         "By", METHODS, key="by_method", place=left, help=glossary.explain("Erasure and gradients")
     )
     explain = _choose_explained(middle)
-    steps = STEPS
+    steps = BY_ITSELF
     if method == "gradients":
         steps = right.select_slider(
-            "Points at most",
-            (8, 50, 100, 200, STEPS, 1000),
-            value=STEPS,
+            "Steps",
+            (BY_ITSELF, *STEPS),
+            value=BY_ITSELF,
             key="steps",
             bind=state.BOUND,
-            help="Of the integral; fewer are taken where the sum is right before, or where the "
-            "time for a question is over.",
+            help=f"Points of the integral. {BY_ITSELF.capitalize()}: {AS_NEEDED}, while the time "
+            "for a query lasts.",
         )
     request = _request(
         text,
@@ -131,7 +132,7 @@ def _draw_words(text: str, gold: str, choice: state.ClozeChoice) -> None:
         lens="tokens",
         method=method,
         answer=explain or None,
-        steps=int(steps),
+        steps=None if steps == BY_ITSELF else int(steps),
     )
     columns = _look(request)
     for column in columns.values():

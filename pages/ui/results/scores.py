@@ -11,7 +11,13 @@ import streamlit as st
 from lama_core.glossary import explain
 from lama_core.metrics import METRICS, Metric
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
-from lama_core.metrics.tables import CONCEPTNET, Average, By, ResultsRequest
+from lama_core.metrics.tables import (
+    CONCEPTNET,
+    Average,
+    By,
+    ResultsRequest,
+    relations_counted,
+)
 from lama_core.papers.published import published_scores, published_table
 from lama_core.rounding import percent, percentage, rounded
 from pages.ui.results.leaderboard import draw_leaderboard
@@ -183,11 +189,10 @@ def _draw_totals(choice: RunChoice, column: str, label: str, published: Sequence
         else:
             part = totals[source,] if kind is None else by_type[source, kind]
         counted = next(iter(part.values()))
-        n_relations = dict.fromkeys(int(one["n_relations"]) for one in part.values())
         row: dict[str, Any] = {
             "corpus": source,
             "relations": kind or (OVER_RELATIONS if source == CONCEPTNET else "total"),
-            "#rel": " / ".join(map(str, n_relations)),
+            "#rel": " / ".join(dict.fromkeys(_n_relations(one) for one in part.values())),
             **_counts(choice, counted),
             "Freq": percentage(counted["freq"]) if column == "p_at_k" and choice.k == 1 else None,
             **_guessed(part, choice, column),
@@ -262,10 +267,12 @@ def _draw_chart(
     lines, params = [], {}
     for source, totals in sources.groupby("source", sort=False):
         within = rows[rows["source"] == source]
-        n = int(totals["n_relations"].max())
+        most = totals.loc[totals["n_relations"].idxmax()]
         row = f"source {source}"
         params[row] = {"sources": [str(source)]}
-        said = f"{source}, {counted(n, 'relation')}"
+        n = int(most["n_relations"])
+        partial_mean = relations_counted(n, int(most["of_relations"]))
+        said = f"{source}, {partial_mean or counted(n, 'relation')}"
         lines.append(totals.assign(relation=row, label=said, is_source=True))
         if source in opened:
             lines.append(within.assign(is_source=False))
@@ -377,6 +384,12 @@ def _group(rows: pd.DataFrame, *columns: str) -> Grouped:
     return grouped
 
 
+def _n_relations(line: dict[str, Any]) -> str:
+    """How many relations a value is the mean of, such as `41` or `2 of 3`."""
+    n = int(line["n_relations"])
+    return relations_counted(n, int(line["of_relations"])).removesuffix(" relations") or str(n)
+
+
 def _counts(choice: RunChoice, line: dict[str, Any]) -> dict[str, Any]:
     """How many facts a row is of, where all runs are on the same; else each run says it."""
     if not choice.same_counts:
@@ -456,8 +469,8 @@ def _table(
             width="small",
         ),
         "#rel": st.column_config.TextColumn(
-            help="Relations with facts that count, of which the value is the unweighted mean; "
-            "several numbers where models count other relations.",
+            help="Relations with facts that count, of which the value is the unweighted mean; 2 of "
+            "3 where one has no such fact, several numbers where models count other relations.",
             width="small",
         ),
         "answers": st.column_config.TextColumn(help=explain("Answers ranked"), width="small"),

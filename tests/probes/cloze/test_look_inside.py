@@ -1,7 +1,9 @@
 """Looking inside: which words are followed, what is attributed, and what is said of it."""
 
+import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -107,13 +109,39 @@ def test_the_check_of_gradients_says_its_numbers(tiny_model: Models) -> None:
     assert found.baseline is not None and found.gap is not None
     values = [value for value in found.values if value is not None]
     assert found.gap == pytest.approx(sum(values) - (found.log_prob - found.baseline))
-    assert f"missed by {abs(found.gap):.3f}" in found.completeness()
+    error = abs(found.gap) / abs(found.log_prob - found.baseline)
+    assert found.completeness_error == pytest.approx(error)
+    assert f"off by {abs(found.gap):.3f} ({100 * error:.1f} %)." in found.completeness()
+    assert "with 400 steps, and should sum to" in found.completeness()
     rough = attribute(tiny_model("qwen2"), QUERY, WORDS.columns(tiny_model("qwen2").vocabulary),
                       "gradients", word="Paris", steps=8)  # fmt: skip
-    assert rough.gap and abs(rough.gap) > 0.05 and "bring it nearer" in rough.completeness()
-    assert "bring it nearer" not in found.completeness()
+    assert rough.completeness_error and rough.completeness_error > 0.05
+    assert rough.completeness().endswith("More steps make the error smaller.")
+    assert "More steps" not in found.completeness()
+    bounded = replace(rough, steps=2000, asked=False).completeness()
+    assert bounded.endswith("1% was not reached within 2,000 steps or the time.")
     told = found.to_json()
     assert told["sum"] == pytest.approx(sum(values)) and told["gap"] == found.gap
+    assert (told["steps"], told["completeness_error"]) == (400, found.completeness_error)
+
+
+def test_a_log_probability_that_is_the_baselines_has_no_relative_error(tiny_model: Models) -> None:
+    model = tiny_model("bert-cased")
+    columns = WORDS.columns(model.vocabulary)
+    found = attribute(model, QUERY, columns, "gradients", word="Paris", steps=8)
+    same = replace(found, baseline=found.log_prob)
+    assert same.completeness_error == math.inf and "%)" not in same.completeness()
+    assert same.to_json()["completeness_error"] is None
+
+
+def test_without_a_number_of_steps_the_completeness_error_is_at_most_one_percent(
+    tiny_model: Models,
+) -> None:
+    model = tiny_model("bert-cased")
+    columns = WORDS.columns(model.vocabulary)
+    found = attribute(model, QUERY, columns, "gradients", word="Paris")
+    assert found.completeness_error is not None and found.completeness_error <= 0.01
+    told = found.to_json()
     assert [one["token"] for one in told["tokens"]] == list(found.tokens)
 
 
