@@ -9,11 +9,11 @@ The head is all that a model does behind its last layer, such as a final norm, a
 projection and a scaling: h_l is put in the place of what the last layer gives, so that it needs no
 knowledge of the family. At the last layer that is the model's own answer, which is checked.
 e: the tokens' embeddings; b: those of a hidden token. With N steps the integral is a Gauss-Legendre
-sum of N points (captum's default rule). Without a number, it is one of 8 points over each stretch of
-the way from b to e. A stretch is in doubt by two things: by how much the sum over its tokens misses
-the difference of the log-probabilities at its ends, and how much the tokens' values moved when it
-came of a longer one by halving. The most doubtful is halved, until the doubts together are at most
-1 % of the whole difference (`MISSED`), or `MOST_POINTS` are used.
+sum of N points (captum's default rule). Without a number, it is one of 8 points over each stretch
+of the way from b to e. A stretch is in doubt by two things: by how much the sum over its tokens
+misses the difference of the log-probabilities at its ends, and how much the tokens' values moved
+when it came of a longer one by halving. The most doubtful is halved, until the doubts together are
+at most 1 % of the whole difference (`MISSED`), or `MOST_POINTS` are used.
 
 Hooks that stand on the modules for good ask what their own thread wants: models are shared, and
 what is put into one pass must not be in another's.

@@ -1,4 +1,4 @@
-"""Jiang et al. 2020 (LPAQA), Tables 1 to 15 and Figures 2 to 5: `reproduce jiang2020`.
+"""Jiang et al. 2020 (LPAQA), Tables 1 to 15 and Figures 1 to 5: `reproduce jiang2020`.
 
 For the user's models, by default the embedded one. The paper's values are of BERT, and are given
 only where the model is that BERT: ours are then compared, and what differs is said.
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from lama_core.asking.blanks import parse_query
 from lama_core.datasets.variants import uhn_substring
 from lama_core.errors import UserError
 from lama_core.papers.framework import (
@@ -34,19 +35,57 @@ from lama_core.papers.jiang2020_scores import (
     make_table,
 )
 from lama_core.papers.published import published_table
+from lama_core.probes.cloze.ask import ask
 from lama_core.probes.prompts import analyses, tabulated
 from lama_core.probes.prompts.mining import PIPELINE, SpacyParser
-from lama_core.probes.prompts.probing import StudyRequest
+from lama_core.probes.prompts.probing import StudyRequest, candidates_of
 from lama_core.probes.prompts.runs import Study, list_studies
 from lama_core.reports.tables import Absent, Chart, Item, ReproducedRow, Series
+from lama_core.rounding import fixed
 from lama_core.types import Fact
 
 NO_NAME = "the paper names no model"
 GUESSED = "names not guessed by a model"
+# Figure 1: the prompts of each kind, with DirectX as the subject, and the right answer.
+ONE_FACT = {
+    "manual": "DirectX is developed by ___ .",
+    "mined": "___ released the DirectX .",
+    "paraphrased": "DirectX is created by ___ .",
+}
+DEVELOPER = "Microsoft"
 SHOWN_GAINS = 6  # as many as the paper's table 4 has
 SHOWN_CHANGES = 5  # as many as its table 6 has
 SHOWN_WEIGHTS = 3
 SHOWN_K = (1, 2, 3, 5, 10, 20, 30, 40)
+
+
+def _one_fact(studies: Studies, model: str) -> Iterator[Item]:
+    """Figure 1: the five best answers to one fact through a prompt of each kind."""
+    table = published_table(PAPER, "figure1")
+    asked = studies.load(model)
+    candidates = candidates_of(studies.request(model), asked)
+    columns = candidates.columns(asked.vocabulary)
+    known = model in BERTS
+    for kind, text in ONE_FACT.items():
+        printed = [row.values for row in table.rows if row.labels[0] == kind]
+        words = [str(word) for word, _ in printed]
+        theirs = ", ".join(f"{word} [{fixed(float(value or 0), 2)}]" for word, value in printed)
+        blank = ask(asked, parse_query(text), candidates, gold=DEVELOPER, columns=columns).blanks[0]
+        ours = ", ".join(f"{one.token} [{fixed(one.log_prob, 2)}]" for one in blank.predictions)
+        rank = blank.gold.rank if blank.gold else None
+        differs = NO_NAME if known else ""
+        yield ReproducedRow(
+            model, f"{kind}: {text}", 1, ours, theirs if known else None, differs=differs
+        )
+        yield ReproducedRow(
+            model,
+            f"{kind}: rank of {DEVELOPER}",
+            1,
+            None if rank is None else float(rank),
+            float(words.index(DEVELOPER) + 1) if known else None,
+            f"{model} doesn't rank it" if rank is None else "",
+            differs,
+        )
 
 
 def _statistics(studies: Studies) -> Iterator[Item]:
@@ -415,6 +454,7 @@ LPAQA_PAPER = Paper(
     PAPER,
     Studies,
     {
+        "figure1": _one_fact,
         "table1": _statistics,
         "table2": Combined("table2", "micro"),
         "table3": Combined("table3", "macro"),

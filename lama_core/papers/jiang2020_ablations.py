@@ -31,6 +31,12 @@ FEW_PROMPTS = 3
 FEW_PAIRS = 10
 FEW_FACTS = 10
 
+# Departure: Refining a prompt
+BY_GRADIENTS = Absent(
+    "search for prompts guided by gradients (section 6.1)",
+    "the paper found it unstable in preliminary experiments and prints no number of it",
+)
+
 Pools = Mapping[str, Sequence[str]]
 
 
@@ -88,6 +94,7 @@ def refined(studies: Studies, model: str) -> Iterator[Item]:
         after[name] = tuple(dict.fromkeys(found))
     for line, pools in (("before", before), ("after", after)):
         yield from _score_rows(studies, model, line, pools, "table14")
+    yield BY_GRADIENTS
 
 
 def asked_back(studies: Studies, model: str) -> Iterator[Item]:

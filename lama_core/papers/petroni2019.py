@@ -1,4 +1,4 @@
-"""Petroni et al. 2019 (LAMA), Tables 1 to 3, Figures 2 to 4: `reproduce petroni2019`.
+"""Petroni et al. 2019 (LAMA), Tables 1 to 3, Figures 2 to 4 and section 5: `reproduce petroni2019`.
 
 What they are made from is `papers.lama`.
 """
@@ -9,6 +9,7 @@ from typing import Any
 
 from lama_core import rounding
 from lama_core.asking.blanks import parse_query
+from lama_core.asking.questions import SQUAD
 from lama_core.metrics import (
     Average,
     average_ranks,
@@ -202,6 +203,40 @@ def _what(row: PublishedRow) -> str:
     return f"{source} {relation or kind or 'total'}"
 
 
+def questions(lama: Lama) -> Iterator[Item]:
+    """P@10 on SQuAD, which section 5 gives for BERT-large and DrQA."""
+    published = published_table(PAPER, "section5")
+    (total,) = (row for row in TABLE2.rows if row.labels[0] == SQUAD)
+    what = f"{SQUAD} P@10"
+    rows = []
+    for column, run in lama.runs():
+        theirs = published.number(column, source=SQUAD)
+        lines = score_table([run], by="source", ranking=RANKING, k=10).set_index("source")
+        if SQUAD not in lines.index or not lines.loc[SQUAD, "n"]:
+            reason = NO_FACT if SQUAD in lines.index else NO_DATA
+            rows.append(ReproducedRow(column, what, 0, None, theirs, reason))
+            continue
+        line = lines.loc[SQUAD]
+        n, n_facts = int(line["n"]), int(total.labels[3] or 0)
+        differs = lama.differs(facts=_counted(n, int(line["n_excluded"]), n_facts))
+        interval = (100 * float(line["low"]), 100 * float(line["high"]))
+        value = 100 * float(line["p_at_10"])
+        rows.append(ReproducedRow(column, what, n, value, theirs, "", differs, interval))
+    yield from rows
+    yield from _without_bert(lama, {what: published.number(BERT_LARGE, source=SQUAD)})
+    drqa = published.number(DRQA.what, source=SQUAD)
+    yield ReproducedRow(DRQA.what, what, 0, None, drqa, DRQA.reason)
+    yield from bars(
+        "P@10 on SQuAD",
+        rows,
+        x=lambda row: row.model,
+        y_title="P@10, %",
+        name=lambda row: what,
+        published=lambda row: not lama.data.other,
+    )
+    yield DRQA
+
+
 def examples(lama: Lama) -> Iterator[Item]:
     """Table 3: the five best words of each model, and how often the gold is among them."""
     printed = published_examples()
@@ -370,6 +405,7 @@ LAMA_PAPER = Paper(
     {
         "table1": models,
         "table2": sources,
+        "section5": questions,
         "table3": examples,
         "figure2": curves,
         "figure3": correlations,

@@ -55,6 +55,10 @@ NO_BEAR = "BEAR can't be had here"
 NOT_HERE = "not on this machine"
 NO_ERROR = "one template has no standard error"
 NO_FACT = "no fact is asked"
+NO_TABLES = (
+    "The tables and figures of the paper itself aren't reproduced: their values aren't among the "
+    "published numbers here. The leaderboard is its authors' own."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +141,7 @@ class Bear(Prepared):
             "Accuracy: the share of facts whose right answer has the likeliest statement, of all "
             "its tokens together, among its relation's answers. Each fact counts the same; the "
             "mean is over the templates, with its standard error.",
+            NO_TABLES,
         ]
         if self.dataset is None:
             said.append("BEAR can't be had here, and no other facts stand in for it.")

@@ -95,6 +95,28 @@ def test_a_model_of_the_paper_is_compared_and_what_differs_is_said(data: Path) -
     assert [one.what for one in table.made.absent][:1] == ["BERT-large"]
 
 
+def test_figure_1_has_five_answers_a_prompt_and_the_rank_of_the_right_one(data: Path) -> None:
+    found = _reproduced(data, "hash", "bert-base-cased", tables=("figure1",))
+    rows = _table(found, "figure1").made.rows
+    ours = {row.what: row for row in rows if row.model == "hash"}
+    assert len(ours) == 2 * 3 and all(row.published is None for row in ours.values())
+    answers = ours["mined: ___ released the DirectX ."].ours
+    assert isinstance(answers, str) and answers.count("[-") == 5
+    printed = {row.what: row for row in rows if row.model == "bert-base-cased"}
+    manual = printed["manual: DirectX is developed by ___ ."]
+    assert manual.published == (
+        "Intel [-1.06], Microsoft [-2.21], IBM [-2.76], Google [-3.40], Nokia [-3.58]"
+    )
+    ranks = [printed[f"{kind}: rank of Microsoft"] for kind in ("manual", "mined", "paraphrased")]
+    assert [row.published for row in ranks] == [2, 1, 1]
+    assert all(row.differs == "the paper names no model" for row in ranks)
+
+
+def test_the_search_by_gradients_is_named_as_not_reproduced(data: Path) -> None:
+    table = _table(_reproduced(data, "hash", tables=("table14",)), "table14")
+    assert any("guided by gradients" in one.what for one in table.made.absent)
+
+
 def test_tables_of_the_same_study_make_it_once(data: Path, home: list[str]) -> None:
     _reproduced(data, "hash", tables=("table2",))
     once = len(home)

@@ -14,6 +14,7 @@ from lama_core.models.base import Context, WordScore
 from lama_core.papers.framework import ReproduceOptions
 from lama_core.papers.known import find_paper
 from lama_core.papers.lama import Lama
+from lama_core.papers.published import LAMA_MODELS
 from lama_core.paths import CORPUS_SUMMARY, training_dir
 from lama_core.reports.tables import ReproducedTable, Reproduction
 from lama_core.types import Query
@@ -119,6 +120,28 @@ def test_the_difference_is_given_where_the_facts_are_as_many_as_the_papers(data:
     squad = cells(table, "BERT-base")["Squad total"]
     assert (squad.n, squad.difference) == (20, None)
     assert squad.differs == "20 of 305 facts; at most 20 a relation"
+
+
+def test_p_at_10_on_squad_is_compared_with_the_text_of_section_5(data: Path) -> None:
+    (table,) = done(data, "section5").tables
+    what = "Squad P@10"
+    rows = {row.model: row for row in table.made.rows}
+    # All six words are among the ten best.
+    assert (rows["BERT-base"].n, rows["BERT-base"].ours) == (305, 100.0)
+    assert rows["BERT-base"].published is None, "the text has none of it"
+    large, drqa = rows["BERT-large"], rows["DrQA"]
+    assert (large.what, large.published, large.ours) == (what, 57.1, None)
+    assert large.reason == "bert-large-cased can't be had."
+    assert (drqa.published, drqa.ours) == (63.5, None) and drqa.reason.startswith("a trained")
+
+
+def test_p_at_10_on_squad_has_a_difference_where_bert_large_is_here(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(LAMA_MODELS, "BERT-large", "bert-base-cased")
+    (table,) = done(data, "section5").tables
+    large = next(row for row in table.made.rows if row.model == "BERT-large")
+    assert large.differs == "" and large.difference == pytest.approx(100 - 57.1)
 
 
 def test_the_extractors_and_the_open_book_stand_beside_the_models(data: Path) -> None:

@@ -52,7 +52,7 @@ def test_every_cell_of_lamas_tables_is_there() -> None:
         "table2": (10, 10 * 6 + 9 + 1 + 2 * 8),
         "table3": (33, 33 * 5 * 2),
         "figure2": (2, 2),
-        "text-p-at-10": (1, 2),
+        "section5": (1, 2),
         "figure3": (6, 1 + 2 + 3 + 4 + 5 + 6),
         "figure4": (6, 6),
     }

@@ -215,7 +215,7 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
         context=context,
         pools=pools,
         training_digest=pairs_digest(splits),
-        candidates=_candidates(request, model),
+        candidates=candidates_of(request, model),
         study_options=StudyOptions(context, **how),
     )
     return Planned(spec, notes)
@@ -268,7 +268,8 @@ def _choose_relations(
     return tuple(chosen), tuple(notes)
 
 
-def _candidates(request: StudyRequest, model: BlankFiller) -> Candidates:
+def candidates_of(request: StudyRequest, model: BlankFiller) -> Candidates:
+    """Return the words that a study ranks: by default the published ones, else the model's own."""
     folder = Path(request.dataset).expanduser()
     places = [folder if folder.is_dir() else installed_dir(request.dataset), installed_dir("lama")]
     published = next(

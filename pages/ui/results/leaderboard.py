@@ -70,9 +70,9 @@ def draw_leaderboard(choice: RunChoice, scores: pd.DataFrame) -> None:
     st.caption(
         "**published**: the leaderboard of BEAR's authors (Wiland et al. 2024), the mean over "
         f"three templates of the accuracy over all {N_FACTS:,} facts of {N_RELATIONS} relations, "
-        "and its standard error; its random baseline is the mean over facts of 1 / answers. A run of ours asks one template: "
-        "`lama-explorer reproduce wiland2024` asks all three. **P@1** here is over facts, as "
-        "theirs; above it is the mean over relations."
+        "and its standard error; its random baseline is the mean over facts of 1 / answers. A run "
+        "of ours asks one template: `lama-explorer reproduce wiland2024` asks all three. **P@1** "
+        "here is over facts, as theirs; above it is the mean over relations."
     )
     draw_export(
         "leaderboard",
