@@ -211,12 +211,12 @@ def questions(lama: Lama) -> Iterator[Item]:
     rows = []
     for column, run in lama.runs():
         theirs = published.number(column, source=SQUAD)
-        lines = score_table([run], by="source", ranking=RANKING, k=10).set_index("source")
-        if SQUAD not in lines.index or not lines.loc[SQUAD, "n"]:
-            reason = NO_FACT if SQUAD in lines.index else NO_DATA
+        table = score_table([run], by="source", ranking=RANKING, k=10)
+        line = next((one for one in table.to_dict("records") if one["source"] == SQUAD), None)
+        if line is None or not line["n"]:
+            reason = NO_DATA if line is None else NO_FACT
             rows.append(ReproducedRow(column, what, 0, None, theirs, reason))
             continue
-        line = lines.loc[SQUAD]
         n, n_facts = int(line["n"]), int(total.labels[3] or 0)
         differs = lama.differs(facts=_counted(n, int(line["n_excluded"]), n_facts))
         interval = (100 * float(line["low"]), 100 * float(line["high"]))

@@ -273,8 +273,8 @@ class InsideAnswer:
             for at, layer in enumerate(found.layers)
             for word in found.words
         ]
-        more = ("model", "method", "word", "position", "token", "value", "log_prob", "baseline")
-        more += ("steps", "completeness_error")
+        sums = ("log_prob", "baseline", "steps", "completeness_error")
+        more = ("model", "method", "word", "position", "token", "value", *sums)
         of_tokens = [
             (
                 one.name,

@@ -267,7 +267,7 @@ def _draw_chart(
     lines, params = [], {}
     for source, totals in sources.groupby("source", sort=False):
         within = rows[rows["source"] == source]
-        most = totals.loc[totals["n_relations"].idxmax()]
+        most = max(totals.to_dict("records"), key=lambda line: int(line["n_relations"]))
         row = f"source {source}"
         params[row] = {"sources": [str(source)]}
         n = int(most["n_relations"])
