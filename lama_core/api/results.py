@@ -62,6 +62,7 @@ class Results:
                     k=chosen.k,
                     relations=chosen.relations,
                     conceptnet=chosen.conceptnet,
+                    mrr_depth=chosen.mrr_depth,
                 )
                 for run in self.runs
             ]

@@ -66,9 +66,10 @@ OpenBook = Annotated[
 Hiding = Annotated[
     HidingName,
     option(
-        "For models that see both sides: within-word hides the later subword tokens of a token's "
-        "word with it (Kauf and Ivanova 2023), original hides the token alone (Salazar et al. "
-        "2020)."
+        "For models that see both sides, what is hidden with a token: within-word hides the later "
+        "subword tokens of its word (Kauf and Ivanova 2023); original hides nothing else (Salazar "
+        "et al. 2020); rest-of-sentence hides all later tokens; rest-of-answer hides the answer's "
+        "later tokens, and outside the answer those of the word."
     ),
 ]
 

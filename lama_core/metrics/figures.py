@@ -1,13 +1,15 @@
 """The figures of a relation, by name: what the tables of command line and pages are made of.
 
     P@k      = |{facts: rank <= k}| / |facts|
-    MRR      = mean of 1 / rank
+    MRR      = mean of 1 / rank; of 0 for ranks beyond a chosen depth
     macro    = mean over objects of (P@1 over the facts with that object)
     chance   = k / answers, P@k of a random order; the other right answers, which the filtered
                ranking takes out, aren't counted
 
 over the facts that count, 1 = best. Source: Petroni et al. 2019, section 4.4; macro: Jiang et al.
 2020, section 5.1. A new figure is a function here and a row in `METRICS`.
+
+Departure: Reciprocal ranks beyond 10,000
 """
 
 from collections.abc import Callable, Sequence
@@ -42,6 +44,7 @@ class Scored:
     relations: the chosen ones. relation: int64 [row], an index into them. ranks: int64 [row].
     objects, subjects: int64 [row], equal for equal ones. at: int64 [row], the row of `Run.facts`.
     n_answers: float64 [relation], words that it ranked; NaN where the run doesn't say.
+    mrr_depth: The last rank that counts in MRR; None: all do.
     """
 
     ranking: Ranking
@@ -52,6 +55,7 @@ class Scored:
     subjects: Ints
     at: Ints
     n_answers: Floats
+    mrr_depth: int | None = None
 
     @cached_property
     def n(self) -> Ints:
@@ -63,7 +67,13 @@ class Scored:
         return means(self.relation, values.astype(np.float64), len(self.relations))
 
 
-def scored_rows(run: Run, ranking: Ranking, relations: Sequence[str] | None = None) -> Scored:
+def scored_rows(
+    run: Run,
+    ranking: Ranking,
+    relations: Sequence[str] | None = None,
+    *,
+    mrr_depth: int | None = None,
+) -> Scored:
     """The rows of a run that count, of these relations (all by default)."""
     facts = run.facts
     wanted = None if relations is None else set(relations)
@@ -88,6 +98,7 @@ def scored_rows(run: Run, ranking: Ranking, relations: Sequence[str] | None = No
         subjects,
         at,
         np.array([run.n_words.get(one.name, np.nan) for one in chosen], dtype=np.float64),
+        mrr_depth,
     )
 
 
@@ -96,6 +107,14 @@ def macro_precision(rows: Scored) -> Floats:
     width = max(int(rows.objects.max(initial=-1)) + 1, 1)
     keys, shares = group_shares(rows.relation * width + rows.objects, rows.ranks == 1)
     return means(keys // width, shares, len(rows.relations))
+
+
+def reciprocal_rank(rows: Scored) -> Floats:
+    """The mean of 1 / rank, float64 [relation]; ranks beyond `mrr_depth` count as 0."""
+    values = 1.0 / rows.ranks
+    if rows.mrr_depth is not None:
+        values[rows.ranks > rows.mrr_depth] = 0.0
+    return rows.mean(values)
 
 
 def median_rank(rows: Scored) -> Floats:
@@ -172,7 +191,7 @@ METRICS: dict[str, Metric] = {
             "mean of 1 / rank",
             "Mean reciprocal rank: 1 when the right word is always first.",
             True,
-            lambda rows: rows.mean(1.0 / rows.ranks),
+            reciprocal_rank,
             _as_decimal,
             is_share=False,
             unit="0 to 1",

@@ -95,6 +95,14 @@ class ResultsRequest(Request):
             "(the paper's released code)."
         ),
     ] = "relations"
+    mrr_depth: Annotated[
+        int | None,
+        option(
+            "The last rank that counts in MRR; facts beyond it count as 0, as in LAMA's released "
+            "code with 10000. Default: every rank counts.",
+            ge=1,
+        ),
+    ] = None
     published: Annotated[
         bool, option("Add LAMA's Table 2, marked as published (by source or type).")
     ] = False
@@ -132,6 +140,7 @@ def score_table(
     k: int = 1,
     relations: Sequence[str] = (),
     conceptnet: Average = "relations",
+    mrr_depth: int | None = None,
     level: float = LEVEL,
 ) -> pd.DataFrame:
     """One row a run and relation (or source, or source and type), in the runs' order.
@@ -141,11 +150,12 @@ def score_table(
     two), mean_over (not by relation: `relations` or `facts`), n, n_excluded,
     those of `METRICS`, p_at_k, low, high (the interval of p_at_k), chance (P@k of a random order),
     n_answers (by relation only: words that it ranked); NaN where a run doesn't say them. P@ between
-    0 and 1. conceptnet: what its total is the mean over.
+    0 and 1. conceptnet: what its total is the mean over. mrr_depth: the last rank that counts in
+    MRR; None: all do.
     """
     return stacked(
         summarise(
-            relation_figures(run, ranking),
+            relation_figures(run, ranking, mrr_depth=mrr_depth),
             relation_precision(run, k, ranking, level=level),
             by=by,
             relations=relations,
@@ -156,9 +166,11 @@ def score_table(
     )
 
 
-def relation_figures(run: Run, ranking: Ranking = "filtered") -> pd.DataFrame:
+def relation_figures(
+    run: Run, ranking: Ranking = "filtered", *, mrr_depth: int | None = None
+) -> pd.DataFrame:
     """One row a relation of the run, with the columns of `score_table` that no k changes."""
-    rows = scored_rows(run, ranking)
+    rows = scored_rows(run, ranking, mrr_depth=mrr_depth)
     table = pd.DataFrame(
         {
             "relation": [relation.name for relation in rows.relations],

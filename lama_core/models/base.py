@@ -6,7 +6,7 @@ Only natural-log log-probabilities cross this seam, as numpy arrays.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,13 @@ from lama_core.types import Query
 Kind = Literal["masked", "causal", "seq2seq", "bidirectional"]
 Context = Literal["left", "both"]
 Pooling = Literal["mean", "first", "last"]
-# What is hidden from a model that sees both sides with the token that it is asked for: the later
-# pieces of its word, too (Kauf and Ivanova 2023), or nothing (Salazar et al. 2020).
-Hiding = Literal["within-word", "original"]
+# What is hidden with a token from a model that sees both sides: the later tokens of its word (Kauf
+# and Ivanova 2023), nothing (Salazar et al. 2020), all later tokens, or the later tokens of the
+# answer, and outside the answer those of the word. In lm-pub-quiz: within_word_l2r, original,
+# sentence_l2r, answer_l2r+word_l2r.
+Hiding = Literal["within-word", "original", "rest-of-sentence", "rest-of-answer"]
 Scored = Literal["statement", "answer"]
-HIDINGS: tuple[Hiding, ...] = ("within-word", "original")
+HIDINGS: tuple[Hiding, ...] = get_args(Hiding)
 RESCORED = 200
 BLANK = "___"
 # Integrated gradients without a number of steps end when they are in doubt by at most this share of

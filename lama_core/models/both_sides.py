@@ -1,11 +1,15 @@
 """What models that see both sides of a word share: the log-probability of each token of a text,
 left out in turn.
 
-    original:     log P(w_i | S without w_i)
-    within-word:  log P(w_i | S without w_i and the later pieces of its word)
+    original:          log P(w_i | S without w_i)
+    within-word:       log P(w_i | S without w_i and the later tokens of its word)
+    rest-of-sentence:  log P(w_i | w_1 ... w_i-1, a mask for each later token and the closing sign)
+    rest-of-answer:    of an answer's token, log P(w_i | S without w_i and the answer's later
+                       tokens); of the others as within-word
 
 Source: Wang and Cho 2019, Salazar et al. 2020; Rezaee and Camacho-Collados, equation 1 (the
-pseudo-perplexity is exp of the negative sum); Kauf and Ivanova 2023 (within words).
+pseudo-perplexity is exp of the negative sum); Kauf and Ivanova 2023 (within words, and the rest of
+the sentence); lm-pub-quiz 0.3.3 (the rest of the answer; `create_masked_batch`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -50,6 +54,21 @@ def word_of(read: TextTokens, token: int) -> tuple[int, int]:
     while word >= 0 and end < len(read.ids) and read.words[end] == word:
         end += 1
     return first, end
+
+
+def span_of(read: TextTokens, token: int, hiding: Hiding) -> tuple[int, int]:
+    """The tokens that count as one with a token: the first, and the one behind the last.
+
+    Of those, the token and all behind it are hidden when it is scored.
+    """
+    if hiding == "original":
+        return token, token + 1
+    if hiding == "rest-of-sentence":
+        return 0, len(read.ids)
+    if hiding == "rest-of-answer" and read.marked[token]:
+        answer = np.flatnonzero(read.marked)
+        return int(answer[0]), int(answer[-1]) + 1
+    return word_of(read, token)
 
 
 class BothSides(Inspected):
@@ -126,9 +145,11 @@ class BothSides(Inspected):
         before, after = self.vocabulary.frame
         for token in asked_tokens(read, scored):
             ids = list(read.ids)
-            end = word_of(read, token)[1] if hiding == "within-word" else token + 1
+            end = span_of(read, token, hiding)[1]
             ids[token:end] = [self.sign] * (end - token)
-            whole = (*before, *ids, *after)
+            # As in lm-pub-quiz, what closes the text is hidden with the rest of the sentence.
+            closing = [self.sign] * len(after) if hiding == "rest-of-sentence" else after
+            whole = (*before, *ids, *closing)
             yield LeftOut(whole, len(before) + token, read.ids[token : token + 1], number, token)
 
     def logits_of(self, some: Sequence[LeftOut]) -> torch.Tensor:

@@ -22,7 +22,7 @@ from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, place_of
 from lama_core.errors import UserError
 from lama_core.models.base import Context, Encoded, Hiding, Kind, Scored, Scores, WordScore
-from lama_core.models.both_sides import BothSides, LeftOut, asked_tokens, word_of
+from lama_core.models.both_sides import BothSides, LeftOut, asked_tokens, span_of
 from lama_core.models.devices import fitting, host
 from lama_core.models.vocabulary import TextTokens
 from lama_core.types import Query
@@ -144,12 +144,16 @@ class Seq2SeqModel(BothSides):
     def copies(
         self, read: TextTokens, number: int, hiding: Hiding, scored: Scored
     ) -> Iterator[LeftOut]:
-        """Within words, a word is left out whole; the decoder says its pieces by the chain rule."""
+        """A word, the answer or the sentence is left out whole.
+
+        The decoder says its tokens by the chain rule, which hides the later ones.
+        """
         if hiding == "original":
             yield from super().copies(read, number, hiding, scored)
             return
         before, after = self.vocabulary.frame
-        for first, end in sorted({word_of(read, token) for token in asked_tokens(read, scored)}):
+        spans = {said_together(read, token, hiding) for token in asked_tokens(read, scored)}
+        for first, end in sorted(spans):
             ids = (*before, *read.ids[:first], self.sign, *read.ids[end:], *after)
             yield LeftOut(ids, len(before) + first, read.ids[first:end], number, first)
 
@@ -170,6 +174,19 @@ class Seq2SeqModel(BothSides):
                 states = encoder(input_ids=ids, attention_mask=torch.ones_like(ids))[0]
             self._here.text, self._here.states = text, states
         return self._here.states
+
+
+def said_together(read: TextTokens, token: int, hiding: Hiding) -> tuple[int, int]:
+    """The tokens that are left out with a token and said together: the first, the one behind.
+
+    Each token is said once: of a word that holds the answer, the rest is left out without it.
+    """
+    first, end = span_of(read, token, hiding)
+    if hiding != "rest-of-answer":
+        return first, end
+    others = np.flatnonzero(read.marked != read.marked[token])
+    first = max([first, *(others[others < token] + 1).tolist()])
+    return first, min([end, *others[others > token].tolist()])
 
 
 def _keep_unscaled(model: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from tiny_models import CAUSAL, FAMILIES, MASKED, SEQ2SEQ, sentinel_of
 
-from lama_core.models.base import Statement
+from lama_core.models.base import HIDINGS, Statement
 
 Models = Callable[..., Any]
 ANSWERS = ("Paris", "Oslo", "Kraków", "Saint Petersburg", "Ouagadougou", "tokenization")
@@ -38,15 +38,32 @@ def end_of_word(words: list[int | None], at: int) -> int:
     return end
 
 
-def plain_masked(plain: tuple[Any, Any], text: str, hiding: str) -> list[float]:
+def tokens_of_the_answer(tokenizer: Any, statement: Statement) -> list[int]:
+    """The tokens of the framed text that hold a character of the answer."""
+    spans = tokenizer(statement.text, return_offsets_mapping=True)["offset_mapping"]
+    return [
+        at
+        for at, (first, end) in enumerate(spans)
+        if first < statement.end and end > statement.start
+    ]
+
+
+def plain_masked(plain: tuple[Any, Any], statement: Statement, hiding: str) -> list[float]:
     """One unbatched pass for each token that is no special one."""
     model, tokenizer = plain
-    ids, words = words_of(tokenizer, text)
+    ids, words = words_of(tokenizer, statement.text)
+    answer = tokens_of_the_answer(tokenizer, statement)
     values = []
     for at, word in enumerate(words):
         if word is None:
             continue
-        end = end_of_word(words, at) if hiding == "within-word" else at + 1
+        end = end_of_word(words, at)
+        if hiding == "original":
+            end = at + 1
+        elif hiding == "rest-of-sentence":
+            end = len(ids)
+        elif hiding == "rest-of-answer" and at in answer:
+            end = answer[-1] + 1
         hidden = torch.tensor([[*ids[:at], *[tokenizer.mask_token_id] * (end - at), *ids[end:]]])
         with torch.no_grad():
             log_probs = model(input_ids=hidden).logits[0, at].log_softmax(-1)
@@ -54,14 +71,14 @@ def plain_masked(plain: tuple[Any, Any], text: str, hiding: str) -> list[float]:
     return values
 
 
-@pytest.mark.parametrize("hiding", ["within-word", "original"])
+@pytest.mark.parametrize("hiding", HIDINGS)
 @pytest.mark.parametrize("family", MASKED)
 def test_masked_statements_equal_one_pass_a_token(
     family: str, hiding: Any, tiny_model: Models, plain_model: Models
 ) -> None:
     found = tiny_model(family).statement_log_probs(STATEMENTS, hiding=hiding)
     for statement, scores in zip(STATEMENTS, found, strict=True):
-        wanted = plain_masked(plain_model(family), statement.text, hiding)
+        wanted = plain_masked(plain_model(family), statement, hiding)
         np.testing.assert_allclose(scores.log_probs, wanted, atol=1e-4)
 
 
@@ -96,14 +113,20 @@ def test_causal_statements_begin_with_the_start_token(
         np.testing.assert_allclose(scores.log_probs, wanted, atol=1e-4)
 
 
+@pytest.mark.parametrize("hiding", [name for name in HIDINGS if name != "original"])
 @pytest.mark.parametrize("family", SEQ2SEQ)
-def test_encoder_decoders_say_a_left_out_word_piece_by_piece(
-    family: str, tiny_model: Models, plain_model: Models
+def test_encoder_decoders_say_what_is_left_out_token_by_token(
+    family: str, hiding: Any, tiny_model: Models, plain_model: Models
 ) -> None:
     model, tokenizer = plain_model(family)
-    found = tiny_model(family).statement_log_probs(STATEMENTS)
+    found = tiny_model(family).statement_log_probs(STATEMENTS, hiding=hiding)
     for statement, scores in zip(STATEMENTS, found, strict=True):
         ids, words = words_of(tokenizer, statement.text)
+        if hiding == "rest-of-sentence":
+            words = [None if word is None else 0 for word in words]
+        if hiding == "rest-of-answer":
+            answer = tokens_of_the_answer(tokenizer, statement)
+            words = [-1 if at in answer else word for at, word in enumerate(words)]
         wanted, at = [], 0
         while at < len(ids):
             if words[at] is None:

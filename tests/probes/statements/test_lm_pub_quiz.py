@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from lama_core.asking.blanks import fill
+from lama_core.models.base import HIDINGS
 from lama_core.models.catalog import find_model
 from lama_core.models.loader import load_model
 from lama_core.models.sources import locate
@@ -18,7 +19,12 @@ BEAR = Path(__file__).resolve().parents[4] / "shared" / "data" / "bear"
 MASKED, CAUSAL = ("bert-cased", "roberta", "electra"), ("gpt2", "pythia", "smollm2")
 FAMILIES = (*MASKED, *CAUSAL)
 EMBEDDED = ("minilm-mlm", "smollm2-135m")
-HIDING = {"within-word": "within_word_l2r", "original": "original"}
+HIDING = {
+    "within-word": "within_word_l2r",
+    "original": "original",
+    "rest-of-sentence": "sentence_l2r",
+    "rest-of-answer": "answer_l2r+word_l2r",
+}
 RELATIONS = ("P103", "P36", "P131", "P20")
 N_ANSWERS = 12
 
@@ -79,11 +85,15 @@ def test_tiny_models_score_bear_as_its_library_does(
     tiny_model: Callable[..., Any],
     plain_model: Callable[..., tuple[Any, Any]],
 ) -> None:
-    if family in CAUSAL and hiding == "original":
+    if family in CAUSAL and hiding != "within-word":
         pytest.skip("nothing is hidden from a left-to-right model")
     network, tokenizer = plain_model(family)
     for relation in RELATIONS:
         check(tiny_model(family), network, tokenizer, hiding, relation, 2)
+
+
+def test_every_way_of_hiding_is_one_of_the_library() -> None:
+    assert set(HIDING) == set(HIDINGS)
 
 
 @pytest.mark.slow
@@ -99,5 +109,6 @@ def test_the_models_of_the_first_screen_score_bear_as_its_library_does(name: str
     opened = AutoModelForMaskedLM if ours.kind == "masked" else AutoModelForCausalLM
     network = opened.from_pretrained(located.folder, dtype="float32").eval()
     tokenizer = AutoTokenizer.from_pretrained(located.folder)
-    for relation in RELATIONS[:2]:
-        check(ours, network, tokenizer, "within-word", relation, 1)
+    for hiding in HIDING if ours.kind == "masked" else ("within-word",):
+        for relation in RELATIONS[:2]:
+            check(ours, network, tokenizer, hiding, relation, 1)
