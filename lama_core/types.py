@@ -75,9 +75,11 @@ class Query:
     """A text with one or more blanks, cut at its blanks: `parts` has one more item than blanks.
 
     `Query(("The capital of France is ", "."))` is "The capital of France is ___."
+    second: where a second segment begins, as a part and a character of it; None: the text is one.
     """
 
     parts: tuple[str, ...]
+    second: tuple[int, int] | None = None
 
     @property
     def n_blanks(self) -> int:

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from lama_core.asking.blanks import parse_query
 from lama_core.asking.retrieval import Found, OpenBook, open_index
-from lama_core.asking.settings import ClozeSettings, ModelSettings, load_models
+from lama_core.asking.settings import (
+    ClozeSettings,
+    ModelSettings,
+    check_segments,
+    load_models,
+)
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import named_candidates
 from lama_core.datasets import load_dataset
@@ -124,11 +129,14 @@ def _fill(request: ClozeRequest) -> ClozeAnswer:
     query = parse_query(request.text)
     passage = _passage(request, query)
     models, words = _load_with_words(request)
+    kinds = {model.name: model.kind for model in models}
+    check_segments(request.segments, request.open_book, kinds)
     return ask_all(
         models,
         query,
         words,
         passage=passage,
+        segments=request.segments,
         top_k=request.top_k,
         gold=request.gold,
         context=request.context,

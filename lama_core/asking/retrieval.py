@@ -113,23 +113,31 @@ def terms(text: str) -> list[str]:
     return [word for word in words if word not in STOP_WORDS] + [" ".join(pair) for pair in pairs]
 
 
-def with_passage(query: Query, found: Found | None) -> Query:
-    """The query with a passage before it; None leaves it as it is."""
+def with_passage(query: Query, found: Found | None, *, segments: bool = False) -> Query:
+    """The query with a passage before it; None leaves it as it is.
+
+    segments: The passage is a first segment, the query a second one; see `models.masked`.
+    """
     if found is None:
         return query
-    return Query((f"{found.passage} {query.parts[0]}", *query.parts[1:]))
+    parts = (f"{found.passage} {query.parts[0]}", *query.parts[1:])
+    return Query(parts, (0, len(found.passage) + 1) if segments else None)
 
 
 @dataclass(frozen=True)
 class OpenBook:
-    """What stands before each query: a corpus's nearest passage. It is part of a run's identity."""
+    """What stands before each query: a corpus's nearest passage. It is part of a run's identity.
+
+    segments: Passage and query are two segments.
+    """
 
     corpus: Corpus
+    segments: bool = False
 
     @property
     def identity(self) -> list[Any]:
         """What the passages depend on."""
-        return [self.corpus.digest, FORM]
+        return [self.corpus.digest, FORM, *(["segments"] if self.segments else [])]
 
     @cached_property
     def index(self) -> Index:
@@ -143,7 +151,7 @@ class OpenBook:
 
     def before(self, query: Query) -> Query:
         """The query behind the nearest passage; as it is where there is none."""
-        return with_passage(query, self.look_up(query))
+        return with_passage(query, self.look_up(query), segments=self.segments)
 
 
 def open_index(corpus: Corpus, on_progress: OnProgress = silent) -> Index:

@@ -1,6 +1,6 @@
 """Fields that several requests share, checked; and the models made ready for a request."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -9,7 +9,7 @@ from lama_core.asking.ranking import Ranking as RankingName
 from lama_core.candidates.columns import Candidates as CandidateColumns
 from lama_core.candidates.lists import COMMON, list_names, named_candidates
 from lama_core.errors import UserError
-from lama_core.models.base import RESCORED
+from lama_core.models.base import RESCORED, Kind
 from lama_core.models.base import Context as ContextName
 from lama_core.models.base import Hiding as HidingName
 from lama_core.models.loader import Precision as PrecisionName
@@ -62,6 +62,13 @@ TopK = Annotated[int, option("Number of predictions to show.", ge=1, le=MAX_TOP_
 Gold = Annotated[str | None, option("The gold (right) answer: its rank is shown.")]
 OpenBook = Annotated[
     str | None, option(f"Put the nearest passage of this corpus before each query: {CORPUS}.")
+]
+Segments = Annotated[
+    bool,
+    option(
+        "With --open-book, for BERT and models like it: encode passage and query as two segments "
+        "divided by [SEP], as LAMA's released code encodes two sentences. Default: one text."
+    ),
 ]
 Hiding = Annotated[
     HidingName,
@@ -138,6 +145,23 @@ def check_models(models: Sequence[str]) -> None:
     doubles = {name for name in models if models.count(name) > 1}
     if doubles:
         raise UserError(f"The model {sorted(doubles)[0]!r} is chosen twice: leave one out.")
+
+
+def check_segments(asked: bool, open_book: str | None, kinds: Mapping[str, Kind]) -> None:
+    """Raise UserError where there are no two segments, or for a model that can't tell them apart.
+
+    kinds: Of each model by its name.
+    """
+    if not asked:
+        return
+    if open_book is None:
+        raise UserError("Two segments are a passage and a query: give --open-book with --segments.")
+    for name, kind in kinds.items():
+        if kind != "masked":
+            raise UserError(
+                f"{name} reads a text as one segment: leave out --segments, or choose masked "
+                "models."
+            )
 
 
 def load_models(settings: ModelSettings, on_progress: OnProgress = silent) -> tuple["Model", ...]:

@@ -64,10 +64,16 @@ class BertMaskedLM(nn.Module):
         return cast(_Head, self.cls["predictions"]).decoder
 
     def forward(
-        self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.Tensor | None = None,
     ) -> Output:
-        """Logits of token ids int64 [row, position]; attention_mask is 1 where there is a token."""
-        states = self.bert(input_ids, attention_mask)[0]
+        """Logits of token ids int64 [row, position]; attention_mask is 1 where there is a token.
+
+        token_type_ids: int64 [row, position], of the segments; None is 0 everywhere.
+        """
+        states = self.bert(input_ids, attention_mask, token_type_ids=token_type_ids)[0]
         return Output(self.cls["predictions"](states))
 
 
@@ -83,8 +89,9 @@ class _Body(nn.Module):
         input_ids: torch.Tensor,
         attention_mask: torch.Tensor | None = None,
         output_hidden_states: bool = False,
+        token_type_ids: torch.Tensor | None = None,
     ) -> BodyOutput:
-        states = self.embeddings(input_ids)
+        states = self.embeddings(input_ids, token_type_ids)
         seen = None
         if attention_mask is not None and not bool(attention_mask.all()):
             seen = attention_mask.bool()[:, None, None, :]
@@ -104,10 +111,13 @@ class _Embeddings(nn.Module):
         self.token_type_embeddings = Table(config.type_vocab_size, width)
         self.LayerNorm = Norm(width, config.layer_norm_eps)
 
-    def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+    def forward(
+        self, input_ids: torch.Tensor, token_type_ids: torch.Tensor | None = None
+    ) -> torch.Tensor:
         positions = self.position_embeddings.weight[: input_ids.shape[1]]
-        first_type = self.token_type_embeddings.weight[0]
-        return self.LayerNorm(self.word_embeddings(input_ids) + first_type + positions)
+        table = self.token_type_embeddings.weight
+        types = table[0] if token_type_ids is None else table[token_type_ids]
+        return self.LayerNorm(self.word_embeddings(input_ids) + types + positions)
 
 
 class _Layer(nn.Module):

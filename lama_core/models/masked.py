@@ -1,8 +1,16 @@
-"""Masked language models: any architecture of `AutoModelForMaskedLM` with a fast tokenizer."""
+"""Masked language models: any architecture of `AutoModelForMaskedLM` with a fast tokenizer.
+
+A query of two segments is read as LAMA's released code reads two sentences (`bert_connector.py`):
+
+    [CLS] first [SEP] second [SEP]      token types 0 up to the first [SEP], 1 after it
+
+Departure: One text or two segments
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,6 +23,15 @@ from lama_core.models.both_sides import BothSides
 from lama_core.models.devices import host
 from lama_core.models.transformer import pack
 from lama_core.types import Query
+
+
+def token_types(
+    ids: torch.Tensor, separator: int, attention_mask: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Token types of rows, int64 [row, token]: 1 behind the first separator; 0 of padding."""
+    is_separator = (ids == separator).long()
+    types = (is_separator.cumsum(1) - is_separator).clamp(max=1)
+    return types if attention_mask is None else types * attention_mask.to(types.device)
 
 
 class MaskedModel(BothSides):
@@ -41,6 +58,24 @@ class MaskedModel(BothSides):
     def hidden_id(self) -> int:
         return self.sign
 
+    @cached_property
+    def separator(self) -> int | None:
+        """The token that divides two segments; None for a model without two token types."""
+        _, after = self.vocabulary.frame
+        n_types = getattr(self.model.config, "type_vocab_size", None) or 0
+        inputs = getattr(self.tokenizer, "model_input_names", ("token_type_ids",))
+        has_types = n_types > 1 and "token_type_ids" in inputs
+        return after[0] if has_types and len(after) == 1 else None
+
+    def _there(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """The inputs with token types where a row has two segments, on the model's device."""
+        ids = inputs.get("input_ids")
+        if ids is not None and self.separator is not None:
+            types = token_types(ids, self.separator, inputs.get("attention_mask"))
+            if types.any():
+                inputs = inputs | {"token_type_ids": types}
+        return super()._there(inputs)
+
     def encode(self, query: Query, context: Context = "both") -> Encoded:
         return self.encode_all([query], context)[0]
 
@@ -50,7 +85,10 @@ class MaskedModel(BothSides):
         plain = [
             number
             for number, query in enumerate(queries)
-            if not any(one in part for part in query.parts for one in self.vocabulary.special_texts)
+            if query.second is None
+            and not any(
+                one in part for part in query.parts for one in self.vocabulary.special_texts
+            )
         ]
         texts = [queries[number].text(mask) for number in plain]
         tokenized = self.tokenizer(texts, verbose=False)["input_ids"] if texts else []
@@ -61,8 +99,21 @@ class MaskedModel(BothSides):
         ]
 
     def _joined(self, query: Query) -> list[int]:
-        """Token ids of a query whose text holds control tokens, which are read as text."""
+        """Token ids of a query of two segments, or whose text holds control tokens, read as text.
+
+        Raises UserError for two segments and a model without token types.
+        """
         before, after = self.vocabulary.frame
+        if query.second is not None:
+            if self.separator is None:
+                raise UserError(
+                    f"{self.name} has no two token types, so that it can't read two segments: "
+                    "leave out --segments."
+                )
+            (at, character), parts = query.second, query.parts
+            first = Query((*parts[:at], parts[at][:character]))
+            second = Query((parts[at][character:], *parts[at + 1 :]))
+            return self._joined(first) + self._joined(second)[len(before) :]
         parts = list(query.parts)
         if self._mask_takes_space:
             parts[:-1] = [part.rstrip() for part in parts[:-1]]

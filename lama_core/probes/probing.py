@@ -64,6 +64,7 @@ class ProbeRequest(settings.RunSettings):
     precision: settings.Precision = "auto"
     limit: settings.Limit = None
     open_book: settings.OpenBook = None
+    segments: settings.Segments = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
     check_questions(dataset, names, prompts, request.limit)
     book = _open_book(request, prompts)
     models = [ask_of(name, load, request.precision) for name in dict.fromkeys(request.models)]
+    kinds = {model.name: model.kind for model in models}
+    settings.check_segments(request.segments, request.open_book, kinds)
     vocabularies = [model.vocabulary for model in models]
     candidates = named_candidates(request.candidates, vocabularies, of_relations=True)
     candidates = known_before(candidates, vocabularies)
@@ -136,7 +139,7 @@ def _open_book(request: ProbeRequest, prompts: PromptSet) -> OpenBook | None:
             f"The open book doesn't go with the prompts {prompts.name!r}, which are compared with "
             "plain ones: leave out --open-book, or choose other prompts."
         )
-    return OpenBook(load_corpus(request.open_book))
+    return OpenBook(load_corpus(request.open_book), request.segments)
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,7 @@ class ClozeRequest(settings.ClozeSettings):
     gold: Golds = None
     renormalise: settings.Renormalise = False
     open_book: settings.OpenBook = None
+    segments: settings.Segments = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,7 +392,7 @@ class _Asked:
         ends = not to_end or self.context == "left" or last.endswith(ENDS)
         batch = [encoded]
         if not ends:  # asked together: one goes on from the other
-            batch.append(self._encode(Query((*query.parts[:-1], f"{last}.")), golds))
+            batch.append(self._encode(replace(query, parts=(*query.parts[:-1], f"{last}.")), golds))
         both = self.model.blank_log_probs(batch, self.columns)
         answers = []
         for blank, gold in enumerate(golds):
@@ -571,13 +572,18 @@ def ask_all(
     candidates: Candidates,
     *,
     passage: Found | None = None,
+    segments: bool = False,
     on_model: Callable[[ModelAnswer], None] | None = None,
     **options: Any,
 ) -> ClozeAnswer:
-    """Return every model's answers to a text, behind a passage; `on_model` is given each."""
+    """Return every model's answers to a text, behind a passage; `on_model` is given each.
+
+    segments: Passage and text are two segments.
+    """
     answers = []
+    asked = with_passage(query, passage, segments=segments)
     for model in models:
-        answers.append(ask(model, with_passage(query, passage), candidates, **options))
+        answers.append(ask(model, asked, candidates, **options))
         if on_model:
             on_model(answers[-1])
     return ClozeAnswer(query.text(), candidates, tuple(answers), passage)
