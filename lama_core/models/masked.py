@@ -110,9 +110,10 @@ class MaskedModel(BothSides):
                     f"{self.name} has no two token types, so that it can't read two segments: "
                     "leave out --segments."
                 )
-            (at, character), parts = query.second, query.parts
-            first = Query((*parts[:at], parts[at][:character]))
-            second = Query((parts[at][character:], *parts[at + 1 :]))
+            at, character = query.second
+            divided = query.parts[at]
+            first = Query((*query.parts[:at], divided[:character]))
+            second = Query((divided[character:], *query.parts[at + 1 :]))
             return self._joined(first) + self._joined(second)[len(before) :]
         parts = list(query.parts)
         if self._mask_takes_space:
