@@ -136,12 +136,14 @@ def print_analysed(analysed: Analysed) -> None:
 
 def _print_patterns(rows: list[dict[str, Any]], combination: str) -> None:
     ranks = {
-        name: [row["rank"] for row in rows if row["pattern"] == name] for name in (*PATTERNS, OTHER)
+        name: [row["rank"] for row in rows if name in row["patterns"]]
+        for name in (*PATTERNS, OTHER)
     }
     show.print_table(
         ("pattern", "prompts", "mean rank"),
         [(name, len(one), f"{sum(one) / len(one):.1f}") for name, one in ranks.items() if one],
-        title=f"Rank by accuracy among the prompts of {combination}, 1 is best",
+        title=f"Rank by accuracy among the prompts of {combination}, 1 is best; a prompt can have "
+        "several patterns",
     )
 
 

@@ -369,7 +369,7 @@ def _pattern_ranks(studies: Studies) -> Iterator[Item]:
         ]
         names, values = [], []
         for name in (*analyses.PATTERNS, analyses.OTHER):
-            own = [one.rank for one in ranks if one.pattern == name]
+            own = [one.rank for one in ranks if name in one.patterns]
             names += [name] * len(own)
             values += own
             mean = float(np.mean(own)) if own else None

@@ -2,8 +2,8 @@
 
 divergence    Div(a, b) = share of facts on which a and b differ in being right; against the
               edit distance of their words, brought into [0, 1] (`DISTANCES`), in five bins
-patterns      rank by accuracy, among the mined prompts, of those whose parts of speech match
-              ReVerb's three patterns
+patterns      rank by accuracy, among the mined prompts, of those whose parts of speech hold one
+              of ReVerb's three patterns
 transfer      weights learnt on one model used on another
 
 Departure: Edit distance of prompts
@@ -156,50 +156,49 @@ def measure_divergence(pairs: Sequence[PromptPair]) -> Divergence:
     return Divergence(tuple(bins), correlation, len(pairs))
 
 
-# ReVerb's patterns over Penn tags between the two placeholders (table 11 of the paper). A verb may
-# be several words, as in the paper's own "x VBD VBN IN y". RP: particle; TO: infinitive marker.
-VERB = r"(?:VB[DGNPZ]?|MD)"
-V = rf"{VERB}(?: {VERB})*(?: RP)?(?: RB[RS]?)?"
-P = "(?:IN|RP|TO)"
-W = r"(?:NNP?S?|JJ[RS]?|RB[RS]?|WRB|PRP\$?|WP\$?|P?DT|WDT)"
+# ReVerb's patterns over Penn tags (table 11 of the paper), with the tags of the released code: one
+# verb, with a particle and adverbs; a preposition, particle or "to", with adverbs. A verb of several
+# words ("was born") needs no more, because a pattern is found anywhere in a prompt.
+V = r"(?:RB )?(?:MD|VB[DGNPZ]?)(?: RP)?(?: RB)?"
+P = r"(?:RB )?(?:IN|TO|RP)(?: RB)?"
+W = r"(?:PRP\$?|CD|DT|JJ[RS]?|NNP?S?|POS|RB[RS]?|VB[GN])"
 PATTERNS = {
-    "V": re.compile(rf"^{V}$"),
-    "V P": re.compile(rf"^{V} {P}$"),
-    "V W* P": re.compile(rf"^{V}(?: {W})* {P}$"),
+    name: re.compile(rf"(?<!\S){pattern}(?!\S)")
+    for name, pattern in {"V": V, "V P": f"{V} {P}", "V W* P": rf"{V}(?: {W})* {P}"}.items()
 }
 OTHER = "other"
+# The words of a template as a tagger has them: the placeholders, a genitive 's apart, all others.
+TAGGED = re.compile(rf"\[X\]|\[Y\]|['’]s\b|\w+(?=['’]s\b)|{WORD.pattern}")
 
 
 @dataclass(frozen=True, slots=True)
 class PatternRank:
-    """A prompt's pattern, and its place by accuracy among its relation's prompts, 1 = best."""
+    """A prompt's patterns, and its place by accuracy among its relation's prompts, 1 = best."""
 
     relation: str
     template: str
-    pattern: str
+    patterns: tuple[str, ...]
     rank: int
 
 
-def find_pattern(template: str, parser: Parser) -> str:
-    """The first of ReVerb's patterns that a template's parts of speech match, or `other`."""
-    words = [
-        STAND_INS.get(word, word) for word in re.findall(rf"\[X\]|\[Y\]|{WORD.pattern}", template)
-    ]
-    parsed = parser.parse(words)
-    places = [at for at, word in enumerate(words) if word in STAND_INS.values()]
-    if len(places) != 2:
-        return OTHER
-    outside = (*parsed[: places[0]], *parsed[places[1] + 1 :])
-    if any(character.isalnum() for word in outside for character in word.text):
-        return OTHER
-    tags = " ".join(word.tag for word in parsed[places[0] + 1 : places[1]])
-    return next((name for name, pattern in PATTERNS.items() if pattern.match(tags)), OTHER)
+def find_patterns(template: str, parser: Parser) -> tuple[str, ...]:
+    """Return all of ReVerb's patterns in a template's parts of speech; without any, `other`.
+
+    The placeholders are tagged as names, and are part of no pattern.
+    Source: Jiang et al. 2020, section 5.3, and the released `ana.py`.
+    """
+    words = TAGGED.findall(template)
+    parsed = parser.parse([STAND_INS.get(word, word) for word in words])
+    tags = " ".join(
+        text if text in STAND_INS else word.tag for text, word in zip(words, parsed, strict=True)
+    )
+    return tuple(name for name, pattern in PATTERNS.items() if pattern.search(tags)) or (OTHER,)
 
 
 def rank_patterns(
     study: RelationStudy, parser: Parser, combination: str = "mine"
 ) -> list[PatternRank]:
-    """Each prompt's pattern and its rank by test accuracy among a combination's prompts.
+    """Each prompt's patterns and its rank by test accuracy among a combination's prompts.
 
     Source: the paper's figure 4, of mined prompts.
     """
@@ -207,7 +206,7 @@ def rank_patterns(
     order = rank_prompts(study.test_accuracies[list(members)]).tolist()
     templates = [study.pool.templates[members[place]] for place in order]
     return [
-        PatternRank(study.relation.name, template, find_pattern(template, parser), rank)
+        PatternRank(study.relation.name, template, find_patterns(template, parser), rank)
         for rank, template in enumerate(templates, start=1)
     ]
 
