@@ -156,9 +156,9 @@ def measure_divergence(pairs: Sequence[PromptPair]) -> Divergence:
     return Divergence(tuple(bins), correlation, len(pairs))
 
 
-# ReVerb's patterns over Penn tags (table 11 of the paper), with the tags of the released code: one
-# verb, with a particle and adverbs; a preposition, particle or "to", with adverbs. A verb of several
-# words ("was born") needs no more, because a pattern is found anywhere in a prompt.
+# ReVerb's patterns over Penn tags (table 11 of the paper), with tags as in the released code. V is
+# one verb, with a particle and adverbs; P a preposition, particle or "to", with adverbs. A verb of
+# several words ("was born") needs no more, because a pattern is found anywhere in a prompt.
 V = r"(?:RB )?(?:MD|VB[DGNPZ]?)(?: RP)?(?: RB)?"
 P = r"(?:RB )?(?:IN|TO|RP)(?: RB)?"
 W = r"(?:PRP\$?|CD|DT|JJ[RS]?|NNP?S?|POS|RB[RS]?|VB[GN])"
