@@ -94,7 +94,9 @@ def test_a_cell_of_golds_by_answers_leads_to_its_facts(page: Page, results_url: 
 
 @pytest.mark.slow
 def test_a_bin_of_the_rank_histogram_leads_to_its_facts(page: Page, results_url: str) -> None:
-    open_page(page, f"{results_url}/results?data=made-up&models=gpt2&tab=More&chart=Ranks")
+    open_page(
+        page, f"{results_url}/results?data=made-up&models=gpt2&tab=More&chart=Rank+distribution"
+    )
     click_bar(page, 2)
     page.wait_for_url(FACTS)
     settle(page)
@@ -104,7 +106,10 @@ def test_a_bin_of_the_rank_histogram_leads_to_its_facts(page: Page, results_url:
 
 @pytest.mark.slow
 def test_one_step_back_is_at_the_chart_that_was_clicked(page: Page, results_url: str) -> None:
-    open_page(page, f"{results_url}/results?data=made-up&models=gpt2&tab=More&chart=Ranks&p_at=7")
+    open_page(
+        page,
+        f"{results_url}/results?data=made-up&models=gpt2&tab=More&chart=Rank+distribution&p_at=7",
+    )
     page.wait_for_url(re.compile("among="))
     before, entries = page.url, page.evaluate("history.length")
     click_bar(page, 2)

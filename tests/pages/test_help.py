@@ -59,7 +59,7 @@ def test_the_glossary_is_shown_whole_with_the_figures() -> None:
         ("", {"tab": "Analogy"}, "Analogy probes"),
         ("results", {}, "LAMA"),
         ("results", {"tab": "Prompts"}, "LPAQA"),
-        ("results", {"tab": "More", "chart": "Curves"}, "LAMA"),
+        ("results", {"tab": "More", "chart": "P@k curves"}, "LAMA"),
         ("results", {"tab": "More", "chart": "Analogy probes"}, "Analogy probes"),
         ("data", {}, None),
         ("help", {}, None),
