@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from lama_core.runs.find import RunListing
 from pages.ui.facts.tab import draw_wrong_answers
 from pages.ui.prompts.tab import draw_prompts_tab
 from pages.ui.results.compare import draw_comparison
@@ -42,7 +41,7 @@ def with_runs(draw: Draw) -> None:
     draw_runs(choice)
 
 
-def draw_wrong(choice: RunChoice, _: RunListing) -> None:
+def draw_wrong(choice: RunChoice) -> None:
     """The tab Wrong answers, under what its facts are."""
     draw_same(choice)
     draw_wrong_answers(choice)
@@ -54,7 +53,7 @@ def main() -> None:
     tabs: dict[str, Callable[[], None]] = {
         "Overview": lambda: with_runs(lambda choice, _: draw_scores(choice)),
         "Compare": lambda: with_runs(draw_comparison),
-        "Wrong answers": lambda: with_runs(draw_wrong),
+        "Wrong answers": lambda: with_runs(lambda choice, _: draw_wrong(choice)),
         "Prompts": draw_prompts_tab,
         "More": lambda: draw_more(with_runs),
     }

@@ -13,7 +13,6 @@ from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.metrics.answers import join_answers
 from lama_core.metrics.comparison import CompareRequest, Comparison, what_differs
-from lama_core.metrics.headline import paired_headline
 from lama_core.metrics.intervals import METHOD_OF_DIFFERENCES, Interval
 from lama_core.metrics.slices import slice_differences
 from lama_core.rounding import fixed, percent
@@ -86,7 +85,7 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> None:
         )
         return
     with st.container(key="headline"):
-        said = plain(paired_headline(found, pair.titles, k=choice.k))
+        said = plain(metrics.paired_headline(found, pair.titles, k=choice.k))
         st.subheader(said, anchor=False)
     if note := what_differs(*(run.info for run in cache.aligned(pair.runs))):
         st.warning(note, icon=":material/balance:")

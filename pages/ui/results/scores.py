@@ -9,8 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.glossary import explain
-from lama_core.metrics import METRICS, Metric
-from lama_core.metrics.headline import headline, overall, standings
+from lama_core.metrics import METRICS, Metric, headline, overall, standings
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
 from lama_core.metrics.tables import CONCEPTNET, Average, By, ResultsRequest
 from lama_core.papers.published import published_scores, published_table

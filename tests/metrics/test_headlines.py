@@ -13,7 +13,7 @@ from lama_core.metrics.comparison import (
     McNemar,
     MeanDifference,
 )
-from lama_core.metrics.headline import Standing, headline, overall, paired_headline, standings
+from lama_core.metrics.headlines import Standing, headline, overall, paired_headline, standings
 from lama_core.metrics.intervals import Interval, share_intervals
 from lama_core.runs.find import load_run
 
