@@ -43,9 +43,9 @@ def draw_measured(choice: RunChoice) -> None:
         placeholder="None",
         help="P@1 in percent as printed in Table 2 of Petroni et al. 2019.",
     )
-    st.caption(_said(measured, choice))
     names = [model.model for model in measured.models]
     _draw_totals(choice, names, shown)
+    st.caption(_said(measured, choice))
     st.markdown("### Mean P@k as k grows, T-REx")
     curves = measured_curves(ranking).assign(
         name=lambda table: table["model"].map(state.title_of), chance=float("nan")
