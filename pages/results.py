@@ -10,7 +10,7 @@ from pages.ui.results.compare import draw_comparison
 from pages.ui.results.more import Draw, draw_more
 from pages.ui.results.scores import draw_scores
 from pages.ui.shared import screens
-from pages.ui.shared.choice import draw_runs, open_runs
+from pages.ui.shared.choice import RunChoice, draw_runs, draw_same, open_runs
 from pages.ui.shared.messages import show_note
 from pages.ui.shared.router import draw_page, draw_tabs
 
@@ -41,13 +41,19 @@ def with_runs(draw: Draw) -> None:
     draw_runs(choice)
 
 
+def draw_wrong(choice: RunChoice) -> None:
+    """The tab Wrong answers, under what its facts are."""
+    draw_same(choice)
+    draw_wrong_answers(choice)
+
+
 def main() -> None:
     """Draw the tab that is open."""
     st.header("Results", anchor=False)
     tabs: dict[str, Callable[[], None]] = {
         "Overview": lambda: with_runs(lambda choice, _: draw_scores(choice)),
         "Compare": lambda: with_runs(draw_comparison),
-        "Wrong answers": lambda: with_runs(lambda choice, _: draw_wrong_answers(choice)),
+        "Wrong answers": lambda: with_runs(lambda choice, _: draw_wrong(choice)),
         "Prompts": draw_prompts_tab,
         "More": lambda: draw_more(with_runs),
     }

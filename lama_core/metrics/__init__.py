@@ -20,6 +20,10 @@ from lama_core.metrics.figures import METRICS as METRICS
 from lama_core.metrics.figures import Metric as Metric
 from lama_core.metrics.figures import Scored as Scored
 from lama_core.metrics.figures import scored_rows as scored_rows
+from lama_core.metrics.headlines import headline as headline
+from lama_core.metrics.headlines import overall as overall
+from lama_core.metrics.headlines import paired_headline as paired_headline
+from lama_core.metrics.headlines import standings as standings
 from lama_core.metrics.intervals import Interval as Interval
 from lama_core.metrics.margins import margin_histogram as margin_histogram
 from lama_core.metrics.precision import macro_precision_at as macro_precision_at

@@ -58,7 +58,7 @@ MODELS = ("minilm-mlm", "smollm2-135m")
 # a name for the report, and the path of their page where it has another name.
 TABS = {
     "results": (
-        "", "tab=Compare", "tab=More&chart=Curves", "tab=More&chart=Ranks",
+        "", "tab=Compare", "tab=More&chart=P%40k+curves", "tab=More&chart=Rank+distribution",
         "tab=More&chart=Calibration", "tab=More&chart=Analogy+probes",
     ),
     "wrong answers": (

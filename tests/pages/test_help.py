@@ -19,6 +19,7 @@ from lama_core.paths import DOCS
 from lama_core.runs.find import load_run, runs_dir
 from lama_core.runs.info import FACTS_FILE, RUN_FILE, Run
 from lama_core.runs.table import SCHEMA
+from pages.ui.shared.state import title_of
 from pages.ui.shared.text import plain
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -78,7 +79,7 @@ def test_the_pictures_show_a_finished_run() -> None:
         ("", {"tab": "Analogy"}, "Analogy probes"),
         ("results", {}, "LAMA"),
         ("results", {"tab": "Prompts"}, "LPAQA"),
-        ("results", {"tab": "More", "chart": "Curves"}, "LAMA"),
+        ("results", {"tab": "More", "chart": "P@k curves"}, "LAMA"),
         ("results", {"tab": "More", "chart": "Analogy probes"}, "Analogy probes"),
         ("data", {}, None),
         ("help", {}, None),
@@ -124,7 +125,8 @@ def test_the_page_and_the_command_say_the_same_of_the_training_sources(run: Run)
     assert found.inside.n == len(counted) - len(outside)
     said = sentence(found, "minilm-mlm", k=1)
     app = open_page("results", data="made-up")
-    assert any(plain(said) in caption.value for caption in app.caption)
+    shown = sentence(found, title_of("minilm-mlm"), k=1)
+    assert any(plain(shown) in caption.value for caption in app.caption)
     printed = invoke(["results", run.info.id]).stderr
     assert said in " ".join(printed.split())
 
@@ -133,7 +135,6 @@ def test_a_slice_by_origin_leads_to_its_facts(run: Run) -> None:
     table = open_page("results", data="made-up", tab="Slices", slice_by="origin").dataframe[0].value
     line = table[table["slice"] == ORIGINS[2]].iloc[0]
     facts = open_page("facts", data="made-up", origins=ORIGINS[2])
-    assert f"**{line['minilm-mlm n']:,}** of 600 facts" in facts.markdown[0].value
-    assert line["minilm-mlm n"] == int(
-        (run.facts["excluded"].isna() & (run.facts["origin"] == ORIGINS[2])).sum()
-    )
+    n = line[f"{title_of('minilm-mlm')} n"]
+    assert f"**{n:,}** of 600 facts" in facts.markdown[0].value
+    assert n == int((run.facts["excluded"].isna() & (run.facts["origin"] == ORIGINS[2])).sum())

@@ -64,14 +64,14 @@ def test_a_model_of_the_leaderboard_has_both_numbers_and_what_differs() -> None:
     app = opened()
     table = board(app)
     ours = table.iloc[0]
-    assert (ours.name, ours["asked"]) == ("gpt2", "statements template 0")
+    assert (ours.name, ours["asked"]) == ("GPT-2 small", "statements template 0")
     assert ours["P@1"] == 50.0  # 2 / 4; over relations it would be 33.3
     assert ours["chance"] == 43.8  # (3 / 2 + 1 / 4) / 4
     assert (ours["facts"], ours["relations"]) == (4, 2)
     assert (ours["published"], ours["± error"]) == (13.5, 0.8)
     assert ours["differs"] == "2 of 60 relations; 4 of 7,731 facts; 1 of 3 templates"
     said = [one.value.replace("\\", "") for one in app.caption if "What differs" in one.value]
-    assert len(said) == 2 and said[0].startswith("**What differs**, gpt2")
+    assert len(said) == 2 and said[0].startswith("**What differs**, GPT-2 small")
     assert said[0].endswith(f": {ours['differs']}.")
 
 

@@ -13,6 +13,7 @@ from lama_core.probes.prompts import runs as prompt_runs
 from pages.ui.prompts import choice as prompts_choice
 from pages.ui.shared import links, screens
 from pages.ui.shared.share import qr_code
+from pages.ui.shared.state import title_of
 
 pytestmark = pytest.mark.usefixtures("home")
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,7 +64,7 @@ def test_an_address_shows_its_runs_where_there_are_more(home: Path) -> None:
     (home / last.name).rename(last)
 
     plainly = open_page("results", data="made-up")
-    assert made[-1].info.model in plainly.dataframe[0].value
+    assert title_of(made[-1].info.model) in plainly.dataframe[0].value
     linked = open_page("results", **asked)
     assert linked.dataframe[0].value.equals(before.dataframe[0].value)
     assert any("1 more is here and not shown" in text.value for text in linked.caption)

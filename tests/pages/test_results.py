@@ -23,6 +23,7 @@ from lama_core.runs.find import list_runs, load_run, runs_dir
 from lama_core.runs.info import Run
 from lama_core.runs.tags import change_tags, read_tags
 from pages.ui.facts.filters import params_of
+from pages.ui.shared.state import title_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 120
@@ -60,24 +61,27 @@ def test_the_page_and_the_command_line_give_the_same_numbers(runs: tuple[Run, ..
     totals, by_relation = tables(app)[:2]
     for run in runs:
         expected = [line["p_at_1"] for line in lines if line["run"] == run.info.id]
-        assert by_relation[run.info.model].tolist() == list(map(percentage, expected))
-        assert totals[run.info.model].iloc[-1] == percentage(sum(expected) / 6)
+        title = title_of(run.info.model)
+        assert by_relation[title].tolist() == list(map(percentage, expected))
+        assert totals[title].iloc[-1] == percentage(sum(expected) / 6)
 
 
 @pytest.mark.usefixtures("here")
 def test_models_beside_each_other_are_of_the_same_facts_or_say_it(runs: tuple[Run, ...]) -> None:
     n_common = align(runs)[0].info.n
     app = open_page("results", data="made-up")
-    said = f"Scored on the {n_common:,} facts that every model counts."
+    said = f"Scored on the {n_common:,} facts that all models can be scored on."
     assert any(said in text.value for text in app.caption)
+    assert "is ahead" in app.subheader[0].value
     totals, by_relation = tables(app)[:2]
     assert totals["facts"].iloc[-1] == by_relation["facts"].sum() == n_common
     app = open_page("results", data="made-up", scored_on="each its own")
     assert any("**Not the same facts**" in text.value for text in app.caption)
+    assert "different facts" in app.subheader[0].value and "ahead" not in app.subheader[0].value
     totals, by_relation = tables(app)[:2]
     assert "facts" not in totals
     for run in runs:
-        assert by_relation[f"{run.info.model} n"].sum() == run.info.n > n_common
+        assert by_relation[f"{title_of(run.info.model)} n"].sum() == run.info.n > n_common
 
 
 @pytest.mark.usefixtures("here")
@@ -91,7 +95,7 @@ def test_k_relations_and_models_of_the_address_are_shown() -> None:
         "P101 made-up relation 1",
         "P102 made-up relation 2",
     ]
-    assert [name for name in by_relation if "interval" in name] == ["gpt2 interval"]
+    assert [name for name in by_relation if "interval" in name] == ["GPT-2 small interval"]
     assert any("P@10 by relation" in text.value for text in app.markdown)
 
 
@@ -138,8 +142,8 @@ def test_a_difference_stands_with_the_test_of_its_unit(runs: tuple[Run, ...]) ->
     app = open_page("results", data="made-up", tab="Compare", run_a=ids[0], run_b=ids[1])
     shown = {one.label: one.value for one in app.metric}
     facts, relations = found.over_facts, found.over_relations
-    assert shown[f"Over {facts.n:,} facts"] == f"{100 * facts.difference:+.1f} points"
-    assert shown["Over 6 relations"] == f"{100 * relations.difference:+.1f} points"
+    assert shown[f"B minus A over {facts.n:,} facts"] == f"{100 * facts.difference:+.1f} points"
+    assert shown["B minus A over 6 relations"] == f"{100 * relations.difference:+.1f} points"
     said = [text.value for text in app.caption]
     assert any("McNemar's test over the facts: p" in text for text in said)
     assert any(f"Student's t over the relations: p = {relations.p:.3f}" in text for text in said)
@@ -199,19 +203,19 @@ def test_a_chart_of_many_relations_shows_sources_and_opens_one(
     monkeypatch.setenv("LAMA_HOME", str(tmp_path))
     app = open_page("results", data="made-up")
     assert rows_of_chart(app) == [
-        "<b>Google_RE, 3 relations</b>", "<b>TREx, 41 relations</b>",
+        "<b>all, 59 relations</b>", "<b>Google_RE, 3 relations</b>", "<b>TREx, 41 relations</b>",
         "<b>ConceptNet, 14 relations</b>", "<b>Squad, 1 relation</b>",
     ]  # fmt: skip
     spec = json.loads(app.get("plotly_chart")[0].proto.spec)
     totals = tables(app)[0]
-    means = totals.loc[totals["relations"].isin(["total", "over relations"]), "gpt2"]
-    gpt2 = next(trace for trace in spec["data"] if trace.get("name") == "gpt2")
-    assert [one[1] for one in gpt2["customdata"]] == [f"source {name}" for name in SOURCES]
+    means = totals.loc[totals["relations"].isin(["total", "over relations"]), "GPT-2 small"]
+    gpt2 = next(trace for trace in spec["data"] if trace.get("name") == "GPT-2 small")
+    assert [one[1] for one in gpt2["customdata"][1:]] == [f"source {name}" for name in SOURCES]
     shown_means = np.frombuffer(base64.b64decode(gpt2["x"]["bdata"]), gpt2["x"]["dtype"])
-    assert [rounded(mean, 1) for mean in shown_means] == means.tolist()
+    assert [rounded(mean, 1) for mean in shown_means[1:]] == means.tolist()
     opened = rows_of_chart(open_page("results", data="made-up", open=["Google_RE"]))
-    assert [name.split()[0] for name in opened[1:4]] == ["P100", "P101", "P102"]
-    assert len(opened) == 4 + 3
+    assert [name.split()[0] for name in opened[2:5]] == ["P100", "P101", "P102"]
+    assert len(opened) == 5 + 3
 
 
 @pytest.mark.usefixtures("here")
@@ -220,7 +224,7 @@ def test_a_slice_leads_to_as_many_facts_as_it_counts() -> None:
     line = table[(table["slice by"] == "gold's frequency") & (table["slice"] == "2 to 5")].iloc[0]
     fields = SLICINGS["gold's frequency"].slices["2 to 5"]
     app = open_page("facts", data="made-up", models=["gpt2"], **params_of(fields))
-    assert f"**{line['gpt2 n']:,}** of 600 facts" in app.markdown[0].value
+    assert f"**{line['GPT-2 small n']:,}** of 600 facts" in app.markdown[0].value
     wrong = open_page(
         "facts", data="made-up", models=["gpt2"], kind="right type", **params_of(fields)
     )
@@ -229,7 +233,7 @@ def test_a_slice_leads_to_as_many_facts_as_it_counts() -> None:
         open_page("facts", data="made-up", models=["gpt2"], rank_min="2", **params_of(fields))
         .markdown[0].value.split("**")[1]
     )  # fmt: skip
-    assert line["gpt2 right type"] == percentage(n / n_wrong)
+    assert line["GPT-2 small right type"] == percentage(n / n_wrong)
 
 
 @pytest.mark.usefixtures("here")

@@ -62,7 +62,7 @@ def test_lamas_published_numbers_stand_beside_words_only(runs: tuple[Run, Run], 
         app = open_page("results", data="stated", runs=list(ids))
         boxes = [box.label for box in app.multiselect]
         tables = [box.label for box in app.expander if "Petroni" in box.label]
-        assert ("Published beside them" in boxes) == bool(tables)
+        assert ("Compare with published" in boxes) == bool(tables)
         return bool(tables)
 
     assert published(words.info.id)
@@ -76,11 +76,11 @@ def test_lamas_published_numbers_stand_beside_words_only(runs: tuple[Run, Run], 
     [
         ("Curves", "a random order of the answers"),
         ("Ranks", "among the answers"),
-        ("Margins", "Margin = score of the gold"),
+        ("Margins", "Margin = score of the right answer"),
         ("Types", "a random order of the answers"),
         ("Calibration", "the softmax of all answers' scores"),
         ("Slices", "in percent of a slice's facts"),
-        ("Compare", "on the 8 facts of 2 relations that both count"),
+        ("Compare", "On the 8 facts of 2 relations that both count"),
     ],
 )
 def test_every_tab_speaks_of_answers(runs: tuple[Run, Run], tab: str, text: str) -> None:
@@ -100,7 +100,7 @@ def test_statements_are_compared_with_words_and_it_is_said_what_differs(
     (warning,) = app.warning
     assert "whole answers (at most 4)" in warning.value and "blank (4)" in warning.value
     # New York is more than one token: Eve is asked of the statements alone.
-    assert "on the 7 facts of 2 relations that both count" in said(app)
+    assert "On the 7 facts of 2 relations that both count" in said(app)
     assert "**Not the same is ranked**" in said(app)
     app = open_page("results", data="stated", runs=pair, tab="Margins")
     assert "Without margins, since they rank words: filler." in said(app)

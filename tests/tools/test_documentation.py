@@ -19,7 +19,7 @@ from lama_core.glossary import explain, glossary_text, read_terms
 from lama_core.metrics.figures import METRICS
 from lama_core.requests import PROGRAM
 from pages.ui.prompts.tab import TABS as PROMPT_VIEWS
-from pages.ui.results.more import QUESTIONS
+from pages.ui.results.more import CHARTS
 from pages.ui.shared import screens
 from tools.documentation.docstrings import as_markdown
 from tools.documentation.site import commands_of
@@ -157,7 +157,7 @@ def test_every_page_of_the_app_has_its_guide_with_all_of_its_tabs_and_views() ->
     tabs = {title: tabs_of(path) for title, path in files.items()}
     found = {title: len(names) for title, names in tabs.items() if names}
     assert found == {"Ask": 6, "Results": 5, "Data and runs": 5, "Help": 2}
-    views = [*QUESTIONS, *PROMPT_VIEWS, *tabs_of(ROOT / "pages" / "ui" / "facts" / "tab.py")]
+    views = [*CHARTS, *PROMPT_VIEWS, *tabs_of(ROOT / "pages" / "ui" / "facts" / "tab.py")]
     assert len(views) == 10 + 7 + 3
     lacking = {
         f"{title}: {tab}"

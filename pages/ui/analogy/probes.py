@@ -102,7 +102,7 @@ def _choose(
     )
     known = list(dict.fromkeys(line.model for line in published_by_kind()))
     published = published_box.multiselect(
-        "Published beside them",
+        "Compare with published",
         known,
         default=list(DEFAULT_PUBLISHED),
         key="beside",

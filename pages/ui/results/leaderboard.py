@@ -19,6 +19,7 @@ from lama_core.runs.info import OWN_WORDS, RunInfo
 from pages.ui.shared.choice import RunChoice
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
+from pages.ui.shared.state import title_of
 
 PYTHON = (
     "from lama_core.metrics import score_table\n"
@@ -35,12 +36,12 @@ def draw_leaderboard(choice: RunChoice, scores: pd.DataFrame) -> None:
     """The table, where a run is of statements on BEAR. scores: of the choice, by relation."""
     names = {
         name: run
-        for run, name in zip(choice.runs, choice.names, strict=True)
+        for run, name in zip(choice.runs, choice.titles, strict=True)
         if run.ranks_statements and run.dataset == BEAR
     }
     if not names:
         return
-    st.markdown("### Beside BEAR's leaderboard")
+    st.markdown("### Compared with BEAR's leaderboard")
     found = {name: over_facts(scores[scores["name"] == name]) for name in names}
     table = _rows(names, found)
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
@@ -111,7 +112,7 @@ def _rows(names: dict[str, RunInfo], found: dict[str, OverFacts]) -> pd.DataFram
         )
         ours.append(
             {
-                "model": run.title or run.model,
+                "model": run.title or title_of(run.model),
                 "asked": run.prompts,
                 "P@1": percentage(figures.accuracy),
                 "chance": percentage(figures.chance),

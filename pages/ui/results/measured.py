@@ -1,4 +1,4 @@
-"""LAMA's T-REx as this project measured it, beside the paper's rows: LAMA without fetching it."""
+"""LAMA's T-REx as this project measured it, next to the paper's rows: LAMA without fetching it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,12 +32,10 @@ PYTHON = (
 
 
 def draw_measured(choice: RunChoice) -> None:
-    """The tab: by type and in total, the P@k curve, and by relation. Of the choice: the ranking."""
+    """The chart: by type and in total, the curve, and by relation. Of the choice: the ranking."""
     measured, ranking = load_measured(), choice.ranking
-    head, published_box = st.columns([5, 4], vertical_alignment="bottom")
-    head.markdown("### LAMA T-REx, measured")
-    shown = published_box.multiselect(
-        "Published beside them",
+    shown = st.multiselect(
+        "Compare with published",
         published_table("petroni2019", "table2").columns,
         default=list(DEFAULT_PUBLISHED),
         key="published_lama",
@@ -45,22 +43,26 @@ def draw_measured(choice: RunChoice) -> None:
         placeholder="None",
         help="P@1 in percent as printed in Table 2 of Petroni et al. 2019.",
     )
-    st.caption(_said(measured, choice))
     names = [model.model for model in measured.models]
     _draw_totals(choice, names, shown)
+    st.caption(_said(measured, choice))
     st.markdown("### Mean P@k as k grows, T-REx")
-    curves = measured_curves(ranking).assign(name=lambda table: table["model"], chance=float("nan"))
+    curves = measured_curves(ranking).assign(
+        name=lambda table: table["model"].map(state.title_of), chance=float("nan")
+    )
+    colours = {state.title_of(name): colour for name, colour in model_colours(names).items()}
     charts.show(
-        charts.precision_curves(curves, model_colours(names), 1),
+        charts.precision_curves(curves, colours, 1),
         "measured curve chart",
         title="Mean P@k from 1 to 100, LAMA T-REx, measured",
-        footnote=f"{ranking} ranking; {measured.command}",
+        footnote=f"{ranking} ranking",
         picture=choice.picture,
     )
     st.caption(
-        f"Mean over the 41 relations; a point's text has its 95 % interval ({METHOD_OF_MEANS}). Of "
-        "BERT the paper says that the object is among the ten best in around 60 %, and among the "
-        "hundred best in 80 % (section 5, Figure 2)."
+        "Mean over the 41 relations. Hover for the 95 % interval. For BERT the paper finds the "
+        "object among the ten best in around 60 % of facts, and among the hundred best in 80 % "
+        "(section 5, Figure 2).",
+        help=f"Interval: {METHOD_OF_MEANS}.",
     )
     _draw_relations(choice, names)
     made = {
@@ -95,18 +97,19 @@ def _said(measured: MeasuredLama, choice: RunChoice) -> str:
         for model in measured.models
     )
     ranked = (
-        "**filtered** ranking, as the paper's text has it (its released code ranks raw: see More)"
+        "**filtered** ranking, as the paper's text has it (its released code ranks raw: see More "
+        "options)"
         if choice.ranking == "filtered"
         else "**raw** ranking, as the paper's released code has it"
     )
     return (
         f"This project's own results on all 41 relations, {measured.n_facts:,} of the paper's "
         f"{of_paper:,} facts. Each model counts the facts whose object is one of its tokens: "
-        f"{counted}; so the two are not on quite the same facts, nor on the paper's. Ranked: "
-        f"{plain(measured.candidates)}, those that the model has; {ranked}. Of the choices above, "
-        "only the ranking counts here.\n\n"
+        f"{counted}. So the two are not scored on quite the same facts, nor on the paper's. "
+        f"Ranked: {plain(measured.candidates)}, those that the model has; {ranked}. Of the choices "
+        "above, only the ranking counts here.\n\n"
         f"Made with `{measured.command}`, at commit {measured.commit}. Only figures come with the "
-        "project, so no number leads to its facts: the **Data** page fetches LAMA."
+        "project, so no number leads to its facts: the page **Data and runs** fetches LAMA."
     )
 
 
@@ -129,7 +132,7 @@ def _draw_totals(choice: RunChoice, names: Sequence[str], published: Sequence[st
     config |= _columns(names, METHOD_OF_MEANS)
     config |= {
         f"{one} *": number(
-            f"{one} · published", format="%.1f", help="Petroni et al. 2019, Table 2, 34,039 facts"
+            f"{one} (published)", format="%.1f", help="Petroni et al. 2019, Table 2, 34,039 facts"
         )
         for one in published
     }
@@ -173,12 +176,13 @@ def _columns(names: Sequence[str], method: str) -> dict[str, Any]:
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     config: dict[str, Any] = {}
     for name in names:
+        title = state.title_of(name)
         config |= {
-            name: number(f"{name} · P@1", format="%.1f", help="In percent."),
-            f"{name} interval": text("95 % interval", help=f"Of P@1. {method}."),
-            f"{name} 10": number("P@10", format="%.1f", help=f"Of {name}, in percent."),
-            f"{name} n": number("facts", format="localized", help=f"That {name} counts."),
-            f"{name} mrr": number("MRR", format="%.3f", help=f"Of {name}."),
-            f"{name} rank": number("mean rank", format="%.1f", help=f"Of {name}."),
+            name: number(f"{title} · P@1", format="%.1f", help="In percent."),
+            f"{name} interval": text("95 %", help=f"95 % interval of P@1. {method}.", width=84),
+            f"{name} 10": number("P@10", format="%.1f", help=f"Of {title}, in percent."),
+            f"{name} n": number("facts", format="localized", help=f"That {title} counts."),
+            f"{name} mrr": number("MRR", format="%.3f", help=f"Of {title}."),
+            f"{name} rank": number("mean rank", format="%.1f", help=f"Of {title}."),
         }
     return config

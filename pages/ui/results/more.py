@@ -1,6 +1,7 @@
-"""The charts of the More tab: a menu, each with the question that it answers."""
+"""The More tab: a menu of charts, each with the question that it answers; the chosen one."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -15,57 +16,157 @@ from pages.ui.results.ranks import (
 )
 from pages.ui.results.scores import draw_types
 from pages.ui.results.slices import draw_slices
-from pages.ui.results.wording import draw_wording
-from pages.ui.shared.choice import RunChoice
-from pages.ui.shared.state import choose
+from pages.ui.results.wording import ALTERED, SEVERAL, draw_wording, wording_runs
+from pages.ui.shared import links, screens
+from pages.ui.shared.choice import RunChoice, draw_same
+from pages.ui.shared.messages import plain, show_note
 
 Draw = Callable[[RunChoice, RunListing], None]
-# Chart -> the question that it answers, and what draws it.
-CHARTS: dict[str, tuple[str, Draw]] = {
-    "Curves": (
-        "How often is the right answer among the first k? P@k for every k.",
+PROBES = "Analogy probes"
+PER_ROW = 3
+
+
+@dataclass(frozen=True)
+class Chart:
+    """question: what it answers. needs: what it takes that isn't here, in words; empty for nothing.
+
+    draw: None for a chart that no choice of runs changes. of_runs: whether it is drawn of the
+    chosen runs.
+    """
+
+    question: str
+    draw: Draw
+    needs: Callable[[RunChoice, RunListing], str] = lambda *_: ""
+    of_runs: bool = True
+
+
+def _type_needs(choice: RunChoice, _: RunListing) -> str:
+    chosen = set(choice.relations or choice.labels)
+    relations = (one for run in choice.runs for one in run.relations if one.name in chosen)
+    typed = any(one.type is not None and one.n for one in relations)
+    return "" if typed else "relations with a type in the data (1-1, N-1 or N-M)"
+
+
+def _wording_needs(choice: RunChoice, listing: RunListing) -> str:
+    found = any(wording_runs(choice, listing))
+    return "" if found else f"a run of these models with the prompts {', '.join(ALTERED + SEVERAL)}"
+
+
+def _draw_probes(*_: object) -> None:
+    from pages.ui.analogy.probes import draw_probes
+
+    draw_probes()
+
+
+CHARTS = {
+    screens.CURVES: Chart(
+        "How often is the right answer among the first k? P@k for k from 1 to 100.",
         lambda choice, _: draw_curves(choice),
     ),
-    "Ranks": ("At which rank is the right answer?", draw_ranks),
-    "Types": (
-        "Do models do better where a subject has one answer? P@k by type of relation.",
+    screens.RANKS: Chart("At which rank does the right answer come?", draw_ranks),
+    "Relation types": Chart(
+        "Do models do better where a subject has one answer only?",
         lambda choice, _: draw_types(choice),
+        _type_needs,
     ),
-    "Calibration": (
-        "Is a confident model right more often?",
+    "Calibration": Chart(
+        "Is a confident first answer right more often?",
         lambda choice, _: draw_calibration(choice),
     ),
-    "Correlations": (
+    "Correlations": Chart(
         "What goes with a right answer: confidence, frequency, length of the subject?",
         lambda choice, _: draw_correlates(choice),
     ),
-    "Slices": (
+    "Slices": Chart(
         "On which facts is a model better: frequent answers, names that give the answer away?",
         lambda choice, _: draw_slices(choice),
     ),
-    "Margins": (
-        "By how much does the right answer beat the best wrong one? Needs a whole-answer run.",
+    "Margins": Chart(
+        "By how much does the right answer beat the best wrong one?",
         lambda choice, _: draw_margins(choice),
+        lambda choice, _: "" if choice.any_statements else "a whole-answer run",
     ),
-    "Wording": ("Does the answer change with the wording or a negation?", draw_wording),
-    "LAMA T-REx": (
+    "Wording and negation": Chart(
+        "Does the first answer change with the wording, or with a negation?",
+        draw_wording,
+        _wording_needs,
+    ),
+    "LAMA T-REx": Chart(
         "What did these models reach on LAMA's own T-REx facts?",
         lambda choice, _: draw_measured(choice),
+        of_runs=False,
     ),
-}
-PROBES = "Analogy probes"
-QUESTIONS = {name: question for name, (question, _) in CHARTS.items()} | {
-    PROBES: "How often does a model choose the right pair of an analogy?"
+    PROBES: Chart(
+        "How often does a model choose the right pair of an analogy?", _draw_probes, of_runs=False
+    ),
 }
 
 
 def draw_more(with_runs: Callable[[Draw], None]) -> None:
-    """The menu, and the chosen chart. with_runs: chooses runs and draws what is shown of them."""
-    chosen = choose("Chart", tuple(QUESTIONS), key="chart")
-    st.markdown(QUESTIONS[chosen])
-    if chosen == PROBES:
-        from pages.ui.analogy.probes import draw_probes
+    """The menu, or the chart of the address. with_runs: chooses runs and draws what is shown."""
+    name = st.query_params.get("chart", "")
+    if name == PROBES:  # of its own runs
+        _draw_head(name)
+        _draw_probes()
+        return
+    if name and name not in CHARTS and links.entered():
+        show_note(plain(f"{name}: no such chart. Choose one."))
+    with_runs(lambda choice, listing: _draw(name, choice, listing))
 
-        draw_probes()
+
+def _draw(name: str, choice: RunChoice, listing: RunListing) -> None:
+    chart = CHARTS.get(name)
+    if chart is None:
+        _draw_menu(choice, listing)
+        return
+    _draw_head(name)
+    if missing := chart.needs(choice, listing):
+        show_note(f"Needs: {missing}.")
+        _draw_way_to_runs(name, choice, listing)
+        return
+    if chart.of_runs:
+        draw_same(choice)
+    chart.draw(choice, listing)
+
+
+def _draw_head(name: str) -> None:
+    """The chart's name and question, and the way back to the menu."""
+    links.put("chart", [name])
+    if st.button("All charts", icon=":material/arrow_back:", type="tertiary"):
+        links.go(screens.RESULTS, links.kept(["chart"]))
+    st.subheader(name, anchor=False)
+    st.caption(CHARTS[name].question)
+
+
+def _draw_menu(choice: RunChoice, listing: RunListing) -> None:
+    names = list(CHARTS)
+    for first in range(0, len(names), PER_ROW):
+        for name, box in zip(names[first:], st.columns(PER_ROW), strict=False):
+            missing = CHARTS[name].needs(choice, listing)
+            with box.container(border=True, height="stretch", gap="xsmall"):
+                if st.button(
+                    f"**{name}**",
+                    key=f"open {name}",
+                    icon=":material/arrow_forward:",
+                    type="tertiary",
+                    disabled=bool(missing),
+                ):
+                    links.go(screens.RESULTS, links.kept([]) | {"chart": name})
+                st.caption(CHARTS[name].question)
+                if missing:
+                    st.caption(f"**Needs:** {missing}.")
+                    _draw_way_to_runs(name, choice, listing)
+
+
+def _draw_way_to_runs(name: str, choice: RunChoice, listing: RunListing) -> None:
+    """The way to the runs that a chart needs: those that are here, or a new one."""
+    here = [run for run in listing if run.dataset == choice.data and run.ranks_statements]
+    if name == "Margins" and here:
+        if st.button("Show whole-answer runs", key=f"runs for {name}"):
+            there = choice.params() | {"prompts": here[0].prompts, "models": [], "runs": []}
+            links.go(screens.RESULTS, there | {"tab": "More", "chart": name})
     else:
-        with_runs(CHARTS[chosen][1])
+        label = "Start a run"
+        st.page_link(
+            screens.DATA, label=label, icon=":material/play_arrow:", query_params=screens.NEW_RUN
+        )

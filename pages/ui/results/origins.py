@@ -1,4 +1,4 @@
-"""What is said beside the P@k of a model whose training sources are known."""
+"""What is said next to the P@k of a model whose training sources are known."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ from pages.ui.shared.messages import plain
 def draw_origins(choice: RunChoice) -> None:
     """How many facts come from a model's training sources, and P@k on those and on the others."""
     said = []
-    for run, name in zip(choice.runs, choice.names, strict=True):
+    for run, title in zip(choice.runs, choice.titles, strict=True):
         found = cache.of_runs(
             "trained on",
             (run,),
@@ -25,7 +25,7 @@ def draw_origins(choice: RunChoice) -> None:
             choice.k,
         )
         if found is not None:
-            said.append(sentence(found, name, k=choice.k, counts=run.counts))
+            said.append(sentence(found, title, k=choice.k, counts=run.counts))
     if not said:
         return
     for one in said:

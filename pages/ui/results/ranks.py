@@ -17,7 +17,7 @@ from lama_core.runs.find import RunListing
 from lama_core.runs.info import Run
 from pages.ui.results.scores import made, to_facts, with_chance
 from pages.ui.shared import cache, charts
-from pages.ui.shared.choice import RunChoice
+from pages.ui.shared.choice import RunChoice, run_names
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.state import BOUND
@@ -44,48 +44,48 @@ def python_of(choice: RunChoice, call: str) -> str:
 
 def draw_curves(choice: RunChoice) -> None:
     """Figure 2: mean P@k from 1 to 100."""
-    st.markdown("### Mean P@k as k grows")
     relations = choice.relations or None
     table = choice.table_of(
         "curves",
         lambda runs: metrics.precision_curves(runs, ranking=choice.ranking, relations=relations),
     )
     points = choice.show(
-        charts.precision_curves(
-            with_chance(choice, table), choice.colours, choice.k, choice.counts
-        ),
+        charts.precision_curves(with_chance(choice, table), choice.inks, choice.k, choice.counts),
         "curve chart",
         f"Mean P@k from 1 to 100, {choice.data}",
     )
     st.caption(
-        "Mean over relations of the share of facts whose gold is among the k best, as Figure 2 of "
-        f"Petroni et al. 2019; a point's text has its 95 % interval ({METHOD_OF_MEANS}). "
+        "Mean over relations of the share of facts whose right answer is among the first k, as in "
+        "Figure 2 of Petroni et al. 2019. Hover for the 95 % interval. "
         + "Dotted: the same of a random order of the answers. " * choice.guessable
-        + "Click a point to see the facts that it counts."
+        + "Click a point to see the facts that it counts.",
+        help=f"Interval: {METHOD_OF_MEANS}.",
     )
     for point in points:
-        name, k = point["customdata"][:2]
-        to_facts(choice, name, rank_max=int(k))
+        title, k = point["customdata"][:2]
+        to_facts(choice, title, rank_max=int(k))
     lines = python_of(choice, "metrics.precision_curves(runs, **options)")
     draw_export("curves", lambda: table, made(choice, "source"), lines)
 
 
 def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
-    """Where the gold stands: a histogram, and box plots as in Figure 4."""
-    st.markdown(f"### Where the gold stands among {choice.gold_stands}")
+    """At which rank the right answer comes: a histogram, and box plots as in Figure 4."""
     relations = choice.relations or None
     table = choice.table_of(
         "histogram",
         lambda runs: metrics.rank_histogram(runs, ranking=choice.ranking, relations=relations),
     )
     points = choice.show(
-        charts.rank_histogram(table, choice.colours, choice.counts),
+        charts.rank_histogram(table, choice.inks, choice.counts),
         "rank chart",
-        f"Facts by rank of the gold, {choice.data}",
+        f"Rank of the right answer, {choice.data}",
+    )
+    st.caption(
+        f"The rank of the right answer among {choice.gold_stands}. Click a bar to see its facts."
     )
     for point in points:
-        name, low, high = point["customdata"][:3]
-        to_facts(choice, name, rank_min=int(low), rank_max=int(high))
+        title, low, high = point["customdata"][:3]
+        to_facts(choice, title, rank_min=int(low), rank_max=int(high))
     boxes = choice.table_of(
         "quartiles",
         lambda runs: metrics.rank_quartiles(runs, ranking=choice.ranking, relations=relations),
@@ -95,9 +95,9 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
         choice,
         boxes,
         "box chart",
-        axis="rank of the gold",
-        title=f"Rank of the gold by model, {choice.data}",
-        caption=f"Over facts. {BOX} Click a bar or a diamond to see the facts.",
+        axis="rank of the right answer",
+        title=f"Ranks by model, {choice.data}",
+        caption=f"Over facts. {BOX} Click a diamond to see the facts.",
     )
     lines = python_of(
         choice, "metrics.rank_histogram(runs, **options)\nmetrics.rank_quartiles(runs, **options)"
@@ -108,7 +108,6 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
 
 def _draw_spread(choice: RunChoice, listing: RunListing) -> None:
     """Figure 4 itself: the mean rank over ten sentences a fact."""
-    st.markdown("### The same fact asked in ten sentences (Figure 4)")
     models = {run.model for run in choice.runs}
     spread = {
         run.model: run
@@ -116,14 +115,14 @@ def _draw_spread(choice: RunChoice, listing: RunListing) -> None:
         if (run.dataset, run.prompts) == (choice.data, TEN_SENTENCES) and run.model in models
     }
     if not spread:
-        show_note(
-            plain(f"No run of these models on {choice.data} with the prompts {TEN_SENTENCES} yet. ")
-            + "Make one under **New run**, or with `lama-explorer probe --prompts "
-            "ten-sentences`; the data must hold at least ten sentences a fact."
+        st.caption(
+            "**The same fact asked in ten sentences (Figure 4)** needs "
+            + plain(f"a run of these models on {choice.data} with the prompts {TEN_SENTENCES}.")
         )
         return
+    st.markdown("### The same fact asked in ten sentences (Figure 4)")
     runs = tuple(spread.values())
-    shown = replace(choice, runs=runs, names=tuple(run.model for run in runs))
+    shown = replace(choice, runs=runs, names=run_names(runs))
 
     def distribution(found: list[Run]) -> pd.DataFrame:
         lines = []
@@ -145,9 +144,9 @@ def _draw_spread(choice: RunChoice, listing: RunListing) -> None:
         axis="fact's mean rank over ten sentences",
         title=f"Mean rank over ten sentences, {choice.data}",
         caption="Each fact's rank is averaged over ten sentences that state it, for at most 100 "
-        f"facts a relation, chosen by chance among those that count; drawn is how these averages "
-        f"spread over facts. {BOX} How far the ten sentences of one fact differ isn't drawn. Click "
-        "a diamond to see the facts." + PATTERNS * (choice.data == STARTER),
+        f"facts a relation, chosen at random among those that count. The boxes show how these "
+        f"averages spread over facts, not how the ten sentences of one fact differ. {BOX} Click a "
+        "diamond to see the facts." + PATTERNS * (choice.data == STARTER),
     )
 
 
@@ -155,7 +154,7 @@ def _draw_boxes(
     choice: RunChoice, boxes: pd.DataFrame, key: str, *, axis: str, title: str, caption: str
 ) -> None:
     """A box a run; a click on its mean opens the run's facts."""
-    points = choice.show(charts.rank_boxes(boxes, choice.colours, axis, choice.counts), key, title)
+    points = choice.show(charts.rank_boxes(boxes, choice.inks, axis, choice.counts), key, title)
     st.caption(caption)
     for point in points:
         if "customdata" in point:
@@ -164,7 +163,6 @@ def _draw_boxes(
 
 def draw_calibration(choice: RunChoice) -> None:
     """How often a first answer is right, by the probability that the model gives it."""
-    st.markdown("### Is a confident answer a right one?")
 
     def bins(runs: list[Run]) -> pd.DataFrame:
         lines = []
@@ -190,15 +188,15 @@ def draw_calibration(choice: RunChoice) -> None:
     left, right = st.columns([3, 1], gap="large")
     with left:
         points = choice.show(
-            charts.reliability(table, choice.colours, choice.counts),
+            charts.reliability(table, choice.inks, choice.counts),
             "calibration chart",
             f"Reliability diagram, {choice.data}",
         )
     with right:
-        for name in choice.names:
-            ece = table.loc[table["name"] == name, "ece"].iloc[0]
+        for title in choice.titles:
+            ece = table.loc[table["name"] == title, "ece"].iloc[0]
             st.metric(
-                f"ECE · {name}",
+                f"ECE · {plain(title)}",
                 f"{percent(ece)} %",
                 help=explain("Expected calibration error"),
             )
@@ -209,8 +207,8 @@ def draw_calibration(choice: RunChoice) -> None:
     )
     for point in points:
         if "customdata" in point:
-            name, low, high = point["customdata"][:3]
-            to_facts(choice, name, conf=[f"{low:.2f}", f"{high:.2f}"])
+            title, low, high = point["customdata"][:3]
+            to_facts(choice, title, conf=[f"{low:.2f}", f"{high:.2f}"])
     lines = python_of(choice, "[metrics.calibrate(run, **options) for run in runs]")
     draw_export("calibration", lambda: table, choice.made(), lines)
 
@@ -225,13 +223,6 @@ def _over(choice: RunChoice) -> str:
 
 def draw_margins(choice: RunChoice) -> None:
     """How far the right answers are ahead of the best wrong one, of runs of statements."""
-    st.markdown("### How far ahead is the right answer?")
-    if not choice.any_statements:
-        show_note(
-            "Margins are of runs of statements, which score whole answers: choose one under "
-            "**More**, or make one under **New run**."
-        )
-        return
     relations = choice.relations or None
     table = choice.table_of(
         "margins",
@@ -241,19 +232,19 @@ def draw_margins(choice: RunChoice) -> None:
         show_note("No fact of these has a margin: its relation has no wrong answer.")
         return
     points = choice.show(
-        charts.margins(table, choice.colours, choice.counts),
+        charts.margins(table, choice.inks, choice.counts),
         "margin chart",
-        f"Facts by margin of the gold, {choice.data}",
+        f"Facts by margin of the right answer, {choice.data}",
     )
     without = [
-        name
-        for name, run in zip(choice.names, choice.runs, strict=True)
+        title
+        for title, run in zip(choice.titles, choice.runs, strict=True)
         if not run.ranks_statements
     ]
     st.caption(
-        "Margin = score of the gold - best score of the answers that aren't right, in nats of the "
-        "score that the run was made with. Above 0 the gold is first in the filtered ranking. The "
-        "answers are the run's own. Click a bar to see its facts."
+        "Margin = score of the right answer minus the best score of the wrong ones, in nats of the "
+        "score that the run was made with. Above 0 the right answer is first in the filtered "
+        "ranking. The answers are the run's own. Click a bar to see its facts."
         + (
             f" Without margins, since they rank words: {plain(', '.join(without))}."
             if without
@@ -261,13 +252,13 @@ def draw_margins(choice: RunChoice) -> None:
         )
     )
     for point in points:
-        name, low, high, right = point["customdata"][:4]
+        title, low, high, right = point["customdata"][:4]
         to_facts(
             choice,
-            name,
+            title,
             margin_min=_end(low),
             margin_max=_end(high),
-            **{"right" if right else "wrong": [name]},
+            **{"right" if right else "wrong": [choice.name_of(title)]},
         )
     lines = python_of(choice, "metrics.margin_histogram(runs, **options)")
     draw_export("margins", lambda: table, choice.made(), lines)
@@ -278,12 +269,11 @@ def _end(value: float | None) -> str:
 
 
 def draw_correlates(choice: RunChoice) -> None:
-    """Figure 3's matrix for one run, beside the paper's."""
-    st.markdown("### What goes together with a right first answer")
+    """Figure 3's matrix for one run, next to the paper's."""
     which, of, vectors = st.columns([2, 1, 3], vertical_alignment="bottom")
     name = which.selectbox("Model", choice.names, key="of", bind=BOUND)
     number = choice.names.index(name)
-    run = choice.runs[number]
+    run, title = choice.runs[number], choice.titles[number]
     is_model = run.model_kind in KINDS
     with_vectors = is_model & vectors.toggle(
         "Include the vectors (SOCS): this loads the model",
@@ -291,7 +281,7 @@ def draw_correlates(choice: RunChoice) -> None:
         bind=BOUND,
         disabled=not is_model,
         help="SOCS is the cosine of subject and object. Ours is of the model's own input "
-        "embeddings, the mean over a name's pieces; the paper took spaCy's vectors.",
+        "embeddings, the mean over a name's subword tokens; the paper took spaCy's vectors.",
     )
     sources = metrics.correlation_sources(run, choice.relations)
     source = of.selectbox(
@@ -330,12 +320,12 @@ def draw_correlates(choice: RunChoice) -> None:
     ours, paper = st.columns(2, gap="large")
     with ours:
         st.markdown(
-            f"**{plain(name)}** · {found.n:,} facts of {plain(source)}, {choice.ranking} ranking"
+            f"**{plain(title)}** · {found.n:,} facts of {plain(source)}, {choice.ranking} ranking"
         )
         points = charts.show(
             charts.correlation_matrix(found.matrix, found.n, choice.counts),
             "correlation chart",
-            title=f"Correlations over facts, {name}",
+            title=f"Correlations over facts, {title}",
             footnote=replace(choice, runs=(run,), names=(name,)).footnote(),
             picture=choice.picture,
         )
@@ -357,7 +347,7 @@ def draw_correlates(choice: RunChoice) -> None:
         + f". Mentions are counted in: {plain(found.mentions)}."
     )
     if points:
-        to_facts(choice, name)
+        to_facts(choice, title)
     call = (
         "from lama_core.models.loader import load_model\n"
         f'vectors = load_model("{run.model}").word_vectors\n'

@@ -1,7 +1,7 @@
-"""The P@k tables and charts of the Results page: by source, by type, by relation."""
+"""The Overview tab of Results: who is ahead, and P@k by source, by type and by relation."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.glossary import explain
-from lama_core.metrics import METRICS, Metric
+from lama_core.metrics import METRICS, Metric, headline, overall, standings
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
 from lama_core.metrics.tables import (
     CONCEPTNET,
@@ -23,7 +23,7 @@ from lama_core.rounding import percent, percentage, rounded
 from pages.ui.results.leaderboard import draw_leaderboard
 from pages.ui.results.origins import draw_origins
 from pages.ui.shared import cache, charts, links, screens
-from pages.ui.shared.choice import OWN, RunChoice
+from pages.ui.shared.choice import OWN, RunChoice, draw_question, footing
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, plain, show_note
 from pages.ui.shared.partial import draw_partial
@@ -31,7 +31,7 @@ from pages.ui.shared.state import BOUND, pick
 
 Grouped = dict[tuple[Any, ...], dict[str, dict[str, Any]]]
 P_AT_K = METRICS["p_at_1"]  # what is said of P@1 holds of P@k
-# Freq stands beside P@1 and is no figure of a model; P@k takes P@1's place.
+# Freq is a baseline next to P@1, not a model's figure; P@k takes P@1's place.
 FIGURES = {"P@k": P_AT_K} | {
     one.label: one for name, one in METRICS.items() if name not in ("p_at_1", "freq")
 }
@@ -44,11 +44,11 @@ DEFAULT_PUBLISHED = ("BERT-base", "BERT-large")
 
 
 def score_rows(choice: RunChoice, by: By, conceptnet: Average = "relations") -> pd.DataFrame:
-    """The score table of the chosen runs, with the run's name in the column `name`."""
+    """The score table of the chosen runs, with the run's title in the column `name`."""
     tables = []
-    for run, name in zip(choice.runs, choice.names, strict=True):
+    for run, title in zip(choice.runs, choice.titles, strict=True):
         table = cache.scores(run, by, choice.ranking, choice.k, choice.relations, conceptnet)
-        tables.append(table.assign(name=name))
+        tables.append(table.assign(name=title))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -62,9 +62,9 @@ def made(choice: RunChoice, by: By) -> dict[str, object]:
     return choice.made() | {"intervals": f"95 %, {INTERVALS[by]}"}
 
 
-def to_facts(choice: RunChoice, name: str = "", **filters: Any) -> None:
-    """Open Wrong answers on what a number stands for; `name` is the run in focus."""
-    params: dict[str, str | list[str]] = {**choice.params(), "of": name}
+def to_facts(choice: RunChoice, title: str = "", **filters: Any) -> None:
+    """Open Wrong answers on what a number stands for; `title` is the run in focus."""
+    params: dict[str, str | list[str]] = {**choice.params(), "of": choice.name_of(title)}
     for key, value in filters.items():
         params[key] = value if isinstance(value, list) else str(value)
     links.go(screens.RESULTS, {**params, **screens.WRONG_ANSWERS})
@@ -104,62 +104,96 @@ def _explain(label: str, metric: Metric) -> str:
     return f"**{label}**: {metric.meaning} *{formula}*"
 
 
+@dataclass(frozen=True)
+class Measure:
+    """The figure that the tab shows. column: of the score table. label: as people read it."""
+
+    metric: Metric
+    column: str
+    label: str
+
+    @property
+    def is_p_at_k(self) -> bool:
+        """Whether it has intervals and a chance level."""
+        return self.column == "p_at_k"
+
+
 def draw_scores(choice: RunChoice) -> None:
-    """The whole tab: totals as in the paper's Table 2, the chart and the table by relation."""
-    head, published_box, figure_box = st.columns([5, 3, 2], vertical_alignment="bottom")
-    figure = figure_box.selectbox(
-        "Figure",
-        list(FIGURES),
-        key="figure",
-        bind=BOUND,
-        help="\n\n".join(_explain(*one) for one in FIGURES.items()),
-    )
-    metric = FIGURES[figure]
-    column = "p_at_k" if metric is P_AT_K else metric.name
-    label = f"P@{choice.k}" if figure == "P@k" else figure
-    asked_plainly = all(run.prompts == "manual" for run in choice.runs)
-    comparable = column == "p_at_k" and choice.k == 1 and asked_plainly
-    shown = []
-    if not choice.any_statements:  # the paper has nothing that stands beside whole answers
-        shown = published_box.multiselect(
-            "Published beside them",
-            published_table("petroni2019", "table2").columns,
-            default=list(DEFAULT_PUBLISHED),
-            key="published",
+    """The whole tab: who is ahead, the chart, the totals as in LAMA's Table 2, and by relation."""
+    draw_question(choice)
+    top, chart = st.container(), st.container()
+    with st.container(horizontal=True, vertical_alignment="bottom", key="chart-options"):
+        name = st.selectbox(
+            "Measure",
+            list(FIGURES),
+            key="figure",
             bind=BOUND,
-            placeholder="None",
-            disabled=not comparable,
-            help="P@1 in percent as printed in Table 2 of Petroni et al. 2019, on LAMA's own "
-            "facts: comparable with ours only where ours is on the same facts and candidates. They "
-            "stand beside P@1 of the relations' own templates only.",
+            width=180,
+            help="\n\n".join(_explain(*one) for one in FIGURES.items()),
         )
-    title = label[0].upper() + label[1:]
-    if not asked_plainly:
-        kinds = dict.fromkeys(run.prompts for run in choice.runs)
-        title += f" ({plain(', '.join(kinds))}{' prompts' * (not choice.any_statements)})"
-    head.markdown(f"### {title} by source and type of relation")
-    if comparable and shown:
-        _draw_partial(choice)
-    _draw_totals(choice, column, label, shown if comparable else [])
-    rows = score_rows(choice, "relation")
-    if column == "p_at_k" and choice.k == 1:
-        draw_leaderboard(choice, rows)
+        order = pick("Order", ORDERS, key="order")
+        rows = score_rows(choice, "relation")
+        opened = _choose_open(choice, rows)
+    metric = FIGURES[name]
+    column = "p_at_k" if metric is P_AT_K else metric.name
+    measure = Measure(metric, column, f"P@{choice.k}" if metric is P_AT_K else name)
     rows["label"] = rows["relation"].map(choice.labels)
-    head, order_box = st.columns([4, 2], vertical_alignment="bottom")
-    head.markdown(f"### {title} by source and relation")
-    with order_box, st.container(horizontal=True, horizontal_alignment="right"):
-        order = pick("Order", ORDERS, key="order", label_visibility="collapsed")
-    sources = score_rows(choice, "source")
+    sources, every = score_rows(choice, "source"), overall(rows)
+    with top:
+        said = _draw_headline(choice, every, sources, measure)
     if order == "best first":
-        rows = _best_first(rows, "relation", column, metric)
-        sources = _best_first(sources, "source", column, metric)
-    _draw_chart(choice, sources, rows, column, label)
-    st.markdown(f"### {title} by relation")
-    _draw_relations(choice, rows, column, label)
+        rows = _best_first(rows, "relation", measure)
+        sources = _best_first(sources, "source", measure)
+    with chart:
+        _draw_chart(choice, every, sources, rows, measure, opened, said)
+    _draw_totals(choice, measure)
+    if measure.is_p_at_k and choice.k == 1:
+        draw_leaderboard(choice, score_rows(choice, "relation"))
+    st.markdown(f"### {_titled(choice, measure)} by relation")
+    _draw_relations(choice, rows, measure)
     if choice.any_statements:
         return
     with st.expander("The published models (Table 1 of Petroni et al. 2019)"):
         st.dataframe(published_table("petroni2019", "table1").frame(), hide_index=True)
+
+
+def _titled(choice: RunChoice, measure: Measure) -> str:
+    """The measure as a heading, with what was asked where that is unusual."""
+    title = measure.label[0].upper() + measure.label[1:]
+    kinds = list(dict.fromkeys(run.prompts for run in choice.runs))
+    if kinds == ["manual"]:
+        return title
+    return f"{title} ({plain(', '.join(kinds))}{' prompts' * (not choice.any_statements)})"
+
+
+def _draw_headline(
+    choice: RunChoice, every: pd.DataFrame, sources: pd.DataFrame, measure: Measure
+) -> str:
+    """Who is ahead, and links to what users come for; what the figure counts, as Markdown."""
+    same, names = footing(choice), list(dict.fromkeys(sources["source"]))
+    found = headline(
+        standings(every, measure.column),
+        measure.metric,
+        k=choice.k if measure.is_p_at_k else None,
+        relations=[choice.labels[one] for one in choice.relations],
+        source=names[0] if len(names) == 1 else "",
+        counts=choice.counts,
+        differ=same.differ,
+    )
+    with st.container(key="headline"):
+        st.subheader(plain(found.text), anchor=False)
+    here = {**choice.params(), "tab": "More"}
+    with st.container(horizontal=True, key="ways"):
+        if len(found.order) > 1 and st.button(
+            "Compare the best two", icon=":material/balance:", type="tertiary"
+        ):
+            ids = dict(zip(choice.titles, (run.id for run in choice.runs), strict=True))
+            a, b = found.order[1], found.order[0]
+            links.go(screens.RESULTS, {**here, "tab": "Compare", "run_a": ids[a], "run_b": ids[b]})
+        for chart, icon in ((screens.CURVES, "show_chart"), (screens.RANKS, "bar_chart")):
+            if st.button(chart, icon=f":material/{icon}:", type="tertiary"):
+                links.go(screens.RESULTS, {**here, "chart": chart})
+    return f"{plain(found.counted)} {same.said}"
 
 
 def _draw_partial(choice: RunChoice) -> None:
@@ -172,8 +206,26 @@ def _draw_partial(choice: RunChoice) -> None:
         draw_partial(data, counts, note="The published numbers are of all of LAMA's facts.")
 
 
-def _draw_totals(choice: RunChoice, column: str, label: str, published: Sequence[str]) -> None:
-    """Table 2's rows: each type of relation, then the source's total."""
+def _draw_totals(choice: RunChoice, measure: Measure) -> None:
+    """Table 2's rows: each type of relation, then the source's total; published figures."""
+    head, box = st.columns([5, 4], vertical_alignment="bottom")
+    head.markdown(f"### {_titled(choice, measure)} by source and type of relation")
+    asked_plainly = all(run.prompts == "manual" for run in choice.runs)
+    is_p_at_1 = measure.is_p_at_k and choice.k == 1
+    published: list[str] = []
+    if is_p_at_1 and asked_plainly and not choice.any_statements:
+        published = box.multiselect(
+            "Compare with published",
+            published_table("petroni2019", "table2").columns,
+            default=list(DEFAULT_PUBLISHED),
+            key="published",
+            bind=BOUND,
+            placeholder="None",
+            help="P@1 in percent as printed in Table 2 of Petroni et al. 2019, on LAMA's own "
+            "facts. Comparable with ours only on the same facts and candidates.",
+        )
+    if published:
+        _draw_partial(choice)
     by_type = _group(score_rows(choice, "type"), "source", "type")
     totals = _group(score_rows(choice, "source"), "source")
     over_facts = _group(_conceptnet_over_facts(choice), "source")
@@ -188,42 +240,41 @@ def _draw_totals(choice: RunChoice, column: str, label: str, published: Sequence
             part = over_facts[source,]
         else:
             part = totals[source,] if kind is None else by_type[source, kind]
-        counted = next(iter(part.values()))
+        first = next(iter(part.values()))
         row: dict[str, Any] = {
             "corpus": source,
             "relations": kind or (OVER_RELATIONS if source == CONCEPTNET else "total"),
+            **_cells(part, choice, measure),
+            **_published_cells(source, kind, published),
+            "Freq": percentage(first["freq"]) if is_p_at_1 else None,
+            **_guessed(part, choice, measure),
+            **_counts(choice, first),
             "#rel": " / ".join(dict.fromkeys(_n_relations(one) for one in part.values())),
-            **_counts(choice, counted),
-            "Freq": percentage(counted["freq"]) if column == "p_at_k" and choice.k == 1 else None,
-            **_guessed(part, choice, column),
         }
-        grid.append(row | _cells(part, choice, column) | _published_cells(source, kind, published))
-    table = pd.DataFrame(grid)
-    event = _table(table, choice, label, "totals", METHOD_OF_MEANS, list(published))
+        grid.append(row)
+    event = _table(pd.DataFrame(grid), choice, measure, "totals", METHOD_OF_MEANS, published)
     cell = _clicked(event)
     said = None
     if cell is not None:
         source, kind = lines[cell[0]]
-        name = _run_of(cell[1], choice)
-        said = _said(choice, name, cell[1], f"{source} {kind or 'total'}")
+        said = _said(choice, cell[1], f"{source} {kind or 'total'}")
     if draw_way(said, "totals way") and cell is not None:
         types = [kind] if kind and kind != OVER_FACTS else []
-        filters: dict[str, Any] = {"sources": [source], "types": types}
-        _follow(choice, name, cell[1], filters)
+        _follow(choice, cell[1], sources=[source], types=types)
     notes = []
-    if len(published):
+    if published:
         notes.append(
-            "**published**: Petroni et al. 2019, Table 2, on LAMA's own facts and candidates."
+            "**\\***: published by Petroni et al. 2019, Table 2, on LAMA's facts and candidates."
         )
     if over_facts:
         notes.append(
             "**ConceptNet**: the paper's text means over relations, as we do for every source; its "
             "released code counts ConceptNet as one relation, over facts"
-            + (", and so it is beside the published values." if len(published) else ".")
+            + (", and so it is next to the published values." if published else ".")
         )
     if notes:
         st.caption(" ".join(notes))
-    if column == "p_at_k":
+    if measure.is_p_at_k:
         draw_origins(choice)
     requests = [request_of(choice, "type"), request_of(choice, "source")]
     if over_facts:
@@ -251,67 +302,75 @@ def _conceptnet_over_facts(choice: RunChoice) -> pd.DataFrame:
     return rows[rows["mean_over"] == "facts"]
 
 
-def _best_first(rows: pd.DataFrame, key: str, column: str, metric: Metric) -> pd.DataFrame:
+def _best_first(rows: pd.DataFrame, key: str, measure: Measure) -> pd.DataFrame:
     """The rows in the order of the best value that any run has for their `key`."""
-    best = rows.groupby(key)[column].agg("max" if metric.higher_is_better else "min")
-    places = best.rank(ascending=not metric.higher_is_better, method="first")
+    rising = not measure.metric.higher_is_better
+    best = rows.groupby(key)[measure.column].agg("min" if rising else "max")
+    places = best.rank(ascending=rising, method="first")
     ordered = rows.assign(place=rows[key].map(places)).sort_values("place", kind="stable")
     return ordered.reset_index(drop=True)
 
 
 def _draw_chart(
-    choice: RunChoice, sources: pd.DataFrame, rows: pd.DataFrame, column: str, label: str
+    choice: RunChoice,
+    every: pd.DataFrame,
+    sources: pd.DataFrame,
+    rows: pd.DataFrame,
+    measure: Measure,
+    opened: Sequence[str],
+    said: str,
 ) -> None:
-    """The chart by source, an open one with its relations; a click opens a row's facts."""
-    opened = _choose_open(choice, rows)
-    lines, params = [], {}
-    for source, totals in sources.groupby("source", sort=False):
+    """The chart of all relations and by source, an open one with its relations.
+
+    A click opens a row's facts. every: of `overall`. said: what is counted, as Markdown.
+    """
+    lines: list[pd.DataFrame] = []
+    params: dict[str, dict[str, list[str]]] = {}
+
+    def add(row: str, part: pd.DataFrame, name: str, **filters: list[str]) -> None:
+        n = int(part["n_relations"].max())
+        of = int(part["of_relations"].max()) if "of_relations" in part else n
+        label = f"{name}, {relations_counted(n, of) or counted(n, 'relation')}"
+        lines.append(part.assign(relation=row, label=label, is_source=True))
+        params[row] = filters
+
+    names = list(dict.fromkeys(sources["source"]))
+    if len(names) > 1:
+        add("all", every, "all")
+    for source in names:
         within = rows[rows["source"] == source]
-        most = max(totals.to_dict("records"), key=lambda line: int(line["n_relations"]))
-        row = f"source {source}"
-        params[row] = {"sources": [str(source)]}
-        n = int(most["n_relations"])
-        partial_mean = relations_counted(n, int(most["of_relations"]))
-        said = f"{source}, {partial_mean or counted(n, 'relation')}"
-        lines.append(totals.assign(relation=row, label=said, is_source=True))
+        if source not in opened or len(set(within["relation"])) > 1:
+            add(f"source {source}", sources[sources["source"] == source], source, sources=[source])
         if source in opened:
             lines.append(within.assign(is_source=False))
-            params |= {
-                name: {"relations": [choice.labels[name]]} for name in within["relation"].unique()
-            }
-    metric = P_AT_K if column == "p_at_k" else METRICS[column]
+            for name in within["relation"].unique():
+                params[name] = {"relations": [choice.labels[name]]}
     table = pd.concat(lines, ignore_index=True)
-    chart = table.assign(value=table[column])
-    chart = with_chance(choice, chart)
-    if column != "p_at_k":
-        chart = chart.assign(low=float("nan"), high=float("nan"), chance=float("nan"))
-    if not metric.is_share or choice.k != 1:
-        chart = chart.assign(freq=float("nan"))
+    chart = with_chance(choice, table.assign(value=table[measure.column]))
+    nan = float("nan")
+    if not measure.is_p_at_k:
+        chart = chart.assign(low=nan, high=nan, chance=nan)
+    if not measure.metric.is_share or choice.k != 1:
+        chart = chart.assign(freq=nan)
     points = choice.show(
         charts.precision_by_relation(
-            chart, choice.colours, what=label, metric=metric, counts=choice.counts
+            chart, choice.inks, what=measure.label, metric=measure.metric, counts=choice.counts
         ),
         "precision chart",
-        f"{label} by source and relation, {choice.data}",
+        f"{measure.label} by source and relation, {choice.data}",
     )
     st.caption(
-        "**Bold**: the unweighted mean over a source's relations. "
-        + (
-            f"Whiskers: 95 % intervals, of a relation over its facts ({METHOD}), of a source over "
-            f"its relations ({METHOD_OF_MEANS}). "
-            if column == "p_at_k"
-            else ""
-        )
-        + (
-            f"Diamonds: {label} of a random order of the answers. "
-            if column == "p_at_k" and choice.guessable
-            else ""
-        )
-        + "Click a mark to see its facts."
+        said
+        + " **Bold**: means over relations."
+        + " Whiskers: 95 % intervals." * measure.is_p_at_k
+        + f" Diamonds: {measure.label} of a random order of the answers."
+        * (measure.is_p_at_k and choice.guessable)
+        + " Click any number or bar to see its facts.",
+        help=f"Interval of a relation, over its facts: {METHOD}. Of a mean: {METHOD_OF_MEANS}.",
     )
     for point in points:
-        name, row = point["customdata"][:2]
-        to_facts(choice, name, **params[row])
+        title, row = point["customdata"][:2]
+        to_facts(choice, title, **params[row])
 
 
 def _choose_open(choice: RunChoice, rows: pd.DataFrame) -> list[str]:
@@ -320,7 +379,7 @@ def _choose_open(choice: RunChoice, rows: pd.DataFrame) -> list[str]:
     names = [name for name in every if name in set(rows["source"])]
     few = rows["relation"].nunique() <= MOST_OPEN or len(names) == 1
     return st.pills(
-        "Relations of",
+        "Show the relations of",
         names,
         selection_mode="multi",
         default=names if few else [],
@@ -328,12 +387,12 @@ def _choose_open(choice: RunChoice, rows: pd.DataFrame) -> list[str]:
         # for few relations than for many.
         key="open_few" if few else "open",
         bind=BOUND,
-        help="The sources whose relations are shown under their mean. The table has all of them.",
+        help="The sources whose relations the chart shows under their mean. The table has all.",
     )
 
 
-def _draw_relations(choice: RunChoice, rows: pd.DataFrame, column: str, label: str) -> None:
-    """The table by relation; a cell opens the relation's facts, or those left out."""
+def _draw_relations(choice: RunChoice, rows: pd.DataFrame, measure: Measure) -> None:
+    """The table by relation; a cell opens the relation's facts, or the excluded ones."""
     groups = _group(rows, "relation")
     names = [relation for (relation,) in groups]
     grid = []
@@ -341,20 +400,19 @@ def _draw_relations(choice: RunChoice, rows: pd.DataFrame, column: str, label: s
         first = next(iter(part.values()))
         row = {
             "relation": first["label"],
+            **_cells(part, choice, measure),
+            "Freq": percentage(first["freq"]) if measure.is_p_at_k and choice.k == 1 else None,
+            **_guessed(part, choice, measure),
+            **_counts(choice, first),
             "type": first["type"],
             "corpus": first["source"],
-            **_counts(choice, first),
-            "Freq": percentage(first["freq"]) if column == "p_at_k" and choice.k == 1 else None,
-            **_guessed(part, choice, column),
         }
-        grid.append(row | _cells(part, choice, column))
-    event = _table(pd.DataFrame(grid), choice, label, "by relation", METHOD, [])
+        grid.append(row)
+    event = _table(pd.DataFrame(grid), choice, measure, "by relation", METHOD, [])
     cell = _clicked(event)
     relation = choice.labels[names[cell[0]]] if cell else ""
-    name = _run_of(cell[1], choice) if cell else ""
-    said = _said(choice, name, cell[1], relation) if cell else None
-    if draw_way(said, "relations way") and cell:
-        _follow(choice, name, cell[1], {"relations": [relation]})
+    if draw_way(_said(choice, cell[1], relation) if cell else None, "relations way") and cell:
+        _follow(choice, cell[1], relations=[relation])
     draw_export(
         "relations",
         lambda: score_rows(choice, "relation"),
@@ -363,16 +421,16 @@ def _draw_relations(choice: RunChoice, rows: pd.DataFrame, column: str, label: s
     )
 
 
-def _said(choice: RunChoice, name: str, column: str, of: str) -> str:
+def _said(choice: RunChoice, column: str, of: str) -> str:
     """What the chosen cell's facts are, in words."""
-    out = ", left out" if column == "left out" else ""
-    return f"{of}{out}, {name or choice.names[0]}"
+    out = ", excluded" if column == "excluded" else ""
+    return f"{of}{out}, {_run_of(column, choice) or choice.titles[0]}"
 
 
-def _follow(choice: RunChoice, name: str, column: str, filters: dict[str, Any]) -> None:
-    if column == "left out":
-        filters["rows"] = "excluded"
-    to_facts(choice, name, **filters)
+def _follow(choice: RunChoice, column: str, **filters: list[str]) -> None:
+    """Open the facts of the chosen cell."""
+    rows = {"rows": "excluded"} if column == "excluded" else {}
+    to_facts(choice, _run_of(column, choice), **filters, **rows)
 
 
 def _group(rows: pd.DataFrame, *columns: str) -> Grouped:
@@ -394,11 +452,11 @@ def _counts(choice: RunChoice, line: dict[str, Any]) -> dict[str, Any]:
     """How many facts a row is of, where all runs are on the same; else each run says it."""
     if not choice.same_counts:
         return {}
-    return {"facts": int(line["n"]), "left out": int(line["n_excluded"])}
+    return {"facts": int(line["n"]), "excluded": int(line["n_excluded"])}
 
 
 def _guessed(
-    part: dict[str, dict[str, Any]], choice: RunChoice, column: str
+    part: dict[str, dict[str, Any]], choice: RunChoice, measure: Measure
 ) -> dict[str, str | None]:
     """How many answers a row's relation has, and the chance level, where that is worth showing."""
     if not choice.guessable:
@@ -407,7 +465,7 @@ def _guessed(
     cells = {}
     if "n_answers" in lines[0]:
         cells["answers"] = _each(f"{int(one['n_answers']):,}" for one in lines if _known(one))
-    if column == "p_at_k":
+    if measure.is_p_at_k:
         cells["chance"] = _each(percent(one["chance"]) for one in lines if _known(one))
     return cells
 
@@ -422,27 +480,22 @@ def _each(values: Iterable[str]) -> str | None:
     return " / ".join(dict.fromkeys(values)) or None
 
 
-def _cells(part: dict[str, dict[str, Any]], choice: RunChoice, column: str) -> dict[str, Any]:
+def _cells(part: dict[str, dict[str, Any]], choice: RunChoice, measure: Measure) -> dict[str, Any]:
     """Each run's value and interval in a row of a table."""
     cells: dict[str, Any] = {}
-    is_share = column == "p_at_k" or METRICS[column].is_share
-    number = percentage if is_share else partial(rounded, digits=_decimals(column))
-    for name in choice.names:
-        row = part.get(name)
-        cells[name] = number(row[column]) if row else None
-        if not choice.same_counts:
-            cells[f"{name} n"] = int(row["n"]) if row else None
-        if column == "p_at_k":
+    digits = 3 if measure.column == "mrr" else 1
+    number = percentage if measure.metric.is_share else partial(rounded, digits=digits)
+    for title in choice.titles:
+        row = part.get(title)
+        cells[title] = number(row[measure.column]) if row else None
+        if measure.is_p_at_k:
             known = row is not None and row["n"] > 0
-            cells[f"{name} interval"] = (
+            cells[f"{title} interval"] = (
                 f"{percent(row['low'])}–{percent(row['high'])}" if row and known else ""
             )
+        if not choice.same_counts:
+            cells[f"{title} n"] = int(row["n"]) if row else None
     return cells
-
-
-def _decimals(column: str) -> int:
-    """How many decimals a figure has in the tables."""
-    return 3 if column == "mrr" else 1
 
 
 def _published_cells(source: str, kind: str | None, columns: Sequence[str]) -> dict[str, Any]:
@@ -456,52 +509,60 @@ def _published_cells(source: str, kind: str | None, columns: Sequence[str]) -> d
 
 
 def _table(
-    table: pd.DataFrame, choice: RunChoice, label: str, key: str, method: str, published: list[str]
+    table: pd.DataFrame,
+    choice: RunChoice,
+    measure: Measure,
+    key: str,
+    method: str,
+    published: Sequence[str],
 ) -> Any:
-    number = st.column_config.NumberColumn
-    form = "%.3f" if label == "MRR" else "%.1f"
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    form = "%.3f" if measure.column == "mrr" else "%.1f"
+    counts = choice.counts
     config: dict[str, Any] = {
-        "left out": number(help=f"{explain('Left out')} Click to see them.", width="small"),
+        "corpus": text(pinned=key == "totals", width=86),
+        "relations": text(pinned=True, width=104),
+        "relation": text(pinned=True, width=190),
+        "excluded": number(help=f"{explain('Left out')} Click to see them.", width="small"),
         "facts": number(
-            choice.counts,
-            help=f"{choice.counts.capitalize()} that count, for every model",
+            counts,
+            help=f"{counts.capitalize()} that count, for every model",
             format="localized",
             width="small",
         ),
-        "#rel": st.column_config.TextColumn(
+        "#rel": text(
+            "relations",
             help="Relations with facts that count, of which the value is the unweighted mean; 2 of "
             "3 where one has no such fact, several numbers where models count other relations.",
             width="small",
         ),
-        "answers": st.column_config.TextColumn(help=explain("Answers ranked"), width="small"),
-        "chance": st.column_config.TextColumn(help=explain("Chance"), width="small"),
+        "answers": text(help=explain("Answers ranked"), width="small"),
+        "chance": text(help=explain("Chance"), width="small"),
         "Freq": number(
             format="%.1f",
             width="small",
             help="P@1 of always giving the relation's most frequent object.",
         ),
     }
-    for name in choice.names:
-        config[name] = number(f"{name} · {label}", format=form, help=explain("P@k"))
-        config[f"{name} n"] = number(
-            choice.counts, help=f"{choice.counts.capitalize()} that {name} counts", width="small"
+    for title in choice.titles:
+        config[title] = number(format=form, help=f"{measure.label}. {explain('P@k')}")
+        config[f"{title} n"] = number(
+            counts, help=f"{counts.capitalize()} that {title} counts", width="small"
         )
-        config[f"{name} interval"] = st.column_config.TextColumn(
-            "95 % interval", help=f"{method}. Over facts: the relations are taken as they are."
+        config[f"{title} interval"] = text(
+            "95 %", help=f"95 % interval: {method}, over facts.", width=84
         )
     for name in published:
         config[f"{name} *"] = number(
-            f"{name} · published", format="%.1f", help="Petroni et al. 2019, Table 2"
+            f"{name} *", format="%.1f", help="Published: Petroni et al. 2019, Table 2"
         )
     if table["Freq"].isna().all():
         table = table.drop(columns="Freq")
-    hidden = (
-        (lambda name: name.endswith(" interval")) if len(choice.names) > MOST_INTERVALS else None
-    )
+    hides = len(choice.titles) > MOST_INTERVALS
     return st.dataframe(
         table,
         hide_index=True,
-        column_order=[str(name) for name in table if not (hidden and hidden(str(name)))],
+        column_order=[one for one in map(str, table) if not (hides and one.endswith(" interval"))],
         column_config=config,
         key=f"{key} table",
         on_select="rerun",
@@ -517,13 +578,13 @@ def _clicked(event: Any) -> tuple[int, str] | None:
 
 
 def _run_of(column: str, choice: RunChoice) -> str:
-    name = column.removesuffix(" interval").removesuffix(" n")
-    return name if name in choice.names else ""
+    """The title of the run whose figure a column has; empty for none."""
+    title = column.removesuffix(" interval").removesuffix(" n")
+    return title if title in choice.titles else ""
 
 
 def draw_types(choice: RunChoice) -> None:
     """P@k against the type of relation, as the paper discusses it in section 5."""
-    st.markdown(f"### P@{choice.k} by type of relation")
     relations = score_rows(choice, "relation")
     relations = relations[relations["type"].notna() & (relations["n"] > 0)]
     means = score_rows(choice, "type")
@@ -543,7 +604,7 @@ def draw_types(choice: RunChoice) -> None:
                 value=relations["p_at_k"], label=relations["relation"].map(choice.labels)
             ),
             with_chance(choice, means.assign(value=means["p_at_k"])),
-            choice.colours,
+            choice.inks,
             choice.k,
             choice.counts,
         ),
@@ -551,18 +612,17 @@ def draw_types(choice: RunChoice) -> None:
         f"P@{choice.k} by type of relation, {source}",
     )
     st.caption(
-        f"Bars: the unweighted mean over relations with its 95 % interval ({METHOD_OF_MEANS}); "
-        "points: relations. "
-        + f"Diamonds: mean P@{choice.k} of a random order of the answers. "
-        * choice.guessable
-        + "**1-1**: one object a subject and the other way round, as capitals. **N-1**: many "
-        "subjects share an object, as birthplaces. **N-M**: many of both, as shared borders."
+        "Bars: the unweighted mean over relations with its 95 % interval; points: relations. "
+        + f"Diamonds: mean P@{choice.k} of a random order of the answers. " * choice.guessable
+        + "**1-1**: one object per subject and one subject per object, as capitals. **N-1**: many "
+        "subjects share an object, as birthplaces. **N-M**: many of both, as shared borders.",
+        help=f"Interval: {METHOD_OF_MEANS}.",
     )
     for point in points:
-        name, what, which = point["customdata"][:3]
+        title, what, which = point["customdata"][:3]
         if what == "type":
-            to_facts(choice, name, types=[which], sources=[source])
-        to_facts(choice, name, relations=[choice.labels[which]])
+            to_facts(choice, title, types=[which], sources=[source])
+        to_facts(choice, title, relations=[choice.labels[which]])
     draw_export(
         "types",
         lambda: score_rows(choice, "type"),

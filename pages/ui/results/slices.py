@@ -28,13 +28,11 @@ MOST_KINDS = 2  # for more runs only the first kind of wrong answers is shown; t
 
 
 def draw_slices(choice: RunChoice) -> None:
-    """The tab: a row a slice, each run's P@k and its wrong answers; a number leads to its facts."""
+    """The chart: a row a slice, with P@k and wrong answers of each run. Numbers open facts."""
     joined = cache.joined_answers(choice.runs, choice.ranking)
     slicing = slicings(joined)
-    head, box = st.columns([5, 2], vertical_alignment="bottom")
-    head.markdown(f"### P@{choice.k} and wrong answers on slices of the facts")
     ways = [name for name in slicing if name != "all"]
-    way = box.selectbox("Slice by", (EVERY, *ways), key="slice_by", bind=BOUND)
+    way = st.selectbox("Slice by", (EVERY, *ways), key="slice_by", bind=BOUND, width=320)
     table: pd.DataFrame = cache.of_runs(
         "slices",
         choice.runs,
@@ -49,13 +47,12 @@ def draw_slices(choice: RunChoice) -> None:
     shown = table if way == EVERY else table[table["by"].isin(["all", way])]
     keys = list(dict.fromkeys(zip(shown["by"], shown["slice"], strict=True)))
     cell = _draw_table(shown, keys, choice, slicing, way)
-    run = next((one for one in choice.names if cell and cell[1].startswith(one)), choice.names[0])
-    said = f"{' '.join(keys[cell[0]])}, {run}" if cell else None
+    title, what = _column(cell[1], choice) if cell else ("", "")
+    said = f"{' '.join(keys[cell[0]])}, {title or choice.titles[0]}" if cell else None
     follow = draw_way(said, "slices way")
     st.caption(
-        f"**P@{choice.k}**: in percent of a slice's facts, whatever their relation, and no mean "
-        f"over relations. In percent of the facts whose first answer is wrong: "
-        + explain("Kinds of wrong answers")
+        f"**P@{choice.k}**: in percent of a slice's facts, over all facts together. In percent of "
+        "the facts whose first answer is wrong: " + explain("Kinds of wrong answers")
     )
     # In the order of the command line, which takes one run after the other.
     by_run = table.sort_values("number", kind="stable").drop(columns="number")
@@ -69,13 +66,18 @@ def draw_slices(choice: RunChoice) -> None:
         return
     by, name = keys[cell[0]]
     params = params_of(slicing[by].slices[name])
-    for run in choice.names:
-        for kind in WRONG_KINDS:
-            if cell[1] == f"{run} {kind}":
-                to_facts(choice, run, **params, kind=kind)
-        if cell[1] in (run, f"{run} n", *(f"{run} {one}" for one in MORE)):
-            to_facts(choice, run, **params)
-    to_facts(choice, choice.names[0], **params)
+    if what in WRONG_KINDS:
+        to_facts(choice, title, **params, kind=what)
+    to_facts(choice, title or choice.titles[0], **params)
+
+
+def _column(column: str, choice: RunChoice) -> tuple[str, str]:
+    """The run's title of a column, and what of it; empty for a column of all runs."""
+    for title in choice.titles:
+        for what in ("", "n", *MORE, *WRONG_KINDS):
+            if column == f"{title} {what}".rstrip():
+                return title, what
+    return "", ""
 
 
 def _draw_table(
@@ -90,7 +92,7 @@ def _draw_table(
     grid = []
     for by, name in keys:
         row: dict[str, Any] = {"slice by": "" if by == "all" else by, "slice": name}
-        for number, run in enumerate(choice.names):
+        for number, run in enumerate(choice.titles):
             line = lines.get((by, name, number), {})
             known = bool(line) and line["n"] > 0
             row[run] = percentage(line["p_at_k"]) if known else None
@@ -104,31 +106,31 @@ def _draw_table(
             for kind in WRONG_KINDS:
                 row[f"{run} {kind}"] = percentage(line[kind.replace(" ", "_")]) if known else None
         grid.append(row)
-    number_column, n_runs = st.column_config.NumberColumn, len(choice.names)
+    number_column, n_runs = st.column_config.NumberColumn, len(choice.titles)
     ways = "\n\n".join(f"**{one.name}**: {one.help}" for one in slicing.values())
     config: dict[str, Any] = {
         "slice by": st.column_config.TextColumn(help=ways, pinned=True, width=130),
         "slice": st.column_config.TextColumn(pinned=True, width=130 if way == EVERY else 220),
     }
     hidden: set[str] = set() if way == EVERY else {"slice by"}
-    for run in choice.names:
+    for run in choice.titles:
         config[f"{run} n"] = number_column(
             "facts", format="localized", help=f"Facts of the slice that {run} counts", width="small"
         )
         config[run] = number_column(
-            f"{run} · P@{choice.k}",
             format="%.1f",
-            help=f"Facts of the slice whose gold is among {run}'s {choice.k} best, in percent.",
+            help=f"P@{choice.k}: facts of the slice whose right answer is among {run}'s first "
+            f"{choice.k}, in percent.",
         )
         config[f"{run} interval"] = st.column_config.TextColumn(
-            "95 % interval", help="Of P@k, over the slice's facts."
+            "95 %", help="95 % interval of P@k, over the slice's facts.", width=84
         )
         config[f"{run} chance"] = number_column("chance", format="%.1f", help=CHANCE_HELP)
         config[f"{run} macro"] = number_column(
             "macro P@1",
             format="%.1f",
-            help=f"Balanced: the mean over the slice's golds of {run}'s P@1, in percent, so that "
-            "every answer counts the same.",
+            help=f"Balanced: the mean over the slice's gold answers of {run}'s P@1, in percent, so "
+            "that every answer counts the same.",
         )
         for kind in WRONG_KINDS:
             config[f"{run} {kind}"] = number_column(

@@ -17,28 +17,36 @@ from pages.ui.results.scores import to_facts
 from pages.ui.shared import cache
 from pages.ui.shared.choice import RunChoice, run_names
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import plain, show_note
+from pages.ui.shared.messages import plain
+from pages.ui.shared.state import title_of
+
+ALTERED = ("negated", "misprimed")
+SEVERAL = ("paraphrases", "ten-sentences")
 
 
-def draw_wording(choice: RunChoice, listing: RunListing) -> None:
-    """Both, for the models on the screen."""
+def wording_runs(choice: RunChoice, listing: RunListing) -> tuple[list[RunInfo], list[RunInfo]]:
+    """The runs of the shown models on altered queries, and on several wordings of a fact."""
     models = {run.model for run in choice.runs}
     here = [run for run in listing if run.dataset == choice.data and run.model in models]
     altered = [run for run in here if run.kind == "contrast"]
-    several = [run for run in here if _is_asked_in_several_ways(run)]
-    st.markdown(
-        "### Negated and misprimed queries beside plain ones",
-        help=explain("Agreement with altered queries"),
-    )
+    return altered, [run for run in here if _is_asked_in_several_ways(run)]
+
+
+def draw_wording(choice: RunChoice, listing: RunListing) -> None:
+    """Both tables, each where there are such runs."""
+    altered, several = wording_runs(choice, listing)
+    title, more = "Negated and misprimed queries compared with plain ones", "Agreement with altered"
     if altered:
+        st.markdown(f"### {title}", help=explain(f"{more} queries"))
         _draw(choice, altered, "contrast", _contrast_rows, _CONTRAST_COLUMNS)
     else:
-        _draw_none(choice, ("negated", "misprimed"))
-    st.markdown("### The same fact in several wordings", help=explain("Consistency"))
+        _draw_needs(choice, title, ALTERED)
+    title = "The same fact in several wordings"
     if several:
+        st.markdown(f"### {title}", help=explain("Consistency"))
         _draw(choice, several, "consistency", _consistency_rows, _CONSISTENCY_COLUMNS)
     else:
-        _draw_none(choice, ("paraphrases", "ten-sentences"))
+        _draw_needs(choice, title, SEVERAL)
 
 
 def _is_asked_in_several_ways(run: RunInfo) -> bool:
@@ -46,12 +54,9 @@ def _is_asked_in_several_ways(run: RunInfo) -> bool:
     return wordings > 1 or run.prompt_kind == "ten sentences"
 
 
-def _draw_none(choice: RunChoice, prompts: Sequence[str]) -> None:
-    named = " or ".join(f"`{name}`" for name in prompts)
-    show_note(
-        plain(f"No run of these models on {choice.data} with such prompts yet. ")
-        + f"Make one under **New run** with the prompts {named}."
-    )
+def _draw_needs(choice: RunChoice, title: str, prompts: Sequence[str]) -> None:
+    data = plain(f"a run of these models on {choice.data} with the prompts {' or '.join(prompts)}.")
+    st.caption(f"**{title}** needs {data}")
 
 
 def _contrast_rows(runs: list[Run], choice: RunChoice) -> pd.DataFrame:
@@ -109,12 +114,13 @@ def _draw(
 ) -> None:
     """The means by run, then every relation; a row opens its facts."""
     runs = tuple(infos)
-    names = dict(zip([run.id for run in runs], run_names(runs), strict=True))
+    titles = run_names(runs, show=title_of)
+    names = dict(zip([run.id for run in runs], titles, strict=True))
     table = cache.of_runs(what, runs, choice.ranking, (), lambda found: make(found, choice))
     if choice.relations:
         table = table[table["relation"].isin(choice.relations)].reset_index(drop=True)
     if table.empty:
-        st.caption("None of the chosen relations was asked so.")
+        st.caption("These runs have none of the chosen relations.")
         return
     labels = {r.name: choice.labels.get(r.name, r.name) for run in runs for r in run.relations}
     shown = table.assign(

@@ -426,7 +426,7 @@ def rank_histogram(table: pd.DataFrame, colours: Colours, counts: str = "facts")
         "share",
     )
     add_runs(figure, go.Bar, table, colours, "bin", "share", ("name", "low", "high"))
-    title = "rank of the gold, 1 = best (log axis)"
+    title = "rank of the right answer, 1 = best (log axis)"
     return figure.update_layout(
         xaxis={"title": title, "type": "category", "showgrid": False},
         yaxis_title="share of the facts, %",
@@ -609,10 +609,10 @@ def differences(
     unit: str,
     rows: str = "relation",
 ) -> go.Figure:
-    """P@k of B less A by relation, or by other rows, with intervals; the colour says who is ahead.
+    """P@k of B minus A by relation, or by other rows, with intervals; the colour says who is ahead.
 
     table: relation, label, difference, low, high, n, only_a, only_b. unit: what n counts, as
-    `facts`. A mark is open where its interval holds 0. customdata: [relation].
+    `facts`. A mark is open where its interval includes 0. customdata: [relation].
     """
     figure = go.Figure()
     ahead = {1: f"{names[1]} ahead", -1: f"{names[0]} ahead", 0: "neither"}
@@ -638,12 +638,12 @@ def differences(
         at = ("difference", "label")
         add_runs(figure, go.Scatter, part, {name: colour}, *at, error_x=error, **style)
     key = {"size": 10, "line": {"width": 2}, "color": GREY, "symbol": "circle-open"}
-    add_key(figure, "open: the interval holds 0", **key)
+    add_key(figure, "open: the interval includes 0", **key)
     figure.add_vline(x=0, line={"color": GREY, "width": 1})
     return figure.update_layout(
         **_row_names(list(table["label"])),
         yaxis_title=rows,
-        xaxis_title=f"P@{k} of B less A, percentage points",
+        xaxis_title=f"P@{k} of B minus A, percentage points",
         height=120 + 22 * max(1, len(table)),
     )
 
@@ -703,7 +703,7 @@ def margins(table: pd.DataFrame, colours: Colours, counts: str = "facts") -> go.
     add_runs(figure, go.Bar, table, inks, "bin", "share", **style)
     axis: Style = {"type": "category", "categoryorder": "array", "categoryarray": labels}
     axis |= {"showgrid": False, "range": [-0.5, len(labels) - 0.5]}
-    title = "margin: score of the gold less that of the best wrong answer, in nats"
+    title = "margin: score of the right answer minus that of the best wrong one, in nats"
     return figure.update_layout(
         xaxis={"title": title} | axis,
         yaxis_title="share of the facts, %: right above, wrong below",

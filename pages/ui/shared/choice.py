@@ -3,7 +3,7 @@
 What is chosen is in the address bar: data, prompts, models, runs, relations, p_at, ranking.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -21,21 +21,23 @@ from lama_core.runs.info import OWN_WORDS, Run, RunInfo
 from pages.ui.shared import cache, links, screens
 from pages.ui.shared.colours import model_colours
 from pages.ui.shared.messages import plain, show_fault, show_note
-from pages.ui.shared.state import BOUND, choose, heed_unknown, pick
+from pages.ui.shared.state import BOUND, choose, heed_unknown, pick, title_of
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 MAX_RUNS = 8
-SAME, OWN = SCORED_ON = ("the same facts", "each its own")
+SAME, OWN = SCORED_ON = ("the same facts", "each model's own facts")
+OLD_OWN = "each its own"  # in addresses of earlier versions
 
 
 @dataclass(frozen=True)
 class RunChoice:
     """The runs that are shown.
 
-    names: one a run, no two the same. relations: () is all. missing: models without a run here.
-    known: all models that have a run, so that a model keeps its colour whichever are chosen.
+    names: one a run, no two the same, as in addresses. relations: () is all. missing: models
+    without a run here. known: all models that have a run, so that a model keeps its colour
+    whichever are chosen.
     """
 
     runs: tuple[RunInfo, ...]
@@ -64,6 +66,20 @@ class RunChoice:
                 colours[name] = (free or [found[run.model]])[0]
         return colours
 
+    @cached_property
+    def titles(self) -> tuple[str, ...]:
+        """A name for each run as charts and tables show it, no two the same."""
+        return run_names(self.runs, show=title_of)
+
+    @property
+    def inks(self) -> dict[str, str]:
+        """Title -> colour, for charts."""
+        return dict(zip(self.titles, self.colours.values(), strict=True))
+
+    def name_of(self, title: str) -> str:
+        """What an address calls the run of a title; empty for none."""
+        return dict(zip(self.titles, self.names, strict=True)).get(title, "")
+
     @property
     def labels(self) -> dict[str, str]:
         """Relation -> what people call it: `P19 place of birth`."""
@@ -84,10 +100,10 @@ class RunChoice:
         return len({tuple(one.n for one in run.relations) for run in self.runs}) == 1
 
     def table_of(self, what: str, make: Callable[[list[Run]], pd.DataFrame]) -> pd.DataFrame:
-        """A table made of these runs, kept under `what`; `run` is named in a column `name`."""
+        """A table made of these runs, kept under `what`; the column `name` has their titles."""
         table = cache.of_runs(what, self.runs, self.ranking, self.relations, make)
-        names = {run.id: name for run, name in zip(self.runs, self.names, strict=True)}
-        return table.assign(name=table["run"].map(names)) if len(table) else table
+        titles = {run.id: title for run, title in zip(self.runs, self.titles, strict=True)}
+        return table.assign(name=table["run"].map(titles)) if len(table) else table
 
     def show(self, figure: "go.Figure", key: str, title: str, **more: Any) -> list[dict[str, Any]]:
         """A chart of these runs with how they were made; what was clicked, as of `charts.show`."""
@@ -163,10 +179,10 @@ class RunChoice:
         return "the answers" if self.all_statements else "the candidates or answers"
 
     def footnote(self) -> str:
-        """The same in a line, for pictures."""
-        runs = "; ".join(run.id for run in self.runs)
+        """What charts stand on, in a line under them and in their pictures."""
         asked = f"asked: {self.question}; " if self.question else ""
-        return f"{asked}{self.ranking} ranking, {self.facts}, runs: {runs}"
+        scored = f", scored on {self.facts}" if len(self.runs) > 1 else ""
+        return f"{asked}{self.data}, {self.ranking} ranking{scored}"
 
 
 def _meant(run: RunInfo) -> str:
@@ -196,19 +212,18 @@ def pick_runs(runs: Sequence[RunInfo], data: str, prompts: str) -> dict[str, Run
     return picked
 
 
-def run_names(runs: Sequence[RunInfo]) -> tuple[str, ...]:
+def run_names(runs: Sequence[RunInfo], *, show: Callable[[str], str] = str) -> tuple[str, ...]:
     """A name for each run: the model's, and as much more as it takes to tell them apart.
 
+    show: the model's name as it is written.
     What kind of question was asked is always said, but for the relations' own templates. What its
     owner calls a run takes the place of all that, unless two are called the same.
     """
     ways = (
-        lambda run: (
-            run.title or (run.model if run.prompts == "manual" else f"{run.model} {run.prompts}")
-        ),
-        lambda run: f"{run.model} {run.prompts}",
-        lambda run: f"{run.model} {run.prompts} {run.dataset}",
-        lambda run: f"{run.model} {run.prompts} {run.dataset} {run.digest[:6]}",
+        lambda run: run.title or show(run.model) + f" {run.prompts}" * (run.prompts != "manual"),
+        lambda run: f"{show(run.model)} {run.prompts}",
+        lambda run: f"{show(run.model)} {run.prompts} {run.dataset}",
+        lambda run: f"{show(run.model)} {run.prompts} {run.dataset} {run.digest[:6]}",
     )
     for way in ways[:-1]:
         names = tuple(way(run) for run in runs)
@@ -229,7 +244,6 @@ def open_runs(here: str) -> tuple[RunListing, RunChoice] | None:
         return None
     listing, choice = choose_runs(listing)
     draw_missing(choice, here)
-    draw_same(choice)
     return listing, choice
 
 
@@ -241,15 +255,18 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
     every = list(listing)
     by_id = {run.id: run for run in every}
     datasets = list(dict.fromkeys(run.dataset for run in every))
-    data_box, models_box, relations_box, k_box, more_box = st.columns(
-        [2.2, 4, 4, 1.5, 1.8], vertical_alignment="bottom"
-    )
-    data = choose(
-        "Data", datasets, key="data", place=data_box, help="The knowledge source that was asked."
-    )
+    # Under this name style.css hides the boxes on a telephone until the switch is on.
+    st.toggle("Choose data, models and relations", key="choosing")
+    with st.container(key="run-choice"):
+        data_box, models_box, relations_box, more_box = st.columns(
+            [2.2, 4, 4, 2.2], vertical_alignment="bottom"
+        )
+    data = choose("Data", datasets, key="data", place=data_box, help="The facts of the queries.")
     kept = links.among((run.id for run in every if run.dataset == data), of=data)
     every = [run for run in every if run.dataset != data or run.id in kept]
-    with more_box, st.popover("More", icon=":material/tune:", width="stretch"):
+    with more_box, st.popover("More options", icon=":material/tune:", width="stretch"):
+        links.leave_endless("p_at")
+        k = st.number_input("k", 1, 100, 1, key="p_at", bind=BOUND, help=explain("P@k"))
         sets = list(dict.fromkeys(run.prompts for run in every if run.dataset == data))
         prompts = st.selectbox(
             "Prompts",
@@ -263,6 +280,17 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
         ranking = pick(
             "Ranking", ("filtered", "raw"), key="ranking", help=explain("Filtered and raw ranking")
         )
+        links.respell("scored_on", {OLD_OWN: OWN})
+        facts = pick(
+            "Scored on",
+            SCORED_ON,
+            key="scored_on",
+            first=SAME,
+            help=f"**{SAME}**: the facts that all models shown can be scored on, and the words "
+            "that all of them ranked. A fact that one model excludes (its object isn't one of its "
+            f"tokens, for example) is excluded for all. **{OWN}**: every fact that a model can be "
+            "scored on.",
+        )
         exact = st.multiselect(
             "Exact runs",
             list(by_id),
@@ -270,23 +298,14 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
             bind=BOUND,
             max_selections=MAX_RUNS,
             placeholder="By data, prompts and models",
-            help="Runs by name, of any data and prompts; they take the place of the choice above.",
-        )
-        facts = pick(
-            "Scored on",
-            SCORED_ON,
-            key="scored_on",
-            first=SAME,
-            help="**the same facts**: those that every model shown counts, and the words that all "
-            "of them ranked; what one of them left out (its object isn't one of its tokens, say) "
-            "is left out of all. **each its own**: "
-            "all that each of them counts.",
+            help="Runs by name, of any data and prompts. They replace the choice of data, models "
+            "and prompts.",
         )
         picture = pick(
             "Charts are saved as",
             ("png", "svg"),
             key="picture",
-            help="The camera above a chart saves it with its run names.",
+            help="The camera above a chart saves it as a file.",
         )
     picked = pick_runs(every, data, prompts)
     models = models_box.multiselect(
@@ -325,8 +344,6 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
         placeholder=f"All {len(labels)}",
         help="None chosen is all.",
     )
-    links.leave_endless("p_at")
-    k = k_box.number_input("k", 1, 100, 1, key="p_at", bind=BOUND, help=explain("P@k"))
     choice = RunChoice(
         runs=tuple(runs),
         names=run_names(runs),
@@ -345,12 +362,35 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
     return RunListing(tuple(every), listing.problems), choice
 
 
+@dataclass(frozen=True)
+class Footing:
+    """On which facts and words runs are compared. said: as Markdown; empty for one run.
+
+    differ: what isn't the same of all runs, as a clause; empty where they are on an equal footing.
+    """
+
+    said: str = ""
+    differ: str = ""
+
+
 def draw_same(choice: RunChoice) -> None:
     """What was asked, and on which facts and words models are compared where there are several."""
+    draw_question(choice)
+    if said := footing(choice).said:
+        st.caption(said)
+
+
+def draw_question(choice: RunChoice) -> None:
+    """What was asked, where that isn't the relations' own templates."""
     if choice.question:
         st.markdown(f"**Asked: {plain(choice.question)}.**")
+
+
+def footing(choice: RunChoice) -> Footing:
+    """On which facts and words the runs are compared."""
     if len(choice.runs) < 2:
-        return
+        return Footing()
+    differ = ""
     if any(run.beside for run in choice.runs):
         together = list(choice.runs)
     else:
@@ -358,16 +398,20 @@ def draw_same(choice: RunChoice) -> None:
     if all(
         info.beside and info.n == run.n for info, run in zip(together, choice.runs, strict=True)
     ):
-        said = f"Scored on the {choice.runs[0].n:,} {choice.counts} that every model counts."
+        n, counts = choice.runs[0].n, choice.counts
+        said = f"Scored on the {n:,} {counts} that all models can be scored on."
         if choice.relations:
             n = sum(choice.runs[0].relation(name).n for name in choice.relations)
-            said = f"{said[:-1]}; {n:,} of them are of the chosen relations."
+            said = f"{said[:-1]}; {n:,} of them are in the chosen relations."
     else:
-        each = ", ".join(f"{run.n:,} ({plain(name)})" for name, run in _named_runs(choice))
+        named = zip(choice.titles, choice.runs, strict=True)
+        each = ", ".join(f"{run.n:,} ({plain(title)})" for title, run in named)
         said = f"**Not the same {choice.counts}**: {each}."
+        differ = f"the models are scored on different {choice.counts}"
     own = choice.runs[0].beside or choice.runs
     each = ", ".join(
-        f"{run.n_said} ({plain(name)})" for name, run in zip(run_names(own), own, strict=True)
+        f"{run.n_said} ({plain(title)})"
+        for title, run in zip(run_names(own, show=title_of), own, strict=True)
     )
     exact_to = [run.exact_to for run in choice.runs if run.exact_to is not None]
     if exact_to:
@@ -382,35 +426,33 @@ def draw_same(choice: RunChoice) -> None:
             f"sentence, of cloze queries words at the blank: {each}; with fewer of them every rank "
             "is better."
         )
+        differ = "some models rank words and others whole answers"
     elif differing_candidates(choice.runs):
         said += (
             f" **Not the same words** are ranked: {each}; with fewer words every rank is better. A "
-            "**New run** of all models at once ranks the words that all of them have."
+            "new run of all models at once ranks the words that all of them have."
         )
+        differ = "the models rank different words"
     elif choice.runs[0].candidates == OWN_WORDS:
         said += f" The same words are ranked: each relation's own, {choice.runs[0].n_said}."
     else:
         said += f" The same {choice.runs[0].n_candidates:,} words are ranked."
-    st.caption(said)
-
-
-def _named_runs(choice: RunChoice) -> Iterator[tuple[str, RunInfo]]:
-    return zip(choice.names, choice.runs, strict=True)
+    return Footing(said, differ)
 
 
 def draw_missing(choice: RunChoice, here: str) -> None:
     """Say what else than data, prompts and models decides, and which models have no run."""
     if choice.exact:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"Exact runs: {plain(', '.join(choice.exact))}", width="content")
+            st.markdown(f"Exact runs: {plain(', '.join(choice.titles))}", width="content")
             if st.button("By data and models", icon=":material/undo:", type="tertiary"):
                 opened = {name: st.query_params.get(name, "") for name in screens.OPENED}
                 links.go(here, {**opened, **choice.params(), "runs": [], "relations": []})
     if choice.missing:
-        names = ", ".join(choice.missing)
+        names = ", ".join(map(title_of, choice.missing))
         show_note(
-            plain(f"No run of {names} on {choice.data} with these prompts yet: ")
-            + "make one under **New run**."
+            plain(f"{names}: no run on {choice.data} with these prompts yet. ")
+            + "Make one on the page **Data and runs**."
         )
 
 
@@ -423,7 +465,7 @@ def draw_runs(choice: RunChoice) -> None:
                     "run": run.id,
                     "made": run.made.replace("T", " ").removesuffix("Z"),
                     choice.counts: run.n,
-                    "left out": run.n_excluded,
+                    "excluded": run.n_excluded,
                     "candidates": f"{run.candidates} ({run.n_said})",
                     "context": run.context,
                     "precision": run.precision,

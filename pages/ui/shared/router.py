@@ -61,7 +61,7 @@ def draw_pinned(page: str) -> None:
 
 def draw_help_link(page: str) -> None:
     """The link to the departures from the paper whose rules the numbers of a screen follow."""
-    opened = {name: st.session_state.get(name) for name in ("tab", "chart")}
+    opened = {"tab": st.session_state.get("tab"), "chart": st.query_params.get("chart")}
     paper = screens.paper_of(page, opened)
     if paper:
         st.page_link(

@@ -15,6 +15,7 @@ Params = Mapping[str, str | Sequence[str]]
 ANALOGIES: Params = {"tab": "Analogy"}
 WRONG_ANSWERS: Params = {"tab": "Wrong answers"}
 PROMPTS: Params = {"tab": "Prompts"}
+CURVES, RANKS = "P@k curves", "Rank distribution"  # charts of the More tab
 ANALOGY_PROBES: Params = {"tab": "More", "chart": "Analogy probes"}
 NEW_RUN: Params = {"tab": "New run"}
 # The parameters that say which tab of Results is open, and which chart or view in it.
@@ -30,8 +31,9 @@ _PAPERS: tuple[tuple[str, Params, str], ...] = (
 )
 
 
-def _charts(*names: str) -> dict[str, tuple[str, Params]]:
-    return {name: (RESULTS, {"tab": "More", "chart": name}) for name in names}
+def _charts(**names: str) -> dict[str, tuple[str, Params]]:
+    """Tabs that became charts of the More tab. names: tab -> chart."""
+    return {tab: (RESULTS, {"tab": "More", "chart": chart}) for tab, chart in names.items()}
 
 
 def _views(page: str, tab: Params, key: str, *names: str) -> dict[str, tuple[str, Params]]:
@@ -60,8 +62,9 @@ _OLD: dict[str, tuple[str, dict[str, tuple[str, Params]]]] = {
     "results": (
         "tab",
         {"P@k": (RESULTS, {}), "New run": (DATA, NEW_RUN)}
-        | _charts("Curves", "Ranks", "Margins", "Types", "Slices", "Calibration", "Correlations")
-        | _charts("Wording", "LAMA T-REx"),
+        | _charts(Curves=CURVES, Ranks=RANKS, Types="Relation types", Calibration="Calibration")
+        | _charts(Correlations="Correlations", Slices="Slices", Margins="Margins")
+        | _charts(Wording="Wording and negation", **{"LAMA T-REx": "LAMA T-REx"}),
     ),
     "facts": (
         "view",

@@ -1,0 +1,221 @@
+"""Who is ahead, as one sentence made from the numbers.
+
+The figure of a run is the unweighted mean over its relations (Petroni et al. 2019, section 4.4), of
+all sources together; its interval is `mean_interval`'s. Runs whose figures print the same are
+level. Two intervals overlap where they share a value. That alone doesn't show that two models are
+equally good: `comparison` tests the difference on the facts that both count, and `paired_headline`
+says what it finds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from lama_core.metrics.comparison import Comparison
+from lama_core.metrics.figures import METRICS, Metric
+from lama_core.metrics.intervals import Interval, Intervals, mean_interval
+from lama_core.rounding import percent
+
+MOST_NAMED = 3  # relations; of more the headline gives the number
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A run's figure. title: as people read it. low, high: the 95 % interval; NaN for none.
+
+    value: NaN where no fact counts. n: facts that count. n_relations: relations that have any.
+    """
+
+    title: str
+    value: float
+    low: float
+    high: float
+    n: int
+    n_relations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """text: who is ahead, and by which figure. counted: what the figure counts, in a sentence.
+
+    order: the titles of the runs that have a figure, best first.
+    """
+
+    text: str
+    counted: str
+    order: tuple[str, ...]
+
+
+def overall(scores: pd.DataFrame) -> pd.DataFrame:
+    """One row a run: the mean over the relations of a score table, with the columns of a source's.
+
+    scores: of `score_table` by relation, with the runs told apart by the column `name`.
+    """
+    lines = []
+    for name, part in scores.groupby("name", sort=False):
+        known = part[part["n"] > 0]
+        columns = (*METRICS, "p_at_k", "chance")
+        line: dict[str, object] = dict.fromkeys((*columns, "low", "high"), float("nan"))
+        if len(known):
+            line |= {column: float(known[column].to_numpy(float).mean()) for column in columns}
+            values, low, high = (known[one].to_numpy(float) for one in ("p_at_k", "low", "high"))
+            ends = mean_interval(values, Intervals(low, high))
+            line |= {"low": float(ends.low), "high": float(ends.high)}
+        counts = {"n": int(part["n"].sum()), "n_excluded": int(part["n_excluded"].sum())}
+        lines.append({"name": name, "n_relations": len(known)} | counts | line)
+    return pd.DataFrame(lines)
+
+
+def standings(table: pd.DataFrame, column: str) -> list[Standing]:
+    """The rows of `overall` by one of its figures. Only P@k, column `p_at_k`, has intervals."""
+    nan = float("nan")
+    return [
+        Standing(
+            title=str(row["name"]),
+            value=float(row[column]),
+            low=float(row["low"]) if column == "p_at_k" else nan,
+            high=float(row["high"]) if column == "p_at_k" else nan,
+            n=int(row["n"]),
+            n_relations=int(row["n_relations"]),
+        )
+        for row in table.to_dict("records")
+    ]
+
+
+def headline(
+    runs: Sequence[Standing],
+    metric: Metric,
+    *,
+    k: int | None = None,
+    relations: Sequence[str] = (),
+    source: str = "",
+    counts: str = "facts",
+    differ: str = "",
+) -> Headline:
+    """Return who is ahead in one sentence, and what is counted.
+
+    Args:
+        runs: In any order.
+        metric: Of their figures.
+        k: They are P@k for this k; None for the metric's own.
+        relations: The labels of the chosen relations; () is all.
+        source: What all relations are of, `T-REx` say; empty for several sources.
+        counts: What n counts: `facts` or `queries`.
+        differ: Why the figures aren't on an equal footing, as a clause; empty where they are.
+    """
+    known = [one for one in runs if not np.isnan(one.value)]
+    known.sort(key=lambda one: one.value, reverse=metric.higher_is_better)
+    order = tuple(one.title for one in known)
+    if not known:
+        return Headline(f"None of these {counts} counts for these models", "", order)
+    first = known[0]
+    level = [one for one in known if metric.shown(one.value) == metric.shown(first.value)]
+    on = ""
+    if relations:
+        few = len(relations) <= MOST_NAMED
+        on = f" on {_joined(relations)}" if few else f" on {len(relations)} chosen relations"
+    if len(known) == 1:
+        who, then = f"{first.title}{on}", ""
+    elif len(level) > 1:
+        who, then = f"{_joined([one.title for one in level])} are level{on}", ""
+    elif differ:
+        who, then = f"{first.title} has the best figure{on}", f"; {differ}"
+    else:
+        who, then = f"{first.title} is ahead{on}", _overlaps(known)
+    said = _figure(level, metric, k, counts, source)
+    return Headline(f"{who}: {said}{then}", _counted(known, metric, k, counts), order)
+
+
+def paired_headline(found: Comparison, titles: tuple[str, str], *, k: int = 1) -> str:
+    """Return which of two runs is ahead on the facts that both count, and by how much.
+
+    titles: of A and B. The mean over relations is added where its interval doesn't lie on the same
+    side of 0: other relations could change who is ahead.
+    """
+    whole, mean = found.over_facts, found.over_relations
+    right = "first answers are right"
+    if k > 1:
+        right = f"{found.units} have the right answer among the first {k}"
+    of = f"of {whole.n:,} {right}"
+    if whole.only_a == whole.only_b:
+        return f"{_joined(titles)} are level: {percent(whole.a)} % {of}"
+    sign = 1 if whole.difference > 0 else -1
+    first, second = titles[::-sign]
+    best, other = (whole.a, whole.b)[::-sign]
+    said = (
+        f"{first} is ahead of {second} by {_points(whole.difference, whole.interval, sign)}: "
+        f"{percent(best)} % against {percent(other)} % {of}"
+    )
+    if whole.interval.low <= 0 <= whole.interval.high:
+        return f"{said}; the interval includes 0, so the difference is not clear"
+    ends = (sign * mean.interval.low, sign * mean.interval.high)
+    if min(ends) > 0 or mean.p != mean.p:
+        return said
+    over = _points(mean.difference, mean.interval, sign)
+    return f"{said}; on average over {mean.n} relations it is {over}, which is not clear"
+
+
+def _points(difference: float, interval: Interval, sign: int) -> str:
+    """A difference and its interval in percentage points, from the side of the one ahead."""
+    value, *ends = (sign * one for one in (difference, interval.low, interval.high))
+    low, high = sorted(ends)
+    return f"{percent(value)} points ({percent(low)} to {percent(high)})"
+
+
+def _figure(
+    level: Sequence[Standing], metric: Metric, k: int | None, counts: str, source: str
+) -> str:
+    """The figure of runs that are level, with their intervals and what it is of."""
+    one = level[0]
+    ends = [f"{percent(run.low)} to {percent(run.high)}" for run in level if run.low == run.low]
+    value = metric.shown(one.value) + " %" * metric.is_share
+    value += f" ({'; '.join(ends)})" if ends else ""
+    alone = one.n_relations == 1
+    n = f"{one.n:,} " if alone else ""
+    over = f" on average over {one.n_relations} {source}".rstrip() + " relations"
+    if k is None:
+        return f"{metric.label} {value}" + (f" over {n}{counts}" if alone else over)
+    if k == 1:
+        said = f"{value} of {n}first answers are right"
+    else:
+        said = f"{value} of {n}{counts} have the right answer among the first {k}"
+    return said if alone else said + over
+
+
+def _overlaps(known: Sequence[Standing]) -> str:
+    """Which intervals overlap that of the first, as a clause; empty where there are none."""
+    first, others = known[0], known[1:]
+    if np.isnan([(one.low, one.high) for one in known]).any():
+        return ""
+    met = [one.title for one in others if one.low <= first.high and first.low <= one.high]
+    if len(others) == 1 or len(met) == 1:
+        both = _joined([first.title, *(met or (others[0].title,))])
+        return f"; the intervals of {both} {'' if met else 'do not '}overlap"
+    return f"; its interval overlaps {f'those of {_joined(met)}' if met else 'no other'}"
+
+
+def _counted(known: Sequence[Standing], metric: Metric, k: int | None, counts: str) -> str:
+    """What the figures count, in words."""
+    first = known[0]
+    if k is None:
+        said = f"{metric.label}: {metric.meaning.rstrip('.')}"
+    else:
+        place = "first" if k == 1 else f"among the first {k}"
+        said = f"P@{k}: the share of {counts} whose right answer is ranked {place}"
+    if any(one.n_relations > 1 for one in known):
+        n_relations = sorted({one.n_relations for one in known})
+        n = " to ".join(map(str, dict.fromkeys((n_relations[0], n_relations[-1]))))
+        said += f"; the unweighted mean over {n} relations"
+    if len({one.n for one in known}) == 1:
+        said += f", {first.n:,} {counts} in all."
+    else:
+        each = ", ".join(f"{one.n:,} ({one.title})" for one in known)
+        said += f"; each model's own {counts}: {each}."
+    return said + " In brackets: the 95 % interval." * (first.low == first.low)
+
+
+def _joined(words: Sequence[str]) -> str:
+    """`A`, `A and B`, `A, B and C`."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -1,0 +1,168 @@
+"""What the tabs Overview, Compare and More of Results show first, and what they lead to."""
+
+import json
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+import streamlit as st
+from opening import open_page
+from streamlit.testing.v1 import AppTest
+
+from lama_core.bench.made_up import make_runs
+from lama_core.metrics import compare, precision_curves
+from lama_core.rounding import percent
+from lama_core.runs.aligned import align
+from lama_core.runs.find import load_run
+from lama_core.runs.info import Run
+from pages.ui.results.more import CHARTS
+from pages.ui.shared import links, screens
+from pages.ui.shared.state import title_of
+
+TWO = ["gpt2", "minilm-mlm"]
+CAPITAL = "P101 made-up relation 1"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def runs(home: Path) -> dict[str, Run]:
+    made = make_runs(home / "data" / "runs", n_relations=6, n_facts=600)
+    return {run.info.model: run for run in made}
+
+
+@pytest.fixture(autouse=True)
+def here(home: Path, runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(home))
+
+
+@pytest.fixture
+def gone(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The parameters of the addresses that clicks lead to."""
+    found: list[dict[str, Any]] = []
+
+    def go(there: str, params: dict[str, Any], **_: Any) -> NoReturn:
+        found.append({"page": there, **params})
+        st.stop()
+
+    monkeypatch.setattr(links, "go", go)
+    return found
+
+
+def headline(app: AppTest) -> str:
+    return str(app.subheader[0].value).replace("\\", "")
+
+
+def click(app: AppTest, label: str) -> None:
+    next(one for one in app.button if one.label.strip("*") == label).click().run()
+
+
+def figures(app: AppTest) -> list[dict[str, Any]]:
+    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+
+
+def test_the_headline_is_first_and_has_the_figure_of_the_curve(runs: dict[str, Run]) -> None:
+    app = open_page("results", data="made-up", models=TWO)
+    curves = precision_curves(align([runs[name] for name in TWO]), k_max=1)
+    best = curves.loc[curves["p_at_k"].idxmax()]
+    ends = f"({percent(best['low'])} to {percent(best['high'])})"
+    assert headline(app).startswith(
+        f"{title_of(best['model'])} is ahead: {percent(best['p_at_k'])} % {ends} of first answers "
+        "are right on average over 6 TREx relations; the intervals of"
+    )
+    assert any(f"6 relations, {best['n']:,} facts in all" in one.value for one in app.caption)
+    order = [one.type for one in app.main if one.type in ("subheader", "plotly_chart", "dataframe")]
+    assert not order or order[0] == "subheader"
+
+
+def test_the_headline_is_about_the_chosen_relation_k_and_measure() -> None:
+    app = open_page("results", data="made-up", models=["gpt2"], relations=[CAPITAL], p_at="10")
+    assert headline(app).startswith(f"GPT-2 small on {CAPITAL}: ")
+    assert headline(app).endswith("facts have the right answer among the first 10")
+    app = open_page("results", data="made-up", models=TWO, figure="mean rank")
+    assert " is ahead: mean rank " in headline(app) and "interval" not in headline(app)
+
+
+def test_curves_and_ranks_are_one_click_from_the_overview(gone: list[dict[str, Any]]) -> None:
+    for name in (screens.CURVES, screens.RANKS):
+        click(open_page("results", data="made-up", models=TWO), name)
+        assert gone[-1].items() >= {"tab": "More", "chart": name, "models": TWO}.items()
+        assert name in CHARTS
+
+
+def test_the_best_two_are_compared_in_one_click(
+    gone: list[dict[str, Any]], runs: dict[str, Run]
+) -> None:
+    app = open_page("results", data="made-up", models=TWO)
+    best = next(name for name in TWO if headline(app).startswith(title_of(name)))
+    click(app, "Compare the best two")
+    (other,) = set(TWO) - {best}
+    pair = [runs[name].info.id for name in (other, best)]
+    assert [gone[-1]["run_a"], gone[-1]["run_b"]] == pair
+    app = open_page("results", data="made-up", tab="Compare", run_a=pair[0], run_b=pair[1])
+    assert [box.value for box in app.selectbox if box.label in ("A", "B")] == pair
+    shown = compare(*map(load_run, pair)).over_facts.difference
+    ahead = title_of(best if shown > 0 else other)
+    assert f"{ahead} is ahead of" in headline(app)
+    assert f"by {percent(abs(shown))} points (" in headline(app)
+
+
+@pytest.mark.parametrize("tab", ["Overview", "Compare", "Ranks", "Curves", "Calibration", "Slices"])
+def test_models_have_titles_and_no_run_is_named_under_a_chart(
+    tab: str, runs: dict[str, Run]
+) -> None:
+    app = open_page("results", data="made-up", models=TWO, tab=tab)
+    for figure in figures(app):
+        text = json.dumps(figure)
+        assert not any(run.info.id in text for run in runs.values())
+        names = {one.get("name", "") for one in figure["data"]}
+        assert not names & {*TWO, *(f"{name} ahead" for name in TWO)}
+    columns = {str(name) for frame in app.dataframe[:2] for name in frame.value}
+    assert not columns & set(TWO)
+    assert tab not in ("Overview", "Slices") or "GPT-2 small" in columns
+
+
+def test_the_menu_names_each_chart_with_its_question(gone: list[dict[str, Any]]) -> None:
+    app = open_page("results", data="made-up", models=TWO, tab="More")
+    buttons = {one.label.strip("*"): one for one in app.button if one.label.startswith("**")}
+    assert list(buttons) == list(CHARTS)
+    said = [one.value for one in app.caption]
+    assert all(chart.question in said for chart in CHARTS.values())
+    off = {name for name, button in buttons.items() if button.disabled}
+    assert off == {"Margins", "Wording and negation"}
+    assert "**Needs:** a whole-answer run." in said
+    assert not figures(app)
+    click(app, "Slices")
+    assert gone[-1]["chart"] == "Slices"
+
+
+def test_a_chart_of_an_address_that_cant_be_drawn_says_what_it_needs(
+    gone: list[dict[str, Any]],
+) -> None:
+    app = open_page("results", data="starter", tab="More", chart="Margins")
+    assert "Needs: a whole-answer run." in [one.value for one in app.info]
+    assert not figures(app)
+    click(app, "Show whole-answer runs")
+    assert gone[-1]["prompts"] == "statements template 0"
+    app = open_page("results", tab="More", data="starter", prompts=gone[-1]["prompts"])
+    app.query_params["chart"] = "Margins"
+    app.run()
+    assert figures(app) and not app.info
+
+
+def test_tabs_of_older_addresses_are_charts_of_the_menu() -> None:
+    tabs = ["Curves", "Ranks", "Margins", "Types", "Slices", "Calibration", "Correlations",
+            "Wording", "LAMA T-REx"]  # fmt: skip
+    found = [screens.resolve("results", {"tab": tab})[1]["chart"] for tab in tabs]
+    assert set(found) | {"Analogy probes"} == set(CHARTS)
+    assert "Choose one" in open_page("results", tab="More", chart="Pie").info[0].value
+
+
+def test_an_older_address_of_each_models_own_facts_is_understood() -> None:
+    app = open_page("results", data="made-up", models=TWO, scored_on="each its own")
+    (box,) = [one for one in app.button_group if one.key == "scored_on"]
+    assert box.value == "each model's own facts"
+    assert headline(app).endswith("the models are scored on different facts")
