@@ -57,9 +57,7 @@ def prompt_rows(choice: PromptsChoice) -> pd.DataFrame:
 def _headline(choice: PromptsChoice) -> str:
     """What choosing and weighting gains over the manual prompt, in a line; empty where unknown."""
     study = choice.study
-    manual = next(
-        (n for n, entry in enumerate(study.pool.entries) if "manual" in entry.origins), None
-    )
+    manual = study.pool.manual
     found = {
         title: study.ensemble(choice.combination, method)
         for method, title in (("top1", "the best on training facts"), ("optimised", "optimised"))
@@ -115,7 +113,7 @@ def draw_prompts(choice: PromptsChoice) -> None:
                 help="Of the optimised ensemble. " + explain("Optimised ensemble"),
             ),
             "only it": st.column_config.NumberColumn(
-                "Only it is right",
+                "Right only here",
                 help="Test facts that no other prompt of this relation gets.",
             ),
             "published weight": st.column_config.NumberColumn(
@@ -126,9 +124,9 @@ def draw_prompts(choice: PromptsChoice) -> None:
             "tells": st.column_config.TextColumn(
                 "Tells the model",
                 width="medium",
-                help="A left-to-right model sees what stands before the blank [Y]: where the "
-                "subject [X] comes after it, every fact is asked in the same words. Without a "
-                "weight such a prompt is left out of ensembles.",
+                help="A causal model sees what stands before the blank [Y]: where the subject [X] "
+                "comes after it, the query is the same for every fact. Without a weight such a "
+                "prompt is excluded from ensembles.",
             ),
         },
     )

@@ -17,10 +17,15 @@ WRONG_ANSWERS: Params = {"tab": "Wrong answers"}
 PROMPTS: Params = {"tab": "Prompts"}
 ANALOGY_PROBES: Params = {"tab": "More", "chart": "Analogy probes"}
 NEW_RUN: Params = {"tab": "New run"}
+FOLDED = "Analyses and the paper"  # a view of the tab Prompts
 
 
 def _charts(*names: str) -> dict[str, tuple[str, Params]]:
     return {name: (RESULTS, {"tab": "More", "chart": name}) for name in names}
+
+
+def _prompts(view: str, **more: str) -> tuple[str, Params]:
+    return RESULTS, {**PROMPTS, "prompts_view": view, **more}
 
 
 def _views(page: str, tab: Params, key: str, *names: str) -> dict[str, tuple[str, Params]]:
@@ -58,19 +63,16 @@ _OLD: dict[str, tuple[str, dict[str, tuple[str, Params]]]] = {
     ),
     "prompts": (
         "tab",
-        _views(
-            RESULTS,
-            PROMPTS,
-            "prompts_view",
-            "Prompts",
-            "Try a prompt",
-            "Ensembles",
-            "One fact",
-            "Weights",
-            "Analyses",
-            "In the paper",
-        )
-        | {"New study": (DATA, {"tab": "New study"})},
+        {
+            "Prompts": _prompts("Prompts"),
+            "Try a prompt": (RESULTS, PROMPTS),
+            "Ensembles": _prompts("Ensembles"),
+            "One fact": _prompts("One fact"),
+            "Weights": _prompts("Ensembles"),
+            "Analyses": _prompts(FOLDED),
+            "In the paper": _prompts(FOLDED, prompts_part="In the paper"),
+            "New study": (DATA, {"tab": "New study"}),
+        },
     ),
     "data": ("tab", {"Sources": (DATA, {})}),
     "method": (
