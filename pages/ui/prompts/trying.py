@@ -84,7 +84,10 @@ def draw_try(choice: PromptsChoice) -> None:
 
 def _fill_in(example: str) -> None:
     """Fill in the example where there is no prompt, or an example of something else."""
-    if (st.query_params.get("try") or "") in ("", st.session_state.get(EXAMPLE)) and example:
+    before = st.session_state.get("try", "")
+    if links.entered() or not before:
+        before = st.query_params.get("try", before)
+    if before in ("", st.session_state.get(EXAMPLE)) and example:
         st.session_state["try"] = example
         links.put("try", [example])
     st.session_state[EXAMPLE] = example
