@@ -1,5 +1,6 @@
 """Every prompt with its accuracy and weight, and the facts that only it gets right."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -130,7 +131,7 @@ def draw_prompts(choice: PromptsChoice) -> None:
             ),
         },
     )
-    st.caption("Choose a row to see the facts that only this prompt gets right.")
+    st.caption("Click a row to see the facts that only this prompt gets right.")
     chosen = list(event.selection.rows)
     number = int(table["number"][chosen[0] if chosen else _most_alone(table)])
     draw_only_right(choice, number)
@@ -149,7 +150,7 @@ def draw_only_right(choice: PromptsChoice, prompt: int) -> None:
     """The facts that one prompt alone gets right, each with a way to its cloze query."""
     study = choice.study
     template = study.pool.prompts[prompt].template
-    facts = np.flatnonzero(study.only_right[prompt])
+    facts = np.flatnonzero(study.only_right[prompt]).tolist()
     st.markdown(f"**Only {plain(template)} is right on {len(facts)} of {len(study.test):,} facts**")
     if not len(facts):
         return
@@ -167,17 +168,26 @@ def draw_only_right(choice: PromptsChoice, prompt: int) -> None:
                 "log-prob. here": float(study.rows["log_prob"][prompt, fact]),
             }
         )
+    draw_facts(choice, template, rows, facts)
+
+
+def draw_facts(
+    choice: PromptsChoice, template: str, rows: Sequence[dict[str, object]], facts: Sequence[int]
+) -> None:
+    """A row a fact; a click opens it on the page Ask. facts: positions among the test facts."""
+    study = choice.study
     event: Any = st.dataframe(
         pd.DataFrame(rows),
         hide_index=True,
         on_select="rerun",
         selection_mode="single-row",
-        key=f"only right {study.relation.name} {prompt}",
+        key=f"facts of {study.relation.name} {template}",
         height="content",
         column_config={"log-prob. here": st.column_config.NumberColumn(format="%.2f")},
     )
+    st.caption(f"Click a row to ask the fact with {plain(template)}")
     if event.selection.rows:
-        fact = int(facts[event.selection.rows[0]])
+        fact = facts[event.selection.rows[0]]
         to_cloze(choice, template, study.test[fact].subject, study.objects[fact])
 
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -20,7 +19,7 @@ from lama_core.models.sources import is_here
 from lama_core.probes.prompts.growing import Growth, stored_growth
 from lama_core.rounding import percent
 from pages.ui.prompts.choice import PromptsChoice
-from pages.ui.prompts.table import to_cloze
+from pages.ui.prompts.table import draw_facts
 from pages.ui.shared import charts, links, waiting
 from pages.ui.shared.fetching import draw_offer
 from pages.ui.shared.messages import faults_shown, plain
@@ -187,8 +186,8 @@ def _draw_result(
                 f"95 % interval: {percent(end.low)} to {percent(end.high)} %",
                 delta_color="off",
                 delta_arrow="off",
-                help="Wilson's interval for this many facts. If you stop because you like what "
-                "you see, it is too narrow: you have looked many times.",
+                help="Wilson's interval. If you stop because you like what you see, it is too "
+                "narrow: you have looked many times.",
             )
             st.caption(f"{len(one.asked):,} of {growth.total:,} test facts")
     if manual is not None and not running:
@@ -229,17 +228,7 @@ def _draw_flips(choice: PromptsChoice, own: Growth, manual: Growth, facts: Seque
         }
         for at in flips
     ]
-    event: Any = st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        on_select="rerun",
-        selection_mode="single-row",
-        key=f"flips {own.template} {len(facts)}",
-    )
-    st.caption("Click a row to ask the fact with your prompt.")
-    if event.selection.rows:
-        fact = facts[flips[event.selection.rows[0]]]
-        to_cloze(choice, own.template, choice.study.test[fact].subject, choice.study.objects[fact])
+    draw_facts(choice, own.template, rows, [facts[at] for at in flips])
 
 
 def _draw_curve(choice: PromptsChoice, growth: Growth) -> None:
