@@ -1,6 +1,6 @@
 """Every prompt with its accuracy and weight, and the facts that only it gets right."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -172,7 +172,7 @@ def draw_only_right(choice: PromptsChoice, prompt: int) -> None:
 
 
 def draw_facts(
-    choice: PromptsChoice, template: str, rows: Sequence[dict[str, object]], facts: Sequence[int]
+    choice: PromptsChoice, template: str, rows: Sequence[Mapping[str, object]], facts: Sequence[int]
 ) -> None:
     """A row a fact; a click opens it on the page Ask. facts: positions among the test facts."""
     study = choice.study

@@ -210,7 +210,7 @@ def _headline(found: Difference) -> str:
 
 def _draw_flips(choice: PromptsChoice, own: Growth, manual: Growth, facts: Sequence[int]) -> None:
     """The facts that only one of the prompts gets right; a click opens one on the page Ask."""
-    flips = np.flatnonzero(own.right != manual.right)
+    flips = np.flatnonzero(own.right != manual.right).tolist()
     gained = int(own.right[flips].sum())
     st.markdown(
         f"**Facts where the prompts differ**: {gained:,} right only with yours, "
