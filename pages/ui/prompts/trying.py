@@ -163,7 +163,8 @@ def _draw_grown(choice: PromptsChoice, state: dict[str, Any]) -> None:
     order = state["order"][: len(growth.asked)]
     facts = [places[state["facts"].facts[number].id] for number in order]
     _draw_result(choice, growth, facts, running=state["running"])
-    _draw_curve(choice, growth)
+    if not state["running"]:  # a new chart for each batch would flicker
+        _draw_curve(choice, growth)
 
 
 def _draw_result(
@@ -183,13 +184,13 @@ def _draw_result(
             st.metric(
                 f"P@1, {study.ranking} ranking",
                 f"{percent(end.value)} %",
-                f"95 % interval: {percent(end.low)} to {percent(end.high)} %",
-                delta_color="off",
-                delta_arrow="off",
-                help="Wilson's interval. If you stop because you like what you see, it is too "
-                "narrow: you have looked many times.",
+                help="With Wilson's interval. If you stop because you like what you see, it is "
+                "too narrow: you have looked many times.",
             )
-            st.caption(f"{len(one.asked):,} of {growth.total:,} test facts")
+            st.caption(
+                f"95 % interval {percent(end.low)} to {percent(end.high)} %; "
+                f"{len(one.asked):,} of {growth.total:,} test facts"
+            )
     if manual is not None and not running:
         _draw_flips(choice, growth, other, facts)
 
@@ -259,7 +260,7 @@ def _draw_curve(choice: PromptsChoice, growth: Growth) -> None:
     figure.update_xaxes(title="facts queried, in random order", range=[0, growth.total])
     charts.show(
         figure.update_layout(height=320),
-        f"growth {len(curve)}",
+        "growth",
         title=f"Accuracy of {growth.template}",
         footnote=choice.footnote,
     )
