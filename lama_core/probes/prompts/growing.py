@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lama_core.asking.ranking import Ranking, best_candidates, rank_gold
 from lama_core.asking.scoring import score_cloze
+from lama_core.metrics.comparison import Difference, paired_difference
 from lama_core.metrics.intervals import share_intervals
 from lama_core.models.base import BlankFiller, Context
 from lama_core.probes.prompts.asking import AskedFacts
@@ -55,6 +56,10 @@ class Growth:
     def right(self) -> NDArray[np.bool_]:
         """Whether the gold answer comes first, bool [fact]."""
         return np.array([one.rank == 1 for one in self.asked], dtype=np.bool_)
+
+    def less(self, other: "Growth") -> Difference:
+        """P@1 minus that of another prompt on the same facts, with Tango's interval."""
+        return paired_difference(other.right, self.right)
 
     def curve(self) -> list[Accuracy]:
         """Accuracy after 1, 2, ... facts."""

@@ -13,7 +13,6 @@ import streamlit as st
 
 from lama_core.asking.blanks import shows_subject
 from lama_core.datasets.prompt_sets import check_templates
-from lama_core.metrics.comparison import Difference, paired_difference
 from lama_core.models.catalog import find_model
 from lama_core.models.sources import is_here
 from lama_core.probes.prompts.growing import Growth, stored_growth
@@ -176,7 +175,7 @@ def _draw_result(
     manual = study.pool.manual
     if manual is not None:
         shown["Manual prompt"] = other = stored_growth(study, manual, facts)
-        st.markdown(_headline(paired_difference(other.right, growth.right)))
+        st.markdown(_headline(growth, other))
     for column, (title, one) in zip(st.columns(2), shown.items(), strict=False):
         with column.container(border=True, height="stretch"):
             st.markdown(f"**{title}**: {plain(one.template)}")
@@ -195,8 +194,9 @@ def _draw_result(
         _draw_flips(choice, growth, other, facts)
 
 
-def _headline(found: Difference) -> str:
-    """Which of the two prompts is ahead, B being the user's, in a sentence."""
+def _headline(own: Growth, manual: Growth) -> str:
+    """Which of the two prompts is ahead, in a sentence."""
+    found = own.less(manual)
     low, high = found.interval.low, found.interval.high
     ahead = "more" if found.difference >= 0 else "fewer"
     said = (
