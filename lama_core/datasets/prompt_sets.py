@@ -37,6 +37,15 @@ COMBINATIONS: dict[str, tuple[Origin, ...]] = {
     "all": ORIGINS,
 }
 TITLES = {name: name.title() for name in COMBINATIONS} | {"user": "Own"}
+MEANINGS = {
+    "manual": "the data set's template",
+    "mine": "mined from sentences that hold a subject and its object",
+    "mine+man": "the mined prompts and the manual one",
+    "mine+para": "paraphrases of the best mined prompt",
+    "man+para": "the manual prompt and its paraphrases",
+    "user": "your own prompts",
+    "all": "every prompt of the relation",
+}
 FOLDERS: dict[Origin, str] = {
     "mined": "mine",
     "mined-paraphrased": "paraphrase",
@@ -96,6 +105,17 @@ class PromptPool:
     def eligible(self, combination: str) -> tuple[int, ...]:
         """Positions of its prompts from which ensembles are made: those that aren't set aside."""
         return tuple(at for at in self.members(combination) if not self.entries[at].aside)
+
+    @property
+    def manual(self) -> int | None:
+        """The position of the manual prompt; None without one."""
+        return next((at for at, one in enumerate(self.entries) if "manual" in one.origins), None)
+
+    def find(self, template: str) -> int | None:
+        """The position of a prompt or its twin; None if it isn't here."""
+        known = [normalise_template(one) for one in self.templates]
+        wanted = normalise_template(template)
+        return known.index(wanted) if wanted in known else None
 
     def only(self, combinations: Iterable[str]) -> "PromptPool":
         """The pool with the prompts of these combinations alone."""

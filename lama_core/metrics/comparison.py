@@ -16,7 +16,7 @@ Source: McNemar 1947; Cohen 1960; intervals see `intervals`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -229,9 +229,6 @@ def compare(
     )
     by_relation = frame.groupby(pairs["relation"].astype(str), sort=False)
     rows = _differences(by_relation.sum(), by_relation.size(), level)
-    whole = frame.sum().to_frame("").T
-    (over_facts,) = _differences(whole, pd.Series([len(pairs)]), level)
-    gained = (over_facts.only_b - over_facts.only_a) / over_facts.n
     differences = np.array([row.b - row.a for row in rows])
     sample = mean_of_sample(differences, level=level)
     over_relations = MeanDifference(
@@ -246,7 +243,7 @@ def compare(
     )
     firsts = right_a.to_numpy(), right_b.to_numpy()
     return Comparison(
-        replace(over_facts, difference=gained),
+        paired_difference(*firsts, level=level),
         over_relations,
         rows,
         "query" if pairs.duplicated(["relation", "fact_id"]).any() else "fact",
@@ -254,6 +251,24 @@ def compare(
         agreement(*firsts, pairs["same_first"].to_numpy(dtype=bool)),
         pairs,
         n_unpaired,
+    )
+
+
+def paired_difference(
+    right_a: NDArray[np.bool_], right_b: NDArray[np.bool_], *, level: float = LEVEL
+) -> Difference:
+    """The difference over facts that each count the same, bool [fact] each, at least one."""
+    n, only_a, only_b = len(right_a), (right_a & ~right_b).sum(), (right_b & ~right_a).sum()
+    counts = (np.array([count], dtype=np.int64) for count in (only_b, only_a, n))
+    return Difference(
+        "",
+        n,
+        float(right_a.mean()),
+        float(right_b.mean()),
+        float((only_b - only_a) / n),
+        difference_intervals(*counts, level=level)[0],
+        int(only_a),
+        int(only_b),
     )
 
 

@@ -35,7 +35,7 @@ VIEWS = {
     "Answers": ("Whole sentences",),
     "Analogy": ("Score",),
     "Wrong answers": ("Confusion", "Wrong answers"),
-    "Prompts": ("Ensembles", "One fact", "Weights", "Try a prompt", "Analyses", "In the paper"),
+    "Prompts": ("Prompts", "Ensembles", "One fact", "Analyses and the paper"),
 }
 PAGE_FILES = {"Ask": ASK, "Lessons": LESSONS, "Results": RESULTS, "Data and runs": DATA,
               "Models": MODELS, "Help": HELP}  # fmt: skip

@@ -24,7 +24,7 @@ def test_the_same_fact_stands_side_by_side_through_several_prompts(
 
 
 def test_moving_a_weight_changes_the_address_and_the_accuracy(page: Page, app_url: str) -> None:
-    open_tab(page, app_url, "Weights")
+    open_tab(page, app_url, "Ensembles")
     expect(page.get_by_test_id("stMetricValue")).to_contain_text("%")
     slider = page.get_by_role("slider").first
     slider.focus()
@@ -39,7 +39,8 @@ def test_the_papers_values_stand_apart_from_another_models(page: Page, app_url: 
     chart = page.get_by_test_id("stPlotlyChart").first
     expect(chart).to_contain_text("Optimised")
     expect(chart).not_to_contain_text("BERT")
-    page.get_by_role("radio", name="In the paper").click()
+    page.get_by_role("radio", name="Analyses and the paper", exact=True).click()
+    page.get_by_role("radio", name="In the paper", exact=True).click()
     expect(page.get_by_text("The two don't compare.").first).to_be_visible()
 
 
@@ -49,5 +50,6 @@ def test_a_typed_prompts_accuracy_grows_and_stops(page: Page, app_url: str) -> N
     field.fill("The chief city of [X] is [Y] .")
     field.press("Enter")
     page.get_by_role("button", name="Try it").click()
-    expect(page.get_by_text("95 % interval").first).to_be_visible()
-    expect(page.get_by_test_id("stMetricValue").last).to_have_text(re.compile(r"\d+ of \d+"))
+    expect(page.get_by_text(re.compile(r"; \d+ of \d+ test facts$")).first).to_be_visible()
+    expect(page.get_by_text("95 % interval of the paired difference").first).to_be_visible()
+    expect(page.get_by_text("Facts where the prompts differ").first).to_be_visible()

@@ -26,7 +26,8 @@ from pages.ui.prompts.published import VIEWS, View, all_of, python_of
 from pages.ui.shared import cache, screens
 
 ROOT = Path(__file__).resolve().parents[2]
-TABS = ("Prompts", "Ensembles", "One fact", "Weights", "Analyses", "In the paper", "New study")
+TABS = ("Try a prompt", "Prompts", "Ensembles", "One fact", "Weights", "Analyses", "In the paper",
+        "New study")  # fmt: skip
 
 SCRIPT = """
 import sys
@@ -124,7 +125,7 @@ def test_prompts_that_tell_a_left_to_right_model_nothing_are_marked(
     blind = [text.index("[Y]") < text.index("[X]") for text in table["prompt"]]
     assert 0 < sum(blind) < len(blind)
     assert [bool(told) for told in table["tells"]] == blind
-    said = f"{sum(blind)} of {len(blind)} prompts tell"
+    said = f"{sum(blind)} of {len(blind)} prompts hide the subject"
     assert any(said in caption.value for caption in app.caption)
 
 
@@ -135,6 +136,65 @@ def test_a_typed_prompt_without_an_object_is_refused_in_one_sentence(
     app.text_input(key="try").set_value("The chief city of [X] is big.").run()
     next(button for button in app.button if button.label == "Try it").click().run()
     assert ["has no \\[Y\\]" in fault.value for fault in app.error] == [True]
+
+
+def test_a_prompt_of_the_study_is_compared_with_the_manual_one_at_once(
+    open_on: Callable[..., AppTest],
+) -> None:
+    app = open_on(
+        lambda study: study.info.model == "smollm2-135m", "Try a prompt", relation="P17 country"
+    )
+    study = next(one for one in list_studies([bundled_dir()]) if one.info.model == "smollm2-135m")
+    relation = study.relation("P17")
+    template = app.text_input(key="try").value
+    own, manual = relation.pool.find(template), relation.pool.manual
+    assert own is not None and manual is not None and own != manual
+    right = relation.ranks == 1
+    gained, lost = (right[own] & ~right[manual]).sum(), (right[manual] & ~right[own]).sum()
+    points = 100 * (gained - lost) / len(relation.test)
+    (said,) = (one.value for one in app.markdown if "Your prompt is better" in one.value)
+    assert f"gets {points:.1f} points more" in said and f"same {len(relation.test)} facts" in said
+    values = [metric.value for metric in app.metric]
+    assert values == [f"{100 * right[one].mean():.1f} %" for one in (own, manual)]
+    flips = app.dataframe[0].value
+    assert list(flips["right with"]).count("yours") == gained
+    assert list(flips["right with"]).count("manual") == lost
+
+
+def test_the_example_follows_the_relation_and_a_typed_prompt_stays(
+    open_on: Callable[..., AppTest],
+) -> None:
+    app = open_on(
+        lambda study: study.info.model == "minilm-mlm", "Try a prompt", relation="P17 country"
+    )
+    first = app.text_input(key="try").value
+    app.selectbox(key="relation").set_value("P36").run()
+    second = app.text_input(key="try").value
+    assert second not in ("", first)
+    own = "The chief city of [X] is big [Y]."
+    app.text_input(key="try").set_value(own).run()
+    assert any("**Try it**" in caption.value for caption in app.caption)
+    app.selectbox(key="relation").set_value("P17").run()
+    assert app.text_input(key="try").value == own and not app.exception
+
+
+def test_a_new_prompt_is_compared_on_the_facts_that_were_queried(
+    open_on: Callable[..., AppTest],
+) -> None:
+    app = open_on(
+        lambda study: study.info.model == "minilm-mlm", "Try a prompt", relation="P36 capital"
+    )
+    app.text_input(key="try").set_value("The chief city of [X] is [Y] .").run()
+    next(button for button in app.button if button.label == "Try it").click().run()
+    assert not app.exception and not app.error
+    assert any("on the same 88 facts" in one.value for one in app.markdown)
+    assert any(one.value.endswith("; 88 of 88 test facts") for one in app.caption)
+
+
+def test_a_set_of_prompts_is_explained_next_to_its_name(open_on: Callable[..., AppTest]) -> None:
+    app = open_on(lambda _: True, "Prompts", set="Mine+Man")
+    said = "**Mine+Man**: the mined prompts and the manual one"
+    assert said in [caption.value for caption in app.caption]
 
 
 def test_every_tab_of_a_filtered_study_is_filtered(
@@ -227,7 +287,7 @@ def test_what_a_study_does_not_hold_is_the_papers_alone(open_on: Callable[..., A
     ("table", "line"),
     slow_but(
         [("majority", "Majority")],
-        [("table8", "minilm-mlm"), ("table12", "Mine+Man"), ("majority", "Majority")],
+        [("table8", "MiniLM-MLM (embedded)"), ("table12", "Mine+Man"), ("majority", "Majority")],
     ),
 )
 def test_a_table_over_relations_has_the_studys_line(

@@ -1,19 +1,22 @@
 """A prompt's accuracy as it grows, fact by fact, with its interval (Wilson's, see `intervals`).
 
 A person who stops when satisfied looks many times, so the interval at the stop covers less than its
-95 per cent; the page says so.
+95 per cent; the page says so. Of a prompt that a study holds, all facts are known at once.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lama_core.asking.ranking import Ranking, best_candidates, rank_gold
 from lama_core.asking.scoring import score_cloze
+from lama_core.metrics.comparison import Difference, paired_difference
 from lama_core.metrics.intervals import share_intervals
 from lama_core.models.base import BlankFiller, Context
 from lama_core.probes.prompts.asking import AskedFacts
+from lama_core.probes.prompts.study import RelationStudy
 from lama_core.types import Prompt
 
 
@@ -49,13 +52,37 @@ class Growth:
         """Whether every fact was asked."""
         return len(self.asked) >= self.total
 
+    @property
+    def right(self) -> NDArray[np.bool_]:
+        """Whether the gold answer comes first, bool [fact]."""
+        return np.array([one.rank == 1 for one in self.asked], dtype=np.bool_)
+
+    def less(self, other: "Growth") -> Difference:
+        """P@1 minus that of another prompt on the same facts, with Tango's interval."""
+        return paired_difference(other.right, self.right)
+
     def curve(self) -> list[Accuracy]:
         """Accuracy after 1, 2, ... facts."""
-        right = np.cumsum([one.rank == 1 for one in self.asked], dtype=np.int64)
+        right = np.cumsum(self.right, dtype=np.int64)
         asked = np.arange(1, len(right) + 1)
         ends = share_intervals(right, asked)
         columns = ((right / asked).tolist(), ends.low.tolist(), ends.high.tolist())
         return [Accuracy(*row) for row in zip(*columns, strict=True)]
+
+
+def stored_growth(study: RelationStudy, prompt: int, facts: Sequence[int]) -> Growth:
+    """A prompt of a study on some of its test facts, by position, without a model."""
+    first, ranks = study.first_answers(study.rows[prompt]), study.ranks[prompt]
+    asked = (
+        Asked(
+            study.test[fact].subject,
+            study.objects[fact],
+            int(ranks[fact]),
+            study.words.get(int(first[fact]), "?"),
+        )
+        for fact in facts
+    )
+    return Growth(study.pool.templates[prompt], len(facts), tuple(asked))
 
 
 def grow(

@@ -53,8 +53,9 @@ def draw_analyses(choice: PromptsChoice) -> None:
         figure.update_layout(height=340),
         "divergence chart",
         title="Divergence by edit distance",
-        footnote=f"{choice.info.model} on {choice.info.dataset}, {len(studies)} relations, "
-        f"{found.n_pairs:,} pairs of prompts, {choice.study.ranking} ranking",
+        footnote=f"{title_of(choice.info.model)} on {choice.info.dataset}, "
+        f"{len(studies)} relations, {found.n_pairs:,} pairs of prompts, "
+        f"{choice.study.ranking} ranking",
     )
     st.caption(
         "Box: from the lower to the upper quartile of the pairs; line: the median; dashed: the "

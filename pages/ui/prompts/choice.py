@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 import streamlit as st
 
 from lama_core.asking.blanks import shows_subject
-from lama_core.datasets.prompt_sets import TITLES
+from lama_core.datasets.prompt_sets import MEANINGS, TITLES
 from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.metrics.origins import n_from_training
@@ -67,9 +67,9 @@ class PromptsChoice:
         """How the numbers were made, in one line."""
         info, study = self.info, self.study
         return (
-            f"{info.model} on {info.dataset}, {study.relation.name}: {len(study.train):,} training "
-            f"and {len(study.test):,} test facts, {study.n_candidates:,} candidates "
-            f"({info.candidates}), ranking {info.ranking}"
+            f"{title_of(info.model)} on {info.dataset}, {study.relation.name}: "
+            f"{len(study.train):,} training and {len(study.test):,} test facts, "
+            f"{study.n_candidates:,} candidates ({info.candidates}), ranking {info.ranking}"
         )
 
     def made(self) -> dict[str, object]:
@@ -112,7 +112,7 @@ def choose_study() -> PromptsChoice | None:
         name: f"{title_of(study.info.model)} on {study.info.dataset}"
         for name, study in studies.items()
     }
-    # Told apart also while there is one: the label stands in the address, and another may come.
+    # Told apart also while there is one: the label is in the address, and another may come.
     labels = {name: f"{label} ({name.rsplit('-', 1)[-1][:4]})" for name, label in models.items()}
     made = [studies[name] for name in st.session_state.get(MADE, ()) if name in studies]
     first_study = default_study(made or list(studies.values())).info.id
@@ -156,11 +156,11 @@ def choose_study() -> PromptsChoice | None:
             format_func=lambda one: TITLES[one],
             help=explain("Sets of prompts"),
         )
-    choice = PromptsChoice(whole, study, combination or first_set)
-    st.caption(_described(choice))
+        st.caption(f"**{TITLES[combination]}**: {MEANINGS[combination]}")
+    choice = PromptsChoice(whole, study, combination)
     if study.ranking == "filtered" and study.removed is None:
         st.warning(
-            "This study doesn't hold the other valid objects that its filtered ranking takes out: "
+            "This study doesn't hold the other valid objects that its filtered ranking excludes: "
             "single answers are shown with them. Delete its folder and make it again to see them "
             "without.",
             icon=":material/warning:",
@@ -168,32 +168,28 @@ def choose_study() -> PromptsChoice | None:
     return choice
 
 
-def _described(choice: PromptsChoice) -> str:
-    """What every number of the page counts, in a sentence or two."""
-    study = choice.study
+def describe(choice: PromptsChoice) -> str:
+    """What every number of the tab counts, in a sentence or two."""
+    study, model = choice.study, plain(title_of(choice.info.model))
     meant = {
         "raw": "every candidate counts, other valid objects too",
-        "filtered": "other valid objects of the subject are taken out",
+        "filtered": "other valid objects of the subject are excluded",
     }[study.ranking]
     said = (
-        f"All of this page: **{study.ranking} ranking** ({meant}). "
+        f"All of this tab: **{study.ranking} ranking** ({meant}). "
         f"{plain(study.relation.name)}: {len(study.train):,} training and {len(study.test):,} test "
         f"facts, {study.n_candidates:,} candidates ({plain(choice.info.candidates)})."
     )
     trained = n_from_training(choice.info.model, (fact.origin for fact in study.test))
     if trained:
-        said += (
-            f" {trained:,} of the test facts come from sources that {plain(choice.info.model)} was "
-            "trained on."
-        )
+        said += f" {trained:,} of the test facts come from sources that {model} was trained on."
     blind = [one for one in choice.members if not choice.shows_subject(one)]
     if blind:
         kept = [one for one in blind if one in choice.eligible]
         said += (
-            f" **{len(blind)} of {len(choice.members)} prompts tell {plain(choice.info.model)} "
-            "nothing of the subject**: they have the blank before it, and a left-to-right model "
-            "sees what stands before the blank. They are "
-            + ("in this study's ensembles all the same." if kept else "left out of ensembles.")
+            f" **{len(blind)} of {len(choice.members)} prompts hide the subject from {model}**: "
+            "the blank comes before it, and a causal model sees only what comes before the blank. "
+            f"This study {'includes them in' if kept else 'excludes them from'} its ensembles."
         )
     return said
 

@@ -1,4 +1,4 @@
-"""Top-K, optimised and oracle as bars beside the published values; K against accuracy."""
+"""Top-K, optimised and oracle as bars next to the published values; weights; K and accuracy."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -12,14 +12,15 @@ from lama_core.glossary import explain
 from lama_core.papers.jiang2020_scores import LINES, Averaging, paper_model, published
 from lama_core.probes.prompts.ensemble import PAPER
 from lama_core.probes.prompts.probing import request_of
-from lama_core.probes.prompts.study import Score
+from lama_core.probes.prompts.study import RelationStudy, Score
 from lama_core.rounding import fixed, percent, percentage
 from pages.ui.prompts.choice import PromptsChoice, all_relations
-from pages.ui.shared import charts
+from pages.ui.prompts.weights import draw_weights
+from pages.ui.shared import charts, screens
 from pages.ui.shared.colours import PUBLISHED
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import show_note
-from pages.ui.shared.state import pick
+from pages.ui.shared.messages import faults_shown, show_note
+from pages.ui.shared.state import pick, title_of
 
 METHOD_TITLES = {
     "top1": "Top1",
@@ -62,7 +63,7 @@ def score_rows(scores: Sequence[Score], model: str, averaging: Averaging) -> pd.
 
 
 def draw_ensembles(choice: PromptsChoice) -> None:
-    """The bars, then the curve over K."""
+    """The bars, then weights to move, and the curve over K."""
     left, right = st.columns(2)
     averaging = pick(
         "Average",
@@ -81,37 +82,51 @@ def draw_ensembles(choice: PromptsChoice) -> None:
             "This study holds no ensemble of these prompts: choose another set, or make a study "
             "under **New study**."
         )
-        return
+    else:
+        _draw_scores(choice, scores, studies, which)
+    with faults_shown():
+        draw_weights(choice)
+    _draw_curve(choice)
+
+
+def _draw_scores(
+    choice: PromptsChoice,
+    scores: Sequence[Score],
+    studies: Sequence[RelationStudy],
+    averaging: Averaging,
+) -> None:
+    """The bars of one set, next to the published values where the model is the paper's."""
+    single = len(studies) == 1
     # The paper's values are of its models, over all relations.
-    same = "" if scope == SCOPES[0] else paper_model(choice.info.model)
-    table = score_rows(scores, same, which)
+    same = "" if single else paper_model(choice.info.model)
+    model = title_of(choice.info.model)
+    table = score_rows(scores, same, averaging)
     here = table[table["set"] == choice.combination]
     manual = table[(table["set"] == "manual") & (table["method"] == "top1")]
     rows = pd.concat([manual.assign(title="Manual"), here], ignore_index=True)
     rows = rows.drop_duplicates("title")
     n_facts = int(rows["facts"].max())
-    what = choice.study.relation.name if scope == SCOPES[0] else f"{len(studies)} relations"
+    what = choice.study.relation.name if single else f"{len(studies)} relations"
     charts.show(
-        _bars(rows, choice.info.model, choice.colour, same, which),
+        _bars(rows, model, choice.colour, same, averaging),
         "ensembles chart",
-        title=f"{TITLES[choice.combination]} prompts, {which}, {choice.study.ranking} ranking",
-        footnote=f"{choice.info.model} on {choice.info.dataset}, {what}, {n_facts:,} test facts, "
+        title=f"{TITLES[choice.combination]} prompts, {averaging}, {choice.study.ranking} ranking",
+        footnote=f"{model} on {choice.info.dataset}, {what}, {n_facts:,} test facts, "
         f"{choice.study.ranking} ranking"
         + (f"; published: {same}, T-REx, 41 relations (Jiang et al. 2020)" if same else ""),
     )
     beside = (
         f"Grey: {same} in the paper, on all 41 relations of T-REx, raw ranking. "
         if same and choice.combination in LINES
-        else "The paper's models stand under **In the paper**. "
+        else f"Values of the paper's models: **{screens.FOLDED}**. "
     )
     st.caption(f"{beside}The oracle counts a fact when any prompt gets it right.")
     if "optimised (paper)" in set(rows["method"]):
         st.caption(
             f"The paper's recipe: Adam with default parameters and batches of {PAPER.batch_size}. "
-            f"It names no last epoch and no patience; ours are {PAPER.max_epochs} epochs, and "
-            f"{PAPER.patience} without a gain of {PAPER.min_gain:g}."
+            "It doesn't give the number of epochs and the patience; here training ends after "
+            f"{PAPER.max_epochs} epochs, or {PAPER.patience} without a gain of {PAPER.min_gain:g}."
         )
-    _draw_curve(choice)
     names = tuple(study.relation.name for study in studies)
     made = {**choice.made(), "relation": list(names)}
     draw_export("ensembles", lambda: table, made, request_of(choice.whole, names))

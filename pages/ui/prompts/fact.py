@@ -15,7 +15,7 @@ from pages.ui.shared.state import BOUND
 PER_ROW = 3
 MOST_PROMPTS = 12
 N_WORDS = 5
-BLIND = '<div class="lx-muted">blank before the subject: the model sees nothing of it</div>'
+BLIND = '<div class="lx-muted">blank before the subject: hidden from the model</div>'
 
 
 def _telling_fact(study: RelationStudy, members: tuple[int, ...]) -> int:
@@ -39,7 +39,7 @@ def draw_fact(choice: PromptsChoice) -> None:
         key="fact",
         bind=BOUND if len(names) > 1 else None,
         format_func=lambda one: f"{names[one]}  ({right[one]} of {len(choice.members)} right)",
-        help="Subject and object; in brackets how many of the prompts give the object first.",
+        help="Subject and object; in brackets how many of the prompts answer the object first.",
     )
     order = sorted(choice.members, key=lambda number: -study.train_accuracies[number])
     st.html(_ensemble_line(choice, place))
@@ -79,7 +79,8 @@ def _answers(choice: PromptsChoice, prompt: int, fact: int) -> str:
     blind = "" if choice.shows_subject(prompt) else BLIND
     return (
         f'<div class="lx-name" style="font-size:1rem">{escape(query)}</div>{blind}'
-        f'<div class="lx-muted">gold: rank {rank:,}, log-prob. {fixed(row["log_prob"], 2)}</div>'
+        f'<div class="lx-muted">right answer: rank {rank:,}, '
+        f"log-prob. {fixed(row['log_prob'], 2)}</div>"
         f'<table class="lx"><tbody>{"".join(cells)}</tbody></table>'
     )
 
@@ -94,7 +95,7 @@ def _line(choice: PromptsChoice, prompt: int, fact: int) -> str:
     blind = "" if choice.shows_subject(prompt) else BLIND
     return (
         f'<tr class="{gold}"><td>{escape(query)}{blind}</td><td class="word">{escape(first)}</td>'
-        f'<td class="num">gold: rank {rank:,}</td></tr>'
+        f'<td class="num">right answer: rank {rank:,}</td></tr>'
     )
 
 

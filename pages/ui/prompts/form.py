@@ -105,9 +105,8 @@ def _choose() -> StudyRequest | None:
             "Blind prompts in ensembles",
             key="study blind",
             persist_state=KEPT,
-            help="A left-to-right model sees what stands before the blank: prompts with the "
-            "subject after it tell it nothing, and are left out of ensembles. On: they are taken "
-            "in, as any other.",
+            help="A causal model sees what comes before the blank: prompts with the subject after "
+            "it hide the subject, and are excluded from ensembles. On: they are included.",
         )
     templates = tuple(line.strip() for line in own.splitlines() if line.strip())
     request = StudyRequest(

@@ -1,4 +1,4 @@
-"""The paper's tables of prompts, with what of them the study on the screen has."""
+"""The paper's tables of prompts, and the same of the study on the screen."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ from pages.ui.prompts.choice import PromptsChoice, all_relations
 from pages.ui.shared import links
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
-from pages.ui.shared.state import BOUND
+from pages.ui.shared.state import BOUND, title_of
 
 Relations = Sequence[RelationStudy]
 WEIGHT = r"weight \d"
@@ -68,7 +68,8 @@ def draw_published(choice: PromptsChoice) -> None:
     if view.ours is not None:
         relations = all_relations(choice.whole)
         ours = view.ours(choice, relations)
-        st.markdown(f"**This study: {plain(choice.info.model)} on {plain(choice.info.dataset)}**")
+        model = title_of(choice.info.model)
+        st.markdown(f"**This study: {plain(model)} on {plain(choice.info.dataset)}**")
         if ours.empty:
             st.caption("This study has none of it.")
         else:
@@ -245,7 +246,7 @@ def _changes(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
 def _models(choice: PromptsChoice, _: Relations) -> pd.DataFrame:
     rows = []
     for study in [choice.whole, *_others(choice)]:
-        row: dict[str, object] = {"model": study.info.model}
+        row: dict[str, object] = {"model": title_of(study.info.model)}
         for one in make_table(all_of(study), study.info.model):
             chosen = "top1" if one.combination == "manual" else "optimised"
             if one.combination in LINES and one.method == chosen:
@@ -264,7 +265,7 @@ def _transfer(choice: PromptsChoice, relations: Relations) -> pd.DataFrame:
                     {
                         "prompts": title,
                         "its own weights": 100 * found.own,
-                        f"weights of {other.info.model}": 100 * found.other,
+                        f"weights of {title_of(other.info.model)}": 100 * found.other,
                         "test facts": found.n,
                     }
                 )
@@ -336,7 +337,7 @@ VIEWS = {
             "table4",
             "Table 4: mined prompts against manual ones",
             _gains,
-            "Gain: P@1 of the mined prompt that is best on the training facts less that of the "
+            "Gain: P@1 of the mined prompt that is best on the training facts minus that of the "
             "manual one, each on the test facts.",
             python="[tabulated.mined_gain(one) for one in relations]",
         ),
@@ -344,7 +345,7 @@ VIEWS = {
             "table5",
             "Table 5: weights of mined prompts",
             _weights,
-            "Gain: P@1 of the optimised ensemble of the mined prompts less that of the best of "
+            "Gain: P@1 of the optimised ensemble of the mined prompts minus that of the best of "
             "them on the training facts.",
             python="[tabulated.weighted_gain(one) for one in relations]",
         ),
@@ -352,7 +353,7 @@ VIEWS = {
             "table6",
             "Table 6: one word changed",
             _changes,
-            "Gain: P@1 of the second prompt less that of the first, which is one word apart.",
+            "Gain: P@1 of the second prompt minus that of the first, which differs in one word.",
             python="[change for one in relations for change in tabulated.word_changes(one)]",
         ),
         View("table7", "Table 7: middle-word and dependency prompts"),

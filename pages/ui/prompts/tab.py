@@ -2,26 +2,22 @@
 
 import streamlit as st
 
-from pages.ui.prompts.choice import PromptsChoice, choose_study
+from pages.ui.prompts.choice import PromptsChoice, choose_study, describe
 from pages.ui.prompts.table import draw_prompts
 from pages.ui.shared import screens
 from pages.ui.shared.messages import counted, plain, show_note
 from pages.ui.shared.state import pick
 
-TABS = (
-    "Prompts",
-    "Ensembles",
-    "One fact",
-    "Weights",
-    "Try a prompt",
-    "Analyses",
-    "In the paper",
-)
+VIEWS = ("Try a prompt", "Prompts", "Ensembles", "One fact", screens.FOLDED)
 
 
-def draw_tab(name: str, choice: PromptsChoice) -> None:
+def draw_view(name: str, choice: PromptsChoice) -> None:
     """One way of looking at the study; what it needs is imported when it is opened."""
-    if name == "Prompts":
+    if name == "Try a prompt":
+        from pages.ui.prompts.trying import draw_try
+
+        draw_try(choice)
+    elif name == "Prompts":
         draw_prompts(choice)
     elif name == "Ensembles":
         from pages.ui.prompts.ensembles import draw_ensembles
@@ -31,15 +27,7 @@ def draw_tab(name: str, choice: PromptsChoice) -> None:
         from pages.ui.prompts.fact import draw_fact
 
         draw_fact(choice)
-    elif name == "Weights":
-        from pages.ui.prompts.weights import draw_weights
-
-        draw_weights(choice)
-    elif name == "Try a prompt":
-        from pages.ui.prompts.trying import draw_try
-
-        draw_try(choice)
-    elif name == "Analyses":
+    elif pick("Show", ("Analyses", "In the paper"), key="prompts_part") == "Analyses":
         from pages.ui.prompts.analyses import draw_analyses
 
         draw_analyses(choice)
@@ -64,8 +52,8 @@ def draw_prompts_tab() -> None:
             query_params={"tab": "New study"},
         )
         return
+    draw_view(pick("View", VIEWS, key="prompts_view", label_visibility="collapsed"), choice)
+    st.caption(describe(choice))
     if choice.study.notes:
         with st.expander(f"{counted(len(choice.study.notes), 'note')} on what was excluded"):
             st.markdown("\n".join(f"- {plain(note)}" for note in choice.study.notes))
-    view = pick("View", TABS, key="prompts_view", label_visibility="collapsed")
-    draw_tab(view, choice)

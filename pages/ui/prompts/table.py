@@ -1,5 +1,6 @@
 """Every prompt with its accuracy and weight, and the facts that only it gets right."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,9 +58,7 @@ def prompt_rows(choice: PromptsChoice) -> pd.DataFrame:
 def _headline(choice: PromptsChoice) -> str:
     """What choosing and weighting gains over the manual prompt, in a line; empty where unknown."""
     study = choice.study
-    manual = next(
-        (n for n, entry in enumerate(study.pool.entries) if "manual" in entry.origins), None
-    )
+    manual = study.pool.manual
     found = {
         title: study.ensemble(choice.combination, method)
         for method, title in (("top1", "the best on training facts"), ("optimised", "optimised"))
@@ -115,7 +114,7 @@ def draw_prompts(choice: PromptsChoice) -> None:
                 help="Of the optimised ensemble. " + explain("Optimised ensemble"),
             ),
             "only it": st.column_config.NumberColumn(
-                "Only it is right",
+                "Right only here",
                 help="Test facts that no other prompt of this relation gets.",
             ),
             "published weight": st.column_config.NumberColumn(
@@ -126,13 +125,13 @@ def draw_prompts(choice: PromptsChoice) -> None:
             "tells": st.column_config.TextColumn(
                 "Tells the model",
                 width="medium",
-                help="A left-to-right model sees what stands before the blank [Y]: where the "
-                "subject [X] comes after it, every fact is asked in the same words. Without a "
-                "weight such a prompt is left out of ensembles.",
+                help="A causal model sees what stands before the blank [Y]: where the subject [X] "
+                "comes after it, the query is the same for every fact. Without a weight such a "
+                "prompt is excluded from ensembles.",
             ),
         },
     )
-    st.caption("Choose a row to see the facts that only this prompt gets right.")
+    st.caption("Click a row to see the facts that only this prompt gets right.")
     chosen = list(event.selection.rows)
     number = int(table["number"][chosen[0] if chosen else _most_alone(table)])
     draw_only_right(choice, number)
@@ -151,7 +150,7 @@ def draw_only_right(choice: PromptsChoice, prompt: int) -> None:
     """The facts that one prompt alone gets right, each with a way to its cloze query."""
     study = choice.study
     template = study.pool.prompts[prompt].template
-    facts = np.flatnonzero(study.only_right[prompt])
+    facts = np.flatnonzero(study.only_right[prompt]).tolist()
     st.markdown(f"**Only {plain(template)} is right on {len(facts)} of {len(study.test):,} facts**")
     if not len(facts):
         return
@@ -169,17 +168,26 @@ def draw_only_right(choice: PromptsChoice, prompt: int) -> None:
                 "log-prob. here": float(study.rows["log_prob"][prompt, fact]),
             }
         )
+    draw_facts(choice, template, rows, facts)
+
+
+def draw_facts(
+    choice: PromptsChoice, template: str, rows: Sequence[Mapping[str, object]], facts: Sequence[int]
+) -> None:
+    """A row a fact; a click opens it on the page Ask. facts: positions among the test facts."""
+    study = choice.study
     event: Any = st.dataframe(
         pd.DataFrame(rows),
         hide_index=True,
         on_select="rerun",
         selection_mode="single-row",
-        key=f"only right {study.relation.name} {prompt}",
+        key=f"facts of {study.relation.name} {template}",
         height="content",
         column_config={"log-prob. here": st.column_config.NumberColumn(format="%.2f")},
     )
+    st.caption(f"Click a row to ask the fact with {plain(template)}")
     if event.selection.rows:
-        fact = int(facts[event.selection.rows[0]])
+        fact = facts[event.selection.rows[0]]
         to_cloze(choice, template, study.test[fact].subject, study.objects[fact])
 
 

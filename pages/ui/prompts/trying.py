@@ -1,4 +1,11 @@
-"""Type a prompt and see its accuracy grow fact by fact, until you are satisfied."""
+"""A prompt of the user's next to the manual one on the same facts, with the paired difference.
+
+Of a prompt that the study holds, the result is there at once. A new one is queried fact by fact,
+until the user is satisfied.
+"""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -8,66 +15,107 @@ from lama_core.asking.blanks import shows_subject
 from lama_core.datasets.prompt_sets import check_templates
 from lama_core.models.catalog import find_model
 from lama_core.models.sources import is_here
-from lama_core.probes.prompts.growing import Growth
+from lama_core.probes.prompts.growing import Growth, stored_growth
 from lama_core.rounding import percent
 from pages.ui.prompts.choice import PromptsChoice
-from pages.ui.shared import charts, waiting
+from pages.ui.prompts.table import draw_facts
+from pages.ui.shared import charts, links, waiting
 from pages.ui.shared.fetching import draw_offer
 from pages.ui.shared.messages import faults_shown, plain
-from pages.ui.shared.state import BOUND
+from pages.ui.shared.state import BOUND, title_of
 
 BATCH = 8
 STATE = "trying"
+EXAMPLE = "tried example"  # in the session: the prompt that was filled in last
+
+
+def example_of(choice: PromptsChoice) -> str:
+    """The prompt of the study, other than the manual one, that is best on the training facts."""
+    pool, accuracies = choice.study.pool, choice.study.train_accuracies
+    others = [one for one in choice.eligible or pool.eligible("all") if one != pool.manual]
+    best = max(others, key=lambda one: accuracies[one], default=None)
+    return "" if best is None else pool.templates[best]
 
 
 def draw_try(choice: PromptsChoice) -> None:
-    """The prompt, start and stop, and the curve so far."""
-    entry = find_model(choice.info.model)
-    if not is_here(entry):
-        draw_offer(entry)
-        return
+    """The prompt and its result: the study's, else the model's as far as it was queried."""
+    study, model = choice.study, plain(title_of(choice.info.model))
+    _fill_in(example_of(choice))
     box, go_box = st.columns([4, 1], vertical_alignment="bottom")
     template = box.text_input(
         "Your prompt",
         key="try",
         bind=BOUND,
         placeholder="[X] is a city in [Y] .",
-        help="[X] stands for the subject, [Y] for the blank. The facts come in a random order "
-        "that is always the same.",
+        help="[X] is the subject, [Y] the blank. A prompt of the study shows its "
+        "result at once; click **Try it** for a new one.",
+    )
+    clicked = go_box.button(
+        "Try it", type="primary", icon=":material/play_arrow:", disabled=not template
     )
     if "[X]" in template and not shows_subject(template, choice.info.context):
         st.caption(
-            f"The blank stands before the subject: {plain(choice.info.model)} sees nothing of it, "
-            "and says the same for every fact."
+            f"The blank comes before the subject: this prompt hides the subject from {model}, and "
+            "every fact gets the same answers."
         )
-    mark = (choice.info.digest, choice.study.relation.name, template)
-    state = st.session_state.get(STATE)
-    if go_box.button("Try it", type="primary", icon=":material/play_arrow:", disabled=not template):
+    stored = study.pool.find(template)
+    if stored is not None:
+        facts = range(len(study.test))
+        _draw_result(choice, stored_growth(study, stored, facts), facts)
+        return
+    entry = find_model(choice.info.model)
+    if not is_here(entry):
+        draw_offer(entry)
+        return
+    mark = (choice.info.digest, study.relation.name, template)
+    if clicked:
         with faults_shown():
             check_templates([template])
-            growth = Growth(template, len(choice.study.test))
-            st.session_state[STATE] = state = {"mark": mark, "growth": growth, "running": True}
-    if state is None or state["mark"][:2] != mark[:2]:
-        best = max(choice.eligible, key=lambda one: choice.study.test_accuracies[one], default=None)
-        if best is not None:
-            template = choice.study.pool.prompts[best].template
-            st.caption(f"The best of these prompts so far is {plain(template)}")
+            growth = Growth(template, len(study.test))
+            st.session_state[STATE] = {"mark": mark, "growth": growth, "running": True}
+    state = st.session_state.get(STATE)
+    if state is None or state["mark"] != mark:
+        st.caption(f"Click **Try it** to query {model} about the {len(study.test):,} test facts.")
+    else:
+        _draw_tried(choice, state)
+
+
+def _fill_in(example: str) -> None:
+    """Fill in the example where there is no prompt, or an example of something else."""
+    before = st.session_state.get("try", "")
+    if links.entered() or not before:
+        before = st.query_params.get("try", before)
+    if before in ("", st.session_state.get(EXAMPLE)) and example:
+        st.session_state["try"] = example
+        links.put("try", [example])
+    st.session_state[EXAMPLE] = example
+
+
+def _draw_tried(choice: PromptsChoice, state: dict[str, Any]) -> None:
+    """The result on the facts that were queried so far; more of them while it runs."""
+    place = st.empty()
+    if state["growth"].asked:
+        with place.container():
+            _draw_grown(choice, state)
+    if state["growth"].is_whole:
         return
-    _draw_growing(choice)
-
-
-@st.fragment(run_every=0.4)
-def _draw_growing(choice: PromptsChoice) -> None:
-    """One more batch of facts at each tick while it runs."""
-    state = st.session_state[STATE]
-    if state["running"]:
-        with faults_shown():
+    running = state["running"]
+    st.button(
+        "Stop" if running else "Resume",
+        icon=":material/stop:" if running else ":material/play_arrow:",
+        on_click=_set_running,
+        args=(not running,),
+    )
+    if not running:
+        return
+    with faults_shown():
+        while not state["growth"].is_whole:
             state["growth"] = _grown(choice, state["growth"])
-            state["running"] = not state["growth"].is_whole
-            _draw_state(choice, state)
-            return
-        state["running"] = False
-    _draw_state(choice, state)
+            with place.container():
+                _draw_grown(choice, state)
+    state["running"] = False
+    if state["growth"].is_whole:
+        st.rerun()
 
 
 def _set_running(running: bool) -> None:
@@ -107,45 +155,81 @@ def _grown(choice: PromptsChoice, growth: Growth) -> Growth:
         )
 
 
-def _draw_state(choice: PromptsChoice, state: dict[str, object]) -> None:
-    growth = state["growth"]
-    assert isinstance(growth, Growth)
-    if not growth.asked:
+def _draw_grown(choice: PromptsChoice, state: dict[str, Any]) -> None:
+    """The result so far, and how it came about."""
+    growth: Growth = state["growth"]
+    places = {fact.id: place for place, fact in enumerate(choice.study.test)}
+    order = state["order"][: len(growth.asked)]
+    facts = [places[state["facts"].facts[number].id] for number in order]
+    _draw_result(choice, growth, facts, running=state["running"])
+    if not state["running"]:  # a new chart for each batch would flicker
+        _draw_curve(choice, growth)
+
+
+def _draw_result(
+    choice: PromptsChoice, growth: Growth, facts: Sequence[int], *, running: bool = False
+) -> None:
+    """Both prompts on the same facts, by position: the difference, P@1 of each, and the flips."""
+    study = choice.study
+    shown = {"Your prompt": growth}
+    manual = study.pool.manual
+    if manual is not None:
+        shown["Manual prompt"] = other = stored_growth(study, manual, facts)
+        st.markdown(_headline(growth, other))
+    for column, (title, one) in zip(st.columns(2), shown.items(), strict=False):
+        with column.container(border=True, height="stretch"):
+            st.markdown(f"**{title}**: {plain(one.template)}")
+            end = one.curve()[-1]
+            st.metric(
+                f"P@1, {study.ranking} ranking",
+                f"{percent(end.value)} %",
+                help="With Wilson's interval. If you stop because you like what you see, it is "
+                "too narrow: you have looked many times.",
+            )
+            st.caption(
+                f"95 % interval {percent(end.low)} to {percent(end.high)} %; "
+                f"{len(one.asked):,} of {growth.total:,} test facts"
+            )
+    if manual is not None and not running:
+        _draw_flips(choice, growth, other, facts)
+
+
+def _headline(own: Growth, manual: Growth) -> str:
+    """Which of the two prompts is ahead, in a sentence."""
+    found = own.less(manual)
+    low, high = found.interval.low, found.interval.high
+    ahead = "more" if found.difference >= 0 else "fewer"
+    said = (
+        f"your prompt gets {percent(abs(found.difference))} points {ahead} than the manual prompt "
+        f"on the same {found.n:,} facts (95 % interval of the paired difference: "
+        f"{percent(low, signed=True)} to {percent(high, signed=True)})."
+    )
+    if low <= 0 <= high:
+        return f"**No clear difference**: {said}"
+    return f"**Your prompt is {'better' if low > 0 else 'worse'}**: {said}"
+
+
+def _draw_flips(choice: PromptsChoice, own: Growth, manual: Growth, facts: Sequence[int]) -> None:
+    """The facts that only one of the prompts gets right; a click opens one on the page Ask."""
+    flips = np.flatnonzero(own.right != manual.right).tolist()
+    gained = int(own.right[flips].sum())
+    st.markdown(
+        f"**Facts where the prompts differ**: {gained:,} right only with yours, "
+        f"{len(flips) - gained:,} right only with the manual prompt"
+    )
+    if not len(flips):
         return
-    curve = growth.curve()
-    last = curve[-1]
-    figures, button = st.columns([4, 1], vertical_alignment="center")
-    with figures, st.container(horizontal=True):
-        st.metric(f"P@1, {choice.study.ranking} ranking", f"{percent(last.value)} %")
-        st.metric(
-            "95 % interval",
-            f"{percent(last.low)} – {percent(last.high)} %",
-            help="Wilson's interval for this many facts. If you stop because you like what you "
-            "see, it is too narrow: you have looked many times.",
-        )
-        st.metric("Facts", f"{len(growth.asked):,} of {growth.total:,}")
-    with button:
-        if state["running"]:
-            st.button(
-                "Stop",
-                icon=":material/stop:",
-                key="stop trying",
-                on_click=_set_running,
-                args=(False,),
-            )
-        elif not growth.is_whole:
-            st.button(
-                "Go on",
-                icon=":material/play_arrow:",
-                key="go on trying",
-                on_click=_set_running,
-                args=(True,),
-            )
-    _draw_curve(choice, growth)
-    wrong = [one for one in growth.asked if one.rank != 1][-5:]
-    if wrong:
-        shown = "; ".join(f"{one.subject}: {one.first}, not {one.gold}" for one in wrong)
-        st.caption(plain(f"Lately wrong: {shown}"))
+    rows = [
+        {
+            "subject": own.asked[at].subject,
+            "right answer": own.asked[at].gold,
+            "your prompt": own.asked[at].first,
+            "manual prompt": manual.asked[at].first,
+            "right with": "yours" if own.right[at] else "manual",
+        }
+        for at in flips
+    ]
+    draw_facts(choice, own.template, rows, [facts[at] for at in flips])
 
 
 def _draw_curve(choice: PromptsChoice, growth: Growth) -> None:
@@ -172,18 +256,11 @@ def _draw_curve(choice: PromptsChoice, growth: Growth) -> None:
         hovertemplate="after %{x:,} facts: %{hovertext} %<br>95 % interval: %{customdata[0]} to "
         "%{customdata[1]}<extra></extra>",
     )
-    if choice.eligible:
-        best = 100 * float(choice.study.test_accuracies[list(choice.eligible)].max())
-        figure.add_hline(
-            y=best,
-            line={"dash": "dot", "color": charts.GREY},
-            annotation_text="best of these prompts",
-        )
-    figure.update_yaxes(title="P@1, % of the facts asked", range=[0, 100])
-    figure.update_xaxes(title="facts asked", range=[0, growth.total])
+    figure.update_yaxes(title="P@1, % of the facts queried", range=[0, 100])
+    figure.update_xaxes(title="facts queried, in random order", range=[0, growth.total])
     charts.show(
         figure.update_layout(height=320),
-        f"growth {len(curve)}",
+        "growth",
         title=f"Accuracy of {growth.template}",
         footnote=choice.footnote,
     )

@@ -1,4 +1,4 @@
-"""Weights to move about, and what becomes of the ensemble's accuracy."""
+"""Weights to move, and the ensemble's accuracy with them."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from lama_core.probes.prompts.ensemble import top_k_weights
 from lama_core.rounding import fixed, percent, percentage, rounded
 from pages.ui.prompts.choice import PromptsChoice
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import plain, show_note
+from pages.ui.shared.messages import plain
 from pages.ui.shared.state import BOUND, pick
 
 MOST_SLIDERS = 8
@@ -31,20 +31,17 @@ def starting_weights(choice: PromptsChoice, start: str) -> Floats:
 
 
 def draw_weights(choice: PromptsChoice) -> None:
-    """Sliders of the heaviest prompts; the accuracy of the weighted mean beside the fixed ones."""
+    """Sliders of the heaviest prompts; P@1 of the weighted mean next to that of other weights."""
     study = choice.study
     if len(choice.eligible) < 2:
-        show_note(
-            "There are no weights to move about in this set: choose one of several prompts that "
-            "show the model the subject."
-        )
         return
+    st.markdown("**Your own weights**: move them, and see P@1 change")
     start = pick(
         "Begin with",
         STARTS,
         key="start",
         help="**optimised**: the fitted weights. **top1**, **top3**: the best on the training "
-        "facts, alike. **equal**: all prompts alike.",
+        "facts, with equal weights. **equal**: all prompts.",
     )
     first = starting_weights(choice, start or STARTS[0])
     order = np.argsort(-first - 1e-3 * study.train_accuracies, kind="stable")
@@ -88,7 +85,9 @@ def _draw_accuracy(choice: PromptsChoice, weights: Floats) -> None:
     st.metric(
         "P@1 of your weights",
         f"{percent(accuracy)} %",
-        f"{fixed(gain, 1, signed=True)} points against optimised" if abs(gain) >= 0.05 else None,
+        f"{fixed(gain, 1, signed=True)} points compared with optimised"
+        if abs(gain) >= 0.05
+        else None,
     )
     st.dataframe(
         pd.DataFrame(rows),

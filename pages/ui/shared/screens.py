@@ -18,6 +18,7 @@ PROMPTS: Params = {"tab": "Prompts"}
 CURVES, RANKS = "P@k curves", "Rank distribution"  # charts of the More tab
 ANALOGY_PROBES: Params = {"tab": "More", "chart": "Analogy probes"}
 NEW_RUN: Params = {"tab": "New run"}
+FOLDED = "Analyses and the paper"  # a view of the tab Prompts
 # The parameters that say which tab of Results is open, and which chart or view in it.
 OPENED = ("tab", "chart", "view")
 
@@ -34,6 +35,10 @@ _PAPERS: tuple[tuple[str, Params, str], ...] = (
 def _charts(**names: str) -> dict[str, tuple[str, Params]]:
     """Tabs that became charts of the More tab. names: tab -> chart."""
     return {tab: (RESULTS, {"tab": "More", "chart": chart}) for tab, chart in names.items()}
+
+
+def _prompts(view: str, **more: str) -> tuple[str, Params]:
+    return RESULTS, {**PROMPTS, "prompts_view": view, **more}
 
 
 def _views(page: str, tab: Params, key: str, *names: str) -> dict[str, tuple[str, Params]]:
@@ -72,19 +77,16 @@ _OLD: dict[str, tuple[str, dict[str, tuple[str, Params]]]] = {
     ),
     "prompts": (
         "tab",
-        _views(
-            RESULTS,
-            PROMPTS,
-            "prompts_view",
-            "Prompts",
-            "Try a prompt",
-            "Ensembles",
-            "One fact",
-            "Weights",
-            "Analyses",
-            "In the paper",
-        )
-        | {"New study": (DATA, {"tab": "New study"})},
+        {
+            "Prompts": _prompts("Prompts"),
+            "Try a prompt": (RESULTS, PROMPTS),
+            "Ensembles": _prompts("Ensembles"),
+            "One fact": _prompts("One fact"),
+            "Weights": _prompts("Ensembles"),
+            "Analyses": _prompts(FOLDED),
+            "In the paper": _prompts(FOLDED, prompts_part="In the paper"),
+            "New study": (DATA, {"tab": "New study"}),
+        },
     ),
     "data": ("tab", {"Sources": (DATA, {})}),
     "method": (

@@ -6,6 +6,7 @@ from probe_fakes import CITIES, HashFiller
 
 from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
+from lama_core.metrics.intervals import difference_intervals
 from lama_core.probes.prompts.asking import make_asked
 from lama_core.probes.prompts.growing import Asked, Growth, grow
 from lama_core.types import Fact, Prompt, Relation
@@ -18,6 +19,17 @@ def test_no_right_answer_still_has_an_interval() -> None:
     last = Growth("[X] of [Y] .", 10, (wrong,) * 10).curve()[-1]
     assert (last.value, last.low) == (0, 0)
     assert last.high == pytest.approx(1.959964**2 / (10 + 1.959964**2), abs=1e-6)
+
+
+def test_two_prompts_are_compared_fact_by_fact() -> None:
+    right, wrong = (Asked("Anna", "Rome", rank, "Rome") for rank in (1, 2))
+    own = Growth("[X] of [Y] .", 4, (right, right, wrong, right))
+    manual = Growth("[X] in [Y] .", 4, (right, wrong, right, wrong))
+    found = own.less(manual)
+    assert (found.a, found.b, found.difference) == (2 / 4, 3 / 4, (2 - 1) / 4)
+    assert (found.only_a, found.only_b) == (1, 2)
+    ends = difference_intervals(np.array([2]), np.array([1]), np.array([4]))
+    assert found.interval == ends[0]
 
 
 def test_growing_in_steps_gives_what_growing_at_once_gives() -> None:

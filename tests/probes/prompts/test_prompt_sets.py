@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 
 from lama_core.datasets.prompt_sets import (
+    COMBINATIONS,
+    MEANINGS,
+    TITLES,
     PromptPool,
     check_templates,
     load_pool,
@@ -80,6 +83,18 @@ def test_combinations_are_those_of_the_paper() -> None:
         "mine+para": (1, 3),
         "man+para": (0, 4),
     }
+
+
+def test_a_prompt_is_found_by_its_twin() -> None:
+    pool = _pool()
+    assert pool.find("[Y] in  [X].") == pool.members("mine")[0]
+    assert pool.find("[Y] at [X].") is None
+    assert pool.manual == pool.find("[X] has capital [Y].") == 0
+    assert pool.only(["mine"]).manual is None
+
+
+def test_every_combination_is_explained() -> None:
+    assert MEANINGS.keys() == TITLES.keys() == COMBINATIONS.keys()
 
 
 def test_a_pool_of_some_combinations_has_their_prompts_alone() -> None:
