@@ -82,7 +82,7 @@ def test_an_encoder_decoder_model_is_asked_blank_by_blank_and_sees_both_sides(
     first = boxes.split('<td class="word">')[1].split("<")[0]
     captions = "".join(one.value for one in app.caption)
     asked = plain(f"Paris is in {first}, said ___.")
-    assert f"Asked behind the model's own first answers: {asked}" in captions
+    assert f"Query with the model's own first answers filled in: {asked}" in captions
     score = open_page("analogy", view="Score", models=folder)
     boxes = "".join(one.proto.body for one in score.get("html"))
     assert "encoder-decoder · pseudo-perplexity" in boxes

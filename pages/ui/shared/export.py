@@ -107,7 +107,7 @@ def draw_export(
             icon=":material/data_object:",
             on_click="ignore",
         )
-        draw_command(how)
+        draw_command(how, key=f"{name} command")
     if more is not None:
         with bar:
             more()
@@ -126,15 +126,16 @@ def draw_answer_export(
     draw_export(name, rows or answer.rows, made, request, record=answer.to_json, more=more)
 
 
-def draw_command(how: Request | tuple[Request, ...] | str) -> None:
+def draw_command(how: Request | tuple[Request, ...] | str, *, key: str) -> None:
     """The command line and the Python that give the same."""
-    if isinstance(how, str):
+    with st.container(key=key):
+        if isinstance(how, str):
+            st.caption("The same in Python:")
+            st.code(how, language="python", wrap_lines=True)
+            return
+        requests = how if isinstance(how, tuple) else (how,)
+        st.caption("The same from a terminal:")
+        st.code("\n".join(map(command_line, requests)), language="shell", wrap_lines=True)
         st.caption("The same in Python:")
-        st.code(how, language="python", wrap_lines=True)
-        return
-    requests = how if isinstance(how, tuple) else (how,)
-    st.caption("The same from a terminal:")
-    st.code("\n".join(map(command_line, requests)), language="shell", wrap_lines=True)
-    st.caption("The same in Python:")
-    lines = "\n".join(("import lama_core as lama", "", *map(python_call, requests)))
-    st.code(lines, language="python", wrap_lines=True)
+        lines = "\n".join(("import lama_core as lama", "", *map(python_call, requests)))
+        st.code(lines, language="python", wrap_lines=True)
