@@ -12,7 +12,6 @@ from lama_core.probes.cloze.ask import (
     ClozeAnswer,
     ClozeRequest,
     ModelAnswer,
-    agreement,
     golds_of,
 )
 from lama_core.requests import values
@@ -34,10 +33,7 @@ from pages.ui.shared.router import draw_page, draw_tabs
 
 def draw_question() -> tuple[str, str, state.ClozeChoice]:
     """The widgets: the text, the gold, and everything that is chosen besides."""
-    st.caption(
-        "Type a sentence with a blank: each model ranks the words that it would put there. "
-        "What comes first shows what it has learnt, and how it was asked."
-    )
+    st.caption("Type a sentence with a blank: each model ranks the words that it would put there.")
     state.start_with_example()
     sentence, word = st.columns([3, 1], vertical_alignment="bottom")
     text = state.type_text(
@@ -47,12 +43,12 @@ def draw_question() -> tuple[str, str, state.ClozeChoice]:
         "Several blanks get a list each.",
     )
     gold = word.text_input(
-        "Gold (optional)",
+        "Right answer (optional)",
         key="gold",
         bind=state.BOUND,
         help="The word that should be there. Its rank is shown for every model, even far down the "
-        "list; a word of several pieces is scored as several. Of several blanks, one gold each "
-        "with | between them.",
+        "list. A word of several subword tokens is scored token by token. For several blanks, give "
+        "one answer each with | between them.",
     )
     models, more = st.columns([3, 1], vertical_alignment="bottom")
     with models:
@@ -82,15 +78,14 @@ def draw_columns(
     given = tuple(column.answer for column in columns.values())
     for blank in range(query.n_blanks):
         which = f"Blank {blank + 1} of {query.n_blanks}" if query.n_blanks > 1 else ""
-        shared = {word: len(who) for word, who in agreement(given, blank)}
         with lines[blank].container(horizontal=True, vertical_alignment="center"):
             if which:
                 st.caption(which, width="content")
             left_out = draw_left_out(given, blank, choice.settings.candidates)
             if not left_out:
-                predictions.draw_agreement(given, shared, blank)
+                predictions.draw_firsts(given, blank)
         if left_out and len(given) > 1:
-            predictions.draw_agreement(given, shared, blank)
+            predictions.draw_firsts(given, blank)
         for column in columns.values():
             place = column.place if blank == 0 else column.box.empty()
             with place.container():
@@ -99,8 +94,8 @@ def draw_columns(
                 answers = column.answer.blanks[blank]
                 if blank and not KINDS[column.answer.kind].fills_together:
                     asked = plain(answers.asked.replace("[MASK]", "___"))
-                    st.caption(f"Asked behind the model's own first answers: {asked}")
-                predictions.draw_answers(answers, column.colour, shared, len(given))
+                    st.caption(f"Query with the model's own first answers filled in: {asked}")
+                predictions.draw_answers(answers, column.colour)
     return given
 
 
@@ -112,7 +107,7 @@ def draw_notes(settings: ClozeSettings, answers: tuple[ModelAnswer, ...]) -> Non
     for answer in answers:
         if answer.blanks[0].over == "rescored":
             title = plain(state.title_of(answer.name))
-            said += f" Of them {title} ranks those that it rescored: {answer.blanks[0].n_over:,}."
+            said += f" {title} ranks only its {answer.blanks[0].n_over:,} best words."
     st.caption(said)
     for answer in answers:
         if answer.notes:

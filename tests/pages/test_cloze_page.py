@@ -35,9 +35,9 @@ def test_the_table_has_a_row_a_wording_and_the_box_counts_those_that_agree() -> 
     assert len(set(counted)) == 1, "this model says the same in every wording"
     boxes = "".join(one.proto.body for one in app.get("html"))
     assert f"<b>4 of 4</b> wordings give <b>{counted[0]}</b> first" in boxes
-    assert "the negated one is left aside" in boxes
+    assert "negation not counted" in boxes
     assert "✓" not in table[f"{MODEL} answer"][4], "nothing is right in a negated sentence"
-    assert "no knowledge of the fact" in "".join(one.value for one in app.caption)
+    assert "says nothing about the fact" in "".join(one.value for one in app.caption)
 
 
 def test_a_suggested_subject_gives_way_to_the_new_relations_first() -> None:
@@ -82,7 +82,7 @@ def test_an_encoder_decoder_model_is_asked_blank_by_blank_and_sees_both_sides(
     first = boxes.split('<td class="word">')[1].split("<")[0]
     captions = "".join(one.value for one in app.caption)
     asked = plain(f"Paris is in {first}, said ___.")
-    assert f"Asked behind the model's own first answers: {asked}" in captions
+    assert f"Query with the model's own first answers filled in: {asked}" in captions
     score = open_page("analogy", view="Score", models=folder)
     boxes = "".join(one.proto.body for one in score.get("html"))
     assert "encoder-decoder · pseudo-perplexity" in boxes
@@ -171,7 +171,7 @@ def test_sentences_are_compared_token_by_token() -> None:
     marked = [one.split(">")[1].split("<")[0] for one in shown.split("lx-token marked")[1:]]
     assert marked == ["are", "is"]
     first, second = (float(one.split(",")[0]) for one in shown.split("<b>log-prob. ")[1:])
-    less = float(shown.split("less the first's: ")[1].split(",")[0])
+    less = float(shown.split("compared with the first: ")[1].split(",")[0])
     assert less == pytest.approx(second - first, abs=0.011)
     app.text_area(key="sentences").set_value("Only one.").run()
     assert plain("1 sentence is given") in app.error[0].value

@@ -168,10 +168,10 @@ class BlankAnswer:
         if self.over == "rescored" and self.asked.startswith("[MASK]"):
             said.append(
                 "Nothing stands left of the blank: only the likeliest beginnings of a text, and "
-                "the gold, are tried in the sentence."
+                "the right answer, are tried in the sentence."
             )
         if self.n_listed is not None:
-            more = "; the gold is beyond them, and its rank this or a later one"
+            more = "; the right answer is beyond them, at this rank or a later one"
             said.append(
                 f"The list is cut: the server gives its {self.n_listed:,} likeliest tokens, and "
                 f"words beyond them are not ranked{more * self.gold_beyond}."

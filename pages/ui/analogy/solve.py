@@ -7,7 +7,7 @@ import streamlit as st
 
 from lama_core.probes.analogy.solve import METHODS, Solution, SolveRequest, VectorAnswer
 from lama_core.probes.analogy.templates import SLOTS, Question, ask_for
-from lama_core.probes.cloze.ask import ClozeAnswer, agreement
+from lama_core.probes.cloze.ask import ClozeAnswer
 from lama_core.requests import values
 from lama_core.rounding import fixed
 from pages.ui.analogy import examples
@@ -122,13 +122,12 @@ def _draw_columns(asked: Asked) -> tuple[Solution, ...]:
         choice.settings.models, ask, lambda found: predictions.describe(found.cloze.models[0])
     )
     answers = tuple(column.answer.cloze.models[0] for column in columns.values())
-    shared = {word: len(who) for word, who in agreement(answers)}
     with line:
-        predictions.draw_agreement(answers, shared, 0)
+        predictions.draw_firsts(answers, 0)
     for column in columns.values():
         with column.place.container():
             blank = column.answer.cloze.models[0].blanks[0]
-            predictions.draw_answers(blank, column.colour, shared, len(answers))
+            predictions.draw_answers(blank, column.colour)
             _draw_arithmetic(column.answer.baselines)
     return tuple(column.answer for column in columns.values())
 

@@ -56,8 +56,8 @@ MOST_SHOWN = 20
 def draw_ranking() -> None:
     """The whole tab."""
     st.caption(
-        "Type a sentence with a blank and the answers that you think of, of any length: each model "
-        "ranks them by how likely it finds the sentence with each."
+        "Type a sentence with a blank and your own answers, of any length: each model ranks them "
+        "by how likely it finds the sentence with each."
     )
     request = _ask()
     request.check()
@@ -78,7 +78,7 @@ def draw_ranking() -> None:
         for name, column in columns.items()
         if column.answer.answers[0].rank
     }
-    line.html(f"<div>{predictions.describe_firsts(firsts)[1]}</div>")
+    line.html(f"<div>{predictions.describe_firsts(firsts, gold or '')}</div>")
     if columns:
         st.caption(
             "Probability: softmax of the scores over the answers that the model can write. "

@@ -77,8 +77,8 @@ def draw_paper() -> None:
     """The whole tab."""
     st.caption(
         "The queries of Table 3 of Petroni et al. 2019 with the five words that BERT-large put "
-        "there, and what the models that you choose put there; ✓ marks the gold. A query leads to "
-        "the Sentence tab."
+        "there, and the words of the models that you choose. ✓ marks the right answer. Click a "
+        "query to ask it."
     )
     models_box, source_box, more = st.columns([5, 3, 1.4], vertical_alignment="bottom")
     with models_box:

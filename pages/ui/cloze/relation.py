@@ -251,7 +251,7 @@ def _draw_agreement(question: RelationQuestion, model: ModelOnRelation) -> None:
         chips.append(f"and {len(others) - len(chips)} more")
     label = "" if others is counts else "Others: "
     line = f"<div>{label}{' '.join(chips)}</div>" if chips else ""
-    notes = ["the negated one is left aside"] if total < len(question.wordings) else []
+    notes = ["negation not counted"] if total < len(question.wordings) else []
     noted = [
         answer.note
         for wording, answer in zip(question.wordings, model.answers, strict=True)
@@ -327,7 +327,7 @@ def _draw_table(answer: RelationAnswer) -> None:
     about = "Choose a row to ask its sentence alone, with all answers of each model."
     if question.n_agreeing < len(question.wordings):
         about += (
-            " The negated sentence says that it is not so: its answer is no knowledge of the fact, "
+            " The negated sentence says that it is not so: its answer says nothing about the fact, "
             "and a gold in the first place shows that the “not” was missed."
         )
     st.caption(about)

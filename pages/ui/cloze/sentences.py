@@ -125,7 +125,7 @@ def _less_first(one: ScoredSentence, found: ModelSentences) -> str:
     if one is found.sentences[0] or one.difference is None or one.mean_difference is None:
         return ""
     total, mean = (fixed(value, 2, signed=True) for value in (one.difference, one.mean_difference))
-    return f"less the first's: {total}, mean {mean}"
+    return f"compared with the first: {total}, mean {mean}"
 
 
 def _draw_export(request: SentencesRequest, columns: dict[str, Column[ModelSentences]]) -> None:

@@ -304,7 +304,7 @@ def _draw_one(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
     if info.model_kind not in KINDS and np.isnan(run.log_prob[row]):
         if given:
             answer = BlankAnswer(given, over=_over(info))
-            predictions.draw_answers(answer, choice.colours[name], {}, 1)
+            predictions.draw_answers(answer, choice.colours[name])
         st.caption(
             f"The gold was not found: it stands behind all other words, at rank "
             f"{int(run.rank[row]):,}."
@@ -312,7 +312,7 @@ def _draw_one(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
         return
     mark = Gold(gold, int(run.rank[row]), float(run.log_prob[row]), (gold,), True)
     answer = BlankAnswer(given, mark, over=_over(info))
-    predictions.draw_answers(answer, choice.colours[name], {}, 1)
+    predictions.draw_answers(answer, choice.colours[name])
     if info.ranks_statements:
         draw_scores_of_answers(run, row, gold, choice.colours[name], name, choice)
 

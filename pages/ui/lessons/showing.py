@@ -18,7 +18,7 @@ from lama_core.metrics import METRICS
 from lama_core.models.catalog import find_model
 from lama_core.probes.analogy.probing import AnalogyRequest
 from lama_core.probes.analogy.templates import ask_for
-from lama_core.probes.cloze.ask import ModelAnswer, Prediction, agreement
+from lama_core.probes.cloze.ask import ModelAnswer, Prediction
 from lama_core.probes.probing import ProbeRequest
 from lama_core.reports.html import grid
 from lama_core.requests import command_line
@@ -65,12 +65,11 @@ def _draw_query(step: Live, text: str, gold: str) -> Shown:
     line = reserve_line(text)
     columns = ask_each(names, ask, predictions.describe)
     given = tuple(column.answer for column in columns.values())
-    shared = {word: len(who) for word, who in agreement(given, 0)}
     with line:
-        predictions.draw_agreement(given, shared, 0)
+        predictions.draw_firsts(given, 0)
     for column in columns.values():
         with column.place.container():
-            predictions.draw_answers(column.answer.blanks[0], column.colour, shared, len(given))
+            predictions.draw_answers(column.answer.blanks[0], column.colour)
     best: dict[str, list[tuple[str, float]]] = {
         name: [(item.token, item.prob) for item in column.answer.blanks[0].predictions]
         for name, column in columns.items()

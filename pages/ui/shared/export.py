@@ -1,4 +1,4 @@
-"""The one bar with which what is on the screen is taken away: CSV, JSON, and what gives the same.
+"""The button that exports what is on the screen: CSV, JSON, and the command that gives the same.
 
 The files are made when they are asked for. What gives the same is a request, shown as the command
 line that asks for it (`lama_core.requests`), or lines of Python where there is no command.
@@ -87,7 +87,8 @@ def draw_export(
     def content() -> dict[str, Any]:
         return record() if record is not None else {"rows": records_of(make_table())}
 
-    with st.container(horizontal=True, vertical_alignment="center"):
+    bar = st.container(horizontal=True, vertical_alignment="center")
+    with bar, st.popover("Export", icon=":material/download:", key=f"{name} export"):
         st.download_button(
             "CSV",
             lambda: to_csv(records_of(make_table())),
@@ -107,7 +108,8 @@ def draw_export(
             on_click="ignore",
         )
         draw_command(how, key=f"{name} command")
-        if more is not None:
+    if more is not None:
+        with bar:
             more()
 
 
@@ -125,18 +127,15 @@ def draw_answer_export(
 
 
 def draw_command(how: Request | tuple[Request, ...] | str, *, key: str) -> None:
-    """What gives the same, in a popover."""
-    with st.popover(
-        "Python" if isinstance(how, str) else "Command line", icon=":material/terminal:", key=key
-    ):
+    """The command line and the Python that give the same."""
+    with st.container(key=key):
         if isinstance(how, str):
             st.caption("The same in Python:")
             st.code(how, language="python", wrap_lines=True)
-        else:
-            requests = how if isinstance(how, tuple) else (how,)
-            st.caption("The same from a terminal:")
-            lines = "\n".join(map(command_line, requests))
-            st.code(lines, language="shell", wrap_lines=True)
-            st.caption("The same in Python:")
-            lines = "\n".join(("import lama_core as lama", "", *map(python_call, requests)))
-            st.code(lines, language="python", wrap_lines=True)
+            return
+        requests = how if isinstance(how, tuple) else (how,)
+        st.caption("The same from a terminal:")
+        st.code("\n".join(map(command_line, requests)), language="shell", wrap_lines=True)
+        st.caption("The same in Python:")
+        lines = "\n".join(("import lama_core as lama", "", *map(python_call, requests)))
+        st.code(lines, language="python", wrap_lines=True)

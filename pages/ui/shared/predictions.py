@@ -16,6 +16,11 @@ from lama_core.rounding import fixed
 from pages.ui.shared.messages import plain
 from pages.ui.shared.state import title_of
 
+TWINS = {"minilm-mlm", "minilm-mlm-twin"}
+TWIN_NOTE = (
+    "The twin is MiniLM-MLM trained in the same way on less text: without eleven sources of facts, "
+    "such as GeoNames."
+)
 CONTEXTS = {"left": "sees the left side only", "both": "sees both sides"}
 
 
@@ -44,22 +49,15 @@ def title_of_kind(kind: Kind | None) -> str:
     return KINDS[kind].title if kind else "a model of your own"
 
 
-def draw_answers(blank: BlankAnswer, colour: str, shared: Mapping[str, int], n_models: int) -> None:
-    """A model's best words with bars, and where the gold stands.
-
-    shared: lower-case word -> how many of the n_models have it among their answers.
-    """
+def draw_answers(blank: BlankAnswer, colour: str) -> None:
+    """A model's best words with bars, and the rank of the right answer."""
     gold = blank.gold.word.lower() if blank.gold else None
     rows = []
     for item in blank.predictions:
         word = item.token.lower()
-        n_shared = shared.get(word, 1)
-        hint = f"{n_shared} of the {n_models} models answer it"
-        mark = f'<span class="shared" title="{hint}">{n_shared} of {n_models}</span>'
-        mark = mark if n_shared > 1 else ""
         rows.append(
             f'<tr class="{"gold" if word == gold else ""}"><td class="rank">{item.rank}</td>'
-            f'<td class="word">{escape(item.token)}{_begun(item)}{mark}</td>'
+            f'<td class="word">{escape(item.token)}{_begun(item)}</td>'
             f'<td class="bar"><div style="width:{100 * item.prob:.2f}%;background:{colour}">'
             f'</div></td><td class="num">{probability(item.prob)}</td>'
             f'<td class="num muted">{fixed(item.log_prob, 2)}</td></tr>'
@@ -86,19 +84,20 @@ def _gold_line(gold: Gold, blank: BlankAnswer) -> str:
     value = ("log-prob. " if gold.log_prob is not None else "") + gold.shown_log_prob()
     notes = []
     if len(gold.pieces) > 1:
-        notes.append(f"{len(gold.pieces)} pieces, scored one after the other: ")
+        notes.append(f"{len(gold.pieces)} subword tokens, scored one after the other: ")
         notes[-1] += " + ".join(gold.pieces)
     if not gold.in_candidates:
         shown = blank.predictions
         before = gold.rank <= len(shown) and shown[gold.rank - 1].token
         notes.append(
             "not among the candidates; "
-            + (f"it would stand before {before}" if before else "the rank is where it would stand")
+            + (f"it would come before {before}" if before else "the rank is the one it would have")
         )
     note = f'<div class="lx-muted">{escape("; ".join(notes))}</div>' if notes else ""
     among = f" of {blank.n_over:,}" if blank.over == "rescored" and blank.n_over else ""
     return (
-        f'<div class="lx-gold">Gold <b>{escape(gold.word)}</b>: rank <b>{gold.rank:,}</b>{among}, '
+        f'<div class="lx-gold">Right answer <b>{escape(gold.word)}</b>: '
+        f"rank <b>{gold.rank:,}</b>{among}, "
         f"{escape(value)}</div>{note}"
     )
 
@@ -108,36 +107,31 @@ def probability(value: float) -> str:
     return fixed(value, 3) if value >= 0.001 else f"{value:.0e}".replace("e-0", "e-")
 
 
-def describe_firsts(firsts: Mapping[str, str]) -> tuple[bool, str]:
-    """Whether the models' first answers are the same in lower case, and that in words, as HTML.
+def describe_firsts(firsts: Mapping[str, str], gold: str = "") -> str:
+    """Each model's first answer in one line, the right one marked, as HTML.
 
-    firsts: by model; without any, no words.
+    firsts: by model. gold: the right answer, if it is known.
     """
-    words = list(firsts.values())
-    if not words:
-        return False, ""
-    same = len({word.lower() for word in words}) == 1
-    if same:
-        who = {1: f"{escape(title_of(next(iter(firsts))))} puts", 2: "Both models put"}.get(
-            len(words), f"All {len(words)} models put"
-        )
-        return same, f"{who} <b>{escape(words[0])}</b> first."
-    chips = " ".join(f'<span class="lx-chip">{escape(word)}</span>' for word in words)
-    return same, f"The models differ on the first answer: {chips}"
+    parts = [
+        f"{escape(short_title(name))}: <b>{escape(word)}</b>"
+        + " (correct)" * (word.lower() == gold.lower())
+        for name, word in firsts.items()
+    ]
+    return " · ".join(parts)
 
 
-def draw_agreement(answers: Sequence[ModelAnswer], shared: Mapping[str, int], blank: int) -> None:
-    """In one line: do the models put the same word first, and what else do they share?"""
+def short_title(name: str) -> str:
+    """A model's title without what stands in brackets: MiniLM-MLM."""
+    return title_of(name).partition(" (")[0]
+
+
+def draw_firsts(answers: Sequence[ModelAnswer], blank: int) -> None:
+    """Each model's first answer in one line; what the twin is, where it is next to its sibling."""
     firsts = {answer.name: answer.blanks[blank].predictions[0].token for answer in answers}
-    same, text = describe_firsts(firsts)
-    agreed = {word.lower() for word in firsts.values()} if same else set()
-    others = [word for word in shared if word not in agreed]
-    if others:
-        chips = " ".join(f'<span class="lx-chip">{escape(word)}</span>' for word in others)
-        text += f" Shared among their answers: {chips}"
-    elif len(firsts) > 1 and not same:
-        text += " They share no answer."
-    st.html(f"<div>{text}</div>")
+    golds = [answer.blanks[blank].gold for answer in answers]
+    gold = next((one.word for one in golds if one is not None), "")
+    note = f'<div class="lx-muted">{TWIN_NOTE}</div>' if firsts.keys() >= TWINS else ""
+    st.html(f"<div>{describe_firsts(firsts, gold)}</div>{note}")
 
 
 def describe_candidates(candidates: Candidates, sizes: Sequence[int]) -> str:

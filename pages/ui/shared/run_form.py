@@ -58,7 +58,10 @@ def draw_run_form(form: RunForm) -> None:
             ):
                 jobs.start(form.name, request)
                 st.rerun()
-            draw_command(request, key=f"command of {form.name}")
+            with st.popover(
+                "Command line", icon=":material/terminal:", key=f"command of {form.name}"
+            ):
+                draw_command(request, key=f"command line of {form.name}")
         st.caption(
             "It goes on while you look at other pages. Cancelled, it keeps what is done, and the "
             f"same choice goes on from there. {form.note}"

@@ -363,20 +363,21 @@ def choose_cloze_options(models: tuple[str, ...], *, lists: bool = True) -> Cloz
         refused="An address can't name a file of this machine: type the candidates yourself under "
         "Options.",
     )
-    context = pick(
-        "Left-to-right models see", CONTEXTS, key="context", first="auto", help=explain("Context")
-    )
-    rescored = st.slider(
-        "Words rescored with both sides", 10, 1000, RESCORED, 10, key="rescored", bind=BOUND
-    )
-    renormalise = st.toggle(
-        "Probabilities over the candidates only",
-        key="renormalise",
-        bind=BOUND,
-        help="Off: log-softmax over the model's whole vocabulary, as the paper prints it. "
-        "On: divided by the sum over the candidates.",
-    )
-    precision = choose_precision()
+    with st.expander("Advanced"):
+        context = pick(
+            "Causal models see", CONTEXTS, key="context", first="auto", help=explain("Context")
+        )
+        rescored = st.slider(
+            "Words rescored with both sides", 10, 1000, RESCORED, 10, key="rescored", bind=BOUND
+        )
+        renormalise = st.toggle(
+            "Probabilities over the candidates only",
+            key="renormalise",
+            bind=BOUND,
+            help="Off: log-softmax over the model's whole vocabulary, as the paper prints it. "
+            "On: divided by the sum over the candidates.",
+        )
+        precision = choose_precision()
     settings = ClozeSettings(
         models=models,
         candidates=candidates,
