@@ -156,6 +156,7 @@ def _import(request: ImportRequest) -> Brought:
             Path(request.path),
             name=request.name,
             replace=request.replace,
+            columns=request.columns(),
             on_progress=request.on_progress,
         ),
     )
