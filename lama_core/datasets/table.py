@@ -97,8 +97,13 @@ class Columns:
 
     def lowered(self) -> Self:
         """Return the same for a header in lower case."""
-        names = {role: self.of(role).strip().lower() for role in ROLES}
-        return replace(self, **names)
+        return replace(
+            self,
+            subject=self.subject.strip().lower(),
+            object=self.object.strip().lower(),
+            relation=self.relation.strip().lower(),
+            template=self.template.strip().lower(),
+        )
 
     def renamed(self, row: JsonObject) -> JsonObject:
         """Return a row with the reader's own names for the columns that were chosen."""

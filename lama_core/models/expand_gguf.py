@@ -42,7 +42,7 @@ def _expand(gguf: Path, folder: Path) -> None:
     )
     _report(1)
     # The library shows a bar over the tensors, and has no other way to follow them.
-    modeling_gguf_pytorch_utils.tqdm = _each_reported
+    vars(modeling_gguf_pytorch_utils)["tqdm"] = _each_reported
     model = AutoModelForCausalLM.from_pretrained(
         gguf.parent, gguf_file=gguf.name, dtype=torch.float32, trust_remote_code=False
     )

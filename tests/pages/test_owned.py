@@ -48,8 +48,8 @@ def test_an_import_says_what_it_replaces_and_waits_for_a_yes(
 ) -> None:
     path, asked = import_table(tmp_path), []
     monkeypatch.setattr(jobs, "start", lambda name, request, **_: asked.append(request))
-    app = open_page("data")
-    app.text_input(key="import path 0").set_value(str(path))
+    app = open_page("data", tab="Import")
+    app.text_input(key="import path 0").set_value(str(path)).run()
     next(button for button in app.button if button.label == "Import").click()
     app.run()
     assert asked == []
@@ -61,7 +61,7 @@ def test_an_import_says_what_it_replaces_and_waits_for_a_yes(
 def test_a_stranger_replaces_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import_table(tmp_path)
     visited(monkeypatch, by_owner=False)
-    app = open_page("data")
+    app = open_page("data", tab="Import")
     assert not {"Import", "Replace it"} & labels(app)
     assert not [field for field in app.text_input if "import" in (field.key or "")]
     assert any("Importing is for those" in caption.value for caption in app.caption)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui.shared import history, links, screens, share, shelf
+from pages.ui.shared import history, links, running, screens, share, shelf
 from pages.ui.shared.messages import faults_shown
 from pages.ui.shared.state import BOUND
 
@@ -34,6 +34,7 @@ def routing(page: str, title: str) -> Iterator[None]:
     links.enter(page)
     links.follow_moved()
     _name(title)
+    running.draw_running()
     place = share.make_place()
     _here.routed, _here.title = True, title
     try:

@@ -17,6 +17,8 @@ WRONG_ANSWERS: Params = {"tab": "Wrong answers"}
 PROMPTS: Params = {"tab": "Prompts"}
 ANALOGY_PROBES: Params = {"tab": "More", "chart": "Analogy probes"}
 NEW_RUN: Params = {"tab": "New run"}
+IMPORT: Params = {"tab": "Import"}
+RUNS: Params = {"tab": "Runs"}
 
 
 def _charts(*names: str) -> dict[str, tuple[str, Params]]:
