@@ -106,10 +106,17 @@ class Columns:
         )
 
     def renamed(self, row: JsonObject) -> JsonObject:
-        """Return a row with the reader's own names for the columns that were chosen."""
+        """Return a row with the reader's own names for the columns that were chosen.
+
+        Raises:
+            Rejected: If it has nothing in the chosen column of subjects or objects.
+        """
         chosen = {role: name for role in ROLES if (name := self.of(role))}
         if not chosen:
             return row
+        for role in _NEEDED:
+            if role in chosen and row.get(chosen[role]) is None:
+                raise Rejected(f"no {role}: {chosen[role]!r} is empty")
         replaced = {*chosen.values(), *(name for role in chosen for name in ROLES[role])}
         kept = {name: value for name, value in row.items() if name not in replaced}
         return kept | {role: row[name] for role, name in chosen.items() if name in row}

@@ -218,7 +218,8 @@ def test_a_scan_finds_the_relations_that_lack_a_template(tmp_path: Path) -> None
     found = table.scan(path, MAPPED)
     assert (found.relations, found.unasked) == (("capital", "currency"),) * 2
     assert (found.n_facts, found.objects) == (0, ("Lima", "Peso"))
-    assert [dropped.line for dropped in found.dropped] == [4]
+    (dropped,) = found.dropped
+    assert (dropped.line, dropped.reason) == (4, "no object: 'label' is empty")
     header, rows = table.first_rows(path, 1)
     assert (header, rows[0]["Country"]) == (("Country", "Label", "Kind"), "Peru")
     assert [table.named_column(header, role) for role in table.ROLES] == [""] * 4

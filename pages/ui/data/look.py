@@ -1,4 +1,4 @@
-"""A look into a knowledge source: counts by source and relation, templates, facts, reports."""
+"""The content of a data set: counts by source and relation, templates, facts, excluded lines."""
 
 from collections.abc import Sequence
 
@@ -171,14 +171,14 @@ def draw_dropped(dropped: Sequence[Dropped], *, what: str = "line", opened: bool
     """
     if not dropped:
         return
+    rows = [
+        {"file": one.file, "line": one.line or None, "reason": one.reason}
+        for one in dropped[:MOST_REPORTED]
+    ]
+    table = pd.DataFrame(rows).dropna(axis="columns", how="all")
+    if table["file"].nunique() == 1:
+        table = table.drop(columns="file")
     with st.expander(f"{counted(len(dropped), what)} excluded", expanded=opened):
-        st.dataframe(
-            [
-                {"file": one.file, "line": one.line or None, "reason": one.reason}
-                for one in dropped[:MOST_REPORTED]
-            ],
-            hide_index=True,
-            placeholder="",
-        )
+        st.dataframe(table, hide_index=True, placeholder="")
         if len(dropped) > MOST_REPORTED:
             st.caption(f"The first {MOST_REPORTED} of {len(dropped):,}.")

@@ -69,7 +69,7 @@ def _choose_run(runs: list[KeptRun]) -> KeptRun:
             "made": [one.changed.replace("T", " ").removesuffix("Z") for one in runs],
             "size (MB)": [one.n_bytes / 1e6 for one in runs],
             "place": ["with the project" if one.bundled else "your own" for one in runs],
-            "state": [one.state for one in runs],
+            "state": [_state(one) for one in runs],
         }
     )
     number, names = st.column_config.NumberColumn, [one.name for one in runs]
@@ -77,6 +77,7 @@ def _choose_run(runs: list[KeptRun]) -> KeptRun:
         table,
         names,
         key="run",
+        height=300,
         column_config={
             "run": st.column_config.TextColumn(width="medium"),
             "rows": number(
@@ -91,6 +92,11 @@ def _choose_run(runs: list[KeptRun]) -> KeptRun:
     left, _ = st.columns([3, 2], gap="large")
     name = left.selectbox("Run", names, key="run", bind=BOUND)
     return runs[names.index(name)]
+
+
+def _state(run: KeptRun) -> str:
+    """Whether a run is finished, for people."""
+    return {"whole": "finished", "being made": "running"}.get(run.state, run.state)
 
 
 def _title(run: KeptRun) -> str:
@@ -116,7 +122,7 @@ def _draw_run(run: KeptRun) -> None:
         if how := how_computed(run.info.precision, run.info.device):
             facts["computed"] = how
     else:
-        facts["state"] = f"{run.state}, {counted(run.n_parts, 'finished part')}"
+        facts["state"] = f"{_state(run)}, {counted(run.n_parts, 'finished part')}"
     st.markdown(described(facts))
     with st.container(horizontal=True):
         if run.info and st.button("Show it", icon=":material/visibility:", key="show run"):
@@ -137,6 +143,9 @@ def _draw_resume(run: KeptRun) -> None:
     """Make the request that began the run again: what is finished of it isn't scored again."""
     from lama_core.api.resuming import begun_request  # heavy: it brings every kind of run
 
+    job = jobs.find(f"{RESUME}{run.name}")
+    if job is not None and job.running:
+        return
     try:
         request, folder = begun_request(run.name)
     except UserError as error:
@@ -176,7 +185,7 @@ def _draw_rename(run: KeptRun, title: str) -> None:
 def _draw_delete(run: KeptRun) -> None:
     with st.popover("Delete", icon=":material/delete:"), faults_shown():
         if run.state == "being made":
-            st.markdown("This run is being made: cancel it first.")
+            st.markdown("This run is running: cancel it first.")
             return
         st.markdown(
             f"{bytes_text(run.n_bytes)} are removed from the disk for good. "

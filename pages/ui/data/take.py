@@ -50,7 +50,7 @@ TABLE_HELP = (
 
 def status_of(listed: Listed) -> str:
     """Where a source is, in two or three words."""
-    return "here" if listed.installed else "can be fetched"
+    return "installed" if listed.installed else "can be downloaded"
 
 
 def choose_source(sources: list[Listed]) -> Listed:
@@ -65,7 +65,7 @@ def choose_source(sources: list[Listed]) -> Listed:
             "where": [status_of(listed) for listed in sources],
             "relations": [listed.n_relations for listed in sources],
             "facts or pairs": [listed.n_facts for listed in sources],
-            "to fetch (MB)": [
+            "download (MB)": [
                 listed.size / 1e6 if listed.size and not listed.installed else None
                 for listed in sources
             ],
@@ -81,7 +81,7 @@ def choose_source(sources: list[Listed]) -> Listed:
         column_config={
             "relations": number(format="localized"),
             "facts or pairs": number(format="localized"),
-            "to fetch (MB)": number(format="%.1f"),
+            "download (MB)": number(format="%.1f"),
             "what": st.column_config.TextColumn(width="large"),
         },
     )

@@ -14,8 +14,9 @@ def draw_running() -> None:
     """Draw the line; nothing where no job runs that this visitor may see."""
     if st.session_state.pop(OPENED, False):
         links.go(screens.DATA, screens.RUNS)
-    if jobs.running():
-        with st.container(key="running", horizontal=True, horizontal_alignment="right"):
+    # Also when it is empty, so that what follows keeps its place; it takes no room.
+    with st.container(key="running"):
+        if jobs.running():
             _draw_line()
 
 
