@@ -179,6 +179,7 @@ def draw_dropped(dropped: Sequence[Dropped], *, what: str = "line", opened: bool
     if table["file"].nunique() == 1:
         table = table.drop(columns="file")
     with st.expander(f"{counted(len(dropped), what)} excluded", expanded=opened):
-        st.dataframe(table, hide_index=True, placeholder="")
+        small = st.column_config.NumberColumn(width="small")
+        st.dataframe(table, hide_index=True, placeholder="", column_config={"line": small})
         if len(dropped) > MOST_REPORTED:
             st.caption(f"The first {MOST_REPORTED} of {len(dropped):,}.")
