@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 Unit = Literal[
-    "bytes", "steps", "queries", "decisions", "rows", "sentences", "passages", "statements"
+    "bytes",
+    "steps",
+    "queries",
+    "decisions",
+    "rows",
+    "sentences",
+    "passages",
+    "statements",
+    "tensors",
 ]
 What = Literal["run", "model", "data"]
 
@@ -114,4 +122,20 @@ def describe(step: Progress, pace: Pace | None = None) -> str:
     minutes, seconds = divmod(round(left), 60)
     hours, minutes = divmod(minutes, 60)
     clock = f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
-    return f"{text}, {pace.per_second:,.0f} a second, {clock} left"
+    rate = f", {pace.per_second:,.0f} a second" if pace.per_second >= 1 else ""
+    return f"{text}{rate}, {clock} left"
+
+
+def describe_briefly(title: str, step: Progress, pace: Pace) -> str:
+    """A step in a few words, as `Run: 40 % · 2 min left`. title: what the work is."""
+    if not step.total:
+        return f"{title}: {step.stage}"
+    share = f"{title}: {int(100 * min(1, step.done / step.total))} %"
+    left = pace.seconds_left(step)
+    if left is None or left <= 0:
+        return share
+    seconds = round(left)
+    hours, minutes = divmod(round(seconds / 60), 60)
+    if seconds < 60:
+        return f"{share} · {seconds} s left"
+    return f"{share} · {f'{hours} h {minutes} min' if hours else f'{minutes} min'} left"

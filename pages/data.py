@@ -1,4 +1,4 @@
-"""Data: the knowledge sources, fetched or imported, and the runs that were made on them."""
+"""Data and runs: the data sets, imported or downloaded, and the runs made on them."""
 
 import streamlit as st
 
@@ -31,14 +31,11 @@ def draw_study() -> None:
 def main() -> None:
     """Draw the tab that is open."""
     st.header("Data and runs", anchor=False)
-    fetched = (
-        " The starter sets come with the project; the published ones are fetched when you say so, "
-        "from their authors' own addresses."
+    downloaded = (
+        " The starter sets come with the project; published sets are downloaded on request from "
+        "their authors' addresses."
     )
-    st.caption(
-        "The knowledge sources: facts to ask models, pairs for analogies, prompts."
-        + fetched * visitors.may("fetch")
-    )
+    st.caption("Facts, analogy pairs and prompts." + downloaded * visitors.may("fetch"))
     tabs = {
         "Data sets": draw_sets,
         "Import": take.draw_import,

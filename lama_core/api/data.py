@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lama_core.asking.blanks import parse_query
+from lama_core.asking.settings import DEFAULT_MODEL
 from lama_core.candidates.lists import named_candidates
-from lama_core.datasets import load_dataset
+from lama_core.candidates.spelling import spell
+from lama_core.datasets import load_dataset, table
 from lama_core.datasets.base import AnalogyDataset, Dataset
 from lama_core.datasets.library import download, installed
 from lama_core.datasets.library.catalog import source
@@ -18,9 +20,12 @@ from lama_core.datasets.library.keeping import (
     rename_dataset,
     users_of,
 )
+from lama_core.datasets.table import Scan
 from lama_core.datasets.variants import Guess
 from lama_core.errors import UserError
+from lama_core.files import given_path
 from lama_core.models.base import KINDS
+from lama_core.models.catalog import find_model
 from lama_core.models.loader import load_model
 from lama_core.probes.cloze.ask import ask
 from lama_core.progress import OnProgress, Progress, Result
@@ -29,6 +34,7 @@ from lama_core.requests import Function, Request
 if TYPE_CHECKING:
     import pandas as pd
 
+PREVIEWED = 5  # rows
 SHOWN = (
     "name",
     "title",
@@ -156,6 +162,7 @@ def _import(request: ImportRequest) -> Brought:
             Path(request.path),
             name=request.name,
             replace=request.replace,
+            columns=request.columns(),
             on_progress=request.on_progress,
         ),
     )
@@ -173,17 +180,89 @@ import_data = Function(
 )
 
 
+@dataclass(frozen=True)
+class TablePreview:
+    """The beginning of a table to import.
+
+    Attributes:
+        header: Names of its columns.
+        rows: Its first rows: column -> value, empty ones left out.
+        columns: subject, object, relation, template -> the column that is it by its name, or "".
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[dict[str, object], ...]
+    columns: dict[str, str]
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file is a table by its name: CSV, TSV or JSONL."""
+    return path.suffix.lower() in table.SUFFIXES
+
+
+def preview_table(path: Path) -> TablePreview:
+    """Return the first rows of a table. Raises UserError if it can't be read."""
+    header, rows = table.first_rows(given_path(path), PREVIEWED)
+    columns = {role: table.named_column(header, role) for role in table.ROLES}
+    return TablePreview(header, rows, columns)
+
+
+def scan_table(path: Path, request: ImportRequest) -> Scan:
+    """Return what an import would find in a table, without importing it.
+
+    Raises:
+        UserError: If a column isn't there, or a template can't be used.
+    """
+    return table.scan(given_path(path), request.columns())
+
+
+@dataclass(frozen=True)
+class LongAnswers:
+    """The objects of a dataset that a model can't answer at one blank.
+
+    Attributes:
+        model: Title of the model.
+        long: The different objects that aren't one token of it, in file order.
+        n_objects: How many different objects there are.
+    """
+
+    model: str
+    long: tuple[str, ...]
+    n_objects: int
+
+
+def long_answers(dataset: Dataset, model: str = DEFAULT_MODEL) -> LongAnswers:
+    """Return which objects are more than one token of a model: cloze queries exclude their facts.
+
+    Args:
+        dataset: Its facts count; with a list of answers, too, only the objects.
+        model: Name of a model that is on this machine.
+    """
+    spelling = spell(load_model(model).vocabulary)
+    objects = tuple(dict.fromkeys(fact.object for fact in dataset.facts))
+    long = tuple(one for one in objects if not spelling.tokens(one))
+    return LongAnswers(find_model(model).title, long, len(objects))
+
+
 __all__ = [
     "Brought",
+    "ImportRequest",
+    "LongAnswers",
+    "Scan",
+    "TablePreview",
     "by_source",
     "dataset_bytes",
     "dataset_records",
     "delete_dataset",
     "get_data",
     "import_data",
+    "is_table",
     "list_datasets",
     "listed",
     "load_dataset",
+    "long_answers",
+    "preview_table",
     "rename_dataset",
+    "scan_table",
     "users_of",
 ]

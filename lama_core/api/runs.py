@@ -39,6 +39,7 @@ from lama_core.probes.statements.probing import StatementsRequest
 from lama_core.progress import Progress, Result
 from lama_core.requests import Function, Request
 from lama_core.runs import find
+from lama_core.runs.begun import begun_text
 from lama_core.runs.execute import execute_all
 from lama_core.runs.info import Run, RunInfo
 from lama_core.runs.keeping import (
@@ -110,6 +111,7 @@ def make_runs(
         executor=executor,
         on_progress=request.on_progress,
         on_note=request.on_note,
+        begun=begun_text(request),
     )
     for run in runs:
         info = run.info

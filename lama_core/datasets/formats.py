@@ -47,8 +47,9 @@ def _table_root(folder: Path) -> Path | None:
     return tables[0].parent if len(tables) == 1 else None
 
 
-def _load_table(path: Path, **names: str) -> Dataset:
-    return table.load(_tables(path)[0] if path.is_dir() else path, **names)
+def _load_table(path: Path, *, name: str | None = None, **about: str) -> Dataset:
+    file = _tables(path)[0] if path.is_dir() else path
+    return table.load(file, name=name, columns=None, **about)
 
 
 # In the order in which they are tried: a folder of one could be taken for one of a later.

@@ -37,7 +37,7 @@ from lama_core.files import (
 from lama_core.models.catalog import Entry, Source, added_models, all_models
 from lama_core.models.conversion.convert import convert_into
 from lama_core.models.conversion.tensors import check_h5py
-from lama_core.models.expand_gguf import ALONE, STEPS
+from lama_core.models.expand_gguf import ALONE, STEPS, TENSOR
 from lama_core.models.folders import (
     CONFIG,
     MAX_ENTRIES,
@@ -293,7 +293,7 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> Located:
     with work_folder(target.parent) as work:
         part = work / "model"
         part.mkdir()
-        on_progress(Progress(EXPANDING, 0, len(STEPS)))
+        on_progress(Progress(EXPANDING))
         with tempfile.TemporaryFile(mode="w+") as complaints:
             child = subprocess.Popen(
                 [sys.executable, "-m", "lama_core.models.expand_gguf", str(gguf), str(part)],
@@ -303,9 +303,9 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> Located:
                 text=True,
             )
             with child:
-                steps = (line for line in child.stdout or () if line.strip() in STEPS)
-                for number, _line in enumerate(steps, start=1):
-                    on_progress(Progress(EXPANDING, number, len(STEPS)))
+                for line in child.stdout or ():
+                    if step := _expanding(line.strip()):
+                        on_progress(step)
             complaints.seek(0)
             last = (complaints.read().strip().splitlines() or ["no message"])[-1]
         last = re.sub(rf"\S*/{ALONE}", gguf.name, last)
@@ -315,6 +315,14 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> Located:
             raise UserError(f"{gguf.name} could not be expanded: {last[:200]}")
         part.replace(target)
     return _located(target)
+
+
+def _expanding(line: str) -> Progress | None:
+    """How far the process is that expands a GGUF file, by a line of its; None for another line."""
+    if tensor := TENSOR.fullmatch(line):
+        n_done, n_tensors = map(int, tensor.groups())
+        return Progress(EXPANDING, n_done, n_tensors, "tensors")
+    return Progress(f"{EXPANDING}: {line}") if line in STEPS else None
 
 
 # Releases in old formats

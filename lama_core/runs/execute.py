@@ -67,12 +67,14 @@ def execute_all(
     on_note: OnNote = silent,
     stopped: Callable[[], bool] | None = None,
     load: Load = load_by_name,
+    begun: str = "",
 ) -> tuple[Run, ...]:
     """The runs of these specifications: loaded if whole, taken up if begun, else made together.
 
     folder: where runs are kept, by default the user's own. executor: by default this process.
     on_note: told in a sentence what a user should know. stopped: asked often; when true, RunStopped
-    is raised and the finished parts are kept. load: how to get a model.
+    is raised and the finished parts are kept. load: how to get a model. begun: the request of the
+    runs as JSON (`begun.begun_text`), kept with their parts until they are finished.
     Raises UserError when the data or the model is no longer what a specification names, another
     process writes the same run, the disk is full, or the model gives values that are not numbers.
     """
@@ -85,7 +87,7 @@ def execute_all(
             left = [spec for spec in missing if found[spec.run_id] is None]
             if left:
                 executor = executor or make_executor("local")
-                found |= _make(left, executor, folder, load, on_progress, on_note, stopped)
+                found |= _make(left, executor, folder, load, on_progress, on_note, stopped, begun)
     return tuple(run for spec in specs if (run := found[spec.run_id]) is not None)
 
 
@@ -124,9 +126,10 @@ def _make(
     on_progress: OnProgress,
     on_note: OnNote,
     stopped: Callable[[], bool] | None,
+    begun: str,
 ) -> dict[str, Run]:
     """Score what isn't scored yet, and save the runs."""
-    runs, jobs = _open(specs, folder, load, on_note, here=executor.here)
+    runs, jobs = _open(specs, folder, load, on_note, begun, here=executor.here)
     parts = [job.work.parts for job in jobs]
     most = max(map(len, parts))
     tasks = [Task(at, n) for n in range(most) for at in range(len(runs)) if n < len(parts[at])]
@@ -185,7 +188,7 @@ def _finish(run: _Making, folder: Path) -> Run:
 
 
 def _open(
-    specs: Sequence[RunSpec], folder: Path, load: Load, on_note: OnNote, *, here: bool
+    specs: Sequence[RunSpec], folder: Path, load: Load, on_note: OnNote, begun: str, *, here: bool
 ) -> tuple[list[_Making], list[Job]]:
     """The runs' work. here: who is asked stays open; else only until its tokens are made."""
     scorers: dict[Any, Any] = {}
@@ -198,7 +201,7 @@ def _open(
                 scorers.clear()
             scorers[key] = spec.open(load)
         sitting = spec.prepare(scorers[key], on_note)
-        parts = Parts(folder / (spec.run_id + PART), spec.digest)
+        parts = Parts(folder / (spec.run_id + PART), spec.digest, begun)
         runs.append(_Making(spec, sitting, scorers[key].device, parts))
         jobs.append(
             Job(sitting.work, key, scorers[key] if here else None, partial(spec.open, load))

@@ -14,20 +14,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lama_core.errors import UserError
-from lama_core.files import whole_file
+from lama_core.files import whole_file, write_text_whole
 from lama_core.runs.table import check_size
 
 PART = ".part"
 PARTS = "parts"
+REQUEST_FILE = "request.json"
 _DIGEST, _SECONDS = b"lama_run", b"lama_seconds"
 
 
 class Parts:
-    """The finished parts of one run. digest: of the run."""
+    """The finished parts of one run.
 
-    def __init__(self, folder: Path, digest: str) -> None:
+    digest: of the run. request: what began it, as JSON, kept with the first part that is written.
+    """
+
+    def __init__(self, folder: Path, digest: str, request: str = "") -> None:
         self.folder = folder / PARTS
         self._digest = digest.encode()
+        self._request = request
 
     def load(self, name: str, on_note: Callable[[str], None]) -> tuple[pa.Table, float] | None:
         """The rows of a part and the seconds that they took; None if it isn't finished.
@@ -68,6 +73,9 @@ class Parts:
                     write_statistics=False,
                     write_page_checksum=True,
                 )
+            if self._request:
+                write_text_whole(self.folder / REQUEST_FILE, self._request)
+                self._request = ""
         except OSError as error:
             full = error.errno == errno.ENOSPC
             why = "the disk is full" if full else str(error.strerror or error)

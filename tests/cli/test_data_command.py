@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from calling import call
 
+from lama_core.datasets import load_dataset
+
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"
 
@@ -38,6 +40,20 @@ def test_a_mistake_is_one_line_and_status_2(run: Run) -> None:
     assert run("get", "lpaka") == (
         2, "", "Error: there is no published source 'lpaka' (did you mean 'lpaqa'?)\n"
     )  # fmt: skip
+
+
+def test_a_table_is_imported_by_its_columns_with_a_template(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "cities.csv"
+    path.write_text("Country,City\nPeru,Lima\nChile,Santiago\n")
+    template = "The capital of [X] is [Y] ."
+    words = ("--subject", "country", "--object", "City", "--template", template)
+    status, out, error = run("import", str(path), *words)
+    assert (status, out.splitlines()[0]) == (0, "cities: 1 relations, 2 facts"), error
+    dataset = load_dataset("cities")  # the columns are kept with the imported table
+    assert [fact.object for fact in dataset.facts] == ["Lima", "Santiago"]
+    assert dataset.relations[0].prompts[0].template == template
+    status, _, error = run("import", str(tmp_path), "--name", "x", "--subject", "Country")
+    assert status == 2 and "is not a CSV, TSV or JSONL file" in error
 
 
 @pytest.mark.skipif(not (SHARED / "lama").is_dir(), reason=f"the reference data is not at {SHARED}")

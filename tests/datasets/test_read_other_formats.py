@@ -1,7 +1,9 @@
 """The readers of LPAQA, ParaRel, BEAR, BATS, the Google analogies and a user's table."""
 
 import json
+import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -154,6 +156,92 @@ def test_a_row_that_asks_nothing_is_left_out(tmp_path: Path) -> None:
 def test_a_table_without_facts_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(UserError):
         table.load(write(tmp_path / "mine.csv", text))
+
+
+COUNTRIES = "Country,Label,Kind\nPeru,Lima,capital\nChile,Peso,currency\nPeru,,capital\n"
+MAPPED = table.Columns(subject="country", object="Label", relation="Kind")
+
+
+def test_columns_of_other_names_and_a_template_for_each_relation(tmp_path: Path) -> None:
+    path = write(tmp_path / "mine.csv", COUNTRIES)
+    templates = {"capital": "The capital of [X] is [Y] .", "": "[X] has the [Y] ."}
+    dataset = table.load(path, columns=replace(MAPPED, templates=templates))
+    assert [(one.subject, one.relation, one.object) for one in dataset.facts] == [
+        ("Peru", "capital", "Lima"),
+        ("Chile", "currency", "Peso"),
+    ]
+    assert [one.prompts[0].template for one in dataset.relations] == [
+        "The capital of [X] is [Y] .",
+        "[X] has the [Y] .",
+    ]
+    assert [one.label for one in dataset.relations] == ["", ""]  # Label is the object here
+    assert [dropped.line for dropped in dataset.report.dropped] == [4]
+
+
+def test_a_template_of_a_row_comes_before_the_one_for_all(tmp_path: Path) -> None:
+    text = "subject,object,template\nPeru,Lima,[Y] governs [X].\nChile,Santiago,\n"
+    path = write(tmp_path / "mine.csv", text)
+    (relation,) = table.load(path, columns=table.Columns(templates={"": "[X]: [Y]"})).relations
+    assert [one.template for one in relation.prompts] == ["[Y] governs [X].", "[X]: [Y]"]
+
+
+def test_a_jsonl_table_can_be_mapped_too(tmp_path: Path) -> None:
+    rows = '{"Country": "Peru", "City": "Lima"}\n{"Country": "Chile"}\n'
+    path = write(tmp_path / "mine.jsonl", rows)
+    columns = table.Columns(subject="Country", object="City", templates={"mine": "[X]: [Y]"})
+    dataset = table.load(path, columns=columns)
+    assert [(one.subject, one.object) for one in dataset.facts] == [("Peru", "Lima")]
+    assert [dropped.line for dropped in dataset.report.dropped] == [2]
+    assert table.first_rows(path, 1) == (
+        ("Country", "City"),
+        ({"Country": "Peru", "City": "Lima"},),
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (replace(MAPPED, object="labels"), "no column 'labels' for the object (did you mean"),
+        (table.Columns(object="Label"), "needs the columns subject and object"),
+        (replace(MAPPED, templates={"capitol": "[X]: [Y]"}), "no relation 'capitol' for the templ"),
+    ],
+)
+def test_a_column_or_relation_that_is_not_there_is_named(
+    tmp_path: Path, columns: table.Columns, said: str
+) -> None:
+    with pytest.raises(UserError, match=re.escape(said)):
+        table.load(write(tmp_path / "mine.csv", COUNTRIES), columns=columns)
+
+
+def test_a_scan_finds_the_relations_that_lack_a_template(tmp_path: Path) -> None:
+    path = write(tmp_path / "mine.csv", COUNTRIES)
+    found = table.scan(path, MAPPED)
+    assert (found.relations, found.unasked) == (("capital", "currency"),) * 2
+    assert (found.n_facts, found.objects) == (0, ("Lima", "Peso"))
+    (dropped,) = found.dropped
+    assert (dropped.line, dropped.reason) == (4, "no object: 'label' is empty")
+    header, rows = table.first_rows(path, 1)
+    assert (header, rows[0]["Country"]) == (("Country", "Label", "Kind"), "Peru")
+    assert [table.named_column(header, role) for role in table.ROLES] == [""] * 4
+    assert table.named_column(("Obj", "SUB_label"), "subject") == "SUB_label"
+
+
+@pytest.mark.parametrize(
+    ("given", "templates"),
+    [
+        (["[X] is [Y]"], {"": "[X] is [Y]"}),
+        (["P1=[X]=[Y]", "[X]: [Y]"], {"P1": "[X]=[Y]", "": "[X]: [Y]"}),
+    ],
+)
+def test_a_template_is_for_all_relations_or_for_one(
+    given: list[str], templates: dict[str, str]
+) -> None:
+    names = {"subject": "", "object": "", "relation": "", "template": ""}
+    assert table.Columns.given(**names, templates=given).templates == templates
+    with pytest.raises(UserError, match="two templates"):
+        table.Columns.given(**names, templates=[given[0]] * 2)
+    with pytest.raises(UserError, match=r"no \[Y\]"):
+        table.Columns.given(**names, templates=["P1=[X] is it"])
 
 
 def test_an_unknown_format_names_those_that_are_known(tmp_path: Path) -> None:

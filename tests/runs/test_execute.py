@@ -12,14 +12,16 @@ from killing import kill_often
 from probe_fakes import CITIES, HashFiller, hash_model, write_dataset
 
 from lama_core import metrics
+from lama_core.api.resuming import begun_request
 from lama_core.candidates.columns import NOT_A_CANDIDATE, Columns
 from lama_core.errors import UserError
 from lama_core.models.base import Encoded, Scores
 from lama_core.probes.cloze.runs import ClozeSpec
 from lama_core.probes.probing import Planned, ProbeRequest, plan
 from lama_core.progress import Pace, Progress
+from lama_core.runs.begun import begun_text
 from lama_core.runs.execute import RunStopped, execute
-from lama_core.runs.find import list_runs, load_run
+from lama_core.runs.find import list_runs, load_run, runs_dir
 from lama_core.runs.info import Run, read_info
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,6 +91,29 @@ def test_the_specification_holds_the_precision_that_auto_came_to(data: Path) -> 
     assert request.precision == "auto"
     precisions = [plan(request, load=load).specs[0].precision for load in (hash_model, on_a_card)]
     assert precisions == ["fp32", "bf16"]
+
+
+def test_an_unfinished_run_keeps_the_request_that_began_it_until_it_is_finished(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path))
+    request = ProbeRequest(str(data), ("hash",), candidates="full", limit=100)
+    spec = replace(plan(request, load=hash_model).specs[0], batch_rows=8)
+    asked = iter(range(100))
+    with pytest.raises(RunStopped):
+        options = {"stopped": lambda: next(asked) > 3, "begun": begun_text(request)}
+        run(spec, runs_dir(), **options)
+    name = f"{spec.run_id}.part"
+    assert begun_request(name) == (request, Path.cwd())
+    kept = runs_dir() / name / "parts" / "request.json"
+    kept.write_text("{}")
+    with pytest.raises(UserError, match=r"request\.json is damaged"):
+        begun_request(name)
+    kept.unlink()
+    with pytest.raises(UserError, match="An earlier version began this run"):
+        begun_request(name)
+    made = run(spec, runs_dir(), begun=begun_text(request))
+    assert not list(made.info.folder.rglob("request.json"))
 
 
 def test_a_run_has_one_row_a_fact_and_says_what_it_was_made_from(

@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar
 from filelock import FileLock, Timeout
 
 from lama_core import paths
-from lama_core.datasets import formats, variants
+from lama_core.datasets import formats, table, variants
 from lama_core.datasets.base import AnalogyDataset, Dataset
 from lama_core.datasets.library import catalog, derived, installed
 from lama_core.downloads import archive
@@ -63,6 +63,36 @@ class ImportRequest(Request):
         None
     )
     replace: Annotated[bool, option("Replace a source of the same name.")] = False
+    subject: Annotated[
+        str | None, option("Of a table: the column of the subjects. Default: subject.")
+    ] = None
+    object: Annotated[
+        str | None, option("Of a table: the column of the objects. Default: object.")
+    ] = None
+    relation: Annotated[
+        str | None,
+        option("Of a table: the column of the relations. Default: relation, or one for all rows."),
+    ] = None
+    template_column: Annotated[
+        str | None, option("Of a table: the column of the templates. Default: template.")
+    ] = None
+    template: Annotated[
+        Sequence[str],
+        option(
+            "Of a table: a template with [X] and [Y] for rows that have none, or "
+            "RELATION=TEMPLATE for those of one relation. Repeat it."
+        ),
+    ] = ()
+
+    def columns(self) -> table.Columns:
+        """Return what it says of a table. Raises UserError for a template that can't be used."""
+        return table.Columns.given(
+            subject=self.subject or "",
+            object=self.object or "",
+            relation=self.relation or "",
+            template=self.template_column or "",
+            templates=self.template,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +164,19 @@ def import_name(path: Path, name: str | None = None) -> str:
 
 
 def import_dataset(
-    path: Path, *, name: str | None = None, replace: bool = False, on_progress: OnProgress = silent
+    path: Path,
+    *,
+    name: str | None = None,
+    replace: bool = False,
+    columns: table.Columns | None = None,
+    on_progress: OnProgress = silent,
 ) -> Installed:
     """Take a folder, an archive or a table that the user has into the library.
 
     name: what it is called there; without one, the folder's or file's name. replace: what has that
-    name now makes place for it, once it has been read whole.
+    name now makes place for it, once it has been read whole. columns: of a table.
     Raises UserError if it is in no known format, holds nothing usable, or is too large, and for a
-    name that is taken.
+    name that is taken, or columns of what isn't a table.
     """
     path = given_path(path)
     if not path.exists():
@@ -152,6 +187,11 @@ def import_dataset(
             f"{installed.describe(name)} would be replaced: give another name with --name, or say "
             "--replace"
         )
+    columns = None if columns == table.Columns() else columns
+    if columns is not None and (path.is_dir() or path.suffix.lower() not in table.SUFFIXES):
+        raise UserError(
+            f"{path} is not a CSV, TSV or JSONL file: import it without columns and templates"
+        )
     with _beside(name) as folder:
         if path.is_dir():
             _copy_folder(path, folder, on_progress)
@@ -160,6 +200,8 @@ def import_dataset(
         else:
             formats.detect(path)
             copy_file(path, folder / path.name, MAX_IMPORTED_BYTES)
+            if columns is not None:
+                table.write_columns(folder / path.name, columns)
         try:
             on_progress(Progress(f"reading {name}"))
             return _settle(folder, name)

@@ -1,9 +1,11 @@
-"""A look into a knowledge source: counts by source and relation, templates, facts, reports."""
+"""The content of a data set: counts by source and relation, templates, facts, excluded lines."""
+
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
 
-from lama_core.datasets import AnalogyDataset, Dataset, ReadReport
+from lama_core.datasets import AnalogyDataset, Dataset, Dropped, ReadReport
 from lama_core.datasets.library.installed import Listed
 from lama_core.types import Relation
 from pages.ui.shared import cache
@@ -155,22 +157,29 @@ def _draw_pairs(dataset: AnalogyDataset) -> None:
 
 
 def _draw_report(report: ReadReport) -> None:
-    """Every line that was left out, with file, line and reason; and the notes."""
-    if not report.dropped and not report.notes:
+    """Every line that was excluded, with file, line and reason; and the notes."""
+    draw_dropped(report.dropped)
+    if report.notes:
+        with st.expander(f"Reading it: {counted(len(report.notes), 'note')}"):
+            st.markdown("  \n".join(plain(note) for note in report.notes))
+
+
+def draw_dropped(dropped: Sequence[Dropped], *, what: str = "line", opened: bool = False) -> None:
+    """The excluded lines (or rows) as a table, each with its reason; nothing where there is none.
+
+    opened: whether the table is open at first.
+    """
+    if not dropped:
         return
-    n_dropped, n_notes = len(report.dropped), len(report.notes)
-    said = [f"{counted(n_dropped, 'line')} left out"] * bool(n_dropped)
-    said += [counted(n_notes, "note")] * bool(n_notes)
-    with st.expander(f"Reading it: {', '.join(said)}"):
-        if report.dropped:
-            st.dataframe(
-                [
-                    {"file": d.file, "line": d.line or None, "reason": d.reason}
-                    for d in report.dropped[:MOST_REPORTED]
-                ],
-                hide_index=True,
-                placeholder="",
-            )
-            if n_dropped > MOST_REPORTED:
-                st.caption(f"The first {MOST_REPORTED} of {n_dropped:,}.")
-        st.markdown("  \n".join(plain(note) for note in report.notes))
+    rows = [
+        {"file": one.file, "line": one.line or None, "reason": one.reason}
+        for one in dropped[:MOST_REPORTED]
+    ]
+    table = pd.DataFrame(rows).dropna(axis="columns", how="all")
+    if table["file"].nunique() == 1:
+        table = table.drop(columns="file")
+    with st.expander(f"{counted(len(dropped), what)} excluded", expanded=opened):
+        small = st.column_config.NumberColumn(width="small")
+        st.dataframe(table, hide_index=True, placeholder="", column_config={"line": small})
+        if len(dropped) > MOST_REPORTED:
+            st.caption(f"The first {MOST_REPORTED} of {len(dropped):,}.")

@@ -1,22 +1,26 @@
-"""The runs on this machine: what there is, what it takes on disk; naming and removing one's own."""
+"""The runs on this machine: what runs now, what is on disk; resuming, naming and deleting runs."""
 
 import pandas as pd
 import streamlit as st
 
+from lama_core.errors import UserError
 from lama_core.files import bytes_text
 from lama_core.models.devices import how_computed
 from lama_core.probes.kinds import FACT_KINDS, KINDS
 from lama_core.runs.keeping import KeptRun, RunsRequest, delete_run, list_kept, rename_run
-from pages.ui.shared import links, screens, visitors
-from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import counted, described, faults_shown, plain
+from pages.ui.shared import jobs, links, screens, visitors
+from pages.ui.shared.export import draw_command, draw_export
+from pages.ui.shared.messages import counted, described, faults_shown, plain, show_fault
 from pages.ui.shared.state import BOUND, draw_rows, drop_stale
+
+RESUME = "resume "  # begins the name of a job, before the run's
 
 
 def draw_runs() -> None:
     """All runs as a table, and the chosen one."""
     if "said of runs" in st.session_state:
         st.toast(plain(st.session_state.pop("said of runs")), icon=":material/check:")
+    _draw_jobs()
     runs = list_kept()
     own = [one for one in runs if not one.bundled]
     unfinished = sum(one.info is None for one in own)
@@ -25,16 +29,31 @@ def draw_runs() -> None:
         f"{'is' if len(own) == 1 else 'are'} your own: "
         f"{bytes_text(sum(one.n_bytes for one in own))}. "
         + (
-            f"{unfinished} of them {'is' if unfinished == 1 else 'are'} not whole: the same choice "
-            "under New run goes on with it, or it can be deleted."
+            f"{counted(unfinished, 'run')} of your own {'is' if unfinished == 1 else 'are'} "
+            "unfinished: choose it to resume or delete it."
             if unfinished
-            else "A run that is stopped is kept unfinished, and listed here, too."
+            else "A run that is cancelled is kept and listed here, and can be resumed."
         )
     )
     if not runs:
         return
     chosen = _choose_run(sorted(runs, key=lambda one: one.bundled))
     _draw_run(chosen)
+
+
+def _draw_jobs() -> None:
+    """What runs now, each with its progress and Cancel; how a resumed run ended, once."""
+    for job in jobs.ended(RESUME):
+        jobs.forget(job.name)
+        if job.error:
+            show_fault(job.error)
+        elif job.cancelled:
+            st.info("Cancelled. What was done is kept.", icon=":material/pause_circle:")
+        else:
+            st.success("Run finished.", icon=":material/check_circle:")
+            st.session_state["run"] = next(iter(job.names("run")), None)
+    for job in jobs.running():
+        jobs.draw_progress(job.name)
 
 
 def _choose_run(runs: list[KeptRun]) -> KeptRun:
@@ -50,7 +69,7 @@ def _choose_run(runs: list[KeptRun]) -> KeptRun:
             "made": [one.changed.replace("T", " ").removesuffix("Z") for one in runs],
             "size (MB)": [one.n_bytes / 1e6 for one in runs],
             "place": ["with the project" if one.bundled else "your own" for one in runs],
-            "state": [one.state for one in runs],
+            "state": [_state(one) for one in runs],
         }
     )
     number, names = st.column_config.NumberColumn, [one.name for one in runs]
@@ -58,6 +77,7 @@ def _choose_run(runs: list[KeptRun]) -> KeptRun:
         table,
         names,
         key="run",
+        height=300,
         column_config={
             "run": st.column_config.TextColumn(width="medium"),
             "rows": number(
@@ -72,6 +92,11 @@ def _choose_run(runs: list[KeptRun]) -> KeptRun:
     left, _ = st.columns([3, 2], gap="large")
     name = left.selectbox("Run", names, key="run", bind=BOUND)
     return runs[names.index(name)]
+
+
+def _state(run: KeptRun) -> str:
+    """Whether a run is finished, for people."""
+    return {"whole": "finished", "being made": "running"}.get(run.state, run.state)
 
 
 def _title(run: KeptRun) -> str:
@@ -93,11 +118,11 @@ def _draw_run(run: KeptRun) -> None:
     if visitors.may("manage"):
         facts["folder"] = str(run.folder)
     if run.info:
-        facts["rows"] = f"{run.info.n:,} count, {run.info.n_excluded:,} are left out"
+        facts["rows"] = f"{run.info.n:,} count, {run.info.n_excluded:,} are excluded"
         if how := how_computed(run.info.precision, run.info.device):
             facts["computed"] = how
     else:
-        facts["state"] = f"{run.state}, {run.n_parts:,} finished parts"
+        facts["state"] = f"{_state(run)}, {counted(run.n_parts, 'finished part')}"
     st.markdown(described(facts))
     with st.container(horizontal=True):
         if run.info and st.button("Show it", icon=":material/visibility:", key="show run"):
@@ -109,7 +134,27 @@ def _draw_run(run: KeptRun) -> None:
             return
         if run.info:
             _draw_rename(run, run.info.title)
+        elif run.state == "unfinished":
+            _draw_resume(run)
         _draw_delete(run)
+
+
+def _draw_resume(run: KeptRun) -> None:
+    """Make the request that began the run again: what is finished of it isn't scored again."""
+    from lama_core.api.resuming import begun_request  # heavy: it brings every kind of run
+
+    job = jobs.find(f"{RESUME}{run.name}")
+    if job is not None and job.running:
+        return
+    try:
+        request, folder = begun_request(run.name)
+    except UserError as error:
+        st.caption(plain(str(error)))
+        return
+    if st.button("Resume", icon=":material/play_arrow:", type="primary", key=f"resume {run.name}"):
+        jobs.start(f"{RESUME}{run.name}", request, folder=folder)
+        st.rerun()
+    draw_command(request, key=f"command of {run.name}")
 
 
 def _show(run: KeptRun) -> None:
@@ -140,7 +185,7 @@ def _draw_rename(run: KeptRun, title: str) -> None:
 def _draw_delete(run: KeptRun) -> None:
     with st.popover("Delete", icon=":material/delete:"), faults_shown():
         if run.state == "being made":
-            st.markdown("It is being made now: cancel it first.")
+            st.markdown("This run is running: cancel it first.")
             return
         st.markdown(
             f"{bytes_text(run.n_bytes)} are removed from the disk for good. "

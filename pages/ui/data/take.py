@@ -2,11 +2,13 @@
 
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 
+from lama_core.api.data import long_answers
 from lama_core.datasets.library import installed
 from lama_core.datasets.library.catalog import is_published, source
 from lama_core.datasets.library.download import ImportRequest, import_name
@@ -18,24 +20,37 @@ from lama_core.datasets.library.keeping import (
     users_of,
 )
 from lama_core.errors import UserError
-from lama_core.files import bytes_text
+from lama_core.files import bytes_text, given_path
 from lama_core.runs.find import list_runs
+from pages.ui.data.look import draw_dropped
+from pages.ui.data.mapping import Opened, draw_mapping
+from pages.ui.results.form import ANSWERS, WORDS
 from pages.ui.shared import cache, fetching, jobs, links, screens, visitors
-from pages.ui.shared.messages import described, faults_shown, plain, show_fault, show_note
+from pages.ui.shared.messages import (
+    counted,
+    described,
+    faults_shown,
+    plain,
+    show_fault,
+    show_note,
+)
 from pages.ui.shared.state import choose, draw_rows
 
 IMPORT = "import data"
 UPLOADS = ("csv", "tsv", "jsonl", "txt", "zip", "tar", "tgz", "tar.gz")
+IMPORTED = "imported"  # in the session: the name of what was imported last
+NO_FILE = "Choose a file."
 TABLE_HELP = (
-    "A table has a row a fact: **subject** and **object**, and what asks for it: a **template** "
-    "such as `The capital of [X] is [Y] .`, or a **sentence** with `[MASK]`. **relation** groups "
-    "rows; without it they are one relation, named as the file."
+    "A table has a row for each fact: **subject** and **object**, and a **template** such as "
+    "`The capital of [X] is [Y] .` or a **sentence** with `[MASK]`. **relation** groups rows; "
+    "without it they are one relation, named as the file. Columns of other names and missing "
+    "templates are chosen before the import."
 )
 
 
 def status_of(listed: Listed) -> str:
     """Where a source is, in two or three words."""
-    return "here" if listed.installed else "can be fetched"
+    return "installed" if listed.installed else "can be downloaded"
 
 
 def choose_source(sources: list[Listed]) -> Listed:
@@ -50,7 +65,7 @@ def choose_source(sources: list[Listed]) -> Listed:
             "where": [status_of(listed) for listed in sources],
             "relations": [listed.n_relations for listed in sources],
             "facts or pairs": [listed.n_facts for listed in sources],
-            "to fetch (MB)": [
+            "download (MB)": [
                 listed.size / 1e6 if listed.size and not listed.installed else None
                 for listed in sources
             ],
@@ -66,7 +81,7 @@ def choose_source(sources: list[Listed]) -> Listed:
         column_config={
             "relations": number(format="localized"),
             "facts or pairs": number(format="localized"),
-            "to fetch (MB)": number(format="%.1f"),
+            "download (MB)": number(format="%.1f"),
             "what": st.column_config.TextColumn(width="large"),
         },
     )
@@ -96,18 +111,16 @@ def draw_source(listed: Listed) -> None:
     with st.container(horizontal=True):
         can_ask = listed.kind == "facts" and visitors.may("run")
         if can_ask and st.button("Ask models these facts", icon=":material/play_arrow:"):
-            st.session_state["new data"] = listed.name
-            links.go(screens.DATA, screens.NEW_RUN)
+            _open_new_run(listed.name, WORDS)
         if own:
             _draw_own(listed.name)
 
 
 def draw_import() -> None:
-    """A field for what is on this machine already, and one for a file from the browser.
+    """A field for a file on this machine, and one for an upload; a table is previewed and mapped.
 
     What was typed stays until an import has succeeded.
     """
-    st.subheader("Import your own", anchor=False)
     if not visitors.may("upload"):
         st.caption(visitors.WHO["upload"])
         return
@@ -117,54 +130,77 @@ def draw_import() -> None:
         jobs.draw_progress(IMPORT)
     elif job is not None:
         _end_import(job)
+    if (name := st.session_state.get(IMPORTED)) in installed.installed_names():
+        with faults_shown():
+            _draw_imported(name)
     form = st.session_state.get("import forms", 0)
-    with st.form("import", border=False):
-        path = ""
-        if visitors.may("paths"):
-            path = st.text_input(
-                "Folder, archive or table on this machine",
-                key=f"import path {form}",
-                placeholder="/path/to/LAMA/data, data.zip, or facts.csv",
-                help="LAMA, LPAQA, ParaRel, BEAR, BATS or Google's analogies as their authors "
-                "publish them, or a CSV, TSV or JSONL with subject, relation and object. It is "
-                "copied.",
-            ).strip()
-        upload = st.file_uploader(
-            "Or a file from here" if visitors.may("paths") else "A file",
-            type=UPLOADS,
-            key=f"import file {form}",
-            help=TABLE_HELP,
-        )
-        name = st.text_input(
-            "Name",
-            key=f"import name {form}",
-            placeholder="As the folder or file",
-            help="Where there is one of that name, you are asked before it is replaced.",
-        ).strip()
-        wanted = st.form_submit_button("Import", icon=":material/upload:", disabled=running)
+    file, name = _choose_file(form)
+    request = None
+    if file is not None:
+        with faults_shown():
+            request = draw_mapping(file, ImportRequest(file.name, name or None))
+    wanted = st.button(
+        "Import",
+        icon=":material/upload:",
+        type="primary",
+        disabled=running or (file is not None and request is None),
+    )
     if wanted:
         st.session_state.pop("to replace", None)
-        if bool(path) == (upload is not None):
-            both = ", not both" if path else ""
-            show_note(f"Type a path or choose a file{both}.")
+        if file is None:
+            show_note("Choose a file, or type a path." if visitors.may("paths") else NO_FILE)
             return
-    given = path or (upload.name if upload is not None else "")
-    if not given or running:
+    if file is None or request is None or running:
         return
-    taken = import_name(Path(given), name or None)
+    taken = import_name(Path(file.name), name or None)
     is_there = taken in installed.installed_names()
     if wanted and is_there:
         st.session_state["to replace"] = taken
-    replace = is_there and st.session_state.get("to replace") == taken and _agree(taken)
-    if not (replace or (wanted and not is_there)):
+    replaces = is_there and st.session_state.get("to replace") == taken and _agree(taken)
+    if not (replaces or (wanted and not is_there)):
         return
-    if upload is None:
-        jobs.start(IMPORT, ImportRequest(path, name or None, replace))
-    else:
-        kept = _keep(upload)
-        request = ImportRequest(str(kept), name or None, replace)
-        jobs.start(IMPORT, request, scratch=kept.parent)
+    st.session_state.pop(IMPORTED, None)
+    path = file.open()
+    request = replace(request, path=str(path), replace=replaces)
+    jobs.start(IMPORT, request, scratch=path.parent if file.is_copy else None)
     st.rerun()
+
+
+def _choose_file(form: int) -> tuple[Opened | None, str]:
+    """The file or folder to import, and the name for it; None while there isn't one, or two."""
+    path = ""
+    if visitors.may("paths"):
+        path = st.text_input(
+            "Folder, archive or table on this machine",
+            key=f"import path {form}",
+            placeholder="/path/to/LAMA/data, data.zip, or facts.csv",
+            help="LAMA, LPAQA, ParaRel, BEAR, BATS or Google's analogies as their authors "
+            "publish them, or a CSV, TSV or JSONL with a row for each fact. It is copied.",
+        ).strip()
+    upload = st.file_uploader(
+        "Or upload a file" if visitors.may("paths") else "A file",
+        type=UPLOADS,
+        key=f"import file {form}",
+        help=TABLE_HELP,
+    )
+    name = st.text_input(
+        "Name",
+        key=f"import name {form}",
+        placeholder="As the folder or file",
+        help="If a source has this name, you are asked before it is replaced.",
+    ).strip()
+    if path and upload is not None:
+        show_note("Type a path or choose a file, not both.")
+        return None, name
+    if upload is not None:
+        file = upload
+        return Opened(file.name, file.file_id, file.size, lambda: _keep(file), True), name
+    if not path:
+        return None, name
+    given = given_path(path)
+    about = given.stat() if given.is_file() else None
+    mark = f"{given} {about.st_mtime_ns} {about.st_size}" if about else path
+    return Opened(path, mark, about.st_size if about else 0, lambda: given, False), name
 
 
 def _agree(name: str) -> bool:
@@ -218,7 +254,7 @@ def _draw_own(name: str) -> None:
 
 
 def _end_import(job: jobs.Job) -> None:
-    """Say how an import ended, once; open what was imported on the tab Data sets."""
+    """Say how an import ended, once; what was imported is described until the next one."""
     jobs.forget(IMPORT)
     if job.error:
         show_fault(job.error)
@@ -228,20 +264,53 @@ def _end_import(job: jobs.Job) -> None:
         return
     st.session_state["import forms"] = st.session_state.get("import forms", 0) + 1
     (name,) = job.names("data")
-    st.toast(plain(_describe_import(name)), icon=":material/check:", duration="long")
-    links.go(screens.DATA, {"source": name})
+    st.session_state["source later"] = st.session_state[IMPORTED] = name
+    st.rerun()
 
 
-def _describe_import(name: str) -> str:
-    """How much was read of it, and how many lines were not."""
+def _draw_imported(name: str) -> None:
+    """What was imported, each row that was excluded and why, and what to do with it."""
     record = installed.read_record(name)
+    is_facts = record.kind == "facts"
+    dataset = cache.dataset_of(name) if is_facts else None
     read = cache.analogies_of if record.kind == "analogies" else cache.dataset_of
-    n_dropped = len(read(name).report.dropped)
-    what = {"analogies": "pairs", "facts": "facts", "prompts": "facts"}[record.kind]
-    said = f"Imported {name}: {record.n_facts:,} {what}."
-    if n_dropped:
-        said += f" Lines left out: {n_dropped:,}; the reasons are at the end of this page."
-    return said
+    report = dataset.report if dataset else read(name).report
+    what = "pair" if record.kind == "analogies" else "fact"
+    st.success(
+        f"Imported {plain(name)}: {counted(record.n_facts or 0, what)}.",
+        icon=":material/check_circle:",
+    )
+    draw_dropped(report.dropped, opened=True)
+    found = long_answers(dataset) if dataset else None
+    if found and found.long:
+        is_one = len(found.long) == 1
+        examples = ", ".join(found.long[:3]) + (", ..." if len(found.long) > 3 else "")
+        show_note(
+            f"{len(found.long):,} of {counted(found.n_objects, 'object')} "
+            f"{'is' if is_one else 'are'} more than one token in {plain(found.model)} "
+            f"({plain(examples)}): a run of words at a blank excludes "
+            f"{'its' if is_one else 'their'} facts. Rank whole answers instead?"
+        )
+    with st.container(horizontal=True):
+        if is_facts and visitors.may("run"):
+            if (
+                found
+                and found.long
+                and st.button(
+                    "Rank whole answers", icon=":material/format_list_numbered:", type="primary"
+                )
+            ):
+                _open_new_run(name, ANSWERS)
+            if st.button("Ask models these facts", icon=":material/play_arrow:"):
+                _open_new_run(name, WORDS)
+        if st.button("Show the data set", icon=":material/visibility:"):
+            links.go(screens.DATA, {"source": name})
+
+
+def _open_new_run(name: str, kind: str) -> None:
+    """Go to a new run on a source. kind: what is ranked, `WORDS` or `ANSWERS`."""
+    st.session_state["new data"], st.session_state["new kind"] = name, kind
+    links.go(screens.DATA, screens.NEW_RUN)
 
 
 def _keep(upload: "st.runtime.uploaded_file_manager.UploadedFile") -> Path:

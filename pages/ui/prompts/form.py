@@ -102,11 +102,12 @@ def _choose() -> StudyRequest | None:
             help="For a single relation. [X] stands for the subject, [Y] for the blank.",
         )
         blind = st.toggle(
-            "Blind prompts in ensembles",
+            "Include subject-blind prompts in ensembles",
             key="study blind",
             persist_state=KEPT,
-            help="A causal model sees what comes before the blank: prompts with the subject after "
-            "it hide the subject, and are excluded from ensembles. On: they are included.",
+            help="A causal model sees the text before the blank: a prompt with the subject later "
+            "hides the subject from it, and is excluded from ensembles. On: such prompts are "
+            "included.",
         )
     templates = tuple(line.strip() for line in own.splitlines() if line.strip())
     request = StudyRequest(

@@ -34,8 +34,8 @@ from pages.ui.shared.state import pick
 
 WORDS, ANSWERS = ASKED = ("words at a blank", "whole answers")
 TEMPLATE_HELP = (
-    "Which of each relation's templates, counted from 0; relations without any are asked by their "
-    "facts' own sentences, with 0 alone."
+    "Which of each relation's templates, counted from 0. Relations without templates use their "
+    "facts' own sentences, with 0 only."
 )
 
 
@@ -183,11 +183,11 @@ def _choose() -> ProbeRequest | None:
             help=explain_lists(of_relations=True),
         )
         context = pick(
-            "Left-to-right models see",
+            "Causal models see",
             ("left", "both"),
             key="new context",
             bound=False,
-            help="**left**: what stands left of the blank, as in the paper. **both**: the whole "
+            help="**left**: the text left of the blank, as in the paper. **both**: the whole "
             "sentence; slower.",
         )
         book = _choose_book()
@@ -195,7 +195,7 @@ def _choose() -> ProbeRequest | None:
         show_note("Choose at least one model.")
         return None
     if prompts is None or candidates is None:
-        show_note("Choose other data: nothing can be asked of these.")
+        show_note("Choose other data: these have no prompts or candidates that work.")
         return None
     return ProbeRequest(
         dataset=what.data,
@@ -214,10 +214,10 @@ def _choose_book() -> str | None:
     if not corpus_files():
         return None
     opened = st.toggle(
-        "Open book",
+        "Open-book context",
         key="new open book",
         persist_state=KEPT,
-        help="The passage of minilm-mlm's training text that is nearest to a query stands before "
-        "it: does a model know, or can it read?",
+        help="Puts the passage of minilm-mlm's training text that is nearest to a query before it: "
+        "the run measures whether a model can read the answer.",
     )
     return STARTER if opened else None

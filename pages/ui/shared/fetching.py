@@ -76,7 +76,7 @@ def draw_source_offer(name: str) -> None:
         drawn = context.shared.widget_user_keys_this_run
         if f"get {job_name}" in drawn or f"cancel {job_name}" in drawn:
             return
-    ended = "Cancelled; what was fetched is kept, and the next try goes on from there."
+    ended = "Cancelled. What was downloaded is kept: the next try resumes it."
     if _is_coming(job_name, lambda: name in installed.installed_names(), ended):
         return
     if not visitors.may("fetch"):
@@ -94,6 +94,6 @@ def draw_source_offer(name: str) -> None:
     first = f" It needs {source.needs}, which is fetched first." if source.needs else ""
     st.caption(
         f"{plain(source.title)}. Licence: {plain(source.licence)}. From a terminal: "
-        f"`{command_line(GetRequest(name))}`. A broken fetch is continued; the file is checked "
-        f"before it is used.{first}"
+        f"`{command_line(GetRequest(name))}`. A broken download is resumed; the file is "
+        f"checked before it is used.{first}"
     )

@@ -37,7 +37,8 @@ class Job:
     """A waiting, running or finished command. error: empty until it failed.
 
     process: None while it waits for others; then `begin` starts it. scratch: a folder that is there
-    for this command alone, removed when it ends. owner: the session that started it.
+    for this command alone, removed when it ends. owner: the session that started it. title: what
+    kind of work it is, in a word.
     ending: it was told to end. results: what came out so far. said: lines that are no reports.
     """
 
@@ -45,6 +46,7 @@ class Job:
     process: subprocess.Popen[str] | None
     scratch: Path | None = None
     owner: str = ""
+    title: str = "Run"
     begin: Callable[[], "subprocess.Popen[str]"] | None = None
     step: Progress = field(default_factory=lambda: Progress("Starting"))
     pace: Pace = field(default_factory=Pace)
@@ -138,22 +140,33 @@ RIGHTS: dict[type, visitors.Right] = {
     ModelRequest: "fetch",
     ImportRequest: "upload",
 }
+# What a command is called, in a word; all others are a run.
+TITLES: dict[type, str] = {GetRequest: "Fetch", ModelRequest: "Fetch", ImportRequest: "Import"}
 
 
-def start(name: str, request: Request, *, scratch: Path | None = None) -> Job:
+def start(
+    name: str, request: Request, *, scratch: Path | None = None, folder: Path = IMPORT_ROOT
+) -> Job:
     """Start the command that answers a request, or give the job of that name that is running.
 
-    scratch: see `Job`; what the command says doesn't show this folder's name.
+    scratch: see `Job`; what the command says doesn't show this folder's name. folder: from which
+    relative paths in the request count.
     Raises UserError if the visitor may not, or if in public too many wait already.
     """
     visitors.check(RIGHTS.get(type(request), "run"))
     command = [sys.executable, "-m", "lama_core", *arguments(request)]
+    environment = {**os.environ, "LAMA_PROGRESS": "json"}
+    if folder != IMPORT_ROOT:  # no module of that folder is taken for one of ours
+        command.insert(1, "-P")
+        found = filter(None, (str(IMPORT_ROOT), os.environ.get("PYTHONPATH")))
+        environment["PYTHONPATH"] = os.pathsep.join(found)
+    title = TITLES.get(type(request), "Run")
 
     def begin() -> "subprocess.Popen[str]":
         return subprocess.Popen(
             command,
-            cwd=IMPORT_ROOT,
-            env={**os.environ, "LAMA_PROGRESS": "json"},
+            cwd=folder,
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -170,10 +183,10 @@ def start(name: str, request: Request, *, scratch: Path | None = None) -> Job:
             running = sum(one.running for one in _JOBS.values())
             if running >= visitors.n_public_jobs():
                 raise UserError(f"{running} runs are at work or waiting: start yours later.")
-            job = Job(name, None, scratch, _session(), begin)
+            job = Job(name, None, scratch, _session(), title, begin)
             job.step = Progress("Waiting for other runs")
         else:
-            job = Job(name, begin(), scratch, _session())
+            job = Job(name, begin(), scratch, _session(), title)
         _JOBS[_key(name)] = job
     threading.Thread(target=job.follow, daemon=True).start()
     return job
@@ -191,6 +204,21 @@ def _key(name: str) -> str:
 def find(name: str) -> Job | None:
     """The job of that name, waiting, running or finished; None if there was none."""
     return _JOBS.get(_key(name))
+
+
+def running() -> list[Job]:
+    """The jobs that wait or run, the first begun first: in public the session's own, else all."""
+    return [job for job in _visible() if job.running]
+
+
+def ended(prefix: str) -> list[Job]:
+    """The jobs that have ended whose names begin so, as `running`."""
+    return [job for job in _visible() if not job.running and job.name.startswith(prefix)]
+
+
+def _visible() -> list[Job]:
+    own = _session() if visitors.is_public() else None
+    return [job for job in list(_JOBS.values()) if own is None or job.owner == own]
 
 
 def forget(name: str) -> None:
@@ -218,7 +246,7 @@ def draw_progress(name: str, is_here: Callable[[], bool] = lambda: False) -> Non
     text = "Cancelling" if job.ending else describe(job.step, job.pace)
     st.progress(job.share or 0.0, text=plain(text))
     if not may_cancel(job):
-        st.caption("Somebody else started this, and can cancel it.")
+        st.caption("Another visitor started this and can cancel it.")
         return
     st.button(
         "Cancel",

@@ -14,7 +14,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.ui.shared import history, links, screens, share, shelf
+from pages.ui.shared import history, links, running, screens, share, shelf
 from pages.ui.shared.messages import faults_shown
 from pages.ui.shared.state import BOUND
 
@@ -33,6 +33,7 @@ def routing(page: str, title: str, outline: DeltaGenerator) -> Iterator[None]:
     links.enter(page)
     links.follow_moved()
     _name(title)
+    running.draw_running()
     place = share.make_place()
     _here.routed, _here.title, _here.outline = True, title, outline
     try:

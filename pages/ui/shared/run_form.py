@@ -15,7 +15,7 @@ from lama_core.datasets.library.installed import listing
 from lama_core.errors import Impossible
 from lama_core.models.catalog import find_model
 from lama_core.requests import Request
-from pages.ui.shared import fetching, jobs, screens, visitors
+from pages.ui.shared import fetching, jobs, links, screens, visitors
 from pages.ui.shared.export import draw_command
 from pages.ui.shared.messages import faults_shown, plain, show_fault, show_note
 
@@ -63,31 +63,34 @@ def draw_run_form(form: RunForm) -> None:
             ):
                 draw_command(request, key=f"command line of {form.name}")
         st.caption(
-            "It goes on while you look at other pages. Cancelled, it keeps what is done, and the "
-            f"same choice goes on from there. {form.note}"
+            "The run continues while you look at other pages. A cancelled run keeps what is "
+            f"done: resume it under Runs. {form.note}"
         )
 
 
 def _draw_ended(job: jobs.Job, form: RunForm) -> None:
     """Say how the last run ended; a whole one is shown by one click."""
     if job.cancelled:
-        st.info(
-            "Cancelled. What was done is kept: the same choice goes on from there.",
-            icon=":material/pause_circle:",
-        )
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.info(
+                "Cancelled. What was done is kept: start the same choice again to resume it.",
+                icon=":material/pause_circle:",
+            )
+            if st.button("Runs", icon=":material/list:", key=f"runs after {form.name}"):
+                links.go(screens.DATA, screens.RUNS)
         return
     if job.error:
         show_fault(job.error)
         return
     names = job.names("run")
     with st.container(horizontal=True, vertical_alignment="center"):
-        many = f"{len(names)} runs are" if len(names) != 1 else "The run is"
-        st.success(f"{many} whole.", icon=":material/check_circle:")
+        finished = "Run finished" if len(names) == 1 else f"{len(names)} runs finished"
+        st.success(f"{finished}.", icon=":material/check_circle:")
         if names and st.button("Show it", type="primary", key=f"show {form.name}"):
             jobs.forget(form.name)
             form.show(names)
     if job.notes:
-        with st.expander(f"What was said on the way ({len(job.notes)})"):
+        with st.expander(f"Messages ({len(job.notes)})"):
             st.markdown("\n".join(f"- {plain(note)}" for note in job.notes))
 
 
@@ -144,7 +147,7 @@ def choose_possible(
 ) -> str | None:
     """One of the choices that can work; under it the others, each with the reason.
 
-    What a fetch would mend comes with a button that fetches it. None where no choice can work.
+    What a fetch would fix comes with a button that fetches it. None where no choice can work.
     """
     chosen = st.selectbox(
         label,
@@ -152,7 +155,7 @@ def choose_possible(
         key=key,
         persist_state=KEPT,
         help=help,
-        placeholder="None can be asked of these data",
+        placeholder="None works with these data",
     )
     reasons: dict[str, list[str]] = {}
     for name in names:
@@ -164,7 +167,7 @@ def choose_possible(
         )
         sources = dict.fromkeys(one.source for one in impossible.values() if one.source)
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(f"Not possible here: {said}.", width="content" if sources else "stretch")
+            st.caption(f"Not available: {said}.", width="content" if sources else "stretch")
             for source in sources:
                 fetching.draw_small_source_offer(source)
     return chosen

@@ -18,6 +18,8 @@ PROMPTS: Params = {"tab": "Prompts"}
 CURVES, RANKS = "P@k curves", "Rank distribution"  # charts of the More tab
 ANALOGY_PROBES: Params = {"tab": "More", "chart": "Analogy probes"}
 NEW_RUN: Params = {"tab": "New run"}
+IMPORT: Params = {"tab": "Import"}
+RUNS: Params = {"tab": "Runs"}
 FOLDED = "Analyses and the paper"  # a view of the tab Prompts
 # The parameters that say which tab of Results is open, and which chart or view in it.
 OPENED = ("tab", "chart", "view")

@@ -1,0 +1,157 @@
+"""The preview of a table to import: its first rows, the roles of its columns, missing templates."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from lama_core.api.data import (
+    ImportRequest,
+    Scan,
+    TablePreview,
+    is_table,
+    preview_table,
+    scan_table,
+)
+from lama_core.files import bytes_text
+from pages.ui.data.look import draw_dropped
+from pages.ui.shared.messages import counted, plain, show_note
+
+MAX_SCANNED = 20_000_000  # bytes; larger files are checked only while they are imported
+MAX_FIELDS = 12  # templates of as many relations are asked for one by one
+NONE = ""
+EXAMPLE = "The capital of [X] is [Y] ."
+READ = "tables that were read"  # in the session: what was found in the last, by its mark
+TEMPLATE_HELP = (
+    "A sentence in which **[X]** stands for the subject and **[Y]** for the object, such as "
+    f"`{EXAMPLE}`. Rows of a relation without a template are excluded."
+)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A file that was chosen. mark: changes with its content; open: its path, for a while."""
+
+    name: str
+    mark: str
+    n_bytes: int
+    open: Callable[[], Path]
+    is_copy: bool
+
+    def read(self, reader: Callable[..., Any], *more: Any) -> Any:
+        """What `reader` finds in it."""
+        path = self.open()
+        try:
+            return reader(path, *more)
+        finally:
+            if self.is_copy:
+                shutil.rmtree(path.parent, ignore_errors=True)
+
+
+def draw_mapping(file: Opened, request: ImportRequest) -> ImportRequest | None:
+    """Draw a table's first rows and choose its columns; None while something is missing.
+
+    request: The import so far. A file in another format is imported as it is.
+    """
+    if not is_table(Path(file.name)):
+        return request
+    preview: TablePreview = _read(file, (), preview_table)
+    st.caption(f"The first {counted(len(preview.rows), 'row')} of {plain(file.name)}")
+    rows = [{name: str(value) for name, value in row.items()} for row in preview.rows]
+    st.dataframe(pd.DataFrame(rows, columns=list(preview.header)), hide_index=True, placeholder="")
+    request = _choose_columns(file, preview, request)
+    chosen = {role: getattr(request, name) or preview.columns[role] for role, name in FIELDS}
+    if not (chosen["subject"] and chosen["object"]):
+        show_note("Choose the columns of the subjects and of the objects.")
+        return None
+    if chosen["subject"] == chosen["object"]:
+        show_note("Choose two different columns for the subjects and the objects.")
+        return None
+    if file.n_bytes > MAX_SCANNED:
+        st.caption(
+            f"The file is larger than {bytes_text(MAX_SCANNED)}: its rows are checked while it is "
+            "imported."
+        )
+        text = _type_template("Template for rows without one", f"{file.mark} all")
+        request = replace(request, template=(text,) if text else ())
+        request.columns()  # raises for a template that can't be used
+        return request
+    of = tuple(getattr(request, name) for _, name in FIELDS)
+    found: Scan = _read(file, of, scan_table, request)
+    request = _choose_templates(file, found, request)
+    request.columns()
+    draw_dropped(found.dropped, what="row")
+    if not found.n_facts and not request.template:
+        show_note("Type a template: no row has a template or a sentence with `[MASK]`.")
+        return None
+    return request
+
+
+FIELDS = (
+    ("subject", "subject"),
+    ("relation", "relation"),
+    ("object", "object"),
+    ("template", "template_column"),
+)
+LABELS = {
+    "subject": "Column of the subjects",
+    "relation": "Column of the relations",
+    "object": "Column of the objects",
+    "template": "Column of the templates",
+}
+WITHOUT = {"relation": "None: one relation", "template": "None"}
+
+
+def _choose_columns(file: Opened, preview: TablePreview, request: ImportRequest) -> ImportRequest:
+    """A field for each role; what is chosen by its name needs no option of the request."""
+    chosen: dict[str, Any] = {}
+    for (role, name), cell in zip(FIELDS, st.columns(len(FIELDS)), strict=True):
+        by_name = preview.columns[role]
+        options = [NONE, *preview.header] if role in WITHOUT and not by_name else preview.header
+        column = cell.selectbox(
+            LABELS[role],
+            options,
+            index=options.index(by_name) if by_name else 0 if role in WITHOUT else None,
+            format_func=lambda one, role=role: one or WITHOUT[role],
+            key=f"column {role} {file.mark}",
+            placeholder="Choose a column",
+        )
+        chosen[name] = column if column and column != by_name else None
+    return replace(request, **chosen)
+
+
+def _read(file: Opened, of: tuple[Any, ...], reader: Callable[..., Any], *more: Any) -> Any:
+    """What a reader finds in a file, by what else it depends on; kept until the next file."""
+    mark, kept = st.session_state.get(READ, ("", {}))
+    if mark != file.mark:
+        kept = {}
+        st.session_state[READ] = (file.mark, kept)
+    key = (reader.__name__, of)
+    if key not in kept:
+        kept[key] = file.read(reader, *more)
+    return kept[key]
+
+
+def _choose_templates(file: Opened, found: Scan, request: ImportRequest) -> ImportRequest:
+    """A field for the template of each relation that has none."""
+    if not found.unasked:
+        return request
+    if len(found.unasked) == 1 or len(found.unasked) > MAX_FIELDS:
+        label = "Template" if len(found.unasked) == 1 else "Template of all relations without one"
+        text = _type_template(label, f"{file.mark} all")
+        return replace(request, template=(text,) if text else ())
+    typed = {name: _type_template(f"Template of {name}", f"{file.mark} {name}")
+             for name in found.unasked}  # fmt: skip
+    return replace(
+        request, template=tuple(f"{name}={text}" for name, text in typed.items() if text)
+    )
+
+
+def _type_template(label: str, mark: str) -> str:
+    return st.text_input(
+        plain(label), key=f"template {mark}", placeholder=EXAMPLE, help=TEMPLATE_HELP
+    ).strip()
