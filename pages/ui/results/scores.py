@@ -62,9 +62,19 @@ def made(choice: RunChoice, by: By) -> dict[str, object]:
     return choice.made() | {"intervals": f"95 %, {INTERVALS[by]}"}
 
 
-def to_facts(choice: RunChoice, title: str = "", **filters: Any) -> None:
-    """Open Wrong answers on what a number stands for; `title` is the run in focus."""
+LOW = 0.5  # a P@k below it leads to the wrong facts
+
+
+def to_facts(
+    choice: RunChoice, title: str = "", *, only_wrong: bool = False, **filters: Any
+) -> None:
+    """Open Wrong answers on what a number stands for.
+
+    title: the run in focus. only_wrong: only the facts that it gets wrong, as of a low P@k.
+    """
     params: dict[str, str | list[str]] = {**choice.params(), "of": choice.name_of(title)}
+    if only_wrong:
+        params["wrong"] = [choice.name_of(title)]
     for key, value in filters.items():
         params[key] = value if isinstance(value, list) else str(value)
     links.go(screens.RESULTS, {**params, **screens.WRONG_ANSWERS})
@@ -370,7 +380,9 @@ def _draw_chart(
     )
     for point in points:
         title, row = point["customdata"][:2]
-        to_facts(choice, title, **params[row])
+        values = chart["value"][(chart["relation"] == row) & (chart["name"] == title)]
+        low = measure.is_p_at_k and bool((values < LOW).any())
+        to_facts(choice, title, only_wrong=low, **params[row])
 
 
 def _choose_open(choice: RunChoice, rows: pd.DataFrame) -> list[str]:
@@ -411,8 +423,11 @@ def _draw_relations(choice: RunChoice, rows: pd.DataFrame, measure: Measure) -> 
     event = _table(pd.DataFrame(grid), choice, measure, "by relation", METHOD, [])
     cell = _clicked(event)
     relation = choice.labels[names[cell[0]]] if cell else ""
-    if draw_way(_said(choice, cell[1], relation) if cell else None, "relations way") and cell:
-        _follow(choice, cell[1], relations=[relation])
+    line = groups[names[cell[0]],].get(_run_of(cell[1], choice), {}) if cell else {}
+    low = measure.is_p_at_k and line.get(measure.column, 1.0) < LOW
+    said = _said(choice, cell[1], relation) + ", wrong answers" * low if cell else None
+    if draw_way(said, "relations way") and cell:
+        _follow(choice, cell[1], only_wrong=low, relations=[relation])
     draw_export(
         "relations",
         lambda: score_rows(choice, "relation"),
@@ -427,10 +442,12 @@ def _said(choice: RunChoice, column: str, of: str) -> str:
     return f"{of}{out}, {_run_of(column, choice) or choice.titles[0]}"
 
 
-def _follow(choice: RunChoice, column: str, **filters: list[str]) -> None:
+def _follow(
+    choice: RunChoice, column: str, *, only_wrong: bool = False, **filters: list[str]
+) -> None:
     """Open the facts of the chosen cell."""
     rows = {"rows": "excluded"} if column == "excluded" else {}
-    to_facts(choice, _run_of(column, choice), **filters, **rows)
+    to_facts(choice, _run_of(column, choice), only_wrong=only_wrong, **filters, **rows)
 
 
 def _group(rows: pd.DataFrame, *columns: str) -> Grouped:
