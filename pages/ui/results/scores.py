@@ -65,16 +65,9 @@ def made(choice: RunChoice, by: By) -> dict[str, object]:
 LOW = 0.5  # a P@k below it leads to the wrong facts
 
 
-def to_facts(
-    choice: RunChoice, title: str = "", *, only_wrong: bool = False, **filters: Any
-) -> None:
-    """Open Wrong answers on what a number stands for.
-
-    title: the run in focus. only_wrong: only the facts that it gets wrong, as of a low P@k.
-    """
+def to_facts(choice: RunChoice, title: str = "", **filters: Any) -> None:
+    """Open Wrong answers on what a number stands for; `title` is the run in focus."""
     params: dict[str, str | list[str]] = {**choice.params(), "of": choice.name_of(title)}
-    if only_wrong:
-        params["wrong"] = [choice.name_of(title)]
     for key, value in filters.items():
         params[key] = value if isinstance(value, list) else str(value)
     links.go(screens.RESULTS, {**params, **screens.WRONG_ANSWERS})
@@ -382,7 +375,7 @@ def _draw_chart(
         title, row = point["customdata"][:2]
         values = chart["value"][(chart["relation"] == row) & (chart["name"] == title)]
         low = measure.is_p_at_k and bool((values < LOW).any())
-        to_facts(choice, title, only_wrong=low, **params[row])
+        to_facts(choice, title, **params[row], **_wrong_of(choice, title, low))
 
 
 def _choose_open(choice: RunChoice, rows: pd.DataFrame) -> list[str]:
@@ -427,7 +420,8 @@ def _draw_relations(choice: RunChoice, rows: pd.DataFrame, measure: Measure) -> 
     low = measure.is_p_at_k and line.get(measure.column, 1.0) < LOW
     said = _said(choice, cell[1], relation) + ", wrong answers" * low if cell else None
     if draw_way(said, "relations way") and cell:
-        _follow(choice, cell[1], only_wrong=low, relations=[relation])
+        wrong = _wrong_of(choice, _run_of(cell[1], choice), low)
+        _follow(choice, cell[1], relations=[relation], **wrong)
     draw_export(
         "relations",
         lambda: score_rows(choice, "relation"),
@@ -442,12 +436,15 @@ def _said(choice: RunChoice, column: str, of: str) -> str:
     return f"{of}{out}, {_run_of(column, choice) or choice.titles[0]}"
 
 
-def _follow(
-    choice: RunChoice, column: str, *, only_wrong: bool = False, **filters: list[str]
-) -> None:
+def _follow(choice: RunChoice, column: str, **filters: list[str]) -> None:
     """Open the facts of the chosen cell."""
     rows = {"rows": "excluded"} if column == "excluded" else {}
-    to_facts(choice, _run_of(column, choice), only_wrong=only_wrong, **filters, **rows)
+    to_facts(choice, _run_of(column, choice), **filters, **rows)
+
+
+def _wrong_of(choice: RunChoice, title: str, low: bool) -> dict[str, list[str]]:
+    """The filter to the facts that a run gets wrong, for a low P@k."""
+    return {"wrong": [choice.name_of(title)]} if low else {}
 
 
 def _group(rows: pd.DataFrame, *columns: str) -> Grouped:
