@@ -182,7 +182,9 @@ def draw_analogy() -> None:
 def main() -> None:
     """Draw the tab that is open."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.header("Ask language models what they know", anchor=False, width="content")
+        st.subheader(
+            "LAMA Explorer: ask language models what they know", anchor=False, width="content"
+        )
         st.page_link(screens.LESSONS, label="Teach: lessons", icon=":material/school:")
         st.page_link(
             screens.RESULTS,

@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from types import SimpleNamespace
 
 import opening
 import pytest
@@ -15,8 +14,7 @@ from lama_core.models.devices import VARIABLE
 from lama_core.models.loader import ModelCache
 from lama_core.runs.find import runs_dir
 from lama_core.runs.keeping import list_kept
-from pages.ui.data import take
-from pages.ui.shared import jobs, links, screens, visitors
+from pages.ui.shared import jobs, visitors
 
 pytestmark = pytest.mark.usefixtures("home")
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,18 +56,6 @@ def test_an_import_says_what_it_replaces_and_waits_for_a_yes(
     assert "1 relation, 1 fact" in app.warning[0].value.replace("\\", "")
     app.button(key="replace").click().run()
     assert asked == [download.ImportRequest(str(path), None, replace=True)]
-
-
-def test_what_was_imported_is_opened_on_the_tab_data_sets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import_table(tmp_path)
-    gone: list[object] = []
-    ended = SimpleNamespace(running=False, cancelled=False, error="", names=lambda _: ["mine"])
-    monkeypatch.setattr(jobs, "find", {take.IMPORT: ended}.get)
-    monkeypatch.setattr(links, "go", lambda *there: gone.append(there))
-    open_page("data", tab="Import")
-    assert gone == [(screens.DATA, {"source": "mine"})]
 
 
 def test_a_stranger_replaces_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

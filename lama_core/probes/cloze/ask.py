@@ -177,7 +177,7 @@ class BlankAnswer:
                 f"words beyond them are not ranked{more * self.gold_beyond}."
             )
         if self.outside is not None and self.first:
-            said.append(f"Outside the candidates: {percent(self.outside)}% of the probability.")
+            said.append(f"{percent(self.outside)} % goes to words not listed.")
             if token := self.likeliest_outside:
                 said[-1] += (
                     f" The likeliest of all tokens: {_shown(token)} ({fixed(token.prob, 3)})."

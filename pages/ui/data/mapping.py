@@ -17,6 +17,7 @@ from lama_core.api.data import (
     preview_table,
     scan_table,
 )
+from lama_core.errors import UserError
 from lama_core.files import bytes_text
 from pages.ui.data.look import draw_dropped
 from pages.ui.shared.messages import counted, plain, show_note
@@ -56,10 +57,13 @@ def draw_mapping(file: Opened, request: ImportRequest) -> ImportRequest | None:
     """Draw a table's first rows and choose its columns; None while something is missing.
 
     request: The import so far. A file in another format is imported as it is.
+    Raises UserError for a table without a row that can be used, and a template that can't be.
     """
     if not is_table(Path(file.name)):
         return request
     preview: TablePreview = _read(file, (), preview_table)
+    if not preview.header:
+        raise UserError(f"{Path(file.name).name} has no row that can be read.")
     st.caption(f"The first {counted(len(preview.rows), 'row')} of {plain(file.name)}")
     rows = [{name: str(value) for name, value in row.items()} for row in preview.rows]
     st.dataframe(pd.DataFrame(rows, columns=list(preview.header)), hide_index=True, placeholder="")
@@ -84,7 +88,10 @@ def draw_mapping(file: Opened, request: ImportRequest) -> ImportRequest | None:
     found: Scan = _read(file, of, scan_table, request)
     request = _choose_templates(file, found, request)
     request.columns()
-    draw_dropped(found.dropped, what="row")
+    usable = found.n_facts or found.unasked
+    draw_dropped(found.dropped, what="row", opened=not usable)
+    if not usable:
+        raise UserError(f"{Path(file.name).name} has no row that can be used.")
     if not found.n_facts and not request.template:
         show_note("Type a template: no row has a template or a sentence with `[MASK]`.")
         return None

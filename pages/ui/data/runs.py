@@ -23,7 +23,7 @@ def draw_runs() -> None:
     _draw_jobs()
     runs = list_kept()
     own = [one for one in runs if not one.bundled]
-    unfinished = sum(one.info is None for one in own)
+    unfinished = sum(one.state == "unfinished" for one in own)
     st.caption(
         f"{counted(len(runs) - len(own), 'run')} came with the project, {len(own)} "
         f"{'is' if len(own) == 1 else 'are'} your own: "

@@ -281,7 +281,8 @@ def _draw_imported(name: str) -> None:
         icon=":material/check_circle:",
     )
     draw_dropped(report.dropped, opened=True)
-    found = long_answers(dataset) if dataset else None
+    with st.spinner("Counting the tokens of the answers"):
+        found = long_answers(dataset) if dataset else None
     if found and found.long:
         is_one = len(found.long) == 1
         examples = ", ".join(found.long[:3]) + (", ..." if len(found.long) > 3 else "")
