@@ -34,13 +34,8 @@ def chosen(page: Page, name: str) -> Locator:
     return page.get_by_role("button", name=f"Remove {name}")
 
 
-<<<<<<< HEAD
-def upload(page: Page, url: str, name: str, content: bytes) -> None:
-    """Choose the file on the tab Import and import it."""
-=======
 def choose_file(page: Page, url: str, name: str, content: bytes) -> None:
     """Choose the file on the tab Import."""
->>>>>>> data
     page.goto(f"{url}/data?tab=Import")
     file = FilePayload(name=name, mimeType="application/json", buffer=content)
     page.locator("input[type=file]").set_input_files(file)
