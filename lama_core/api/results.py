@@ -6,9 +6,10 @@ P@ values are between 0 and 1.
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from lama_core import metrics
@@ -401,3 +402,56 @@ __all__ = [
     "results",
     "what_differs",
 ]
+
+
+@dataclass(frozen=True)
+class Illustration:
+    """What explains rank and P@1: some facts of a run that comes with the project.
+
+    query, answer, rank: of one of them; the query with [MASK], the rank raw. words: the first words
+    for it with their probabilities. subjects, ranks: of all of them; ranks are filtered.
+    """
+
+    query: str
+    answer: str
+    rank: int
+    words: tuple[tuple[str, float], ...]
+    subjects: tuple[str, ...]
+    ranks: tuple[int, ...]
+    n_candidates: int
+
+
+@cache
+def illustration(
+    model: str = "minilm-mlm", relation: str = "P36", n_facts: int = 10, n_words: int = 5
+) -> Illustration | None:
+    """Return the first facts that count of a relation in a bundled run; None without the run.
+
+    The one that is shown is the first of them whose right answer is at a rank from 2 to n_words, or
+    the first.
+    """
+    infos = [
+        info
+        for info in list_runs(kinds=("cloze",))
+        if info.bundled and (info.model, info.prompts) == (model, "manual")
+    ]
+    if not infos:
+        return None
+    run = load_run(infos[0].id)
+    chosen = (run.facts["relation"] == relation) & run.facts["excluded"].isna()
+    rows = np.flatnonzero(chosen.to_numpy())[:n_facts]
+    facts = run.facts.iloc[rows]
+    at = int(facts["rank_raw"].between(2, n_words).to_numpy().argmax())
+    words, log_probs = run.top.words[rows[at]], run.top.log_probs[rows[at]]
+    return Illustration(
+        query=str(facts["query"].iloc[at]),
+        answer=str(facts["object"].iloc[at]),
+        rank=int(facts["rank_raw"].iloc[at]),
+        words=tuple(
+            (str(word), math.exp(log_prob))
+            for word, log_prob in zip(words[:n_words], log_probs[:n_words], strict=True)
+        ),
+        subjects=tuple(facts["subject"].astype(str)),
+        ranks=tuple(int(rank) for rank in facts["rank_filtered"]),
+        n_candidates=int(run.info.n_candidates or 0),
+    )

@@ -54,7 +54,7 @@ def handout(lesson: Lesson, predicted: Mapping[int, str], shown: Mapping[int, Sh
     if lesson.sources:
         parts.append("<h2>Sources</h2>")
         parts += [f"<p>{escape(source)}</p>" for source in lesson.sources]
-    return _page(lesson, parts)
+    return _page(lesson, parts, STYLE)
 
 
 def sheet(lesson: Lesson, shown: Mapping[int, Shown] | None = None) -> str:
@@ -78,7 +78,7 @@ def sheet(lesson: Lesson, shown: Mapping[int, Shown] | None = None) -> str:
         if isinstance(step, Explain):
             body.append(f"<p class=note>{escape(step.source)}</p>")
         parts.append(f"<section class=step>{''.join(body)}</section>")
-    return _page(lesson, parts)
+    return _page(lesson, parts, STYLE + PRINT)
 
 
 _LINE = "<p>Answer: <span class=line style='display:inline-block'></span></p>"
@@ -102,9 +102,9 @@ def _empty(step: Step) -> str:
     return f"<table><tr><th>query</th>{heads}</tr>{lines}</table>"
 
 
-def _page(lesson: Lesson, parts: list[str]) -> str:
+def _page(lesson: Lesson, parts: list[str], head: str) -> str:
     note = f"<p class=note>Made with LAMA Explorer {escape(__version__)}.</p>"
-    return whole_page(lesson.title, "".join(parts) + note, head=STYLE + PRINT)
+    return whole_page(lesson.title, "".join(parts) + note, head=head)
 
 
 def summary_row(one: Judged) -> tuple[str, str, str, str]:

@@ -84,5 +84,5 @@ def test_a_fact_is_opened_in_cloze_with_the_models_alone(
     gone: list[dict[str, object]] = []
     monkeypatch.setattr("pages.ui.shared.links.go", lambda _, params: gone.append(params))
     app = opened("facts", run.info.id, BUNDLED, fact=f"{run.facts.iloc[0]['fact_id']}#0")
-    next(one for one in app.button if one.label == "Open on Ask").click().run()
+    next(one for one in app.button if one.label == "Ask it").click().run()
     assert [one["models"] for one in gone] == [("minilm-mlm",)]

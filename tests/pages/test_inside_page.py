@@ -32,7 +32,7 @@ def test_the_last_layer_stands_first_in_the_table_and_ranks_as_above() -> None:
     table = app.dataframe[0].value
     assert list(table["layer"]) == ["6", "5", "4", "3", "2", "1", "embeddings"]
     above = html(app)
-    rank = above.split("Gold <b>Oslo</b>: rank <b>")[1].split("<")[0]
+    rank = above.split("Right answer <b>Oslo</b>: rank <b>")[1].split("<")[0]
     first = above.split('<td class="word">')[1].split("<")[0]
     assert table["Oslo ✓: rank"][0] == rank
     assert table["first answer"][0] == first

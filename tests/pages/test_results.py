@@ -185,7 +185,7 @@ def test_a_fact_of_the_address_is_opened_with_ten_answers_a_model(runs: tuple[Ru
     app = open_page("facts", data="made-up", models=["gpt2"], fact=key)
     query = runs[0].facts["query"].iloc[3].replace(" [MASK] .", "")
     assert any(query in text.value for text in app.markdown)
-    assert any(button.label == "Open on Ask" for button in app.button)
+    assert any(button.label == "Ask it" for button in app.button)
 
 
 def rows_of_chart(app: AppTest) -> list[str]:

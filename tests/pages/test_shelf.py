@@ -119,8 +119,8 @@ def test_pinned_answers_are_the_views_own_and_stand_in_the_address() -> None:
     assert own.count('<td class="word">') == 5
     both = html(app)
     assert both.count('<td class="word">') == 10 and f'<td class="word">{word}</td>' in both
-    rank = own.split("Gold <b>Italy</b>: rank <b>")[1].split("<")[0]
-    assert f"Gold Italy: rank {rank}<" in both
+    rank = own.split("Right answer <b>Italy</b>: rank <b>")[1].split("<")[0]
+    assert f"Right answer Italy: rank {rank}<" in both
     again = open_page("analogy", models=MODEL, pin=pin)
     assert f'<td class="word">{word}</td>' in html(again)
     again.button(key="analogy pin").click().run()

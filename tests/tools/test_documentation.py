@@ -18,7 +18,7 @@ from lama_core.cli import make_app
 from lama_core.glossary import explain, glossary_text, read_terms
 from lama_core.metrics.figures import METRICS
 from lama_core.requests import PROGRAM
-from pages.ui.prompts.tab import TABS as PROMPT_VIEWS
+from pages.ui.prompts.tab import VIEWS as PROMPT_VIEWS
 from pages.ui.results.more import CHARTS
 from pages.ui.shared import screens
 from tools.documentation.docstrings import as_markdown
@@ -152,13 +152,14 @@ def test_every_page_of_the_app_has_its_guide_with_all_of_its_tabs_and_views() ->
     router = (ROOT / "app.py").read_text(encoding="utf-8")
     named = re.findall(r"screens\.([A-Z]+): \(\"([^\"]+)\",", router)
     files = {title: ROOT / getattr(screens, name) for name, title in named}
-    assert set(files.values()) == set((ROOT / "pages").glob("*.py"))
+    old = {ROOT / "pages" / f"{name}.py" for name in screens.OLD_PAGES}
+    assert set(files.values()) | old == set((ROOT / "pages").glob("*.py"))
     assert list(guide) == list(files)
     tabs = {title: tabs_of(path) for title, path in files.items()}
     found = {title: len(names) for title, names in tabs.items() if names}
-    assert found == {"Ask": 6, "Results": 5, "Data and runs": 5, "Help": 2}
+    assert found == {"Ask": 6, "Results": 5, "Data and runs": 5}
     views = [*CHARTS, *PROMPT_VIEWS, *tabs_of(ROOT / "pages" / "ui" / "facts" / "tab.py")]
-    assert len(views) == 10 + 7 + 3
+    assert len(views) == 10 + 5 + 3
     lacking = {
         f"{title}: {tab}"
         for title, names in tabs.items()

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from lama_core.lessons.handout import HEADS, handout, summary_row
-from lama_core.lessons.lesson import Explain, Lesson, LessonListing, Predict, Step
+from lama_core.lessons.handout import HEADS, handout, sheet, summary_row
+from lama_core.lessons.lesson import SHOWING, Explain, Lesson, LessonListing, Predict, Step
 from lama_core.lessons.shown import first_to_predict, judge, judged, whose, without_line
 from lama_core.lessons.words import as_markdown
 from lama_core.reports.html import grid
@@ -15,6 +15,7 @@ from pages.ui.shared.messages import faults_shown, plain, show_note
 from pages.ui.shared.state import BOUND, title_of
 
 LESSON, STEP = "lesson", "step"
+PREPARED = "teacher sheet of"  # in the session: the lesson whose answers are wanted
 
 
 def address_of(lesson: Lesson | None, number: int = 1) -> dict[str, str]:
@@ -220,3 +221,37 @@ def _draw_summary(lesson: Lesson, listing: LessonListing, progress: Progress) ->
             f"Next lesson: {plain(listing.lessons[at].title)}", icon=":material/school:"
         ):
             links.go(screens.LESSONS, address_of(listing.lessons[at], 1))
+
+
+def draw_handouts(lesson: Lesson) -> None:
+    """The sheets to print: for students, and for the teacher once the models have answered."""
+    st.caption("Each file opens the print dialog.")
+    st.download_button(
+        "Student sheet, with blanks",
+        lambda: sheet(lesson),
+        f"{lesson.id}-students.html",
+        "text/html",
+        key=f"students {lesson.id}",
+        on_click="ignore",
+    )
+    if st.session_state.get(PREPARED) != lesson.id:
+        if st.button("Prepare the teacher sheet", key=f"prepare {lesson.id}"):
+            st.session_state[PREPARED] = lesson.id
+            st.rerun()
+        st.caption("It holds the answers, so the models are queried first.")
+        return
+    progress = progress_in(lesson)
+    with st.spinner("Querying the models", show_time=True), st.container(key="prepared"):
+        for number, step in enumerate(lesson.steps, start=1):
+            if isinstance(step, SHOWING) and number not in progress.shown:
+                shown = DRAWN[type(step)](step, f"{lesson.id} {number}")
+                progress.shown[number] = shown
+    st.download_button(
+        "Teacher sheet, with answers",
+        lambda: sheet(lesson, progress.shown),
+        f"{lesson.id}-teacher.html",
+        "text/html",
+        key=f"teacher {lesson.id}",
+        type="primary",
+        on_click="ignore",
+    )

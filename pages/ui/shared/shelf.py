@@ -358,7 +358,7 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> Listed:
         return Listed(
             name,
             tuple((one.rank, one.answer, one.log_prob) for one in ranking.answers[:N_SHOWN]),
-            f"Gold {request.gold}: rank {gold.rank or 'unknown'}" if gold else "",
+            f"Right answer {request.gold}: rank {gold.rank or 'unknown'}" if gold else "",
             f"{len(ranking.answers):,} answers by the {request.aggregate} over the {request.part}",
             ALL_OVER["answers"],
             "",
@@ -393,7 +393,7 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> Listed:
     return Listed(
         name,
         tuple((one.rank, one.token, one.log_prob) for one in blank.predictions[:N_SHOWN]),
-        f"Gold {blank.gold.word}: rank {blank.gold.rank:,}{first}" if blank.gold else first,
+        f"Right answer {blank.gold.word}: rank {blank.gold.rank:,}{first}" if blank.gold else first,
         f"{candidates.name}, {size}{', without the given words' * without}",
         ALL_OVER[blank.over],
         CONTEXTS[answer.context],
