@@ -98,7 +98,7 @@ def test_text_of_a_user_is_never_interpreted(page: Page, app_url: str) -> None:
     field = page.get_by_role("textbox", name="Sentence with a blank")
     field.fill(nasty)
     field.press("Enter")
-    gold = page.get_by_role("textbox", name="Gold (optional)")
+    gold = page.get_by_role("textbox", name="Right answer (optional)")
     gold.fill("<b onclick=1>Paris</b>")
     gold.press("Enter")
     expect(page.locator(".lx-gold b").first).to_have_text("<b onclick=1>Paris</b>")
@@ -109,7 +109,7 @@ def test_text_of_a_user_is_never_interpreted(page: Page, app_url: str) -> None:
 def test_a_link_shows_a_colleague_the_same_screen(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/?text=A+pond+is+for+___.&gold=fish&models=minilm-mlm&k=3")
     expect(page.locator("table.lx tbody tr")).to_have_count(3)
-    expect(page.get_by_role("textbox", name="Gold (optional)")).to_have_value("fish")
+    expect(page.get_by_role("textbox", name="Right answer (optional)")).to_have_value("fish")
     expect(page.locator(".lx-gold")).to_contain_text("fish")
     before = words(page, 0)
     page.reload()

@@ -15,9 +15,9 @@ OVERFLOW = """() => [...document.querySelectorAll("table.lx")].map(table =>
 
 def test_a_walk_from_results_back_to_cloze_and_an_own_sentence(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/results")
-    page.get_by_role("tab", name="Types").click()
-    expect(page).to_have_url(re.compile("tab=Types"))
-    page.get_by_role("link", name="Cloze", exact=True).click()
+    page.get_by_role("tab", name="Compare").click()
+    expect(page).to_have_url(re.compile("tab=Compare"))
+    page.get_by_role("link", name="Ask", exact=True).click()
     field = page.get_by_role("textbox", name="Sentence with a blank")
     expect(field).to_be_visible()
     expect(page.locator("[data-tag]").get_by_text("minilm-mlm-twin")).to_be_visible()
@@ -26,13 +26,13 @@ def test_a_walk_from_results_back_to_cloze_and_an_own_sentence(page: Page, app_u
     expect(page.get_by_text("Waiting for the answers")).to_be_visible()
     before = head.bounding_box()
     expect(page.locator("table.lx").nth(1)).to_be_visible()
-    expect(page.get_by_text("first answer").or_(page.get_by_text("models put"))).to_be_visible()
+    expect(page.get_by_text("The twin is MiniLM-MLM trained")).to_be_visible()
     after = head.bounding_box()
     assert before is not None and after is not None
     assert abs(before["y"] - after["y"]) < 1, "the cards stay where they are"
     page.set_viewport_size({"width": 1000, "height": 900})
     assert max(page.evaluate(OVERFLOW)) <= 0, "tables stay inside their cards"
-    gold = page.get_by_role("textbox", name="Gold (optional)")
+    gold = page.get_by_role("textbox", name="Right answer (optional)")
     expect(gold).to_have_value("Paris")
     field.fill("Dogs eat ___.")
     field.press("Enter")

@@ -30,7 +30,7 @@ def test_a_reader_goes_through_a_lesson_and_takes_it_along(page: Page, app_url: 
     page.get_by_text("Europe", exact=True).click()
     to_step(page, "Predict", 3)
     expect(
-        page.get_by_text("You predicted Europe. So it is. MiniLM-MLM (embedded): europe.")
+        page.get_by_text("You predicted Europe. Correct! MiniLM-MLM (embedded): europe.")
     ).to_be_visible()
     page.go_back()
     expect(page.get_by_text("You predicted Europe.")).to_be_visible()
@@ -61,7 +61,7 @@ def test_large_type_stands_in_the_address_and_makes_all_letters_larger(
     expect(page.get_by_text("predict first")).to_be_visible()
     size = "parseFloat(getComputedStyle(document.documentElement).fontSize)"  # all else is in it
     before = page.evaluate(size)
-    page.get_by_text("Large type").click()
+    page.get_by_text("Teacher mode").click()
     expect(page).to_have_url(re.compile("large=true"))
     page.wait_for_function(f"{size} > 1.3 * {before}")
     page.reload()
