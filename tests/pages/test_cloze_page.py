@@ -68,7 +68,7 @@ def test_a_subject_that_holds_a_blank_is_refused_in_a_sentence() -> None:
 
 def test_all_valid_objects_are_said_and_a_typed_gold_is_the_one_that_is_ranked() -> None:
     app = opened(relation="P37 official language", subject="Switzerland", object="German")
-    assert "Italian, French (starter). Gold: German." in said(app)
+    assert "Italian, French (starter). Right answer: German." in said(app)
 
 
 def test_an_encoder_decoder_model_is_asked_blank_by_blank_and_sees_both_sides(
@@ -101,7 +101,7 @@ def test_the_papers_examples_stand_beside_bert_larges_published_answers() -> Non
     # fly first; drain, laugh, infection, feathers, speed, alive and fish among the five.
     captions = [one.value for one in app.caption]
     assert (
-        "BERT-large, published: The gold is first in 1 of 10, among the five in 8 of 10."
+        "BERT-large, published: The right answer is first in 1 of 10, among the five in 8 of 10."
         in captions
     )
     assert any("log-probability (natural logarithm)" in one for one in captions)
@@ -133,7 +133,7 @@ def test_a_worked_example_ranks_phrases_and_marks_the_gold() -> None:
     tokens = [line.split() for line in rio.split('title="')[1].split('"')[0].splitlines()]
     assert [token for token, _ in tokens] == ["rio", "de", "janeiro"]
     assert all(float(value) < 0 for _, value in tokens)
-    assert "Gold <b>Brasília</b>: rank <b>" in shown and "of 4, margin" in shown
+    assert "Right answer <b>Brasília</b>: rank <b>" in shown and "of 4, margin" in shown
     assert shown.count("lx-strip") == 4
 
 
@@ -145,7 +145,7 @@ def test_typed_answers_give_way_to_no_gold_and_the_address_gives_the_same() -> N
     assert "The first is ahead by" in html(app)
     linked = ranked(answers="Oslo\nNew York", statement="It is in ___.", right_answer="Oslo")
     assert linked.selectbox(key="right_answer").value == "Oslo"
-    assert "Gold <b>Oslo</b>: rank <b>" in html(linked) and "of 2, margin" in html(linked)
+    assert "Right answer <b>Oslo</b>: rank <b>" in html(linked) and "of 2, margin" in html(linked)
     stale = ranked(answers="Oslo\nNew York", right_answer="Paris")
     assert stale.selectbox(key="right_answer").value is None and not stale.error
 

@@ -236,7 +236,7 @@ def test_the_handout_marks_right_answers_as_the_page_does(home: Path) -> None:
     )
     to_step(app, 2)
     with_gold, without = (app.session_state[progress.KEY]["mine"][1].shown[n] for n in (1, 2))
-    assert with_gold.heads[2:] == ("gold",) and with_gold.rows[0][2] == "Oslo"
+    assert with_gold.heads[2:] == ("right answer",) and with_gold.rows[0][2] == "Oslo"
     assert with_gold.rows[0][1].startswith("oslo (") and with_gold.rows[0][1].endswith(") ✓")
     assert without.heads[2:] == () and without.rows[0][1].endswith(")")
 

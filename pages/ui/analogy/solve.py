@@ -69,8 +69,8 @@ def _ask() -> Asked:
                 first,
                 key=slot.lower(),
                 bind=state.BOUND,
-                placeholder="gold (optional)" if asked_for else "",
-                help="This word is left blank. What stands here is the gold: its rank is shown; "
+                placeholder="right answer (optional)" if asked_for else "",
+                help="This word is left blank. Type the right answer here to see its rank; "
                 "leave it empty if you don't know."
                 if asked_for
                 else None,
@@ -154,7 +154,9 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...]) -> None:
         for answer in answers
         if answer.gold_rank is not None
     ]
-    gold = f'<div class="lx-muted">Gold\'s rank: {", ".join(ranks)}</div>' if ranks else ""
+    gold = (
+        f'<div class="lx-muted">Rank of the right answer: {", ".join(ranks)}</div>' if ranks else ""
+    )
     st.html(
         '<div class="lx-muted" title="cos(x, B - A + C), and the product of cosines">'
         "Baseline: vector arithmetic on its input embeddings</div>"

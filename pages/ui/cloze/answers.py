@@ -135,7 +135,7 @@ def _choose_gold(answers: list[str], first: str) -> str | None:
     """One of the answers, or none; what was chosen before goes with its answer."""
     state.drop_stale("right_answer", (None, *answers))
     return st.selectbox(
-        "Gold (optional)",
+        "Right answer (optional)",
         answers,
         key="right_answer",
         bind=state.BOUND,
@@ -239,7 +239,9 @@ def _margin_line(ranking: ModelRanking, gold: str | None) -> str:
     place = f"rank <b>{found.rank}</b> of {n}" if found.rank else "can't be written by this model"
     by = f", margin {fixed(margin, 2, signed=True)}" if margin is not None else ""
     hint = "its log-probability less that of the best other answer"
-    return f'<div class="lx-gold" title="{hint}">Gold <b>{escape(gold)}</b>: {place}{by}</div>'
+    return (
+        f'<div class="lx-gold" title="{hint}">Right answer <b>{escape(gold)}</b>: {place}{by}</div>'
+    )
 
 
 def _draw_export(request: RankRequest, columns: dict[str, Column[ModelRanking]]) -> None:

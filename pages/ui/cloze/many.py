@@ -70,8 +70,8 @@ class Asked:
 def draw_many() -> None:
     """The whole tab."""
     st.caption(
-        f"Paste up to {MAX_LINES} sentences, one a line, each with a blank; a gold stands behind a "
-        "tab or |. Each model's first answer to every one of them is in one table."
+        f"Paste up to {MAX_LINES} sentences, one a line, each with a blank; put the right answer "
+        "after a tab or |. Each model's first answer to every one of them is in one table."
     )
     asked = _ask()
     asked.choice.settings.check()
@@ -94,8 +94,8 @@ def draw_many() -> None:
     sizes = [model.n_candidates for model in answer.models]
     st.caption(
         predictions.describe_candidates(candidates, sizes)
-        + " Log-probabilities are natural logarithms. P@1: sentences whose gold is first, of those "
-        "whose gold is among the model's candidates."
+        + " Log-probabilities are natural logarithms. P@1: the share of sentences whose "
+        "right answer is first, of those whose right answer is among the model's candidates."
     )
     draw_answer_export("many", answer, asked.request(settings), rows=lambda: _rows(answer, shown))
 
@@ -263,7 +263,7 @@ def _filter(answer: ManyAnswer) -> list[int]:
     """The rows of the sentences that the filters leave."""
     left, right = st.columns([2, 3], vertical_alignment="bottom")
     find = left.text_input(
-        "Find", key="many_find", bind=state.BOUND, placeholder="in sentences, golds and answers"
+        "Find", key="many_find", bind=state.BOUND, placeholder="in sentences and answers"
     )
     chosen = state.pick("Show", SHOWN, key="many_show", place=right, help=SHOWN_HELP)
     sought = (find or "").strip().lower()
@@ -340,18 +340,18 @@ def _draw_table(answer: ManyAnswer, rows: Sequence[int]) -> None:
     config: dict[str, Any] = {
         "line": number("line", format="localized", width="small"),
         "sentence": text("sentence", width="large"),
-        "gold": text("gold"),
+        "gold": text("right answer"),
     }
     for model in answer.models:
         config |= {
             f"{model.name} answer": text(
                 state.title_of(model.name),
                 width="medium" if any(map(_is_reason, table[f"{model.name} answer"])) else None,
-                help="Its first answer, → the longer word that it begins; ✓ marks the gold.",
+                help="Its first answer, → the longer word that it begins; ✓: right.",
             ),
             f"{model.name} log-prob.": text("log-prob.", help="Of that answer.", alignment="right"),
             f"{model.name} rank": number(
-                "gold's rank",
+                "rank",
                 format="localized",
                 help="Among all candidates; of a gold that is none of them, the rank that it would "
                 "have.",

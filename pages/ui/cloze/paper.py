@@ -70,7 +70,7 @@ def counted(lists: Sequence[Listed]) -> str:
     n = len(lists)
     first = sum(one.right == 0 for one in lists)
     among = sum(one.right is not None for one in lists)
-    return f"The gold is first in {first} of {n}, among the five in {among} of {n}."
+    return f"The right answer is first in {first} of {n}, among the five in {among} of {n}."
 
 
 def draw_paper() -> None:
@@ -185,7 +185,7 @@ def _grid(examples: Sequence[PublishedExample], answerers: Sequence[Answerer]) -
         cards.append(
             f'<section class="lx-example"><div><a href="{escape(address)}" target="_self">'
             f'{escape(one.query)}</a></div><div class="lx-muted">{escape(one.relation)}, '
-            f"{escape(SOURCES[one.source])} · gold <b>{escape(one.gold)}</b></div>"
+            f"{escape(SOURCES[one.source])} · right answer <b>{escape(one.gold)}</b></div>"
             f'<div class="lx-lists">{lists}</div></section>'
         )
     return f'<div class="lx-examples">{"".join(cards)}</div>'

@@ -130,7 +130,7 @@ def _ask() -> Asked | None:
     with subject_box:
         subject = _choose_subject(dataset, relation)
     gold = gold_box.text_input(
-        "Gold (optional)",
+        "Right answer (optional)",
         key="object",
         bind=state.BOUND,
         placeholder="as in the data",
@@ -191,9 +191,9 @@ def _draw_known(asked: Asked) -> None:
     else:
         text = f"**{what}**: {plain(asked.data)} has no such fact."
     if question.gold is None:
-        text += " Type a gold to see where it stands."
+        text += " Type a right answer to see its rank."
     elif len(question.objects) > 1 or (question.gold not in question.objects):
-        text += f" Gold: {plain(question.gold)}."
+        text += f" Right answer: {plain(question.gold)}."
     n_asked = len(question.wordings)
     if question.n_left_out:
         text += f" Asked: the first {n_asked} of {n_asked + question.n_left_out} wordings."
@@ -309,7 +309,7 @@ def _draw_table(answer: RelationAnswer) -> None:
             ),
             f"{model.name} prob": text("prob.", help=PROB_HELP),
             f"{model.name} rank": number(
-                "gold's rank",
+                "rank of the right answer",
                 format="localized",
                 help=f"Rank of {plain(question.gold or '')} among all candidates.",
             ),

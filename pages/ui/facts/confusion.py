@@ -83,11 +83,11 @@ def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
         found.pairs.assign(share=found.pairs["share"].map(percentage)),
         hide_index=True,
         column_config={
-            "gold": st.column_config.TextColumn(),
+            "gold": st.column_config.TextColumn("right answer"),
             "answer": st.column_config.TextColumn("first answer"),
             "n": number("facts", format="localized"),
             "share": number(
-                "% of the gold's facts",
+                "% of this right answer",
                 format="%.1f",
                 help="facts / all of the facts chosen above that have this gold and an answer",
             ),

@@ -72,7 +72,7 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
         key="right",
         bind=BOUND,
         placeholder="Any",
-        help=f"Only facts whose gold is among these models' {choice.k} best (k is above).",
+        help=f"Only facts whose right answer is among these models' {choice.k} best (k is above).",
     )
     wrong = boxes[2].multiselect(
         "Wrong in",
@@ -86,8 +86,8 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
         "Search",
         key="find",
         bind=BOUND,
-        placeholder="Subject, gold, query, answer",
-        help="Facts with this text in the subject, the gold, the query or a model's answer.",
+        placeholder="Subject, right answer, query, answer",
+        help="Facts with this text in the subject, an answer or the query.",
     )
     with boxes[4], st.popover("Filters", icon=":material/filter_alt:", width="stretch"):
         more = _choose_more(choice, choice.runs[names.index(of)], joined)
@@ -160,7 +160,7 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
         "upper one, as the bins of the reliability diagram.",
     )
     left, right = st.columns(2)
-    gold = left.text_input("Gold", key="gold", bind=BOUND, help="Exactly this word.")
+    gold = left.text_input("Right answer", key="gold", bind=BOUND, help="Exactly this word.")
     answer = right.text_input("First answer", key="answer", bind=BOUND, help="Exactly this word.")
     kind = left.selectbox(
         "The wrong answer is",
@@ -303,7 +303,7 @@ def describe(chosen: FactsChoice, choice: RunChoice) -> list[str]:
     said += [f"type {' or '.join(kind or NO_TYPE for kind in f.types)}"] if f.types else []
     said += [f"from {' or '.join(f.sources)}"] if f.sources else []
     said += [f"origin {' or '.join(name or NO_TYPE for name in f.origins)}"] if f.origins else []
-    said += [f"gold “{f.gold}”"] if f.gold else []
+    said += [f"right answer “{f.gold}”"] if f.gold else []
     said += [f"{of} answers “{f.answer}”"] if f.answer else []
     if f.wrong_kind:
         said.append(f"{of}'s wrong answer: {f.wrong_kind}")

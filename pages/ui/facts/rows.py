@@ -180,6 +180,7 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
             "frequency", help="Facts of the relation with this gold in the data."
         ),
         "subject": st.column_config.TextColumn(pinned=True),
+        "gold": st.column_config.TextColumn("right answer"),
         "tags": st.column_config.ListColumn(help=f"Kept with the run of {chosen.of}."),
     }
     for name in choice.names:
@@ -187,8 +188,8 @@ def draw_rows(joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: Ru
             f"{name} answer": st.column_config.TextColumn(name, help="The model's first answer."),
             f"{name} prob": number("prob.", format="%.3f", help="Probability of that answer."),
             f"{name} margin": number("margin", format="%.2f", help=explain("Margin")),
-            f"{name} rank": number("gold's rank", format="localized"),
-            f"{name} log-prob": number("gold's log-prob.", format="%.2f"),
+            f"{name} rank": number("rank", format="localized"),
+            f"{name} log-prob": number("its log-prob.", format="%.2f"),
         }
     if len(set(table["relation"])) == 1 and len(choice.relations) == 1:
         table = table.drop(columns="relation")
@@ -306,7 +307,7 @@ def _draw_one(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
             answer = BlankAnswer(given, over=_over(info))
             predictions.draw_answers(answer, choice.colours[name])
         st.caption(
-            f"The gold was not found: it stands behind all other words, at rank "
+            f"The right answer was not found: it comes after all other words, at rank "
             f"{int(run.rank[row]):,}."
         )
         return

@@ -10,7 +10,7 @@ from pages.ui.facts.filters import FactsChoice
 from pages.ui.shared import visitors
 from pages.ui.shared.messages import faults_shown, plain
 
-EXAMPLES = "Choose or type one: wrong gold, ambiguous, ..."
+EXAMPLES = "Choose or type one: wrong in the data, ambiguous, ..."
 
 
 def draw_fact_tags(joined: JoinedAnswers, row: int, chosen: FactsChoice) -> None:

@@ -90,7 +90,7 @@ def _draw_query(step: Live, text: str, gold: str) -> Shown:
             for name, pairs in best.items()
         ),
         title=text,
-        notes=(*([f"Gold: {gold}."] if gold else []), *notes),
+        notes=(*([f"Right answer: {gold}."] if gold else []), *notes),
         firsts={(text, name): pairs[0][0] for name, pairs in best.items() if pairs},
     )
 
@@ -216,7 +216,7 @@ def _draw_firsts(
         return _word(word, prob) + MARKS[_mark(word, golds[row], wrong.get(row, ""))]
 
     return Shown(
-        heads=("query", *map(title_of, shown), *["gold"] * with_gold),
+        heads=("query", *map(title_of, shown), *["right answer"] * with_gold),
         rows=tuple(
             (row, *(cell(row, name) for name in shown), *[golds[row]] * with_gold)
             for row in sentences
