@@ -108,6 +108,8 @@ def draw_notes(settings: ClozeSettings, answers: tuple[ModelAnswer, ...]) -> Non
         if answer.blanks[0].over == "rescored":
             title = plain(state.title_of(answer.name))
             said += f" {title} ranks only its {answer.blanks[0].n_over:,} best words."
+    if {answer.name for answer in answers} >= predictions.TWINS:
+        said += f" {predictions.TWIN_NOTE}"
     st.caption(said)
     for answer in answers:
         if answer.notes:

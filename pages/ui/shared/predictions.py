@@ -126,12 +126,11 @@ def short_title(name: str) -> str:
 
 
 def draw_firsts(answers: Sequence[ModelAnswer], blank: int) -> None:
-    """Each model's first answer in one line; what the twin is, where it is next to its sibling."""
+    """Each model's first answer in one line."""
     firsts = {answer.name: answer.blanks[blank].predictions[0].token for answer in answers}
     golds = [answer.blanks[blank].gold for answer in answers]
     gold = next((one.word for one in golds if one is not None), "")
-    note = f'<div class="lx-muted">{TWIN_NOTE}</div>' if firsts.keys() >= TWINS else ""
-    st.html(f"<div>{describe_firsts(firsts, gold)}</div>{note}")
+    st.html(f"<div>{describe_firsts(firsts, gold)}</div>")
 
 
 def describe_candidates(candidates: Candidates, sizes: Sequence[int]) -> str:
