@@ -183,7 +183,7 @@ def draw_analogy() -> None:
 
 def main() -> None:
     """Draw the tab that is open."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="ask-head"):
         st.subheader(
             "LAMA Explorer: ask language models what they know", anchor=False, width="content"
         )

@@ -91,7 +91,7 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
     )
     with boxes[4], st.popover("Filters", icon=":material/filter_alt:", width="stretch"):
         more = _choose_more(choice, choice.runs[names.index(of)], joined)
-    _draw_quick(names, of)
+    _draw_quick(names, of, choice.titles[names.index(of)])
     sort = st.session_state.get("sort", SORTS[0])
     chosen = AnswerFilter(
         of=names.index(of),
@@ -105,16 +105,16 @@ def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
     return FactsChoice(chosen, of, sort)
 
 
-def _draw_quick(names: Sequence[str], of: str) -> None:
-    """Filters of one click."""
+def _draw_quick(names: Sequence[str], of: str, title: str) -> None:
+    """Filters of one click. of, title: the run in focus, as in an address and as shown."""
     others = [name for name in names if name != of]
     quick: dict[str, dict[str, str | list[str]]] = {
-        f"Wrong in {of}": {"wrong": [of]},
-        f"Confident and wrong in {of}": {"wrong": [of], "conf": [str(CONFIDENT), "1.0"]},
+        f"Wrong in {title}": {"wrong": [of]},
+        f"Confident and wrong in {title}": {"wrong": [of], "conf": [str(CONFIDENT), "1.0"]},
     }
     if others:
         quick |= {
-            f"Only {of} is right": {"right": [of], "wrong": others},
+            f"Only {title} is right": {"right": [of], "wrong": others},
             "All are wrong": {"wrong": list(names)},
         }
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
