@@ -40,6 +40,7 @@ from pages.ui.shared.messages import faults_shown, plain
 
 LAYERS, WORDS, CHANGED = "Layers", "Which words mattered", "What if"
 BY_ITSELF, STEPS = "as needed", ("8", "50", "100", "200", "400", "1000")
+EXAMPLES_FROM = "starter"  # the data that example changes take names from
 CHANGED_OF = "the text that was changed"
 Columns = dict[str, Column[Inside]]
 
@@ -183,15 +184,15 @@ def _choose_explained(place: "st.delta_generator.DeltaGenerator | None" = None) 
 
 def _draw_changed(text: str, gold: str, choice: state.ClozeChoice) -> None:
     if st.session_state.get(CHANGED_OF, text) != text:
-        st.session_state["changed"] = text  # another sentence is asked now
+        st.session_state["changed"] = _example_of_change(text)  # another sentence is asked now
     st.session_state[CHANGED_OF] = text
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     changed = left.text_input(
         "The sentence with other words",
-        text,
+        _example_of_change(text),
         key="changed",
         bind=state.BOUND,
-        help="Change any word beside the blank, and see what that does to the answers.",
+        help="Change any word of the sentence to see how the answers change.",
     )
     explain = _choose_explained(right)
     check_gold(explain, FOLLOWED)
@@ -233,6 +234,25 @@ def _draw_changed(text: str, gold: str, choice: state.ClozeChoice) -> None:
         asked = {"before": values(requests[0]), "after": values(requests[-1])}
         made = made_with(asked, [after for _, after in answers.values()])
         draw_export("what-if", lambda: _changed_rows(answers), made, requests)
+
+
+def _example_of_change(text: str) -> str:
+    """The text with its longest name that the starter facts know changed to another such name.
+
+    Unchanged where it has none.
+    """
+    starter = cache.dataset_of(EXAMPLES_FROM)
+    known = [
+        (len(fact.subject), fact.subject, relation.name)
+        for relation in starter.relations
+        for fact in starter.facts_of(relation.name)
+        if fact.subject[:1].isupper() and fact.subject in text
+    ]
+    if not known:
+        return text
+    _, name, relation_name = max(known)
+    others = (fact.subject for fact in starter.facts_of(relation_name))
+    return text.replace(name, next((one for one in others if one != name), name))
 
 
 def _before_and_after(before: ModelAnswer, after: ModelAnswer) -> str:
