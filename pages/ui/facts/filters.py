@@ -58,7 +58,8 @@ class FactsChoice:
 def choose_filters(choice: RunChoice, joined: JoinedAnswers) -> FactsChoice:
     """The widgets, and what they say."""
     names = list(choice.names)
-    boxes = st.columns([2, 2.2, 2.2, 2.2, 1.4], vertical_alignment="bottom")
+    with st.container(key="fact-filters"):
+        boxes = st.columns([2, 2.2, 2.2, 2.2, 1.4], vertical_alignment="bottom")
     of = boxes[0].selectbox(
         "Model",
         names,
