@@ -23,6 +23,7 @@ from pages.ui.shared.messages import plain, show_note
 
 Draw = Callable[[RunChoice, RunListing], None]
 PROBES = "Analogy probes"
+OF_RUNS = ("data", "among")  # parameters that mean other runs in analogy probes
 PER_ROW = 3
 
 
@@ -133,7 +134,7 @@ def _draw_head(name: str) -> None:
     """The chart's name and question, and the way back to the menu."""
     links.put("chart", [name])
     if st.button("All charts", icon=":material/arrow_back:", type="tertiary"):
-        links.go(screens.RESULTS, links.kept(["chart"]))
+        links.go(screens.RESULTS, links.kept(["chart", *([] if CHARTS[name].of_runs else OF_RUNS)]))
     st.subheader(name, anchor=False)
     st.caption(CHARTS[name].question)
 
@@ -151,7 +152,8 @@ def _draw_menu(choice: RunChoice, listing: RunListing) -> None:
                     type="tertiary",
                     disabled=bool(missing),
                 ):
-                    links.go(screens.RESULTS, links.kept([]) | {"chart": name})
+                    others = () if name != PROBES else (*choice.params(), *OF_RUNS)
+                    links.go(screens.RESULTS, links.kept(others) | {"tab": "More", "chart": name})
                 st.caption(CHARTS[name].question)
                 if missing:
                     st.caption(f"**Needs:** {missing}.")

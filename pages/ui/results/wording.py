@@ -35,9 +35,9 @@ def wording_runs(choice: RunChoice, listing: RunListing) -> tuple[list[RunInfo],
 def draw_wording(choice: RunChoice, listing: RunListing) -> None:
     """Both tables, each where there are such runs."""
     altered, several = wording_runs(choice, listing)
-    title, more = "Negated and misprimed queries compared with plain ones", "Agreement with altered"
+    title = "Negated and misprimed queries compared with plain ones"
     if altered:
-        st.markdown(f"### {title}", help=explain(f"{more} queries"))
+        st.markdown(f"### {title}", help=explain("Agreement with altered queries"))
         _draw(choice, altered, "contrast", _contrast_rows, _CONTRAST_COLUMNS)
     else:
         _draw_needs(choice, title, ALTERED)
