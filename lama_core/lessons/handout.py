@@ -65,19 +65,16 @@ def sheet(lesson: Lesson, shown: Mapping[int, Shown] | None = None) -> str:
     """
     parts = [f"<h1>{escape(lesson.title)}</h1>", f"<p><b>{escape(lesson.question)}</b></p>"]
     for number, step in enumerate(lesson.steps, start=1):
-        title = step.title or ("Predict" if isinstance(step, Predict) else "")
-        body = [f"<h2>{escape(f'{number}. {title}'.strip())}</h2>", as_html(step.text)]
+        body = ""
         if isinstance(step, Predict):
             answer = _LINE
             if shown is not None:
                 found = judge(step, "", shown.get(number + 1))
                 answer = f"<p>Answer: <b>{escape(found.answer or 'not shown')}</b></p>"
-            body.append(_asked(step, answer))
+            body = _asked(step, answer)
         elif isinstance(step, SHOWING):
-            body.append(_empty(step) if shown is None else _table(shown.get(number, Shown())))
-        if isinstance(step, Explain):
-            body.append(f"<p class=note>{escape(step.source)}</p>")
-        parts.append(f"<section class=step>{''.join(body)}</section>")
+            body = _empty(step) if shown is None else _table(shown.get(number, Shown()))
+        parts.append(_section(number, step, body))
     return _page(lesson, parts, STYLE + PRINT)
 
 
@@ -115,17 +112,22 @@ def summary_row(one: Judged) -> tuple[str, str, str, str]:
 
 
 def _step(number: int, step: Step, predicted: Mapping[int, str], shown: Mapping[int, Shown]) -> str:
-    title = step.title or ("Predict" if isinstance(step, Predict) else "")
-    parts = [f"<h2>{escape(f'{number}. {title}'.strip())}</h2>", as_html(step.text)]
+    body = ""
     if isinstance(step, Predict):
-        parts.append(_question(step, predicted.get(number), shown.get(number + 1)))
+        body = _question(step, predicted.get(number), shown.get(number + 1))
     elif number in shown:
-        parts.append(_table(shown[number]))
+        body = _table(shown[number])
     elif isinstance(step, SHOWING):
-        parts.append("<p class=note>Not shown when this was printed.</p>")
-    if isinstance(step, Explain):
-        parts.append(f"<p class=note>{escape(step.source)}</p>")
-    return f"<section class=step>{''.join(parts)}</section>"
+        body = "<p class=note>Not shown when this was printed.</p>"
+    return _section(number, step, body)
+
+
+def _section(number: int, step: Step, body: str) -> str:
+    """A step with its title and text. body: HTML of what the step asks or shows."""
+    title = step.title or ("Predict" if isinstance(step, Predict) else "")
+    source = f"<p class=note>{escape(step.source)}</p>" if isinstance(step, Explain) else ""
+    head = f"<h2>{escape(f'{number}. {title}'.strip())}</h2>{as_html(step.text)}"
+    return f"<section class=step>{head}{body}{source}</section>"
 
 
 def _question(step: Predict, predicted: str | None, shown: Shown | None) -> str:

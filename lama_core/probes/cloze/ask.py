@@ -589,17 +589,6 @@ def ask_all(
     return ClozeAnswer(query.text(), candidates, tuple(answers), passage)
 
 
-def agreement(answers: Sequence[ModelAnswer], blank: int = 0) -> list[tuple[str, tuple[str, ...]]]:
-    """The words, in lower case, that at least two models answer, most shared first, and who."""
-    found: dict[str, dict[str, int]] = {}
-    for answer in answers:
-        for prediction in answer.blanks[blank].predictions:
-            found.setdefault(prediction.token.lower(), {}).setdefault(answer.name, prediction.rank)
-    shared = {word: ranks for word, ranks in found.items() if len(ranks) > 1}
-    ranked = sorted(shared, key=lambda word: (-len(shared[word]), min(shared[word].values()), word))
-    return [(word, tuple(shared[word])) for word in ranked]
-
-
 def ask_queries(
     model: BlankFiller,
     queries: Sequence[Query],

@@ -183,13 +183,14 @@ def _choose_explained(place: "st.delta_generator.DeltaGenerator | None" = None) 
 
 
 def _draw_changed(text: str, gold: str, choice: state.ClozeChoice) -> None:
+    example = _example_of_change(text)
     if st.session_state.get(CHANGED_OF, text) != text:
-        st.session_state["changed"] = _example_of_change(text)  # another sentence is asked now
+        st.session_state["changed"] = example  # another sentence is asked now
     st.session_state[CHANGED_OF] = text
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     changed = left.text_input(
         "The sentence with other words",
-        _example_of_change(text),
+        example,
         key="changed",
         bind=state.BOUND,
         help="Change any word of the sentence to see how the answers change.",

@@ -15,10 +15,6 @@ from lama_core.candidates.lists import common_vocabulary
 from lama_core.errors import UserError
 from lama_core.probes.cloze.ask import (
     MAX_TOP_K,
-    BlankAnswer,
-    ModelAnswer,
-    Prediction,
-    agreement,
     ask,
     ask_all,
     ask_queries,
@@ -279,26 +275,6 @@ def test_json_has_the_fields_that_scripts_rely_on(tiny_model: Models) -> None:
     assert "gold" not in ask_all([models[0]], parse_query(TEXT), candidates).to_json()["models"][0][
         "blanks"][0]  # fmt: skip
     assert without.blanks[0].gold is None
-
-
-def answer(name: str, *words: str) -> ModelAnswer:
-    predictions = tuple(
-        Prediction(rank, word, -float(rank), 0.1) for rank, word in enumerate(words, start=1)
-    )
-    return ModelAnswer(name, "masked", "both", 9, (BlankAnswer(predictions),))
-
-
-def test_agreement_names_the_words_that_models_share_the_most_shared_first() -> None:
-    answers = [
-        answer("a", "Paris", "Rome", "paris"),
-        answer("b", "rome", "Oslo", "Paris"),
-        answer("c", "Rome", "Lima"),
-    ]
-    assert agreement(answers) == [("rome", ("a", "b", "c")), ("paris", ("a", "b"))]
-
-
-def test_models_that_share_nothing_agree_on_nothing() -> None:
-    assert agreement([answer("a", "Paris"), answer("b", "Rome")]) == []
 
 
 LONG = "[MASK] is a city in France, said Ann (the painter) in 1911."
