@@ -227,32 +227,28 @@ def test_every_template_asks_for_its_last_word() -> None:
 
 
 LAMA, LPAQA, PARAREL = (SHARED / name for name in ("lama", "lpaqa", "pararel"))
-# The only natural sentence; see the README beside the facts.
-SHARED_SENTENCES = {"the capital of [x] is [y]"}
 
 
 @pytest.mark.skipif(not LAMA.is_dir(), reason="../shared/data/lama is not here")
 def test_no_wording_is_one_of_the_published_prompts() -> None:
-    theirs: defaultdict[str, set[str]] = defaultdict(set)
+    theirs: set[str] = set()
     for line in (LAMA / "relations.jsonl").read_text("utf-8").splitlines():
         row = json.loads(line)
-        theirs[row["relation"]].add(_normal(row["template"]))
+        theirs.add(_normal(row["template"]))
     for path in (LPAQA / "prompt").glob("*/*"):
         for line in path.read_text("utf-8").splitlines():
             text = line if path.suffix == ".txt" else json.loads(line)["template"]
-            theirs[path.stem].add(_normal(text))
+            theirs.add(_normal(text))
     for path in PARAREL.glob("pattern_data/*.jsonl"):
         for line in path.read_text("utf-8").splitlines():
-            theirs[path.stem].add(_normal(json.loads(line)["pattern"]))
-    theirs["place_of_birth"] = theirs["date_of_birth"] = theirs["P19"]
-    theirs["place_of_death"] = theirs["P20"]
+            theirs.add(_normal(json.loads(line)["pattern"]))
     ours = {
-        (spec.relation, _normal(text))
+        _normal(text)
         for spec in specs()
         for text in (spec.template, *spec.paraphrases, *spec.statements)
     }
-    assert len(theirs["P36"]) > 10
-    assert {text for name, text in ours if text in theirs[name]} == SHARED_SENTENCES
+    assert len(theirs) > 1000
+    assert ours & theirs == set()
 
 
 def _normal(template: str) -> str:
