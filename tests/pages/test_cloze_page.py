@@ -55,7 +55,7 @@ def test_an_unknown_subject_is_asked_as_it_is_without_a_rank() -> None:
     typed = opened(relation="P103 native language", subject="<b>Ada*")
     assert f"**{plain('<b>Ada*')}, P103 native language**: starter has no such fact" in said(typed)
     assert "rank" not in "".join(typed.dataframe[0].value.columns)
-    assert typed.dataframe[0].value["sentence"][0] == "<b>Ada* grew up speaking ___."
+    assert typed.dataframe[0].value["sentence"][0] == "The childhood language of <b>Ada* was ___."
 
 
 def test_a_subject_that_holds_a_blank_is_refused_in_a_sentence() -> None:

@@ -148,7 +148,7 @@ def test_stored_answers_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(cache, "find_stored", counted)
     listed: list[None] = []
     monkeypatch.setattr(models, "list_runs", lambda **more: listed.append(None) or runs(**more))
-    queries = ("The capital of Australia is [MASK].", "Nobody asked this of ___.")
+    queries = ("In Australia, the capital is [MASK].", "Nobody asked this of ___.")
     names = ["smollm2-135m", "nobody", "minilm-mlm"]
     for times in (1, 2):
         found = models.stored_answers(names, queries)

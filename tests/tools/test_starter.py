@@ -4,7 +4,6 @@ import collections
 import filecmp
 import json
 import re
-from collections import defaultdict
 from importlib.util import find_spec
 from pathlib import Path
 
