@@ -222,7 +222,7 @@ def test_no_wording_says_a_before_a_vowel(starter: Dataset) -> None:
 def test_every_template_asks_for_its_last_word() -> None:
     inside = [s.template for s in specs() if not s.template.endswith("[Y].")]
     # Parties are named by adjectives.
-    assert inside == ["[X] belongs to the [Y] party."]
+    assert inside == ["[X] represents the [Y] party."]
 
 
 LAMA, LPAQA, PARAREL = (SHARED / name for name in ("lama", "lpaqa", "pararel"))
