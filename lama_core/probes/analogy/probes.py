@@ -3,10 +3,11 @@
 n pairs give n(n-1) instances: every pair (A, B) is the query, with every other pair (C, D) as the
 positive. The negative is made by the probe:
 
-    random-head   (C', D)   the head of a third pair, with the same tail
-    random-tail   (C, D')   the same head, with the tail of a third pair
-    reverse       (F, E)    of any pair (E, F) but the query, or (D, C): see `Reverse`
-    type          (C, C') or (D, D'), heads or tails by a seeded coin
+    random-head   (C', D)            the head of a third pair, with the same tail
+    random-tail   (C, D')            the same head, with the tail of a third pair
+    reverse       (F, E)             of any pair (E, F) but the query, or (D, C): see `Reverse`
+    type          (E, G) or (F, H)   of any two pairs (E, F) and (G, H) but the query: two heads or
+                  two tails by a seeded coin, never a word of the query on that side
 
 A relation's pairs are halved, one half to train on and one to test on. The supervised instances are
 those within a half; so are the unsupervised ones, of both halves (see `Pairing`).
@@ -19,7 +20,7 @@ Departure: The wrong pairs of the analogy probes
 """
 
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal, get_args
@@ -50,9 +51,24 @@ HIDDEN, N_SEEDS = 100, 5  # of supervised probes
 MOST_PAIRS = 100
 
 
-# The wrong pairs to draw from. They are made from the positive, the relation's pairs but the query
-# and the positive, whether a coin fell on heads, and what is reversed.
-Negatives = Callable[[Pair, Sequence[Pair], bool, Reverse], list[Pair]]
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a wrong pair is needed.
+
+    others: the relation's pairs but the query and the right one. draw: uniform in [0, 1), for a
+    probe that draws before the wrong pair is drawn. banned: pairs that are not wrong.
+    """
+
+    query: Pair
+    right: Pair
+    others: Sequence[Pair]
+    draw: float
+    reverse: Reverse
+    banned: Set[Pair]
+
+
+# The pairs of a place from which the wrong one is drawn; banned ones are removed afterwards.
+Negatives = Callable[[Place], list[Pair]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,26 +81,38 @@ class Probe:
     mark: str = ""
 
 
-def _reversed(right: Pair, others: Sequence[Pair], _: bool, reverse: Reverse) -> list[Pair]:
-    pairs = [right] if reverse == "positive" else [right, *others]
-    return [(tail, head) for head, tail in pairs if tail != head]
+def _reversed(place: Place) -> list[Pair]:
+    others = () if place.reverse == "positive" else place.others
+    return [(tail, head) for head, tail in (place.right, *others) if tail != head]
 
 
-def _same_type(right: Pair, others: Sequence[Pair], heads: bool, _: Reverse) -> list[Pair]:
-    side = 0 if heads else 1
-    return [(right[side], pair[side]) for pair in others if pair[side] != right[side]]
+def _same_type(place: Place) -> list[Pair]:
+    """Return pairs of two words of one side: one first word, drawn, with every second word.
+
+    The right pair is one of the pairs to draw from, as any other. A first word without a second
+    one is replaced by the next.
+    """
+    side = 0 if place.draw < 0.5 else 1
+    pairs = (place.right, *place.others)
+    words = [pair[side] for pair in pairs if pair[side] != place.query[side]]
+    start = int(2 * place.draw % 1 * len(words))  # whatever the side, uniform in [0, 1)
+    for first in (*words[start:], *words[:start]):
+        found = [(first, second) for second in words if second != first]
+        if not place.banned.issuperset(found):
+            return found
+    return []
 
 
 PROBES: dict[str, Probe] = {
     "random-head": Probe(
         "the wrong pair has the head of another pair",
-        lambda right, others, *_: [(head, right[1]) for head, _ in others if head != right[0]],
+        lambda at: [(head, at.right[1]) for head, _ in at.others if head != at.right[0]],
         "one_to_many",
         "*",
     ),
     "random-tail": Probe(
         "the wrong pair has the tail of another pair",
-        lambda right, others, *_: [(right[0], tail) for _, tail in others if tail != right[1]],
+        lambda at: [(at.right[0], tail) for _, tail in at.others if tail != at.right[1]],
         "one_to_many",
         "*",
     ),
@@ -94,7 +122,9 @@ PROBES: dict[str, Probe] = {
         "bidirectional",
         "†",
     ),
-    "type": Probe("the wrong pair is two heads, or two tails", _same_type),
+    "type": Probe(
+        "the wrong pair is two heads, or two tails, of any pairs but the query", _same_type
+    ),
 }
 
 
@@ -204,13 +234,11 @@ def make_probe(
     for at in chosen:
         i, j = places[at]
         others = [pair for number, pair in enumerate(used) if number not in (i, j)]
-        heads = bool(draws[at, 1] < 0.5)
-        wrong = [
-            pair
-            for pair in PROBES[probe].negatives(used[j], others, heads, options.reverse)
-            if pair != used[j] and not (options.strict and pair in true)
-        ]
-        negative = wrong[int(draws[at, 0] * len(wrong))] if wrong else None
+        banned = {used[j], *(true if options.strict else ())}
+        which, before = draws[at].tolist()
+        place = Place(used[i], used[j], others, before, options.reverse, banned)
+        wrong = [pair for pair in PROBES[probe].negatives(place) if pair not in banned]
+        negative = wrong[int(which * len(wrong))] if wrong else None
         reason = None if wrong else "no pair to make a negative of"
         name = f"{label}/{i + 1}/{j + 1}"
         made.append(Instance(name, relation.name, used[i], used[j], negative, reason))

@@ -75,6 +75,35 @@ def test_type_pairs_two_heads_or_two_tails_about_equally_often() -> None:
     assert 18 <= counts["heads"] <= 38  # of 56 fair coins
 
 
+def test_type_draws_its_words_whatever_the_positive_is() -> None:
+    """Of the 7 words that are not the query's two are drawn: the positive's in 2/7 of the cases."""
+    drawn = [
+        one for seed in range(10) for one in make_probe(relation(), "type", ProbeOptions(seed=seed))
+    ]
+    places = Counter(
+        [word in one.positive for word in one.negative] == [True, False]
+        for one in drawn
+        if one.negative and set(one.negative) & set(one.positive)
+    )
+    n_shared = places.total()
+    assert 0.25 <= n_shared / len(drawn) <= 0.32  # 2 / 7 = 0.286, of 560
+    assert 0.4 <= places[True] / n_shared <= 0.6  # first or second place, alike
+    of_one_query = {one.negative for one in drawn if one.query == CAPITALS[0]}
+    assert len(of_one_query) > 40  # of 2 x 7 x 6 = 84
+
+
+def test_type_takes_the_next_first_word_where_the_drawn_one_has_no_second() -> None:
+    # Two heads beside the query's: (a, b) is the right pair itself, (b, a) is what is left.
+    chain = AnalogyRelation("chain", "lexicographic", (("q", ("x",)), ("a", ("b",)), ("b", ("y",))))
+    found = {
+        one.negative
+        for seed in range(20)
+        for one in make_probe(chain, "type", ProbeOptions(seed=seed))
+        if one.query == ("q", "x") and one.positive == ("a", "b")
+    }
+    assert found == {("b", "a"), ("b", "y"), ("y", "b")}
+
+
 @pytest.mark.parametrize("probe", PROBES)
 def test_the_seed_decides_alone(probe: str) -> None:
     third, fourth = ProbeOptions(seed=3), ProbeOptions(seed=4)

@@ -28,8 +28,8 @@ from scipy.stats import ks_2samp
 from lama_core.errors import UserError
 from lama_core.models.base import TokenScores
 from lama_core.models.hidden import hidden_states
-from lama_core.probes.analogy.decisions import make_plan, split
-from lama_core.probes.analogy.frequency import pair_frequency
+from lama_core.probes.analogy.decisions import join, make_plan, make_table, split
+from lama_core.probes.analogy.frequency import compare_frequency, pair_frequency
 from lama_core.probes.analogy.judges import JUDGES, ModelJudge, VectorJudge
 from lama_core.probes.analogy.probes import (
     PROBES,
@@ -39,7 +39,7 @@ from lama_core.probes.analogy.probes import (
     make_probe,
     words_of,
 )
-from lama_core.probes.analogy.runs import list_probe_runs
+from lama_core.probes.analogy.runs import frequency_test, list_probe_runs
 from lama_core.probes.analogy.score import Pair
 from lama_core.probes.analogy.tables import (
     UNMARKED,
@@ -377,6 +377,23 @@ def test_the_frequency_test_of_random_is_of_both_halves_decisions_together(tmp_p
     assert frequency_summary(accuracies(runs, by="relation"))[0] == sum(
         value is not None for value in tested.values()
     )
+
+
+def test_the_frequency_test_counts_an_instance_once_and_takes_the_seeds_majority() -> None:
+    words = ["the", "house", "zebra", "gizmo"]  # from frequent to rare
+    right = [[1, 1, 1], [1, 0, 1], [0, 1, 0], [0, 0, 0]]  # by instance and seed
+    rows = [
+        {"object": join((word, word)), "rank_raw": 2 - answers[seed], "seed": seed}
+        for seed in range(3)
+        for word, answers in zip(words, right, strict=True)
+    ]
+    found = frequency_test(make_table([*rows, {"object": "of : of", "excluded": "no vector"}]))
+    pairs = [(word, word) for word in words]
+    assert found == compare_frequency(pairs, [True, True, False, False])
+    assert (found.n_right, found.n_wrong) == (2, 2)
+    # Of two seeds that disagree the instance is wrong: not more than half are right.
+    halved = frequency_test(make_table([row for row in rows if row["seed"] < 2]))
+    assert (halved.n_right, halved.n_wrong) == (1, 3)
 
 
 def test_a_damaged_run_is_named_and_the_others_listed(tmp_path: Path) -> None:
