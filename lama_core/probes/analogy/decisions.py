@@ -97,7 +97,7 @@ class Plan:
             row["score"] = None if np.isnan(right) else right
             row["negative_score"] = None if np.isnan(wrong) else wrong
             row["excluded"] = one.excluded or (UNKNOWN if unknown else None)
-            # A tie is no preference: it counts as wrong.
+            # A tie is no preference: it counts as wrong. Departure: Ties of analogies
             rank = None if row["excluded"] else 1 if right > wrong else 2
             row["rank_raw"] = row["rank_filtered"] = rank
             row["first"] = rank and row["object" if rank == 1 else "negative"]
