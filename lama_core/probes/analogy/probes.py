@@ -98,7 +98,7 @@ def _same_type(place: Place) -> list[Pair]:
     start = int(2 * place.draw % 1 * len(words))  # whatever the side, uniform in [0, 1)
     for first in (*words[start:], *words[:start]):
         found = [(first, second) for second in words if second != first]
-        if not place.banned.issuperset(found):
+        if any(pair not in place.banned for pair in found):
             return found
     return []
 
