@@ -283,7 +283,8 @@ def make_result(plan: Plan, table: pa.Table) -> RelationResult:
 def frequency_test(table: pa.Table) -> FrequencyTest:
     """Test the frequency of the decisions in `ROWS`, each instance once.
 
-    Of several seeds an instance is right if more than half of the classifiers are right about it.
+    Of several seeds an instance is right if more than half of the classifiers are right about it;
+    if exactly half are, the first one decides.
     Departure: Decisions of several seeds
     """
     ranks, seeds = _floats(table, "rank_raw"), _floats(table, "seed")
@@ -291,9 +292,10 @@ def frequency_test(table: pa.Table) -> FrequencyTest:
     known = np.unique(seeds[counted & ~np.isnan(seeds)])
     # All seeds decide the same instances in the same order.
     groups = [counted & (seeds == seed) for seed in known] or [counted]
-    share = np.mean([ranks[group] == 1 for group in groups], axis=0)
+    right = np.array([ranks[group] == 1 for group in groups])
+    share = right.mean(axis=0)
     pairs = [split(text) for text in table.filter(groups[0])["object"].to_pylist()]
-    return compare_frequency(pairs, share > 0.5)
+    return compare_frequency(pairs, np.where(share == 0.5, right[0], share > 0.5))
 
 
 def _floats(table: pa.Table, name: str) -> NDArray[np.float64]:
