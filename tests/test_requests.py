@@ -47,6 +47,8 @@ def other(choice: Choice) -> Any:
     kind = str(choice.kind)
     if "bool" in kind:
         return not choice.default
+    if "float" in kind:
+        return 0.5
     if "int" in kind:
         return 9
     return Path(ODD) if "Path" in kind else ODD

@@ -38,8 +38,9 @@ class Recipe:
     method: `adam` by batches, or `exact`: ascent on all facts at once to the proven optimum.
     Adam's batches are the facts in their order, the same in each epoch, and the last weights count,
     though others on the way may have been better.
-    patience: stop after so many epochs without a gain of `min_gain` in the mean log-probability of
-    the gold on the training facts, each batch's taken before its step.
+    patience: stop after so many epochs without a gain of `min_gain` in the mean over batches of the
+    mean log-probability of the gold, each batch's taken before its step. As in the released code,
+    batches count alike, the last one too, however few facts it has.
     """
 
     name: str
@@ -195,17 +196,17 @@ def _fit_by_adam(objective: _Objective, n_prompts: int, n_queries: int, recipe: 
     reached = -np.inf
     while n_epochs < recipe.max_epochs and since < recipe.patience:
         n_epochs += 1
-        total = 0.0
+        values = []
         for start in range(0, n_queries, recipe.batch_size):
             batch = slice(start, min(start + recipe.batch_size, n_queries))
             value, gradient = objective.of_theta(theta, batch)
-            total += value * (batch.stop - batch.start)
+            values.append(value)
             step += 1
             first = BETA_1 * first + (1 - BETA_1) * gradient
             second = BETA_2 * second + (1 - BETA_2) * gradient**2
             unbiased = np.sqrt(second / (1 - BETA_2**step)) + EPSILON
             theta = theta + recipe.learning_rate * first / (1 - BETA_1**step) / unbiased
-        value = total / n_queries
+        value = float(np.mean(values))
         since = 0 if value > reached + recipe.min_gain else since + 1
         reached = value if since == 0 else reached
     return Fit(softmax(theta).astype(np.float32), objective.value(theta), n_epochs)

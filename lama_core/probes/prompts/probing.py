@@ -28,7 +28,7 @@ from lama_core.probes.prompts.ensemble import RECIPES, RELEASED
 from lama_core.probes.prompts.runs import Study, StudySpec, split_of
 from lama_core.probes.prompts.selection import set_aside
 from lama_core.probes.prompts.study import StudyOptions
-from lama_core.probes.prompts.training_pairs import pairs_digest
+from lama_core.probes.prompts.training_pairs import RELEASED_SHARE, pairs_digest
 from lama_core.requests import option
 from lama_core.runs.spec import Load, load_by_name
 from lama_core.types import Relation
@@ -66,6 +66,15 @@ class SelectRequest(settings.OutSettings):
         option(
             "An imported set that has training pairs, or a folder of them (one P*.jsonl a "
             "relation). Default: half of the facts train."
+        ),
+    ] = None
+    training_share: Annotated[
+        float | None,
+        option(
+            "Share of the training pairs that prompts are selected and weighted on; the others are "
+            "not used. Default: 0.8 with --training, as in LPAQA's released code; else 1.",
+            gt=0,
+            le=1,
         ),
     ] = None
     candidates: Annotated[
@@ -160,11 +169,22 @@ def request_of(study: Study, relations: tuple[str, ...] = ()) -> StudyRequest:
     known |= {name: tuple(made[name]) for name in ("own", "combinations", "recipes")}
     for name in ("prompts", "training"):
         known[name] = Path(made[name]) if made[name] else None
+    # Studies from before the share could be chosen used all pairs.
+    share = made.get("training_share", 1.0)
+    if share != used_share(SelectRequest(training=known["training"])):
+        known["training_share"] = share
     return StudyRequest(
         **known,
         relations=relations or tuple(relation.name for relation in info.relations),
         blind=takes_blind(study),
     )
+
+
+def used_share(request: SelectRequest) -> float:
+    """The share of the training pairs that a request selects and fits on."""
+    if request.training_share is not None:
+        return request.training_share
+    return RELEASED_SHARE if request.training is not None else 1.0
 
 
 def takes_blind(study: Study) -> bool:
@@ -202,7 +222,8 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
             "--blind."
         )
     # A relation without pairs of its own is named here, before anything is asked.
-    splits = [split_of(request.training, dataset, name) for name in names]
+    share = used_share(request)
+    splits = [split_of(request.training, dataset, name, share=share) for name in names]
     same = ("prompts", "training", "drop_overlap", "keep")
     names_of = ("ranking", "curves", "train_limit", "seed")
     how: dict[str, Any] = {name: getattr(request, name) for name in names_of}
@@ -214,6 +235,7 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
         own=tuple(request.own),
         context=context,
         pools=pools,
+        training_share=share,
         training_digest=pairs_digest(splits),
         candidates=candidates_of(request, model),
         study_options=StudyOptions(context, **how),

@@ -32,7 +32,14 @@ from lama_core.probes.prompts.asking import AskedFacts, make_asked
 from lama_core.probes.prompts.ensemble import RECIPES
 from lama_core.probes.prompts.study import RelationStudy, StudyOptions, study_relation
 from lama_core.probes.prompts.tables import ROWS, read_study, write_details, write_study
-from lama_core.probes.prompts.training_pairs import Split, draw, halve, make_split, pairs_digest
+from lama_core.probes.prompts.training_pairs import (
+    Split,
+    draw,
+    halve,
+    make_split,
+    pairs_digest,
+    take_share,
+)
 from lama_core.progress import Unit
 from lama_core.runs.execute import save
 from lama_core.runs.find import list_runs, load_run
@@ -41,7 +48,7 @@ from lama_core.runs.spec import Finished, RunSpec, Sitting
 from lama_core.runs.table import SCHEMA, check_size
 
 # Raised by one whenever the same specification would give other numbers; never for anything else.
-VERSION = 4
+VERSION = 5
 ENSEMBLE_VERSION = 1
 METHODS = ("top1", "optimised")
 # What `details.json` has.
@@ -64,8 +71,9 @@ class StudySpec(RunSpec):
     """A study of the prompts of some relations.
 
     pools: of each relation, from `prompts` and `own`. training: a folder of pairs, None for half of
-    the facts; these are as the user gave them, and not part of the identity. drop_overlap: leave
-    out training pairs that are test facts, instead of refusing. keep: leave the distributions.
+    the facts; these are as the user gave them, and not part of the identity. training_share: of
+    the training pairs; the pairs that count are in `training_digest`. drop_overlap: leave out
+    training pairs that are test facts, instead of refusing. keep: leave the distributions.
     """
 
     kind: ClassVar[str] = "study"
@@ -75,6 +83,7 @@ class StudySpec(RunSpec):
     prompts: Path | None = None
     own: tuple[str, ...] = ()
     training: Path | None = None
+    training_share: float = 1.0
     training_digest: str
     candidates: Candidates
     study_options: StudyOptions
@@ -107,7 +116,10 @@ class StudySpec(RunSpec):
     def load_data(self) -> Dataset:
         """The test facts. Raises UserError if they are no longer those of the specification."""
         dataset: Dataset = super().load_data()
-        splits = [split_of(self.training, dataset, name) for name in self.relations]
+        splits = [
+            split_of(self.training, dataset, name, share=self.training_share)
+            for name in self.relations
+        ]
         if pairs_digest(splits) != self.training_digest:
             raise UserError(
                 f"The training pairs of {self.dataset_name!r} have changed since this study was "
@@ -135,7 +147,7 @@ class StudySpec(RunSpec):
         """One relation's facts that count. Raises UserError for pairs that are test facts."""
         relation, known = dataset.relation(name), dataset.facts_of(name)
         options = self.study_options
-        found = split_of(self.training, dataset, name)
+        found = split_of(self.training, dataset, name, share=self.training_share)
         how: dict[str, Any] = {"limit": self.limit, "seed": options.seed}
         split = make_split(name, found.train, found.test, drop_overlap=self.drop_overlap, **how)
         notes = (*found.notes, *split.notes, *pool.notes)
@@ -182,6 +194,7 @@ class StudySpec(RunSpec):
             "prompts": str(self.prompts) if self.prompts else None,
             "own": self.own,
             "training": str(self.training) if self.training else None,
+            "training_share": self.training_share,
             **{name: getattr(self.study_options, name) for name in OPTIONS},
             "drop_overlap": self.drop_overlap,
             "candidates": {
@@ -195,13 +208,20 @@ class StudySpec(RunSpec):
         return Finished(rows, tuple(relations), n_candidates, details)
 
 
-def split_of(training: Path | None, dataset: Dataset, relation: str) -> Split:
-    """A relation's training pairs (None: half of its facts) and its facts, none left out."""
+def split_of(
+    training: Path | None, dataset: Dataset, relation: str, *, share: float = 1.0
+) -> Split:
+    """Return a relation's training pairs (None: half of its facts) and its test facts.
+
+    share: of the training pairs, see `take_share`; the others are neither trained nor tested on.
+    """
     facts = dataset.facts_of(relation)
     if training is None:
-        return Split(*halve(facts))
+        train, test = halve(facts)
+        return Split(take_share(train, share)[0], test)
     pairs, report = read_pairs(pairs_dir(training), relation)
-    return Split(pairs, facts, (*(str(dropped) for dropped in report.dropped), *report.notes))
+    notes = (*(str(dropped) for dropped in report.dropped), *report.notes)
+    return Split(take_share(pairs, share)[0], facts, notes)
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,8 @@ def test_an_imported_set_is_a_source_of_prompts_and_pairs_by_its_name(lpaqa: Pat
     folders = {"prompts": lpaqa, "training": lpaqa / "TREx_train"}
     assert spec.digest == _spec(lpaqa, **folders).digest
     study = Study(execute(spec, load=left_model)).relation("P47")
-    assert {fact.subject for fact in study.train} == {f"Isle {n}" for n in range(30)}
+    assert len(study.train) == 24  # 80 % of 30
+    assert {fact.subject for fact in study.train} < {f"Isle {n}" for n in range(30)}
     with pytest.raises(UserError, match="mine-own"):
         _spec(lpaqa, prompts=Path("mine-owm"))
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -198,3 +199,41 @@ def test_no_weights_beat_those_of_the_exact_recipe_by_more_than_its_bound() -> N
     for weights in (*np.eye(12), *random.dirichlet(np.full(12, 0.5), 50)):
         combined = combine_log_linear(log_probs, weights.astype(np.float32))
         assert combined[np.arange(30), gold].mean() <= exact.objective + 1e-4
+
+
+def _epochs_of_the_released_loop(
+    log_probs: np.ndarray, gold: np.ndarray, recipe: Recipe, *, by_size: bool
+) -> tuple[int, list[float]]:
+    """Epochs and weights of torch's Adam; by_size: the gain weighs batches by their facts."""
+    theta = torch.zeros(len(log_probs), dtype=torch.float64, requires_grad=True)
+    adam = torch.optim.Adam([theta], lr=recipe.learning_rate)
+    values, golds = torch.from_numpy(log_probs).double(), torch.from_numpy(gold)
+    best, since, n_epochs = -np.inf, 0, 0
+    while n_epochs < recipe.max_epochs and since < recipe.patience:
+        n_epochs += 1
+        means, sizes = [], []
+        for at in torch.arange(len(gold)).split(recipe.batch_size):
+            scores = torch.einsum("p,pfc->fc", theta.softmax(0), values[:, at])
+            mean = scores.log_softmax(1)[torch.arange(len(at)), golds[at]].mean()
+            adam.zero_grad()
+            (-mean).backward()
+            adam.step()
+            means.append(float(mean.detach()))
+            sizes.append(len(at))
+        value = float(np.average(means, weights=sizes if by_size else None))
+        since = 0 if value > best + recipe.min_gain else since + 1
+        best = value if since == 0 else best
+    return n_epochs, theta.detach().softmax(0).tolist()
+
+
+def test_the_gain_that_ends_fitting_weighs_batches_alike_whatever_their_size() -> None:
+    """As in the released code: a last batch of one fact counts as much as one of three."""
+    recipe = Recipe("short", "adam", 0.1, batch_size=3, patience=3, min_gain=1e-2)
+    random = np.random.default_rng(2)
+    log_probs = np.log(random.dirichlet(np.ones(4), size=(3, 4))).astype(np.float32)
+    gold = np.array([0, 1, 2, 3])
+    fit = fit_weights(log_probs, gold, recipe=recipe)
+    n_epochs, weights = _epochs_of_the_released_loop(log_probs, gold, recipe, by_size=False)
+    assert fit.n_epochs == n_epochs
+    assert fit.weights.tolist() == pytest.approx(weights, abs=1e-4)
+    assert n_epochs != _epochs_of_the_released_loop(log_probs, gold, recipe, by_size=True)[0]

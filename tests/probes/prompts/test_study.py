@@ -15,8 +15,8 @@ from probe_fakes import hash_model, write_dataset
 from lama_core.errors import UserError
 from lama_core.papers.jiang2020_scores import make_table
 from lama_core.probes.prompts import runs
-from lama_core.probes.prompts.probing import StudyRequest, plan_study
-from lama_core.probes.prompts.runs import Study, list_studies, save_ensembles
+from lama_core.probes.prompts.probing import StudyRequest, plan_study, request_of
+from lama_core.probes.prompts.runs import Study, StudySpec, list_studies, save_ensembles
 from lama_core.probes.prompts.study import RelationStudy, study_relation
 from lama_core.progress import Progress
 from lama_core.runs.execute import RunStopped, execute
@@ -244,7 +244,7 @@ def test_a_stopped_study_keeps_what_was_scored(data: Path, tmp_path: Path) -> No
                 stopped=lambda: seen[-1].done > 100)  # fmt: skip
     made = Study(execute(planned.spec, folder=tmp_path / "out", load=hash_model))
     assert made.relation("P19").scores() == whole.scores()
-    assert (seen[-1].unit, seen[-1].total) == ("queries", 9 * (50 + 60))
+    assert (seen[-1].unit, seen[-1].total) == ("queries", 9 * (40 + 60))  # 80 % of 50 pairs
 
 
 KILLED = """
@@ -314,8 +314,29 @@ def test_overlap_is_refused_unless_it_is_dropped(data: Path, tmp_path: Path) -> 
     more = json.dumps({"sub_label": "Person 1", "obj_label": "City7"})
     path.write_text(path.read_text() + "\n" + more, encoding="utf-8")
     with pytest.raises(UserError, match="Person 1 - City7"):
-        _study(data, tmp_path / "out")
-    assert len(_study(data, tmp_path / "out", drop_overlap=True).train) == 50
+        _study(data, tmp_path / "out", training_share=1.0)
+    kept = _study(data, tmp_path / "out", drop_overlap=True, training_share=1.0)
+    assert len(kept.train) == 50
+
+
+@pytest.mark.parametrize(
+    ("given", "n"), (({}, 40), ({"training_share": 1.0}, 50), ({"training_share": 0.5}, 25))
+)
+def test_a_study_selects_and_fits_on_a_share_of_the_given_pairs(
+    data: Path, tmp_path: Path, given: dict[str, float], n: int
+) -> None:
+    whole = _whole(data, tmp_path / "out", **given)
+    assert len(whole.relation("P19").train) == n
+    request = replace(request_of(whole), dataset=str(data / "lama"), model="hash")
+    assert plan_study(request, load=hash_model).spec.digest == whole.info.digest
+
+
+def test_half_of_the_facts_train_as_a_whole_unless_a_share_is_named(data: Path) -> None:
+    def spec(**options: object) -> StudySpec:
+        return plan_study(_request(data, training=None, **options), load=hash_model).spec
+
+    assert spec().training_share == 1.0
+    assert spec().digest == spec(training_share=1.0).digest != spec(training_share=0.8).digest
 
 
 def test_own_prompts_need_one_relation(data: Path) -> None:

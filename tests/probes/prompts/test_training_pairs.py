@@ -7,7 +7,14 @@ import pytest
 
 from lama_core.datasets.lpaqa import read_pairs, read_prompts
 from lama_core.errors import UserError
-from lama_core.probes.prompts.training_pairs import draw, halve, make_split, overlap
+from lama_core.probes.prompts.training_pairs import (
+    RELEASED_SHARE,
+    draw,
+    halve,
+    make_split,
+    overlap,
+    take_share,
+)
 from lama_core.types import Fact
 
 LPAQA = Path(__file__).resolve().parents[4] / "shared" / "data" / "lpaqa"
@@ -55,6 +62,26 @@ def test_the_halves_are_disjoint_and_whole_and_do_not_depend_on_other_facts() ->
     assert 70 < len(train) < 130
     fewer, _ = halve(facts[:50])
     assert set(fewer) <= set(train)
+
+
+def test_a_share_is_drawn_by_pair_and_both_parts_keep_their_order() -> None:
+    facts = _facts(*((f"s{n}", f"o{n % 7}") for n in range(36)))
+    train, development = take_share(facts, RELEASED_SHARE)
+    assert len(train) == int(36 * 0.8) == 28  # as in the released `split_dev`
+    assert sorted([*train, *development], key=facts.index) == facts
+    assert [*train] == sorted(train, key=facts.index)
+    turned = take_share(facts[::-1], RELEASED_SHARE)[0]
+    assert set(turned) == set(train)
+    assert set(take_share(facts, RELEASED_SHARE, seed=1)[0]) != set(train)
+    assert train != tuple(facts[:28])
+
+
+def test_a_share_of_one_pair_is_that_pair_and_of_all_is_all() -> None:
+    assert take_share(TEST[:1], 0.8) == ((TEST[0],), ())
+    assert take_share(TEST, 1.0) == (tuple(TEST), ())
+    for share in (0.0, 1.2):
+        with pytest.raises(UserError, match="share of training pairs"):
+            take_share(TEST, share)
 
 
 def test_a_limit_takes_the_first_and_with_a_seed_the_same_random_ones() -> None:
