@@ -82,5 +82,5 @@ data.command(
 data.command(
     corpus.find_stated,
     name="find-stated",
-    help_epilogue=f"Example: lama-explorer data find-stated --out {corpus.STATED_FILE}",
+    help_epilogue="Example: lama-explorer data find-stated --dataset starter --prompts manual",
 )

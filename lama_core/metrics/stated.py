@@ -27,28 +27,41 @@ _WORD = re.compile(r"\w+")
 Pair = tuple[str, str]
 
 
-def find_stated(pairs: Iterable[Pair], passages: Iterable[str]) -> frozenset[Pair]:
-    """The pairs of a subject and an object that stand together in a passage.
+class PairIndex:
+    """Pairs of a subject and an object to look for in passages.
 
     Words are compared without case, and the object stands outside the subject. A subject of more
     than MAX_SUBJECT_WORDS words is never found.
     """
-    by_subject: dict[tuple[str, ...], list[tuple[Pair, tuple[str, ...]]]] = defaultdict(list)
-    for pair in pairs:
-        subject, gold = (tuple(_WORD.findall(name.lower())) for name in pair)
-        by_subject[subject].append((pair, gold))
-    first_words = {subject[0] for subject in by_subject if subject}
-    found: set[Pair] = set()
-    for passage in passages:
-        words = _WORD.findall(passage.lower())
-        for start in [at for at, word in enumerate(words) if word in first_words]:
-            for length in range(1, MAX_SUBJECT_WORDS + 1):
-                for pair, gold in by_subject.get(tuple(words[start : start + length]), ()):
-                    if pair not in found and (
-                        _stands_in(gold, words[:start]) or _stands_in(gold, words[start + length :])
-                    ):
-                        found.add(pair)
-    return frozenset(found)
+
+    def __init__(self, pairs: Iterable[Pair]) -> None:
+        self._by_subject: dict[tuple[str, ...], list[tuple[Pair, tuple[str, ...]]]]
+        self._by_subject = defaultdict(list)
+        for pair in pairs:
+            subject, gold = (tuple(_WORD.findall(name.lower())) for name in pair)
+            self._by_subject[subject].append((pair, gold))
+        self._first_words = {subject[0] for subject in self._by_subject if subject}
+
+    def find(self, passages: Iterable[str]) -> frozenset[Pair]:
+        """Return the pairs that stand together in a passage."""
+        found: set[Pair] = set()
+        by_subject, first_words = self._by_subject, self._first_words
+        for passage in passages:
+            words = _WORD.findall(passage.lower())
+            for start in [at for at, word in enumerate(words) if word in first_words]:
+                for length in range(1, MAX_SUBJECT_WORDS + 1):
+                    end = start + length
+                    for pair, gold in by_subject.get(tuple(words[start:end]), ()):
+                        if pair not in found and (
+                            _stands_in(gold, words[:start]) or _stands_in(gold, words[end:])
+                        ):
+                            found.add(pair)
+        return frozenset(found)
+
+
+def find_stated(pairs: Iterable[Pair], passages: Iterable[str]) -> frozenset[Pair]:
+    """Return the pairs that stand together in a passage; see `PairIndex`."""
+    return PairIndex(pairs).find(passages)
 
 
 def _stands_in(wanted: Sequence[str], words: Sequence[str]) -> bool:

@@ -23,7 +23,13 @@ from lama_core.paths import ASSETS
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 FAMILIES = ("bert-cased", "distilbert", "gpt2", "llama")
-NO_MODELS_FILES = ("README.md", "corpus_counts.tsv.gz", "stated_facts.tsv.gz", "evaluation.json")
+NO_MODELS_FILES = (
+    "README.md",
+    "corpus_counts.tsv.gz",
+    "stated_facts.tsv.gz",
+    "sentence_forms.tsv.gz",
+    "evaluation.json",
+)
 VALUES = st.sampled_from([
     -1, 0, 1, 3, 7, 100, 10**5, 10**9, 2**31, 2**40, 10**30, -(2**63), 0.5, float("nan"), True,
     None, "", "x" * 300, "../../etc/passwd", "\ud800", [], {}, [[0]], {"x": 1},

@@ -1,0 +1,179 @@
+"""Sentence forms: which wordings a training text uses, and where probe sentences occur in it.
+
+A sentence form is a sentence whose names and values are slots: `* lies on continent of *`. Case,
+punctuation, articles, and the tense and number of "be" don't count, and slots with no word between
+them are one.
+
+Two forms are the same if the words between two neighbouring slots are the same and hold a word
+that isn't a function word (`FUNCTION_WORDS`): "[X] lies on the continent of [Y]" and "{city} lies
+on the continent of {continent}". Where these words are only function words ("is", "is in"), the
+whole forms must be the same: "The genre of [X] is [Y]" and "The genre of {name} is {style}".
+
+The file is tab-separated text in gzip, next to the counts of `counts`: source, form, and the times
+that the source's program writes it (always 1).
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+
+from lama_core.files import write_packed_lines
+from lama_core.metrics.counts import read_counts
+
+FORMS_FILE = "sentence_forms.tsv.gz"
+SLOT = "*"
+ARTICLES = frozenset(("a", "an", "the"))
+# Forms of "be", "have" and "do"; modal verbs; prepositions; conjunctions, pronouns, adverbs.
+_FUNCTION_WORDS = """
+is are was were be been being am has have had having do does did
+can could may might will would shall should must
+of in on at to from by for with as into onto than about over under within through between
+and or but nor not that which who whose whom where when while if because
+it its he his she her they their them this these there here then so also only s t
+"""
+FUNCTION_WORDS = ARTICLES | frozenset(_FUNCTION_WORDS.split())
+_WORD = re.compile(r"\w+")
+_TOKEN = re.compile(r"\*|\w+")
+
+
+_TENSES = dict.fromkeys(("are", "was", "were"), "is")
+
+
+def normal_words(text: str) -> list[str]:
+    """Return the words that count for a comparison: lower case, no punctuation, no articles."""
+    return [word for word in _WORD.findall(text.lower()) if word not in ARTICLES]
+
+
+def form_of(parts: Iterable[str | None]) -> str:
+    """Return the form of a sentence in parts: fixed texts, and None for a slot."""
+    words: list[str] = []
+    for part in parts:
+        if part is None:
+            words += [] if words[-1:] == [SLOT] else [SLOT]
+        else:
+            words += [_TENSES.get(word, word) for word in normal_words(part)]
+    return " ".join(words)
+
+
+def template_form(template: str) -> str:
+    """Return the form of a template with [X] and [Y]."""
+    first, *others = re.split(r"\[[XY]\]", template)
+    return form_of((first, *(part for other in others for part in (None, other))))
+
+
+def query_form(query: str, subject: str) -> str:
+    """Return the form of a query with a blank: the subject and the blank are its slots.
+
+    Empty where the query doesn't name the subject.
+    """
+    if not subject or subject not in query:
+        return ""
+    return template_form(query.replace(subject, "[X]", 1).replace("[MASK]", "[Y]", 1))
+
+
+@dataclass(frozen=True)
+class SentenceForms:
+    """The sentence forms of a training text, by source.
+
+    by_source: name of a source -> its forms; sources of running text have none.
+    """
+
+    by_source: Mapping[str, frozenset[str]]
+
+    @cached_property
+    def _sources(self) -> dict[str, tuple[str, ...]]:
+        """What is compared (`_keys`) -> the sources that have it."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for source, forms in self.by_source.items():
+            for key in {key for form in forms for key in _keys(form)}:
+                found[key].append(source)
+        return {key: tuple(sources) for key, sources in found.items()}
+
+    def sources_of(self, form: str) -> tuple[str, ...]:
+        """Return the sources that have the same form, in their order; () if none has."""
+        having = {source for key in _keys(form) for source in self._sources.get(key, ())}
+        return tuple(source for source in self.by_source if source in having)
+
+
+def _keys(form: str) -> list[str]:
+    """What must be the same in another form: the words between two slots, or the whole."""
+    words = form.split(" ")
+    slots = [at for at, word in enumerate(words) if word == SLOT]
+    between = [words[left + 1 : right] for left, right in pairwise(slots)]
+    telling = [f"{SLOT} {' '.join(those)} {SLOT}" for those in between if not _is_generic(those)]
+    return [*telling, f"={form}"]
+
+
+def _is_generic(words: Iterable[str]) -> bool:
+    return FUNCTION_WORDS.issuperset(words)
+
+
+def save_forms(forms: SentenceForms, path: Path) -> None:
+    """Write the forms; the same give the same bytes."""
+    rows = [(source, form) for source, those in forms.by_source.items() for form in sorted(those)]
+    write_packed_lines(path, (f"{source}\t{form}\t1" for source, form in rows))
+
+
+def load_forms(path: Path) -> SentenceForms:
+    """Read the forms of a file. Raises UserError for another file."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for source, form, _ in read_counts(path, "sentence forms"):
+        found[source].add(form)
+    return SentenceForms({source: frozenset(forms) for source, forms in found.items()})
+
+
+@dataclass(frozen=True)
+class FoundSentences:
+    """The sentences that occur in some passages.
+
+    verbatim: letter by letter. almost: apart from case, punctuation and articles; holds those of
+    `verbatim`.
+    """
+
+    verbatim: frozenset[str]
+    almost: frozenset[str]
+
+
+class SentenceIndex:
+    """Sentences to look for in passages, in one pass over each.
+
+    Memory: of the sentences, not of the passages.
+    """
+
+    def __init__(self, sentences: Iterable[str]) -> None:
+        self._by_start: dict[tuple[str, str], dict[int, dict[tuple[str, ...], list[str]]]] = {}
+        for sentence in dict.fromkeys(sentences):
+            words = tuple(normal_words(sentence))
+            if len(words) > 1:
+                by_length = self._by_start.setdefault((words[0], words[1]), {})
+                by_length.setdefault(len(words), {}).setdefault(words, []).append(sentence)
+
+    def find(self, passages: Iterable[str]) -> FoundSentences:
+        """Return the sentences that occur in a passage, whole, anywhere in it."""
+        verbatim: set[str] = set()
+        almost: set[str] = set()
+        by_start = self._by_start
+        for passage in passages:
+            words = normal_words(passage)
+            for at, start in enumerate(pairwise(words)):
+                by_length = by_start.get(start)
+                if by_length is None:
+                    continue
+                for length, those in by_length.items():
+                    for sentence in those.get(tuple(words[at : at + length]), ()):
+                        almost.add(sentence)
+                        if sentence not in verbatim and _occurs(sentence, passage):
+                            verbatim.add(sentence)
+        return FoundSentences(frozenset(verbatim), frozenset(almost))
+
+
+def _occurs(sentence: str, passage: str) -> bool:
+    """Whether a sentence occurs in a passage and doesn't begin inside a word."""
+    at = passage.find(sentence)
+    while at > 0 and passage[at - 1].isalnum():
+        at = passage.find(sentence, at + 1)
+    return at >= 0

@@ -1,0 +1,90 @@
+"""`data find-stated` on a text of four passages and a dataset of two relations."""
+
+import json
+from pathlib import Path
+
+import pytest
+from calling import printed
+
+from lama_core.corpus import build as corpus_build
+from lama_core.corpus.passages import Passage, Source
+from lama_core.metrics.sentence_forms import load_forms
+from lama_core.metrics.stated import load_stated
+
+RELATIONS = (
+    {"relation": "P30", "template": "[X] lies on the continent of [Y].", "type": "N-1",
+     "paraphrases": ["The continent of [X] is [Y]."]},
+    {"relation": "P36", "template": "The capital of [X] is [Y].", "type": "1-1"},
+)  # fmt: skip
+FACTS = {"P30": (("Cairo", "Africa"), ("Oslo", "Europe")), "P36": (("Egypt", "Cairo"),)}
+TEXTS = {
+    "cities": ("Cairo lies on the continent of Africa.", "Europe has Oslo."),
+    "wordnet": ("They say that capital of Egypt is Cairo, a city.", "Cairo is in Africa."),
+}
+
+
+@pytest.fixture(autouse=True)
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
+    known = {source.name: source for source in corpus_build.SOURCES}
+    sources = tuple(
+        Source(name, name, "none", 0.5, known[name].origin, passages_of(texts))
+        for name, texts in TEXTS.items()
+    )
+    build = corpus_build.build_corpus
+    monkeypatch.setattr(corpus_build, "open_origin", lambda _: None)
+    monkeypatch.setattr(
+        corpus_build,
+        "build_corpus",
+        lambda folder, *, report: build(folder, sources=sources, report=report),
+    )
+
+
+def passages_of(texts: tuple[str, ...]):  # type: ignore[no-untyped-def]
+    return lambda _: (Passage(text, text) for text in texts)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    (folder / "TREx").mkdir(parents=True)
+    lines = (json.dumps({"label": one["relation"], **one}) for one in RELATIONS)
+    (folder / "relations.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    for relation, facts in FACTS.items():
+        rows = (
+            {"uuid": f"{relation}{at}", "predicate_id": relation, "sub_label": subject,
+             "obj_label": gold, "obj_uri": gold, "sub_uri": subject}
+            for at, (subject, gold) in enumerate(facts)
+        )  # fmt: skip
+        text = "\n".join(map(json.dumps, rows))
+        (folder / "TREx" / f"{relation}.jsonl").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_each_source_is_searched_for_pairs_sentences_and_forms(data: Path, tmp_path: Path) -> None:
+    stated, forms = tmp_path / "stated.tsv.gz", tmp_path / "forms.tsv.gz"
+    files = ("--out", str(stated), "--forms", str(forms))
+    found = json.loads(printed("data", "find-stated", "--dataset", str(data), *files, "--json"))
+    assert (found["pairs"], found["stated"], found["sentences"]) == (3, 3, 2 * 2 + 1)
+    assert (found["verbatim"], found["almost"]) == (1, 2)
+    cities, wordnet = found["sources"]
+    assert cities == {"source": "cities", "n_passages": 2, "n_pairs": 2, "n_verbatim": 1,
+                      "n_almost": 1, "n_wordings": 1}  # fmt: skip
+    assert wordnet == {"source": "wordnet", "n_passages": 2, "n_pairs": 2, "n_verbatim": 0,
+                       "n_almost": 1, "n_wordings": 0}  # fmt: skip
+    manual, paraphrase, capital = found["wordings"]
+    assert (manual["form_in"], manual["n_sentences"], manual["n_verbatim"]) == (["cities"], 2, 1)
+    assert (paraphrase["form_in"], paraphrase["n_almost"]) == ([], 0)
+    assert (capital["template"], capital["n_almost"]) == ("The capital of [X] is [Y].", 1)
+    assert load_stated(stated)["Egypt", "Cairo"]
+    assert "* lies on continent of *" in load_forms(forms).by_source["cities"]
+
+
+def test_only_the_chosen_wordings_and_sources_are_searched(data: Path) -> None:
+    chosen = ("--dataset", str(data), "--prompts", "manual", "--without", "cities")
+    found = json.loads(printed("data", "find-stated", *chosen, "--json"))
+    assert [source["source"] for source in found["sources"]] == ["wordnet"]
+    assert (found["stated"], found["sentences"], found["verbatim"]) == (2, 3, 0)
+    assert not any(one["form_in"] for one in found["wordings"])
+    text = printed("data", "find-stated", *chosen)
+    assert "any source" in text and "almost verbatim" in text
