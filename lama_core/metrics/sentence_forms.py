@@ -27,9 +27,10 @@ from lama_core.metrics.counts import read_counts
 FORMS_FILE = "sentence_forms.tsv.gz"
 SLOT = "*"
 ARTICLES = frozenset(("a", "an", "the"))
-# Forms of "be", "have" and "do"; modal verbs; prepositions; conjunctions, pronouns, adverbs.
+# Forms of "be", "have" and "do", "called" (a copula, too); modal verbs; prepositions; conjunctions,
+# pronouns, adverbs.
 _FUNCTION_WORDS = """
-is are was were be been being am has have had having do does did
+is are was were be been being am has have had having do does did called
 can could may might will would shall should must
 of in on at to from by for with as into onto than about over under within through between
 and or but nor not that which who whose whom where when while if because

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 import pytest
 
@@ -11,7 +12,7 @@ from lama_core.corpus.forms import corpus_forms, source_forms
 from lama_core.corpus.passages import Passage, with_article
 from lama_core.corpus.sources import culture, wordnet
 from lama_core.metrics.sentence_forms import FORMS_FILE, form_of, load_forms, template_form
-from lama_core.paths import ASSETS
+from lama_core.paths import ASSETS, ROOT
 
 STARTER = ASSETS / "datasets" / "starter"
 # Wordings of only function words, without which the relation can't be asked as LAMA asks it. The
@@ -100,16 +101,27 @@ def test_wordings_of_version_0_1_have_a_form_of_a_source(template: str, source: 
     assert source in corpus_forms().sources_of(template_form(template))
 
 
+def wordings() -> Iterator[tuple[str, str]]:
+    """Relation and template: templates, paraphrases, and the wordings of the facts' sentences."""
+    for file in (
+        STARTER / "relations.jsonl",
+        ROOT / "tools" / "starter" / "hand" / "relations.jsonl",
+    ):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            relation = json.loads(line)
+            more = (relation.get(name, ()) for name in ("paraphrases", "statements"))
+            for template in (relation["template"], *chain.from_iterable(more)):
+                yield relation["relation"], template
+
+
 def test_no_wording_of_the_starter_facts_has_a_form_of_a_source() -> None:
     forms = corpus_forms()
-    found = []
-    for line in (STARTER / "relations.jsonl").read_text(encoding="utf-8").splitlines():
-        relation = json.loads(line)
-        for template in (relation["template"], *relation.get("paraphrases", ())):
-            sources = forms.sources_of(template_form(template))
-            if sources and template not in EXCEPTIONS:
-                found.append(f"{relation['relation']}: {template} ({', '.join(sources)})")
-    assert not found, "\n".join(found)
+    having = {
+        f"{relation}: {template} ({', '.join(sources)})"
+        for relation, template in wordings()
+        if (sources := forms.sources_of(template_form(template))) and template not in EXCEPTIONS
+    }
+    assert not having, "\n".join(sorted(having))
     readme = (STARTER / "README.md").read_text(encoding="utf-8")
     assert all(template in readme for template in EXCEPTIONS)
 
