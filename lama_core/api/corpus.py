@@ -21,13 +21,13 @@ from lama_core.metrics.sentence_forms import (
     FORMS_FILE,
     SentenceForms,
     SentenceIndex,
+    query_template,
     save_forms,
     template_form,
 )
 from lama_core.metrics.stated import STATED_FILE, Pair, PairIndex
 from lama_core.paths import training_dir
 from lama_core.progress import OnProgress, Progress, silent
-from lama_core.types import Fact, Query
 
 SENTENCES = "(sentences without the subject)"
 
@@ -192,17 +192,13 @@ def _probe_sentences(data: Dataset, prompts: str) -> dict[Wording, list[str]]:
         if row.query is not None and row.query.n_blanks == 1 and row.excluded is None:
             templates = chosen.of(row.relation.name)
             by_template = row.prompt < len(templates)
-            wording = templates[row.prompt] if by_template else _template_of(row.query, row.fact)
+            wording = (
+                templates[row.prompt]
+                if by_template
+                else query_template(row.query.text(), row.fact.subject) or SENTENCES
+            )
             found[row.relation.name, wording].append(row.query.text(row.fact.object))
     return found
-
-
-def _template_of(sentence: Query, fact: Fact) -> str:
-    """The template that a fact's own sentence was made from; SENTENCES if it names no subject."""
-    text = sentence.text("[Y]")
-    return (
-        text.replace(fact.subject, "[X]", 1) if fact.subject and fact.subject in text else SENTENCES
-    )
 
 
 def _sources_of(wording: Wording, forms: SentenceForms) -> tuple[str, ...]:

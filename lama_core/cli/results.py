@@ -194,6 +194,8 @@ def _print_slices(found: Slices) -> None:
         title="Over facts, not relations; right type, another valid and neither are shares of the "
         "wrong first answers; all in percent",
     )
+    if note := found.unknown_texts():
+        show.say(note)
 
 
 def _print_published(found: Results) -> None:

@@ -20,7 +20,7 @@ from lama_core.asking.settings import ClozeSettings
 from lama_core.datasets.library.installed import STARTER
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import cant_be_read, read_file
-from lama_core.metrics.slices import DOMAIN, ORIGIN, SLICINGS, STATED
+from lama_core.metrics.slices import DOMAIN, ORIGIN, PAIR_SEEN, SLICINGS, WORDING_SEEN
 from lama_core.paths import ASSETS, data_dir
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, TEMPLATES
 
@@ -236,7 +236,7 @@ class ShowRun(Asking, frozen=True, kw_only=True, tag="run"):
 
     def check(self) -> None:
         """Raise ValueError for an unknown slicing."""
-        _require_known("by", self.by, (*SLICINGS, ORIGIN, DOMAIN, STATED))
+        _require_known("by", self.by, (*SLICINGS, ORIGIN, DOMAIN, PAIR_SEEN, WORDING_SEEN))
 
 
 class Try(Live, frozen=True, kw_only=True, tag="try"):

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from lama_core.asking.questions import SQUAD
 from lama_core.asking.ranking import Ranking
+from lama_core.metrics.sentence_forms import wordings_in_texts
 from lama_core.metrics.stated import stated_in_texts
 from lama_core.runs.aligned import row_keys
 from lama_core.runs.info import Run
@@ -81,7 +82,8 @@ class AnswerFilter:
     domains: of the relation; one of several is enough, and "" is a relation without any.
     contained: whether the gold is in the subject. count: facts of the relation with the same gold.
     words, pieces: of the subject. gold, answer: the whole word, without case. tags: rows that have
-    one of them. stated: in which of the models' training texts, as `JoinedAnswers.stated` says.
+    one of them. stated, wording: in which of the models' training texts the pair co-occurs and the
+    wording occurs, as `JoinedAnswers.stated` and `JoinedAnswers.wording` say.
     """
 
     of: int = 0
@@ -93,6 +95,7 @@ class AnswerFilter:
     origins: tuple[str, ...] = ()
     domains: tuple[str, ...] = ()
     stated: tuple[str, ...] = ()
+    wording: tuple[str, ...] = ()
     right: tuple[int, ...] = ()
     wrong: tuple[int, ...] = ()
     rank_min: int | None = None
@@ -142,8 +145,13 @@ class JoinedAnswers:
 
     @cached_property
     def stated(self) -> tuple[str, ...] | None:
-        """In which of the readers' training texts each fact stands, [row]; None: none is known."""
+        """In which of the readers' training texts each pair co-occurs, [row]; None: none known."""
         return stated_in_texts(self.facts, self.readers)
+
+    @cached_property
+    def wording(self) -> tuple[str, ...] | None:
+        """In which of the readers' training texts each wording occurs, [row]; None: none known."""
+        return wordings_in_texts(self.facts, self.readers)
 
     def select(self, chosen: AnswerFilter) -> Ints:
         """The rows that pass, int64, in the order of the data."""
@@ -164,7 +172,9 @@ class JoinedAnswers:
             ]
             keep &= _is_one_of(self.facts["relation"], about)
         if chosen.stated:
-            keep &= np.isin(np.array(self.stated or [""] * len(self.facts)), chosen.stated)
+            keep &= self._labelled(self.stated, chosen.stated)
+        if chosen.wording:
+            keep &= self._labelled(self.wording, chosen.wording)
         if not self.runs:
             return np.flatnonzero(keep)
         focus = self.runs[chosen.of]
@@ -209,6 +219,10 @@ class JoinedAnswers:
         if chosen.text:
             keep &= self._holds(chosen.text)
         return np.flatnonzero(keep)
+
+    def _labelled(self, labels: Sequence[str] | None, wanted: Sequence[str]) -> Bools:
+        """Whether a row's label is a wanted one, bool [row]; no row has it without labels."""
+        return np.isin(np.array(labels or [""] * len(self.facts)), wanted)
 
     def _holds(self, text: str) -> Bools:
         """Whether a text is in the subject, gold, query or an answer, without case, bool [row]."""

@@ -15,14 +15,17 @@ that the source's program writes it (always 1).
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 
+import pandas as pd
+
 from lama_core.files import write_packed_lines
 from lama_core.metrics.counts import read_counts
+from lama_core.metrics.training_texts import NOT_LOOKED_FOR, label, labels, text_file
 
 FORMS_FILE = "sentence_forms.tsv.gz"
 SLOT = "*"
@@ -66,14 +69,18 @@ def template_form(template: str) -> str:
     return form_of((first, *(part for other in others for part in (None, other))))
 
 
-def query_form(query: str, subject: str) -> str:
-    """Return the form of a query with a blank: the subject and the blank are its slots.
+def query_template(query: str, subject: str) -> str:
+    """Return a query with [X] for its subject, in whatever case, and [Y] for its blank.
 
     Empty where the query doesn't name the subject.
     """
-    if not subject or subject not in query:
+    lower, wanted = query.lower(), subject.lower()
+    at = query.find(subject)
+    if at < 0 and len(lower) == len(query) and len(wanted) == len(subject):
+        at = lower.find(wanted)
+    if not subject or at < 0:
         return ""
-    return template_form(query.replace(subject, "[X]", 1).replace("[MASK]", "[Y]", 1))
+    return f"{query[:at]}[X]{query[at + len(subject) :]}".replace("[MASK]", "[Y]", 1)
 
 
 @dataclass(frozen=True)
@@ -125,6 +132,46 @@ def load_forms(path: Path) -> SentenceForms:
     for source, form, _ in read_counts(path, "sentence forms"):
         found[source].add(form)
     return SentenceForms({source: frozenset(forms) for source, forms in found.items()})
+
+
+def wordings_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> tuple[str, ...] | None:
+    """Return in which of the models' training texts each row's wording occurs, in words, [row].
+
+    A wording occurs in a text if one of the text's sources has the same sentence form. A query
+    that doesn't name its subject has no wording.
+
+    Args:
+        facts: With `subject` and `query`.
+    Returns:
+        None where no model's text is known.
+    """
+    known = {name: forms for name in models if (forms := _of_model(name)) is not None}
+    if not known:
+        return None
+    subjects, queries = facts["subject"].astype(str), facts["query"].astype(str)
+    templates = list(map(query_template, queries, subjects))
+    words = {"": NOT_LOOKED_FOR}
+    for template in dict.fromkeys(filter(None, templates)):
+        form = template_form(template)
+        those = [name for name, forms in known.items() if forms.sources_of(form)]
+        words[template] = label(those, list(known))
+    return tuple(words[template] for template in templates)
+
+
+def wording_labels(models: Sequence[str]) -> tuple[str, ...]:
+    """Return all labels that `wordings_in_texts` gives for these models."""
+    return labels([name for name in models if _of_model(name) is not None])
+
+
+def _of_model(name: str) -> SentenceForms | None:
+    """The forms of a model's training text; None for models without such a file."""
+    path = text_file(name, FORMS_FILE)
+    return _read(path, path.stat().st_mtime_ns) if path is not None else None
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, _changed: int) -> SentenceForms:
+    return load_forms(path)
 
 
 @dataclass(frozen=True)

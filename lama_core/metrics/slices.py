@@ -10,8 +10,8 @@
 Over facts, whatever their relation: no mean over relations, since a slice may hold a few facts of
 many. A slice is a filter of facts (see `answers`), so that what it counts can be looked at. A new
 way of slicing is a row in `SLICINGS`; those by origin and domain follow from the data, the one by
-the number of answers is of runs that rank each relation's own, and the one by what training texts
-state is of models whose text is known.
+the number of answers is of runs that rank each relation's own, and those by what was seen in
+training are of models whose training text is known.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,16 +25,27 @@ from numpy.typing import NDArray
 from lama_core.metrics.answers import WRONG_KINDS, AnswerFilter, JoinedAnswers, wrong_kinds
 from lama_core.metrics.intervals import LEVEL, difference_intervals, share_intervals
 from lama_core.metrics.precision import group_shares
-from lama_core.metrics.stated import labels
+from lama_core.metrics.sentence_forms import wording_labels
+from lama_core.metrics.stated import pair_labels
 from lama_core.runs.info import OWN_WORDS
 
 Ints = NDArray[np.int64]
 NO_TYPE = "none"
 ORIGIN = "origin"
 DOMAIN = "domain"
-STATED = "stated in a training text"
+PAIR_SEEN = "pair seen in training"
+WORDING_SEEN = "wording seen in training"
 ANSWERS = "number of answers"
 ANSWERS_HELP = "Answers that are ranked for the relation: the fewer, the likelier a right guess."
+PAIR_HELP = (
+    "Whether subject and object co-occur in a passage of the text that a model was trained on, in "
+    "any words."
+)
+WORDING_HELP = (
+    "Whether the query's wording has the form of sentences that the training text's sources write: "
+    "the same words between subject and object, or the same whole sentence where these are only "
+    "function words."
+)
 
 
 # Fields of `AnswerFilter` that another run answers otherwise.
@@ -117,13 +128,13 @@ def slicings(joined: JoinedAnswers) -> dict[str, Slicing]:
             slices[NO_TYPE] = {"origins": ("",)}
         help_text = "Where the fact itself is from, as the data says: most facts first."
         found[ORIGIN] = Slicing(ORIGIN, help_text, slices)
-    if joined.stated is not None:
-        help_text = (
-            "Whether subject and object stand together in a passage of the text that a model was "
-            "trained on, in whatever words."
-        )
-        by_text = {name: {"stated": (name,)} for name in labels(joined.readers)}
-        found[STATED] = Slicing(STATED, help_text, by_text)
+    for name, help_text, field, known, labels in (
+        (PAIR_SEEN, PAIR_HELP, "stated", joined.stated, pair_labels),
+        (WORDING_SEEN, WORDING_HELP, "wording", joined.wording, wording_labels),
+    ):
+        if known is not None:
+            by_text = {one: {field: (one,)} for one in labels(joined.readers)}
+            found[name] = Slicing(name, help_text, by_text)
     return found
 
 

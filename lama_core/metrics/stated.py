@@ -1,27 +1,24 @@
-"""Which facts a model's training text states: subject and object in one passage, in whatever words.
+"""Which facts' pairs co-occur in a training text: subject and object in one passage.
 
-The file is tab-separated text in gzip, beside the counts of `counts`: subject and object as the
-data has them, and 1 where they stand together, else 0. It names every fact that was looked for, so
-that of others nothing is said.
+The file is tab-separated text in gzip, next to the counts of `counts`: subject and object as the
+data has them, and 1 where they co-occur, else 0. It names every pair that was looked for, so that
+nothing is said of others.
 """
 
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import combinations
 from pathlib import Path
 
 import pandas as pd
 
 from lama_core.files import write_packed_lines
 from lama_core.metrics.counts import read_counts
-from lama_core.models.catalog import known_models
-from lama_core.models.sources import locate
+from lama_core.metrics.training_texts import NOT_LOOKED_FOR, label, labels, text_file
 
 STATED_FILE = "stated_facts.tsv.gz"
 MAX_SUBJECT_WORDS = 6
-NOT_LOOKED_FOR = "not looked for"
 _WORD = re.compile(r"\w+")
 
 Pair = tuple[str, str]
@@ -86,7 +83,7 @@ def load_stated(path: Path) -> dict[Pair, bool]:
 
 
 def stated_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> tuple[str, ...] | None:
-    """In which of the models' training texts each fact is stated, in words, [row].
+    """Return in which of the models' training texts each fact's pair co-occurs, in words, [row].
 
     facts: with `subject` and `object`. None where no model's text is known for any of them.
     """
@@ -98,39 +95,21 @@ def stated_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> tuple[str, ..
     return tuple(words[row] for row in rows)
 
 
-def labels(models: Sequence[str]) -> tuple[str, ...]:
-    """All that `stated_in_texts` may say of these models' facts, the most stated first."""
-    known = [name for name in models if _of_model(name)]
-    sizes = range(len(known), -1, -1)
-    ordered = [those for size in sizes for those in combinations(known, size)]
-    return (*(_label(those, known) for those in ordered), NOT_LOOKED_FOR)
+def pair_labels(models: Sequence[str]) -> tuple[str, ...]:
+    """Return all labels that `stated_in_texts` gives for these models."""
+    return labels([name for name in models if _of_model(name)])
 
 
 def _in_words(pair: Pair, known: Mapping[str, Mapping[Pair, bool]]) -> str:
     if not any(pair in pairs for pairs in known.values()):
         return NOT_LOOKED_FOR
-    return _label([name for name, pairs in known.items() if pairs.get(pair)], list(known))
-
-
-def _label(those: Sequence[str], known: Sequence[str]) -> str:
-    if not those:
-        none = {1: f"not in {known[0]}'s text", 2: "in neither text"}
-        return none.get(len(known), "in none of the texts")
-    if len(those) == len(known) == 2:
-        return "in both texts"
-    if len(those) > 1:
-        return f"in the texts of {' and '.join(those)}"
-    return f"in {those[0]}'s text{' alone' * (len(known) > 1)}"
+    return label([name for name, pairs in known.items() if pairs.get(pair)], list(known))
 
 
 def _of_model(name: str) -> Mapping[Pair, bool]:
     """What was looked for in a model's text; nothing of models without such a file."""
-    entry = {entry.name: entry for entry in known_models()}.get(name)
-    located = locate(entry) if entry is not None else None
-    if located is None or not (located.folder / STATED_FILE).is_file():
-        return {}
-    path = located.folder / STATED_FILE
-    return _read(path, path.stat().st_mtime_ns)
+    path = text_file(name, STATED_FILE)
+    return _read(path, path.stat().st_mtime_ns) if path is not None else {}
 
 
 @lru_cache(maxsize=8)

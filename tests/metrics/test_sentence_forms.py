@@ -11,7 +11,7 @@ from lama_core.metrics.sentence_forms import (
     SentenceForms,
     SentenceIndex,
     load_forms,
-    query_form,
+    query_template,
     save_forms,
     template_form,
 )
@@ -57,12 +57,11 @@ def test_where_only_function_words_are_between_the_whole_form_must_be_the_same()
     assert sources_of("[X] comes from [Y].") == ()
 
 
-def test_the_form_of_a_query_has_slots_for_subject_and_blank() -> None:
-    assert query_form("Cairo lies on the continent of [MASK].", "Cairo") == (
-        "* lies on continent of *"
-    )
-    assert query_form("It lies on the continent of [MASK].", "Cairo") == ""
-    assert query_form("It lies on the continent of [MASK].", "") == ""
+def test_the_template_of_a_query_has_slots_for_subject_and_blank() -> None:
+    asked = "The Nile is in [MASK]."
+    assert query_template(asked, "Nile") == "The [X] is in [Y]."
+    assert query_template(asked, "the Nile") == "[X] is in [Y]."
+    assert query_template(asked, "Cairo") == query_template(asked, "") == ""
 
 
 def test_sentences_are_found_verbatim_and_almost_verbatim() -> None:

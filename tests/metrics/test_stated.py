@@ -20,17 +20,17 @@ from test_hand_worked import ANSWERS, OTHER, make_run
 from lama_core.errors import UserError
 from lama_core.lessons.figures import figure_table
 from lama_core.lessons.lesson import ShowRun
-from lama_core.metrics import stated
+from lama_core.metrics import training_texts
 from lama_core.metrics.answers import AnswerFilter, JoinedAnswers, join_answers
 from lama_core.metrics.intervals import difference_intervals
-from lama_core.metrics.slices import STATED, slice_differences, slice_table, slicings
+from lama_core.metrics.slices import PAIR_SEEN, slice_differences, slice_table, slicings
 from lama_core.metrics.stated import (
-    NOT_LOOKED_FOR,
     STATED_FILE,
     find_stated,
     load_stated,
     save_stated,
 )
+from lama_core.metrics.training_texts import NOT_LOOKED_FOR
 from lama_core.runs.info import Run
 
 BOTH = "in both texts"
@@ -58,7 +58,7 @@ def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / model).mkdir()
         save_stated(LOOKED, frozenset(pairs), tmp_path / model / STATED_FILE)
     monkeypatch.setattr(
-        stated, "locate", lambda entry: SimpleNamespace(folder=tmp_path / entry.name)
+        training_texts, "locate", lambda entry: SimpleNamespace(folder=tmp_path / entry.name)
     )
 
 
@@ -85,14 +85,14 @@ def test_facts_are_divided_by_the_texts_that_state_them(joined: JoinedAnswers) -
         ("Dan", "Oslo"): FIRST, ("Land", "Paris"): SECOND, ("Cleo", "Rome"): NONE,
         ("Land", "Madrid"): NOT_LOOKED_FOR, ("Isle", "Oslo"): NOT_LOOKED_FOR,
     }  # fmt: skip
-    assert tuple(slicings(joined)[STATED].slices) == (BOTH, FIRST, SECOND, NONE, NOT_LOOKED_FOR)
+    assert tuple(slicings(joined)[PAIR_SEEN].slices) == (BOTH, FIRST, SECOND, NONE, NOT_LOOKED_FOR)
 
 
 def test_each_model_is_scored_on_the_slices_and_a_slice_is_its_filter(
     joined: JoinedAnswers,
 ) -> None:
     table = slice_table(joined)
-    table = table[table["by"] == STATED]
+    table = table[table["by"] == PAIR_SEEN]
     found = {(row["slice"], row["model"]): (row["n"], row["p_at_k"]) for _, row in table.iterrows()}
     assert found[BOTH, "minilm-mlm"] == (3, 2 / 3)  # Anna and Land's Berlin
     assert found[FIRST, "minilm-mlm"] == (1, 0)
@@ -103,7 +103,7 @@ def test_each_model_is_scored_on_the_slices_and_a_slice_is_its_filter(
 
 def test_differences_are_of_the_same_facts_with_their_interval(joined: JoinedAnswers) -> None:
     table = slice_differences(joined)
-    table = table[table["by"] == STATED].set_index("slice")
+    table = table[table["by"] == PAIR_SEEN].set_index("slice")
     both = table.loc[BOTH]  # the first is right about Anna and Berlin, the second Ben and Berlin
     assert (both["n"], both["a"], both["b"], both["difference"]) == (3, 2 / 3, 2 / 3, 0)
     assert (both["only_a"], both["only_b"]) == (1, 1)
@@ -114,7 +114,7 @@ def test_differences_are_of_the_same_facts_with_their_interval(joined: JoinedAns
 
 
 def test_a_lesson_tells_the_difference_below_its_chart(runs: list[Run]) -> None:
-    step = ShowRun(figure="slices", by=STATED)
+    step = ShowRun(figure="slices", by=PAIR_SEEN)
     table = figure_table(runs, step)
     assert not table["note"].any(), "five slices are too many to tell"
     table = figure_table(runs, msgspec.structs.replace(step, relations=("P19",)))
@@ -136,7 +136,7 @@ def test_nothing_is_said_of_models_and_facts_that_nobody_looked_for(
     assert join_answers(other).stated is None
     for model in TEXTS:
         save_stated([("Rome", "Italy")], frozenset(), tmp_path / model / STATED_FILE)
-    assert join_answers(runs).stated is None and STATED not in slicings(join_answers(runs))
+    assert join_answers(runs).stated is None and PAIR_SEEN not in slicings(join_answers(runs))
 
 
 @pytest.mark.parametrize("text", ("Anna\tRome\n", "Anna\tRome\tyes\n", "\xff"))

@@ -19,8 +19,9 @@ from lama_core.metrics.slices import (
     DOMAIN,
     NO_TYPE,
     ORIGIN,
+    PAIR_SEEN,
     SLICINGS,
-    STATED,
+    WORDING_SEEN,
     slicings,
 )
 from lama_core.runs.info import OWN_WORDS, RunInfo
@@ -133,17 +134,24 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
     left, right = st.columns(2)
     kinds = left.multiselect("Type of relation", types, key="types", bind=BOUND, placeholder="Any")
     chosen = right.multiselect("Source", sources, key="sources", bind=BOUND, placeholder="Any")
-    origins, domains, stated = (
+    origins, domains, stated, wording = (
         _choose_slices(joined, *one)
         for one in (
             ("Origin", ORIGIN, "origins", "The data says none", explain("Origin")),
             ("Domain", DOMAIN, "domains", "The data says none", explain("Domain")),
             (
-                "Stated in a training text",
-                STATED,
+                "Pair seen in training",
+                PAIR_SEEN,
                 "stated",
                 "No model's text is known",
-                explain("Stated in a training text"),
+                explain("Pair seen in training"),
+            ),
+            (
+                "Wording seen in training",
+                WORDING_SEEN,
+                "wording",
+                "No model's text is known",
+                explain("Wording seen in training"),
             ),
         )
     )
@@ -206,6 +214,7 @@ def _choose_more(choice: RunChoice, focus: RunInfo, joined: JoinedAnswers) -> di
         "origins": tuple("" if origin == NO_TYPE else origin for origin in origins),
         "domains": tuple("" if domain == NO_TYPE else domain for domain in domains),
         "stated": tuple(stated),
+        "wording": tuple(wording),
         **ranks,
         **margins,
         "confidence_min": float(confidence[0]),
@@ -304,6 +313,8 @@ def describe(chosen: FactsChoice, choice: RunChoice) -> list[str]:
     said += [f"type {' or '.join(kind or NO_TYPE for kind in f.types)}"] if f.types else []
     said += [f"from {' or '.join(f.sources)}"] if f.sources else []
     said += [f"origin {' or '.join(name or NO_TYPE for name in f.origins)}"] if f.origins else []
+    said += [f"pair {' or '.join(f.stated)}"] if f.stated else []
+    said += [f"wording {' or '.join(f.wording)}"] if f.wording else []
     said += [f"right answer “{f.gold}”"] if f.gold else []
     said += [f"{of} answers “{f.answer}”"] if f.answer else []
     if f.wrong_kind:

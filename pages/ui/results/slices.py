@@ -9,14 +9,16 @@ import streamlit as st
 
 from lama_core.glossary import explain
 from lama_core.metrics.answers import WRONG_KINDS
+from lama_core.metrics.sentence_forms import FORMS_FILE
 from lama_core.metrics.slices import Slicing, slice_table, slicings
+from lama_core.metrics.training_texts import unknown_texts
 from lama_core.rounding import percent, percentage
 from pages.ui.facts.filters import params_of
 from pages.ui.results.scores import MOST_INTERVALS, draw_way, request_of, to_facts
 from pages.ui.shared import cache
 from pages.ui.shared.choice import RunChoice
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.messages import show_note
+from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.state import BOUND
 
 EVERY = "every way"
@@ -54,6 +56,8 @@ def draw_slices(choice: RunChoice) -> None:
         f"**P@{choice.k}**: in percent of a slice's facts, over all facts together. In percent of "
         "the facts whose first answer is wrong: " + explain("Kinds of wrong answers")
     )
+    if note := unknown_texts(joined.readers, FORMS_FILE):
+        st.caption(plain(note))
     # In the order of the command line, which takes one run after the other.
     by_run = table.sort_values("number", kind="stable").drop(columns="number")
     draw_export(
