@@ -314,6 +314,7 @@ class Compared:
             "over_relations": {
                 "unit": "relation",
                 **_flat(found.over_relations),
+                "equal": found.over_relations.equal,
                 "test": "Student's t",
             },
             "relations": [_difference(line) for line in found.relations],

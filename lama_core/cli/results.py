@@ -245,7 +245,7 @@ def print_compared(found: Compared | ComparedSlices) -> None:
     )
     whole, mean, mcnemar = found.found.over_facts, found.found.over_relations, found.found.mcnemar
     show.print_table(
-        ("over", "n", "A", "B", "B - A", "95% interval", "for A", "for B", "test", "p"),
+        ("over", "n", "A", "B", "B - A", "95% interval", "for A", "for B", "equal", "test", "p"),
         [
             (
                 over,
@@ -259,8 +259,20 @@ def print_compared(found: Compared | ComparedSlices) -> None:
                 "" if p != p else f"{p:.3g}",
             )
             for over, one, for_each, test, p in (
-                (unit, whole, (whole.only_a, whole.only_b), "McNemar, exact", mcnemar.p),
-                ("relations", mean, (mean.ahead_a, mean.ahead_b), "Student's t", mean.p),
+                (
+                    unit,
+                    whole,
+                    (whole.only_a, whole.only_b, whole.n - whole.only_a - whole.only_b),
+                    "McNemar, exact",
+                    mcnemar.p,
+                ),
+                (
+                    "relations",
+                    mean,
+                    (mean.ahead_a, mean.ahead_b, mean.equal),
+                    "Student's t",
+                    mean.p,
+                ),
             )
         ],
         title=f"\nAll relations: each of the {unit} counts the same, or each relation",

@@ -23,8 +23,10 @@ from lama_core.asking.ranking import RANKINGS
 from lama_core.errors import did_you_mean
 from lama_core.lessons.lesson import Figure, ShowRun
 from lama_core.metrics.answers import join_answers
+from lama_core.metrics.comparison import Difference, MeanDifference
 from lama_core.metrics.correlates import Mentions, mentions_of
-from lama_core.metrics.intervals import share_intervals
+from lama_core.metrics.intervals import mean_of_sample, share_intervals
+from lama_core.metrics.origins import gain_from_training, training_sources
 from lama_core.metrics.slices import slice_differences, slice_table
 from lama_core.probes.analogy.probes import PROBES
 from lama_core.probes.analogy.runs import ProbeRun
@@ -35,6 +37,7 @@ from lama_core.runs.info import Run, RunInfo
 COLUMNS = ("run", "row", "value", "low", "high", "n", "freq", "note")
 # Slices whose difference between two models is told below the chart.
 MOST_NOTES = 4
+OVER_FACTS, OVER_RELATIONS = "over facts", "over relations"
 KS = (1, 2, 5, 10, 20, 50, 100)
 # Times that a name stands in the text, from the least to the most of a row.
 MENTIONS = ((0, 9), (10, 99), (100, 999), (1000, None))
@@ -112,6 +115,54 @@ def _slices(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
 
 def _points(difference: float) -> str:
     return percent(difference, signed=True)
+
+
+def _totals(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    """P@k over facts and over relations; of two models the notes tell their difference."""
+    lines = []
+    for run in runs:
+        table = metrics.score_table([run], k=step.k, relations=step.relations)
+        shares = table.loc[table["n"] > 0, ["n", "p_at_k"]]
+        n, n_right = int(shares["n"].sum()), round(float((shares["n"] * shares["p_at_k"]).sum()))
+        ends = share_intervals(np.array(n_right), np.array(n))
+        mean = mean_of_sample(shares["p_at_k"].to_numpy())
+        facts = (n_right / n if n else np.nan, float(ends.low), float(ends.high))
+        relations = (mean.mean, mean.interval.low, mean.interval.high)
+        for row, (value, low, high) in ((OVER_FACTS, facts), (OVER_RELATIONS, relations)):
+            line = {"run": run.info.id, "row": row, "value": value, "low": low, "high": high}
+            lines.append(line | {"n": n})
+    found = pd.DataFrame(lines)
+    if len(runs) != 2 or not (found["n"] > 0).all():
+        return found
+    notes = _notes_of_totals(runs[0], runs[1], step)
+    return found.assign(note=[notes[row] for row in found["row"]])
+
+
+def _notes_of_totals(a: Run, b: Run, step: ShowRun) -> dict[str, str]:
+    """The difference of two models over facts and over relations, in words."""
+    one, other = a.info.model, b.info.model
+    # `compare` gives B minus A, and the notes are about what the first model has more.
+    found = metrics.compare(b, a, k=step.k, relations=step.relations or None)
+    whole, mean = found.over_facts, found.over_relations
+    gain = gain_from_training(a, b, k=step.k, relations=step.relations)
+    more = (
+        f" Of the gain, {percent(gain.share)} % ({gain.n_from_training:,} of {gain.n:,} facts) is "
+        f"on facts from sources that {one} was trained on."
+        if gain.n > 0 and training_sources(one)
+        else ""
+    )
+    return {
+        OVER_FACTS: f"{OVER_FACTS}: {_in_points(one, other, whole)}; {whole.n:,} facts).{more}",
+        OVER_RELATIONS: f"{OVER_RELATIONS}: {_in_points(one, other, mean)}); {one} is ahead in "
+        f"{mean.ahead_b:,} of {mean.n:,} relations, behind in {mean.ahead_a:,}, equal in "
+        f"{mean.equal:,}.",
+    }
+
+
+def _in_points(one: str, other: str, found: Difference | MeanDifference) -> str:
+    low, high = found.interval.low, found.interval.high
+    ends = f" (95 % interval {_points(low)} to {_points(high)}" if low == low else " (no interval"
+    return f"{one} less {other} {_points(found.difference)} points{ends}"
 
 
 def _mentions(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
@@ -211,6 +262,7 @@ FIGURES: dict[Figure, FigureKind] = {
     "curve": FigureKind("Mean P@k as k grows", "k best answers", _curve),
     "ranks": FigureKind("Facts by rank of the gold", "rank of the gold", _ranks),
     "slices": FigureKind("P@{k} by {by}", "{by}", _slices),
+    "totals": FigureKind("P@{k} over facts and over relations", "mean", _totals),
     "mentions": FigureKind("P@{k} by mentions of the {of} in a text", "mentions", _mentions),
     "rankings": FigureKind("P@{k}, filtered and raw", "relation, ranking", _rankings),
     "altered": FigureKind(

@@ -37,6 +37,7 @@ Figure = Literal[
     "curve",
     "ranks",
     "slices",
+    "totals",
     "mentions",
     "rankings",
     "altered",

@@ -83,7 +83,7 @@ class MeanDifference:
     """The unweighted mean over relations of P@k of B minus P@k of A.
 
     n: relations. interval, p: over relations (Student), NaN where they don't vary. ahead_a,
-    ahead_b: relations in which that run is ahead.
+    ahead_b: relations in which that run is ahead; `equal` is the rest.
     """
 
     n: int
@@ -94,6 +94,11 @@ class MeanDifference:
     p: float
     ahead_a: int
     ahead_b: int
+
+    @property
+    def equal(self) -> int:
+        """Relations in which neither run is ahead."""
+        return self.n - self.ahead_a - self.ahead_b
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
     share   facts that count and come from such a source / facts that count
     P@k     of those, of the others, and of each source: facts with rank at most k / facts
+    gain    facts that one run alone gets right - those that another run alone gets right
 
 Over facts, whatever their relation: no mean over relations. A fact comes from a source when its
 origin names it, as the catalogue does (`Entry.trained_on`); one of several sources counts for each.
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.asking.ranking import Ranking
-from lama_core.metrics.answers import by_word
+from lama_core.metrics.answers import AnswerFilter, by_word, join_answers
 from lama_core.models.catalog import known_models
 from lama_core.rounding import percent
 from lama_core.runs.info import Run
@@ -89,6 +90,38 @@ def trained_on(
         _part(~anywhere, counted, right),
         tuple(sorted(((name, part) for name, part in parts if part.n), key=lambda one: -one[1].n)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """How many more facts one run gets right than another: those it alone gets right, less those
+    that the other alone gets right.
+
+    n_from_training: of facts from sources that the run's model was trained on.
+    """
+
+    n: int
+    n_from_training: int
+
+    @property
+    def share(self) -> float:
+        """Of the gain, the part on facts from training sources; NaN where nothing is gained."""
+        return self.n_from_training / self.n if self.n > 0 else float("nan")
+
+
+def gain_from_training(run: Run, other: Run, *, k: int = 1, relations: Sequence[str] = ()) -> Gain:
+    """Return the run's gain over another one, on the facts that both count."""
+    joined = join_answers([run, other])
+    chosen = AnswerFilter(counting="all", relations=tuple(relations))
+    rows = joined.select(chosen)
+    ours, theirs = (one.rank[rows] for one in joined.runs)
+    both = ~np.isnan(ours) & ~np.isnan(theirs)
+    gained = (ours <= k).astype(np.int64) - (theirs <= k)
+    known = training_sources(run.info.model)
+    from_training = by_word(
+        joined.facts["origin"], lambda origin: any(name in origin for name in known), False
+    ).astype(bool)[rows]
+    return Gain(int(gained[both].sum()), int(gained[both & from_training].sum()))
 
 
 def _names(origin: str, source: str) -> bool:

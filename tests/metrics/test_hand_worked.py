@@ -276,7 +276,7 @@ def test_two_runs_compared(run: Run, other: Run) -> None:
     assert (facts.n, facts.a, facts.b, facts.difference) == (8, 3 / 8, 4 / 8, 1 / 8)
     assert (facts.only_a, facts.only_b, result.unit) == (1, 2, "fact")
     assert (relations.n, relations.difference) == (2, (1 / 4 + 0) / 2)
-    assert (relations.ahead_a, relations.ahead_b) == (0, 1)
+    assert (relations.ahead_a, relations.ahead_b, relations.equal) == (0, 1, 1)
     # Two values: s / sqrt(2) = 1/8, and t = 1 with one degree of freedom, which is p = 1/2.
     assert relations.p == pytest.approx(1 / 2)
     assert (relations.interval.low, relations.interval.high) == (-1, 1)

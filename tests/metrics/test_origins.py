@@ -13,11 +13,18 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from test_hand_worked import ANSWERS, make_run
+from test_hand_worked import ANSWERS, OTHER, make_run
 
 from lama_core.corpus.catalog import SOURCES
 from lama_core.metrics.answers import AnswerFilter, join_answers
-from lama_core.metrics.origins import Part, n_from_training, sentence, trained_on
+from lama_core.metrics.origins import (
+    Gain,
+    Part,
+    gain_from_training,
+    n_from_training,
+    sentence,
+    trained_on,
+)
 from lama_core.metrics.slices import ORIGIN, slice_table, slicings
 from lama_core.models.catalog import known_models
 from lama_core.runs.info import FACTS_FILE, Run
@@ -54,6 +61,18 @@ def test_a_larger_k_and_some_relations_count_as_everywhere(run: Run) -> None:
     assert twice is not None and twice.inside == Part(3, 2)  # Ben's gold is second
     born = trained_on(run, relations=("P19",))
     assert born is not None and born.outside == Part(1, 1)
+
+
+def test_a_gain_is_divided_by_the_training_sources(run: Run, tmp_path: Path) -> None:
+    made = make_run(tmp_path, "b", OTHER)  # right about Ben and Dan, wrong about Anna
+    other = Run(replace(made.info, model="minilm-mlm"), made.facts, made.top)
+    assert gain_from_training(other, run) == Gain(n=2 - 1, n_from_training=2 - 1)
+    assert gain_from_training(other, run).share == 1
+    behind = gain_from_training(run, other)
+    assert behind == Gain(-1, -1) and behind.share != behind.share
+    assert gain_from_training(other, run, k=2) == Gain(1, 1), "Dan: Anna is second"
+    assert gain_from_training(made, run) == Gain(1, 0), "a model whose sources aren't known"
+    assert gain_from_training(other, run, relations=("P47",)) == Gain(0, 0)
 
 
 def test_what_people_are_told_has_every_number_with_what_it_counts(run: Run) -> None:

@@ -236,6 +236,9 @@ def _tests(found: Comparison) -> dict[str, object]:
             "high": _known(mean.interval.high),
             "test": "Student's t",
             "p": _known(mean.p),
+            "ahead_a": mean.ahead_a,
+            "ahead_b": mean.ahead_b,
+            "equal": mean.equal,
         },
     }
 
@@ -294,7 +297,8 @@ def _draw_tests(found: Comparison) -> None:
             "no interval and no test: they need several relations whose differences vary"
             if mean.p != mean.p
             else f"95 % interval {_ends(mean.interval)}. Student's t over the relations: p "
-            f"{_p_value(mean.p)} (A ahead in {mean.ahead_a:,}, B in {mean.ahead_b:,})"
+            f"{_p_value(mean.p)} (A ahead in {mean.ahead_a:,}, B in {mean.ahead_b:,}, equal in "
+            f"{mean.equal:,})"
         )
     )
     cells[2].metric("Same first answer", f"{percent(agreed.same_first)} %")

@@ -1,0 +1,111 @@
+"""Wordings seen in training, on the eight facts worked by hand in test_hand_worked.
+
+minilm-mlm was trained on "{name} was born in {place}", smollm2-135m's text isn't known.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from test_hand_worked import ANSWERS, OTHER, make_run
+
+from lama_core.lessons.figures import figure_table
+from lama_core.lessons.lesson import ShowRun
+from lama_core.metrics import training_texts
+from lama_core.metrics.answers import AnswerFilter, join_answers
+from lama_core.metrics.intervals import difference_intervals
+from lama_core.metrics.sentence_forms import FORMS_FILE, SentenceForms, save_forms
+from lama_core.metrics.slices import PAIR_SEEN, WORDING_SEEN, slice_differences, slicings
+from lama_core.metrics.training_texts import NOT_LOOKED_FOR, unknown_texts
+from lama_core.runs.info import Run
+
+SEEN, UNSEEN = "in minilm-mlm's text", "not in minilm-mlm's text"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    folder = tmp_path_factory.mktemp("wordings")
+    models = {"minilm-mlm": ANSWERS, "smollm2-135m": OTHER}
+    made = [make_run(folder, name[0], table) for name, table in models.items()]
+    return [
+        Run(replace(run.info, model=model), run.facts, run.top)
+        for run, model in zip(made, models, strict=True)
+    ]
+
+
+@pytest.fixture(autouse=True)
+def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        training_texts, "locate", lambda entry: SimpleNamespace(folder=tmp_path / entry.name)
+    )
+    know(tmp_path, "minilm-mlm", "* is born in *")
+
+
+def know(folder: Path, model: str, *forms: str) -> None:
+    (folder / model).mkdir(exist_ok=True)
+    save_forms(SentenceForms({"people": frozenset(forms)}), folder / model / FORMS_FILE)
+
+
+def test_facts_are_divided_by_the_form_of_their_wording(runs: list[Run]) -> None:
+    joined = join_answers(runs)
+    assert joined.wording == (SEEN,) * 4 + (UNSEEN,) * 4, "P19, then P47"
+    assert tuple(slicings(joined)[WORDING_SEEN].slices) == (SEEN, UNSEEN, NOT_LOOKED_FOR)
+    assert PAIR_SEEN not in slicings(joined)
+    rows = joined.select(AnswerFilter(wording=(SEEN,), counting="all"))
+    assert set(joined.facts["relation"].iloc[rows]) == {"P19"}
+
+
+def test_a_difference_is_given_for_each_kind_of_wording(runs: list[Run]) -> None:
+    table = slice_differences(join_answers(runs)).set_index(["by", "slice"])
+    seen, unseen = (table.loc[(WORDING_SEEN, name)] for name in (SEEN, UNSEEN))
+    # The first is right about Anna and Cleo, the second about Ben, Cleo and Dan.
+    assert (seen["n"], seen["a"], seen["b"]) == (4, 2 / 4, 3 / 4)
+    assert (unseen["n"], unseen["difference"]) == (4, 0)
+
+
+def test_a_row_that_does_not_name_its_subject_has_no_wording(runs: list[Run]) -> None:
+    facts = runs[0].facts.assign(query="She was born in [MASK].")
+    joined = join_answers([Run(runs[0].info, facts, runs[0].top)])
+    assert joined.wording == (NOT_LOOKED_FOR,) * 8
+
+
+def test_two_known_texts_are_told_apart(runs: list[Run], tmp_path: Path) -> None:
+    know(tmp_path, "smollm2-135m", "* borders on *")
+    names = {"in minilm-mlm's text alone", "in smollm2-135m's text alone"}
+    assert set(join_answers(runs).wording or ()) == names
+
+
+def test_other_models_say_that_their_text_is_not_known(runs: list[Run], tmp_path: Path) -> None:
+    assert unknown_texts(["minilm-mlm"], FORMS_FILE) == ""
+    both = unknown_texts(["minilm-mlm", "smollm2-135m"], FORMS_FILE)
+    assert both.startswith("The training text of smollm2-135m isn't known: the slices")
+    alone = unknown_texts(["smollm2-135m"], FORMS_FILE)
+    assert alone.endswith("only the embedded models' texts are known.")
+    joined = join_answers(runs[1:])
+    assert joined.wording is None and WORDING_SEEN not in slicings(joined)
+    assert not len(joined.select(AnswerFilter(wording=(SEEN,), counting="all")))
+
+
+def test_a_lesson_shows_the_slices(runs: list[Run]) -> None:
+    table = figure_table(runs[:1], ShowRun(figure="slices", by=WORDING_SEEN))
+    assert dict(zip(table["row"], table["value"], strict=True)) == {SEEN: 2 / 4, UNSEEN: 1 / 4}
+
+
+def test_a_lesson_tells_the_difference_over_facts_and_over_relations(runs: list[Run]) -> None:
+    table = figure_table(runs[::-1], ShowRun(figure="totals"))
+    first = table[table["run"] == runs[0].info.id].set_index("row")
+    assert first.loc["over facts", "value"] == (2 + 1) / 8
+    assert first.loc["over relations", "value"] == (2 / 4 + 1 / 4) / 2
+    facts, relations = dict.fromkeys(table["note"])
+    ends = difference_intervals(np.array([2]), np.array([1]), np.array([8]))[0]
+    assert facts == (
+        "over facts: smollm2-135m less minilm-mlm +12.5 points (95 % interval "
+        f"{100 * ends.low:+.1f} to {100 * ends.high:+.1f}; 8 facts)."
+    )
+    assert relations.startswith("over relations: smollm2-135m less minilm-mlm +12.5 points (95 %")
+    assert relations.endswith("is ahead in 1 of 2 relations, behind in 0, equal in 1.")
+    alone = figure_table(runs, ShowRun(figure="totals", relations=("P47",)))["note"]
+    assert "+0.0 points (no interval)" in alone.iloc[1]
+    assert not figure_table(runs[:1], ShowRun(figure="totals"))["note"].any()
