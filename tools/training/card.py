@@ -8,12 +8,13 @@ from tools.training.evaluate import HeldOut
 from tools.training.facts import RelationScore
 from tools.training.train import Settings
 
-_STATED = {True: "may be stated in the training text", False: "aren't stated there"}
+_STATED = {True: "co-occur in a training passage", False: "don't"}
 # The catalogue's `trained_on` is what tells them apart.
 STARTER = (
-    "Some of the starter facts come from these sources, and a right answer to them is no knowledge "
-    "beyond the text. `results` says how many they are, and P@1 on them and on the others; "
-    "`results --slices` has P@1 by origin."
+    "Some of the starter facts come from databases that also gave these sources, so that a right "
+    "answer to them shows what the model remembers of its text. `results` prints how many they are, "
+    "and P@1 on them and on the others; `results --slices` has P@1 by origin, and by whether the "
+    "pair and the wording were seen in training (`data find-stated` searches the text for both)."
 )
 
 
@@ -86,8 +87,8 @@ def make_card(
             ),
         ]
         parts += [
-            f"Of these facts, {n:,} {_STATED[stated]} (subject and object in one passage); P@1 on "
-            f"them is {percent(p_at_1)}."
+            f"The subject and object of {n:,} of these facts {_STATED[stated]}; P@1 on them is "
+            f"{percent(p_at_1)}."
             for stated, n, p_at_1 in by_corpus
         ]
     parts += [
