@@ -26,10 +26,8 @@ from lama_core.metrics.comparison import (
 from lama_core.metrics.figures import METRICS
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS, Interval
 from lama_core.metrics.origins import sentence, trained_on
-from lama_core.metrics.sentence_forms import FORMS_FILE
-from lama_core.metrics.slices import slice_differences, slice_table
+from lama_core.metrics.slices import slice_differences, slice_table, unknown_training
 from lama_core.metrics.tables import CONCEPTNET, ResultsRequest, relations_counted
-from lama_core.metrics.training_texts import unknown_texts
 from lama_core.models.devices import how_computed
 from lama_core.papers.published import lama_shares, published_scores
 from lama_core.probes.kinds import FACT_KINDS
@@ -159,9 +157,9 @@ class Slices:
     runs: tuple[Run, ...]
     frame: pd.DataFrame
 
-    def unknown_texts(self) -> str:
-        """Say of which models the training text isn't known; empty where all are."""
-        return unknown_texts([run.info.model for run in self.runs], FORMS_FILE)
+    def unknown_training(self) -> str:
+        """Say of which models it isn't known what was seen in training; empty: of none."""
+        return unknown_training([run.info.model for run in self.runs])
 
     def to_json(self) -> Lines:
         """Return what `results --slices --json` prints."""

@@ -194,7 +194,7 @@ def _print_slices(found: Slices) -> None:
         title="Over facts, not relations; right type, another valid and neither are shares of the "
         "wrong first answers; all in percent",
     )
-    if note := found.unknown_texts():
+    if note := found.unknown_training():
         show.say(note)
 
 

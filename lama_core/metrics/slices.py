@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 from lama_core.metrics.answers import WRONG_KINDS, AnswerFilter, JoinedAnswers, wrong_kinds
 from lama_core.metrics.intervals import LEVEL, difference_intervals, share_intervals
 from lama_core.metrics.precision import group_shares
-from lama_core.metrics.sentence_forms import wording_labels
+from lama_core.metrics.sentence_forms import FORMS_FILE, wording_labels
 from lama_core.metrics.stated import pair_labels
+from lama_core.metrics.training_texts import unknown_texts
 from lama_core.runs.info import OWN_WORDS
 
 Ints = NDArray[np.int64]
@@ -136,6 +137,11 @@ def slicings(joined: JoinedAnswers) -> dict[str, Slicing]:
             by_text = {one: {field: (one,)} for one in labels(joined.readers)}
             found[name] = Slicing(name, help_text, by_text)
     return found
+
+
+def unknown_training(models: Sequence[str]) -> str:
+    """Say of which models it isn't known what was seen in training; empty where it is of all."""
+    return unknown_texts(models, FORMS_FILE)
 
 
 def slice_table(

@@ -12,9 +12,10 @@ _STATED = {True: "co-occur in a training passage", False: "don't"}
 # The catalogue's `trained_on` is what tells them apart.
 STARTER = (
     "Some of the starter facts come from databases that also gave these sources, so that a right "
-    "answer to them shows what the model remembers of its text. `results` prints how many they are, "
-    "and P@1 on them and on the others; `results --slices` has P@1 by origin, and by whether the "
-    "pair and the wording were seen in training (`data find-stated` searches the text for both)."
+    "answer to them shows what the model remembers of its text. `results` prints how many they "
+    "are, and P@1 on them and on the others; `results --slices` has P@1 by origin, and by whether "
+    "the pair and the wording were seen in training (`data find-stated` searches the text for "
+    "both)."
 )
 
 

@@ -9,9 +9,7 @@ import streamlit as st
 
 from lama_core.glossary import explain
 from lama_core.metrics.answers import WRONG_KINDS
-from lama_core.metrics.sentence_forms import FORMS_FILE
-from lama_core.metrics.slices import Slicing, slice_table, slicings
-from lama_core.metrics.training_texts import unknown_texts
+from lama_core.metrics.slices import Slicing, slice_table, slicings, unknown_training
 from lama_core.rounding import percent, percentage
 from pages.ui.facts.filters import params_of
 from pages.ui.results.scores import MOST_INTERVALS, draw_way, request_of, to_facts
@@ -56,7 +54,7 @@ def draw_slices(choice: RunChoice) -> None:
         f"**P@{choice.k}**: in percent of a slice's facts, over all facts together. In percent of "
         "the facts whose first answer is wrong: " + explain("Kinds of wrong answers")
     )
-    if note := unknown_texts(joined.readers, FORMS_FILE):
+    if note := unknown_training(joined.readers):
         st.caption(plain(note))
     # In the order of the command line, which takes one run after the other.
     by_run = table.sort_values("number", kind="stable").drop(columns="number")
