@@ -138,3 +138,14 @@ def test_a_slice_by_origin_leads_to_its_facts(run: Run) -> None:
     n = line[f"{title_of('minilm-mlm')} n"]
     assert f"**{n:,}** of 600 facts" in facts.markdown[0].value
     assert n == int((run.facts["excluded"].isna() & (run.facts["origin"] == ORIGINS[2])).sum())
+
+
+def test_a_slice_by_wording_leads_to_its_facts(run: Run) -> None:
+    by = "wording seen in training"
+    app = open_page("results", data="made-up", tab="Slices", slice_by=by)
+    lines = app.dataframe[0].value.set_index("slice")[f"{title_of('minilm-mlm')} n"].dropna().drop("all facts")
+    assert sum(lines) == run.facts["excluded"].isna().sum()
+    assert not any("isn't known" in caption.value for caption in app.caption)
+    for name, n in lines.items():
+        facts = open_page("facts", data="made-up", wording=str(name))
+        assert f"**{n:,}** of 600 facts · {plain(f'wording {name}')}" in facts.markdown[0].value

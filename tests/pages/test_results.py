@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from lama_core.bench.made_up import SOURCES, make_runs
 from lama_core.metrics import compare
 from lama_core.metrics.answers import AnswerFilter, join_answers
-from lama_core.metrics.slices import SLICINGS
+from lama_core.metrics.slices import SLICINGS, WORDING_SEEN
 from lama_core.requests import arguments
 from lama_core.rounding import percentage, rounded
 from lama_core.runs.aligned import align
@@ -23,6 +23,7 @@ from lama_core.runs.find import list_runs, load_run, runs_dir
 from lama_core.runs.info import Run
 from lama_core.runs.tags import change_tags, read_tags
 from pages.ui.facts.filters import params_of
+from pages.ui.shared.messages import plain
 from pages.ui.shared.state import title_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -234,6 +235,13 @@ def test_a_slice_leads_to_as_many_facts_as_it_counts() -> None:
         .markdown[0].value.split("**")[1]
     )  # fmt: skip
     assert line["GPT-2 small right type"] == percentage(n / n_wrong)
+
+
+@pytest.mark.usefixtures("here")
+def test_slices_say_that_a_training_text_is_not_known() -> None:
+    app = open_page("results", data="made-up", tab="Slices", models=["gpt2"])
+    assert any(plain("text of gpt2 isn't known") in one.value for one in app.caption)
+    assert WORDING_SEEN not in set(tables(app)[0]["slice by"])
 
 
 @pytest.mark.usefixtures("here")
