@@ -41,7 +41,7 @@ def main() -> None:
             st.skeleton(height=160)
             st.skeleton(height=260)
 
-    from pages.ui.shared import memory, visitors
+    from pages.ui.shared import garbage_collection, visitors
     from pages.ui.shared.router import draw_help_link, draw_pinned, routing
 
     visitors.close_doors()
@@ -50,7 +50,7 @@ def main() -> None:
         page.run()
         draw_pinned(file)
         draw_help_link(file)
-    memory.settle()
+    garbage_collection.settle()
 
 
 main()

@@ -4,39 +4,39 @@ from dataclasses import replace
 
 import streamlit as st
 
-from lama_core.asking.blanks import parse_query
-from lama_core.asking.retrieval import Found, with_passage
-from lama_core.asking.settings import ClozeSettings
-from lama_core.models.base import KINDS
-from lama_core.probes.cloze.ask import (
+from lama_core.models.protocols import KINDS
+from lama_core.probes.cloze.query import (
     ClozeAnswer,
     ClozeRequest,
     ModelAnswer,
     golds_of,
 )
 from lama_core.requests import values
+from lama_core.scoring.blanks import parse_query
+from lama_core.scoring.retrieval import Found, with_passage
+from lama_core.scoring.shared_fields import ClozeSettings
 from lama_core.types import Query
-from pages.ui.cloze.answers import draw_ranking
-from pages.ui.cloze.book import choose_book, look_up
-from pages.ui.cloze.inside import draw_inside
-from pages.ui.cloze.left_out import draw_left_out
-from pages.ui.cloze.many import draw_many
-from pages.ui.cloze.paper import draw_paper
-from pages.ui.cloze.relation import draw_relation
-from pages.ui.cloze.sentences import draw_sentences
-from pages.ui.shared import cache, history, predictions, screens, shelf, state
-from pages.ui.shared.columns import ask_each, draw_language_note, reserve_line
+from pages.ui.ask.answers import draw_ranking
+from pages.ui.ask.batch import draw_many
+from pages.ui.ask.examples import draw_paper
+from pages.ui.ask.inspection import draw_inside
+from pages.ui.ask.open_book import choose_book, look_up
+from pages.ui.ask.outside_candidates import draw_left_out
+from pages.ui.ask.sentences import draw_sentences
+from pages.ui.ask.wordings import draw_relation
+from pages.ui.shared import cache, history, pins, predictions, screens, url_state
 from pages.ui.shared.export import draw_answer_export
 from pages.ui.shared.messages import faults_shown, plain
+from pages.ui.shared.model_columns import ask_each, draw_language_note, reserve_line
 from pages.ui.shared.router import draw_page, draw_tabs
 
 
-def draw_question() -> tuple[str, str, state.ClozeChoice]:
+def draw_question() -> tuple[str, str, url_state.ClozeChoice]:
     """The widgets: the text, the gold, and everything that is chosen besides."""
     st.caption("Type a sentence with a blank: each model ranks the words that it would put there.")
-    state.start_with_example()
+    url_state.start_with_example()
     sentence, word = st.columns([3, 1], vertical_alignment="bottom")
-    text = state.type_text(
+    text = url_state.type_text(
         sentence,
         "Sentence with a blank",
         help="Write ___ (three underscores), [MASK], <mask> or [Y] where a word is missing. "
@@ -45,24 +45,24 @@ def draw_question() -> tuple[str, str, state.ClozeChoice]:
     gold = word.text_input(
         "Right answer (optional)",
         key="gold",
-        bind=state.BOUND,
+        bind=url_state.BOUND,
         help="The word that should be there. Its rank is shown for every model, even far down the "
         "list. A word of several subword tokens is scored token by token. For several blanks, give "
         "one answer each with | between them.",
     )
     models, more = st.columns([3, 1], vertical_alignment="bottom")
     with models:
-        names = state.choose_models()
+        names = url_state.choose_models()
     with more, st.container(horizontal=True):
         with st.popover("Examples", icon=":material/lightbulb:"):
-            state.draw_examples()
+            url_state.draw_examples()
         with st.popover("Options", icon=":material/tune:"):
-            choice = replace(state.choose_cloze_options(names), book=choose_book())
+            choice = replace(url_state.choose_cloze_options(names), book=choose_book())
     return text, gold or "", choice
 
 
 def draw_columns(
-    query: Query, gold: str, choice: state.ClozeChoice, passage: Found | None
+    query: Query, gold: str, choice: url_state.ClozeChoice, passage: Found | None
 ) -> tuple[ModelAnswer, ...]:
     """One column a model, filled as each is done; a model that isn't here is offered instead."""
 
@@ -106,18 +106,18 @@ def draw_notes(settings: ClozeSettings, answers: tuple[ModelAnswer, ...]) -> Non
     said = predictions.describe_candidates(candidates, sizes)
     for answer in answers:
         if answer.blanks[0].over == "rescored":
-            title = plain(state.title_of(answer.name))
+            title = plain(url_state.title_of(answer.name))
             said += f" {title} ranks only its {answer.blanks[0].n_over:,} best words."
     if {answer.name for answer in answers} >= predictions.TWINS:
         said += f" {predictions.TWIN_NOTE}"
     st.caption(said)
     for answer in answers:
         if answer.notes:
-            st.caption(f"{plain(state.title_of(answer.name))}: {plain(' '.join(answer.notes))}")
+            st.caption(f"{plain(url_state.title_of(answer.name))}: {plain(' '.join(answer.notes))}")
 
 
 def request_for(
-    text: str, settings: ClozeSettings, gold: str, choice: state.ClozeChoice
+    text: str, settings: ClozeSettings, gold: str, choice: url_state.ClozeChoice
 ) -> ClozeRequest:
     """What gives the same from a terminal."""
     return ClozeRequest(
@@ -131,11 +131,15 @@ def request_for(
 
 
 def draw_taken(
-    answer: ClozeAnswer, text: str, settings: ClozeSettings, gold: str, choice: state.ClozeChoice
+    answer: ClozeAnswer,
+    text: str,
+    settings: ClozeSettings,
+    gold: str,
+    choice: url_state.ClozeChoice,
 ) -> None:
     """What can be taken away: the answers, and the command that gives them."""
     request = request_for(text, settings, gold, choice)
-    draw_answer_export("cloze", answer, request, lambda: shelf.draw_pin(request, key="cloze pin"))
+    draw_answer_export("cloze", answer, request, lambda: pins.draw_pin(request, key="cloze pin"))
 
 
 def draw_sentence() -> None:
@@ -160,7 +164,7 @@ def draw_sentence() -> None:
 
 def draw_answers() -> None:
     """Answers of the user's own at the blank, or whole sentences, ranked by likelihood."""
-    chosen = state.pick("What to rank", ("Answers to a blank", "Whole sentences"), key="score")
+    chosen = url_state.pick("What to rank", ("Answers to a blank", "Whole sentences"), key="score")
     if chosen == "Whole sentences":
         draw_sentences()
     else:
@@ -170,7 +174,7 @@ def draw_answers() -> None:
 def draw_analogy() -> None:
     """An analogy to solve, or pairs to score; what it needs is loaded when it is opened."""
     st.caption("A is to B as C is to D: a model that completes an analogy has found the relation.")
-    chosen = state.pick("What to do", ("Solve", "Score"), key="analogy")
+    chosen = url_state.pick("What to do", ("Solve", "Score"), key="analogy")
     if chosen == "Score":
         from pages.ui.analogy.score import draw_score
 

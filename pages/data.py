@@ -3,8 +3,8 @@
 import streamlit as st
 
 from lama_core.datasets.library import installed
-from pages.ui.data import look, runs, take
-from pages.ui.results.form import draw_form
+from pages.ui.data import contents, datasets, runs
+from pages.ui.results.new_run import draw_form
 from pages.ui.shared import visitors
 from pages.ui.shared.messages import faults_shown
 from pages.ui.shared.router import draw_page, draw_tabs
@@ -13,17 +13,17 @@ from pages.ui.shared.router import draw_page, draw_tabs
 def draw_sets() -> None:
     """The data sets, and what is in the chosen one."""
     sources = [row for row in installed.listing() if row.installed or visitors.may("fetch")]
-    chosen = take.choose_source(sources)
+    chosen = datasets.choose_source(sources)
     with faults_shown():
-        take.draw_source(chosen)
+        datasets.draw_source(chosen)
     if chosen.installed:
         with faults_shown():
-            look.draw_content(chosen)
+            contents.draw_content(chosen)
 
 
 def draw_study() -> None:
     """A new study of prompts; what it needs is loaded when it is opened."""
-    from pages.ui.prompts.form import draw_form
+    from pages.ui.prompts.new_study import draw_form
 
     draw_form()
 
@@ -38,7 +38,7 @@ def main() -> None:
     st.caption("Facts, analogy pairs and prompts." + downloaded * visitors.may("fetch"))
     tabs = {
         "Data sets": draw_sets,
-        "Import": take.draw_import,
+        "Import": datasets.draw_import,
         "New run": draw_form,
         "New study": draw_study,
         "Runs": runs.draw_runs,

@@ -4,12 +4,12 @@ import streamlit as st
 
 from lama_core.files import read_file
 from lama_core.glossary import glossary_text, read_terms
-from lama_core.metrics.figures import figures_text
+from lama_core.metrics.relation_figures import figures_text
 from lama_core.paths import DOCS
 from pages.ui.help.illustrated import draw_illustrated
 from pages.ui.shared.messages import plain
 from pages.ui.shared.router import draw_page
-from pages.ui.shared.state import BOUND
+from pages.ui.shared.url_state import BOUND
 
 PAGE = "departures.md"
 EVERY = "All"

@@ -8,10 +8,10 @@ import streamlit as st
 from lama_core.errors import UserError
 from lama_core.files import bytes_text
 from lama_core.models import devices
-from lama_core.models.catalog import Entry, all_models, forget_model
-from lama_core.models.loader import CACHE, add_checked
-from lama_core.models.sources import check_folder, is_here
-from pages.ui.shared import fetching, screens, state, visitors
+from lama_core.models.cache import CACHE, add_checked
+from lama_core.models.sources.catalog import Entry, all_models, forget_model
+from lama_core.models.sources.locations import check_folder, is_here
+from pages.ui.shared import fetching, screens, url_state, visitors
 from pages.ui.shared.messages import described, faults_shown, plain
 from pages.ui.shared.router import draw_page
 
@@ -45,8 +45,8 @@ def draw_groups(entries: tuple[Entry, ...], statuses: dict[str, str]) -> None:
         groups.setdefault(group_of(statuses[entry.name]), []).append(entry)
     asked = st.query_params.get("model") or st.session_state.get("model")
     first = group_of(statuses[asked]) if asked in statuses else next(iter(groups))
-    state.drop_stale("group", groups)
-    group = state.pick(
+    url_state.drop_stale("group", groups)
+    group = url_state.pick(
         "Models",
         tuple(groups),
         key="group",
@@ -67,7 +67,7 @@ def _draw_impossible(entries: list[Entry]) -> None:
             "reason": [entry.source.why for entry in entries],
         }
     )
-    state.draw_rows(table, [entry.name for entry in entries], key="model", height=38 * 13)
+    url_state.draw_rows(table, [entry.name for entry in entries], key="model", height=38 * 13)
 
 
 def _draw_list(entries: list[Entry]) -> None:
@@ -90,7 +90,7 @@ def _draw_list(entries: list[Entry]) -> None:
             "licence": [entry.licence for entry in entries],
         }
     )
-    state.draw_rows(
+    url_state.draw_rows(
         table,
         [entry.name for entry in entries],
         key="model",
@@ -221,7 +221,7 @@ def draw_loaded() -> None:
     for model in held:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(
-                f"**{plain(state.title_of(model.name))}** · {model.precision}"
+                f"**{plain(url_state.title_of(model.name))}** · {model.precision}"
                 f"{'' if model.device == 'cpu' else f' on {model.device}'} · "
                 f"{model.n_bytes / 1e6:.0f} MB",
                 width="content",
@@ -251,7 +251,7 @@ def main() -> None:
             st.session_state["model"] = st.session_state.pop("chosen later")
         draw_groups(entries, statuses)
         names = [entry.name for entry in entries]
-        chosen = state.choose("Model", names, key="model")
+        chosen = url_state.choose("Model", names, key="model")
         entry = next(entry for entry in entries if entry.name == chosen)
         draw_one(entry, statuses[entry.name])
         draw_add()

@@ -4,15 +4,15 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.ui.facts.tab import draw_wrong_answers
-from pages.ui.prompts.tab import draw_prompts_tab
+from pages.ui.prompts.view import draw_prompts_tab
 from pages.ui.results.compare import draw_comparison
 from pages.ui.results.more import Draw, draw_more
-from pages.ui.results.scores import draw_scores
+from pages.ui.results.overview import draw_scores
 from pages.ui.shared import screens
-from pages.ui.shared.choice import RunChoice, draw_runs, draw_same, open_runs
 from pages.ui.shared.messages import show_note
 from pages.ui.shared.router import draw_page, draw_tabs
+from pages.ui.shared.run_choice import RunChoice, draw_runs, draw_same, open_runs
+from pages.ui.wrong_answers.view import draw_wrong_answers
 
 
 def draw_empty() -> None:

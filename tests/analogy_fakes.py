@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.datasets.base import AnalogyDataset, AnalogyRelation, ReadReport, make_analogies
-from lama_core.models.base import TokenScores
-from lama_core.probes.analogy.judges import Judge, ModelJudge
-from lama_core.probes.analogy.probes import PROBES, SETTINGS, ProbeOptions, Setting
-from lama_core.probes.analogy.runs import AnalogySpec, ProbeRun
+from lama_core.datasets.dataset import AnalogyDataset, AnalogyRelation, ReadReport, make_analogies
+from lama_core.models.protocols import TokenScores
+from lama_core.probes.analogy.instances import PROBES, SETTINGS, ProbeOptions, Setting
+from lama_core.probes.analogy.scorers import Judge, ModelJudge
+from lama_core.probes.analogy.spec import AnalogySpec, ProbeRun
 from lama_core.probes.analogy.templates import TEMPLATES
 from lama_core.runs.execute import execute_all
 

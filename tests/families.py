@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 from transformers.models.auto import modeling_auto
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from lama_core.models.base import Kind
+from lama_core.models.protocols import Kind
 
 LISTED: dict[Kind, dict[str, str]] = {
     "masked": modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES,

@@ -10,7 +10,7 @@ import numpy as np
 
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place
-from lama_core.models.base import Context, Encoded, Kind, Scores, WordScore
+from lama_core.models.protocols import Context, Encoded, Kind, Scores, WordScore
 from lama_core.types import Query
 
 

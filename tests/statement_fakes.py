@@ -20,9 +20,9 @@ from pathlib import Path
 from probe_fakes import TableFiller
 from written_statements import WholeTexts
 
-from lama_core.probes.probing import ProbeRequest
-from lama_core.probes.probing import plan as plan_cloze
-from lama_core.probes.statements.probing import StatementsRequest, plan
+from lama_core.probes.plan import ProbeRequest
+from lama_core.probes.plan import plan as plan_cloze
+from lama_core.probes.statements.plan import StatementsRequest, plan
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
 

@@ -17,17 +17,17 @@ from calling import told
 import lama_core as lama
 from lama_core.errors import UserError
 from lama_core.metrics.comparison import CompareRequest
-from lama_core.metrics.tables import ResultsRequest
+from lama_core.metrics.score_tables import ResultsRequest
 from lama_core.probes.analogy.score import ScoreRequest
 from lama_core.probes.analogy.solve import SolveRequest
-from lama_core.probes.cloze.ask import ClozeRequest
-from lama_core.probes.cloze.by_relation import RelationRequest
-from lama_core.probes.cloze.inside import InspectRequest
-from lama_core.probes.cloze.many import ManyRequest
-from lama_core.probes.probing import ProbeRequest
-from lama_core.probes.statements.probing import StatementsRequest
-from lama_core.probes.statements.rank import RankRequest
+from lama_core.probes.cloze.batch import ManyRequest
+from lama_core.probes.cloze.inspection import InspectRequest
+from lama_core.probes.cloze.query import ClozeRequest
+from lama_core.probes.cloze.wordings import RelationRequest
+from lama_core.probes.plan import ProbeRequest
+from lama_core.probes.statements.plan import StatementsRequest
 from lama_core.probes.statements.sentences import SentencesRequest
+from lama_core.probes.statements.typed_answers import RankRequest
 from lama_core.requests import Function, Request, arguments, python_call
 
 pytestmark = pytest.mark.usefixtures("home")

@@ -269,7 +269,7 @@ def _ask(queue: VisitorQueue, who: str, since: float, order: list[str]) -> None:
 def test_passes_side_by_side_give_what_they_give_alone(
     family: str, tiny_model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lama_core.models.transformer.PASSES", PassQueue(slots=4))
+    monkeypatch.setattr("lama_core.models.hf.transformer.PASSES", PassQueue(slots=4))
     model = tiny_model(family)
     rows = [[number % 50 + 5 for number in range(one, one + 3 + one % 7)] for one in range(24)]
     alone = [model.logits([row], [[len(row) - 1]]) for row in rows]

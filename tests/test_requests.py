@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lama_core.api import data, models, papers, prompts, queries, results, runs
 from lama_core.errors import UserError
-from lama_core.probes.cloze.ask import ClozeRequest
+from lama_core.probes.cloze.query import ClozeRequest
 from lama_core.requests import (
     Choice,
     Function,

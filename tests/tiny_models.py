@@ -20,12 +20,12 @@ from tokenizers import models as token_models
 from tokenizers.processors import TemplateProcessing
 from tokenizers.trainers import BpeTrainer, UnigramTrainer, WordPieceTrainer
 
-from lama_core.models.backends import open_model
-from lama_core.models.base import Kind
-from lama_core.models.causal import CausalModel
-from lama_core.models.masked import MaskedModel
-from lama_core.models.seq2seq import Seq2SeqModel
-from lama_core.models.sources import Located
+from lama_core.models.hf.causal import CausalModel
+from lama_core.models.hf.masked import MaskedModel
+from lama_core.models.hf.seq2seq import Seq2SeqModel
+from lama_core.models.protocols import Kind
+from lama_core.models.registry import open_model
+from lama_core.models.sources.locations import Located
 
 WINDOW = 80
 CITIES = [

@@ -11,7 +11,7 @@ import numpy as np
 from probe_fakes import WordVocabulary
 
 from lama_core.errors import UserError
-from lama_core.models.base import (
+from lama_core.models.protocols import (
     Context,
     Encoded,
     Hiding,

@@ -7,16 +7,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from lama_core.asking.prompts import make_prompt_set
-from lama_core.asking.questions import make_questions
 from lama_core.corpus import build
 from lama_core.corpus.build import Corpus
-from lama_core.corpus.catalog import all_but
-from lama_core.corpus.forms import corpus_forms
+from lama_core.corpus.source_forms import corpus_forms
+from lama_core.corpus.source_list import all_but
 from lama_core.datasets import Dataset, load_dataset
-from lama_core.datasets.corpus import read_lines
 from lama_core.datasets.library.installed import STARTER
-from lama_core.metrics import stated
+from lama_core.datasets.passages import read_lines
+from lama_core.metrics import cooccurrence
+from lama_core.metrics.cooccurrence import STATED_FILE, Pair, PairIndex
 from lama_core.metrics.sentence_forms import (
     FORMS_FILE,
     SentenceForms,
@@ -25,9 +24,10 @@ from lama_core.metrics.sentence_forms import (
     save_forms,
     template_form,
 )
-from lama_core.metrics.stated import STATED_FILE, Pair, PairIndex
 from lama_core.paths import training_dir
 from lama_core.progress import OnProgress, Progress, silent
+from lama_core.scoring.prompt_choice import make_prompt_set
+from lama_core.scoring.queries import make_questions
 
 SENTENCES = "(sentences without the subject)"
 
@@ -166,7 +166,7 @@ def find_stated(
             )
         )
     if out is not None:
-        stated.save_stated(pairs, frozenset(co_occurring), out)
+        cooccurrence.save_stated(pairs, frozenset(co_occurring), out)
     if forms is not None:
         save_forms(written, forms)
     rows = tuple(

@@ -4,32 +4,32 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lama_core.asking.blanks import parse_query
-from lama_core.asking.settings import DEFAULT_MODEL
 from lama_core.candidates.lists import named_candidates
 from lama_core.candidates.spelling import spell
-from lama_core.datasets import load_dataset, table
-from lama_core.datasets.base import AnalogyDataset, Dataset
+from lama_core.datasets import load_dataset, user_table
+from lama_core.datasets.dataset import AnalogyDataset, Dataset
 from lama_core.datasets.library import download, installed
-from lama_core.datasets.library.catalog import source
 from lama_core.datasets.library.download import GetRequest, ImportRequest, Installed
 from lama_core.datasets.library.installed import Listed
-from lama_core.datasets.library.keeping import (
+from lama_core.datasets.library.manage import (
     dataset_bytes,
     delete_dataset,
     rename_dataset,
     users_of,
 )
-from lama_core.datasets.table import Scan
+from lama_core.datasets.library.published import source
+from lama_core.datasets.user_table import Scan
 from lama_core.datasets.variants import Guess
 from lama_core.errors import UserError
 from lama_core.files import given_path
-from lama_core.models.base import KINDS
-from lama_core.models.catalog import find_model
-from lama_core.models.loader import load_model
-from lama_core.probes.cloze.ask import ask
+from lama_core.models.cache import load_model
+from lama_core.models.protocols import KINDS
+from lama_core.models.sources.catalog import find_model
+from lama_core.probes.cloze.query import ask
 from lama_core.progress import OnProgress, Progress, Result
 from lama_core.requests import Function, Request
+from lama_core.scoring.blanks import parse_query
+from lama_core.scoring.shared_fields import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,13 +197,13 @@ class TablePreview:
 
 def is_table(path: Path) -> bool:
     """Whether a file is a table by its name: CSV, TSV or JSONL."""
-    return path.suffix.lower() in table.SUFFIXES
+    return path.suffix.lower() in user_table.SUFFIXES
 
 
 def preview_table(path: Path) -> TablePreview:
     """Return the first rows of a table. Raises UserError if it can't be read."""
-    header, rows = table.first_rows(given_path(path), PREVIEWED)
-    columns = {role: table.named_column(header, role) for role in table.ROLES}
+    header, rows = user_table.first_rows(given_path(path), PREVIEWED)
+    columns = {role: user_table.named_column(header, role) for role in user_table.ROLES}
     return TablePreview(header, rows, columns)
 
 
@@ -213,7 +213,7 @@ def scan_table(path: Path, request: ImportRequest) -> Scan:
     Raises:
         UserError: If a column isn't there, or a template can't be used.
     """
-    return table.scan(given_path(path), request.columns())
+    return user_table.scan(given_path(path), request.columns())
 
 
 @dataclass(frozen=True)

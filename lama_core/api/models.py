@@ -5,19 +5,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lama_core.files import given_path
-from lama_core.models.catalog import Entry, ModelRequest, all_models, find_model
-from lama_core.models.catalog import forget_model as _forget
+from lama_core.models.cache import Precision, add_checked, load_model
 from lama_core.models.conversion.convert import convert as _convert
 from lama_core.models.devices import use_device
-from lama_core.models.loader import Precision, add_checked, load_model
-from lama_core.models.sources import fetch, is_here, locate
+from lama_core.models.sources.catalog import Entry, ModelRequest, all_models, find_model
+from lama_core.models.sources.catalog import forget_model as _forget
+from lama_core.models.sources.locations import fetch, is_here, locate
 from lama_core.progress import OnProgress, Progress, Result, silent
 from lama_core.requests import Function
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lama_core.models.backends import Model
+    from lama_core.models.registry import Model
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from lama_core.files import given_path, whole_file
 from lama_core.papers.framework import ReproduceOptions
-from lama_core.papers.known import find_paper
+from lama_core.papers.registry import find_paper
 from lama_core.paths import data_dir
 from lama_core.reports.html import as_html
 from lama_core.reports.tables import ReproducedTable as ReproducedTable

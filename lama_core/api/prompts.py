@@ -9,37 +9,37 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import pandas as pd
 
 from lama_core.api.runs import loader, make_runs
-from lama_core.asking import settings
-from lama_core.asking.blanks import shows_subject
 from lama_core.datasets import load_dataset
-from lama_core.datasets.corpus import read_sentences, starter_files
 from lama_core.datasets.library.installed import STARTER, prompts_dir
 from lama_core.datasets.lpaqa import read_pairs
+from lama_core.datasets.passages import read_sentences, starter_files
 from lama_core.datasets.prompt_sets import check_templates, load_pool
 from lama_core.errors import UserError
 from lama_core.files import write_text_whole
-from lama_core.models.base import KINDS, Context
-from lama_core.models.loader import load_model
+from lama_core.models.cache import load_model
+from lama_core.models.protocols import KINDS, Context
 from lama_core.papers.jiang2020_scores import make_table
 from lama_core.probes.prompts import analyses, mining
 from lama_core.probes.prompts.analyses import OTHER, PATTERNS, AnalyseRequest
-from lama_core.probes.prompts.asking import make_asked
 from lama_core.probes.prompts.backward import SubjectForm, measure_both_ways
+from lama_core.probes.prompts.fact_queries import make_asked
 from lama_core.probes.prompts.mining import SpacyParser
-from lama_core.probes.prompts.probing import (
+from lama_core.probes.prompts.paper_tables import mean_curves
+from lama_core.probes.prompts.plan import (
     PromptFolder,
     SelectRequest,
     StudyRequest,
     plan_study,
 )
 from lama_core.probes.prompts.refilling import Refiller, paraphrase_by_refilling, refine
-from lama_core.probes.prompts.runs import Study, find_study, save_ensembles
 from lama_core.probes.prompts.selection import order_of
+from lama_core.probes.prompts.spec import Study, find_study, save_ensembles
 from lama_core.probes.prompts.study import RelationStudy
-from lama_core.probes.prompts.tabulated import mean_curves
 from lama_core.probes.prompts.training_pairs import halve
 from lama_core.progress import Progress, Result
 from lama_core.requests import Function, Request, argument, option
+from lama_core.scoring import shared_fields
+from lama_core.scoring.blanks import shows_subject
 
 if TYPE_CHECKING:
     from lama_core.runs.info import Run
@@ -82,8 +82,8 @@ class ListRequest(Request):
     command: ClassVar[tuple[str, ...]] = ("prompts", "list")
     python: ClassVar[str] = "list_prompts"
 
-    dataset: settings.Dataset = STARTER
-    relations: settings.Relations = ()
+    dataset: shared_fields.Dataset = STARTER
+    relations: shared_fields.Relations = ()
     prompts: PromptFolder = None
 
 
@@ -133,7 +133,7 @@ class MineRequest(Request):
         option("A UTF-8 text; repeat for several. Default: the embedded model's training text."),
     ] = ()
     pairs: Pairs = None
-    dataset: settings.Dataset = STARTER
+    dataset: shared_fields.Dataset = STARTER
     method: Annotated[
         Literal["middle", "both", "pooled"],
         option(
@@ -205,11 +205,11 @@ class ParaphraseRequest(Request):
             "likewise, but every word of the prompt, and no sign. translate: there and back again."
         ),
     ] = "refill"
-    model: settings.ModelName = settings.DEFAULT_MODEL
+    model: shared_fields.ModelName = shared_fields.DEFAULT_MODEL
     relation: Annotated[
         str | None, option("Whose facts fill the prompt (not needed to translate).")
     ] = None
-    dataset: settings.Dataset = STARTER
+    dataset: shared_fields.Dataset = STARTER
     pairs: Pairs = None
     there: Annotated[str, option("Model that translates the prompt: hub name or folder.")] = (
         "Helsinki-NLP/opus-mt-en-de"
@@ -230,7 +230,7 @@ def _paraphrase(request: ParaphraseRequest) -> Table:
 
 
 def _translated(request: ParaphraseRequest) -> Rows:
-    from lama_core.models.translator import HubTranslator  # loads transformers
+    from lama_core.models.auxiliary.translator import HubTranslator  # loads transformers
     from lama_core.probes.prompts.refilling import paraphrase_by_translation
 
     found = paraphrase_by_translation(
@@ -476,7 +476,7 @@ class BothWaysRequest(Request):
     python: ClassVar[str] = "both_ways"
 
     study: Annotated[str, argument("A study's name or folder.")] = field(kw_only=False)
-    relations: settings.Relations = ()
+    relations: shared_fields.Relations = ()
     n_prompts: Annotated[
         int, option("Number of prompts, the best ones.", name="--prompts", ge=1)
     ] = 3

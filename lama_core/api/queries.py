@@ -7,26 +7,33 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from lama_core.asking.blanks import parse_query
-from lama_core.asking.retrieval import Found, OpenBook, open_index
-from lama_core.asking.settings import (
-    ClozeSettings,
-    ModelSettings,
-    check_segments,
-    load_models,
-)
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import named_candidates
 from lama_core.datasets import load_dataset
-from lama_core.datasets.corpus import load_corpus
+from lama_core.datasets.passages import load_corpus
 from lama_core.files import given_path
 from lama_core.files import read_file as read_bytes
-from lama_core.models.base import KINDS
 from lama_core.models.devices import how_computed
+from lama_core.models.protocols import KINDS
 from lama_core.probes.analogy.score import ScoreAnswer, ScoreRequest, parse_pair, score_pairs
 from lama_core.probes.analogy.solve import Solution, SolveRequest, solve
-from lama_core.probes.cloze.ask import BlankAnswer, ClozeAnswer, ClozeRequest, ask_all
-from lama_core.probes.cloze.by_relation import (
+from lama_core.probes.cloze.batch import (
+    MAX_BYTES,
+    ManyAnswer,
+    ManyRequest,
+    ModelOnMany,
+    ask_lines,
+    read_file,
+)
+from lama_core.probes.cloze.inspection import (
+    InsideAnswer,
+    InspectRequest,
+    ModelAttribution,
+    ModelLayers,
+    look_inside,
+)
+from lama_core.probes.cloze.query import BlankAnswer, ClozeAnswer, ClozeRequest, ask_all
+from lama_core.probes.cloze.wordings import (
     ModelOnRelation,
     RelationAnswer,
     RelationQuestion,
@@ -35,36 +42,29 @@ from lama_core.probes.cloze.by_relation import (
     first_answers,
     make_question,
 )
-from lama_core.probes.cloze.inside import (
-    InsideAnswer,
-    InspectRequest,
-    ModelAttribution,
-    ModelLayers,
-    look_inside,
-)
-from lama_core.probes.cloze.many import (
-    MAX_BYTES,
-    ManyAnswer,
-    ManyRequest,
-    ModelOnMany,
-    ask_lines,
-    read_file,
-)
-from lama_core.probes.statements.rank import RankAnswer, RankRequest, rank_answers
 from lama_core.probes.statements.scoring import shown_tokens
 from lama_core.probes.statements.sentences import (
     SentencesAnswer,
     SentencesRequest,
     score_sentences,
 )
+from lama_core.probes.statements.typed_answers import RankAnswer, RankRequest, rank_answers
 from lama_core.requests import Function
 from lama_core.rounding import fixed
+from lama_core.scoring.blanks import parse_query
+from lama_core.scoring.retrieval import Found, OpenBook, open_index
+from lama_core.scoring.shared_fields import (
+    ClozeSettings,
+    ModelSettings,
+    check_segments,
+    load_models,
+)
 from lama_core.types import Query
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lama_core.models.backends import Model
+    from lama_core.models.registry import Model
 
 
 class _HasRows(Protocol):

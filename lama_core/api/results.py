@@ -15,7 +15,6 @@ import pandas as pd
 from lama_core import metrics
 from lama_core.api.queries import frames
 from lama_core.errors import UserError
-from lama_core.metrics.answers import join_answers
 from lama_core.metrics.comparison import (
     CompareRequest,
     Comparison,
@@ -23,16 +22,17 @@ from lama_core.metrics.comparison import (
     MeanDifference,
     what_differs,
 )
-from lama_core.metrics.figures import METRICS
+from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS, Interval
 from lama_core.metrics.origins import sentence, trained_on
+from lama_core.metrics.relation_figures import METRICS
+from lama_core.metrics.score_tables import CONCEPTNET, ResultsRequest, relations_counted
 from lama_core.metrics.slices import slice_differences, slice_table, unknown_training
-from lama_core.metrics.tables import CONCEPTNET, ResultsRequest, relations_counted
 from lama_core.models.devices import how_computed
 from lama_core.papers.published import lama_shares, published_scores
 from lama_core.probes.kinds import FACT_KINDS
 from lama_core.requests import Function
-from lama_core.runs.aligned import align, differing_candidates
+from lama_core.runs.alignment import align, differing_candidates
 from lama_core.runs.find import list_runs, load_run
 from lama_core.runs.info import Run
 

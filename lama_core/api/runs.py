@@ -10,39 +10,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lama_core.api.queries import frames
-from lama_core.asking.executors import make_executor
-from lama_core.asking.retrieval import open_index
-from lama_core.asking.settings import DEFAULT_MODEL, RunSettings
-from lama_core.datasets.corpus import load_corpus
+from lama_core.datasets.passages import load_corpus
 from lama_core.probes import kinds
-from lama_core.probes.analogy import probing as analogy_probing
-from lama_core.probes.analogy import tables
-from lama_core.probes.analogy.probing import AnalogyRequest
-from lama_core.probes.analogy.runs import ProbeRun
-from lama_core.probes.analogy.tables import (
+from lama_core.probes.analogy import accuracy_tables
+from lama_core.probes.analogy import plan as analogy_probing
+from lama_core.probes.analogy.accuracy_tables import (
     RANDOM,
     SIGNIFICANT,
     Accuracy,
     frequency_summary,
     probes_in,
 )
-from lama_core.probes.extraction.probing import (
+from lama_core.probes.analogy.plan import AnalogyRequest
+from lama_core.probes.analogy.spec import ProbeRun
+from lama_core.probes.extraction.plan import (
     ExtractRequest,
     FindRequest,
     ReadRequest,
     plan_extract,
     plan_read,
 )
-from lama_core.probes.probing import Planned, ProbeRequest, plan
-from lama_core.probes.statements import probing as statements_probing
-from lama_core.probes.statements.probing import StatementsRequest
+from lama_core.probes.plan import Planned, ProbeRequest, plan
+from lama_core.probes.statements import plan as statements_probing
+from lama_core.probes.statements.plan import StatementsRequest
 from lama_core.progress import Progress, Result
 from lama_core.requests import Function, Request
 from lama_core.runs import find
-from lama_core.runs.begun import begun_text
 from lama_core.runs.execute import execute_all
 from lama_core.runs.info import Run, RunInfo
-from lama_core.runs.keeping import (
+from lama_core.runs.manage import (
     KeptRun,
     RunsRequest,
     delete_run,
@@ -51,11 +47,15 @@ from lama_core.runs.keeping import (
     rename_run,
 )
 from lama_core.runs.spec import RunSpec, load_by_name
+from lama_core.runs.unfinished import begun_text
+from lama_core.scoring.executors import make_executor
+from lama_core.scoring.retrieval import open_index
+from lama_core.scoring.shared_fields import DEFAULT_MODEL, RunSettings
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lama_core.asking.executors import Executor
+    from lama_core.scoring.executors import Executor
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,9 +208,9 @@ def _analogy_probe(request: AnalogyRequest) -> AnalogyRuns:
     probed = [ProbeRun(run) for run in runs]
     for text in sorted(_left_out(probed)):
         request.on_note(text)
-    lines = tables.accuracies(probed, by=request.by)
+    lines = accuracy_tables.accuracies(probed, by=request.by)
     if request.by == "kind":
-        lines = [*lines, *tables.unmarked(probed)]
+        lines = [*lines, *accuracy_tables.unmarked(probed)]
     return AnalogyRuns(request, runs, tuple(lines))
 
 

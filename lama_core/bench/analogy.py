@@ -15,10 +15,10 @@ import torch
 from lama_core.bench import BenchRow, rates
 from lama_core.bench.passes import copy_passes, full_passes
 from lama_core.bench.workload import CAUSAL, MASKED
-from lama_core.datasets.base import AnalogyRelation
-from lama_core.models.loader import load_model
-from lama_core.probes.analogy.judges import ModelJudge
-from lama_core.probes.analogy.probes import PROBES, Instance, ProbeOptions, make_probe
+from lama_core.datasets.dataset import AnalogyRelation
+from lama_core.models.cache import load_model
+from lama_core.probes.analogy.instances import PROBES, Instance, ProbeOptions, make_probe
+from lama_core.probes.analogy.scorers import ModelJudge
 from lama_core.probes.analogy.templates import TEMPLATES, fill
 
 N_EACH = 10

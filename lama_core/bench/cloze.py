@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from lama_core.asking.blanks import parse_query
 from lama_core.bench import (
     BOUND,
     BenchRow,
@@ -32,11 +31,12 @@ from lama_core.bench.workload import (
     trex_like_queries,
 )
 from lama_core.candidates.lists import common_vocabulary
-from lama_core.models.catalog import find_model
-from lama_core.models.loader import CACHE, load_model
-from lama_core.models.sources import fetch, locate
+from lama_core.models.cache import CACHE, load_model
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import fetch, locate
 from lama_core.paths import APP_FILE
-from lama_core.probes.cloze.ask import ask, ask_all
+from lama_core.probes.cloze.query import ask, ask_all
+from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
 
 PIPELINE_BATCH = 32
@@ -205,7 +205,7 @@ def both_sides(repetitions: int) -> list[BenchRow]:
 
 def loading(repetitions: int) -> list[BenchRow]:
     """Loading a model that is on the disk already, in a fresh process, imports included."""
-    load = f"from lama_core.models.loader import load_model; load_model({CAUSAL!r})"
+    load = f"from lama_core.models.cache import load_model; load_model({CAUSAL!r})"
     imports = "import torch, transformers"
     ways = [partial(seconds_in_a_fresh_process, code) for code in (load, imports)]
     ours, bare = medians(ways, repetitions)

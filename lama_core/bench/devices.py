@@ -14,15 +14,12 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from lama_core.asking.blanks import fill
-from lama_core.asking.scoring import encode_queries, score_cloze
 from lama_core.bench import BenchRow, Way, rates
 from lama_core.bench.passes import bare_passes, batched, planned
 from lama_core.bench.workload import CAUSAL, MASKED, SUBJECTS, TEMPLATES, trex_like_queries
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.lists import common_vocabulary
-from lama_core.models.base import Context
-from lama_core.models.catalog import find_model
+from lama_core.models.cache import CACHE, Precision, load_model
 from lama_core.models.devices import (
     VARIABLE,
     chosen_device,
@@ -30,8 +27,11 @@ from lama_core.models.devices import (
     use_device,
     wanted_device,
 )
-from lama_core.models.loader import CACHE, Precision, load_model
-from lama_core.models.sources import locate
+from lama_core.models.protocols import Context
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import locate
+from lama_core.scoring.batches import encode_queries, score_cloze
+from lama_core.scoring.blanks import fill
 from lama_core.types import Query
 
 N_TEXTS = 12

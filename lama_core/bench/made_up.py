@@ -8,9 +8,9 @@ from typing import Any, get_args
 import numpy as np
 import pyarrow as pa
 
-from lama_core.asking.answers import TOP_K
+from lama_core.runs.facts_table import SCHEMA, write_facts
 from lama_core.runs.info import FACTS_FILE, RelationInfo, Run, RunInfo, read_info, write_info
-from lama_core.runs.table import SCHEMA, write_facts
+from lama_core.scoring.top_answers import TOP_K
 from lama_core.types import RelationType
 
 MODELS = (

@@ -15,10 +15,10 @@ from lama_core import metrics
 from lama_core.bench import BOUND, BenchRow, Way
 from lama_core.bench.made_up import N_FACTS, make_runs
 from lama_core.metrics import BYS, relation_figures, relation_precision, summarise
-from lama_core.metrics.answers import AnswerFilter, fallbacks, join_answers
 from lama_core.metrics.confusion import confusion
+from lama_core.metrics.fact_answers import AnswerFilter, fallbacks, join_answers
+from lama_core.metrics.score_tables import RelationPrecision
 from lama_core.metrics.slices import slice_table
-from lama_core.metrics.tables import RelationPrecision
 from lama_core.runs.info import Run, read_info
 
 CLICK_SECONDS = 0.3

@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 
 import torch
 
-from lama_core.asking.scoring import plan_batches
-from lama_core.models.base import Encoded
 from lama_core.models.devices import host
-from lama_core.models.transformer import log_normalisers
+from lama_core.models.hf.transformer import log_normalisers
+from lama_core.models.protocols import Encoded
+from lama_core.scoring.batches import plan_batches
 
 T = TypeVar("T")
 WIDTH = 128  # tokens of a row: long enough for a pass to be full, short enough to attend to little

@@ -18,21 +18,21 @@ from typing import Any
 
 import numpy as np
 
-from lama_core.asking.answers import ROW, to_table
-from lama_core.asking.preparation import prepare
-from lama_core.asking.questions import gather_knowledge, make_questions
-from lama_core.asking.scoring import MAX_ROWS
 from lama_core.bench import BOUND, BenchRow, called_in_a_fresh_process, rates
 from lama_core.bench.passes import bare_passes, planned
 from lama_core.bench.workload import base_sized_model, write_lama
 from lama_core.candidates.columns import Columns
 from lama_core.datasets import load_dataset
-from lama_core.models.base import Encoded, Scores
+from lama_core.models.protocols import Encoded, Scores
 from lama_core.paths import cache_dir
-from lama_core.probes.cloze.runs import BATCHES, ClozeSpec
-from lama_core.probes.probing import ProbeRequest, plan
+from lama_core.probes.cloze.spec import BATCHES, ClozeSpec
+from lama_core.probes.plan import ProbeRequest, plan
 from lama_core.runs.execute import execute
 from lama_core.runs.parts import Parts
+from lama_core.scoring.batches import MAX_ROWS
+from lama_core.scoring.preparation import prepare
+from lama_core.scoring.queries import gather_knowledge, make_questions
+from lama_core.scoring.top_answers import ROW, to_table
 
 N_MEMORY_FACTS = 34_000
 EVERY = 40  # of so many batches, one goes through the model when memory is measured

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from lama_core.bench import BenchRow, called_in_a_fresh_process
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.candidates.spelling import Place
-from lama_core.models.base import Context, Encoded, Kind, Scores, WordScore
-from lama_core.probes.prompts.asking import make_asked
+from lama_core.models.protocols import Context, Encoded, Kind, Scores, WordScore
+from lama_core.probes.prompts.distributions import DistributionStore
 from lama_core.probes.prompts.ensemble import RELEASED, Fit, combine_log_linear, fit_weights
+from lama_core.probes.prompts.fact_queries import make_asked
 from lama_core.probes.prompts.shortlist import make_shortlist
-from lama_core.probes.prompts.store import DistributionStore
 from lama_core.types import Fact, Prompt, Query, Relation
 
 PROMPTS, FACTS, CANDIDATES = 40, 1000, 21_000

@@ -20,12 +20,18 @@ import numpy as np
 from lama_core.bench import BenchRow, called_in_a_fresh_process, rates
 from lama_core.bench.workload import first_answers, plain_base_sized_model, trex_like_queries
 from lama_core.candidates.columns import Candidates
-from lama_core.models.backends import open_model
-from lama_core.models.base import KINDS, Kind
-from lama_core.models.classic.folder import ELMO, FCONV, TRANSFORMER_XL, WEIGHTS, write_description
+from lama_core.models.classic.converted import (
+    ELMO,
+    FCONV,
+    TRANSFORMER_XL,
+    WEIGHTS,
+    write_description,
+)
 from lama_core.models.conversion import elmo, fconv, transformer_xl
 from lama_core.models.conversion.tensors import write_tensors
-from lama_core.models.sources import Located
+from lama_core.models.protocols import KINDS, Kind
+from lama_core.models.registry import open_model
+from lama_core.models.sources.locations import Located
 from lama_core.types import Query
 
 N_CANDIDATES = 16_000

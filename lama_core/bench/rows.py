@@ -20,8 +20,8 @@ from pyarrow.dataset import dataset, field
 from lama_core.bench import BenchRow, Way, rates
 from lama_core.bench.made_up import make_runs
 from lama_core.files import whole_file
+from lama_core.runs.facts_table import read_columns, write_facts
 from lama_core.runs.info import FACTS_FILE
-from lama_core.runs.table import read_columns, write_facts
 
 COLUMN = "rank_filtered"
 

@@ -20,15 +20,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lama_core.asking.blanks import fill
 from lama_core.bench import BenchRow, called_in_a_fresh_process
 from lama_core.bench.passes import batched, copy_passes, full_passes
 from lama_core.datasets import load_dataset, relation_objects
-from lama_core.models.both_sides import BothSides
-from lama_core.models.catalog import find_model
-from lama_core.models.loader import load_model
-from lama_core.models.sources import fetch
+from lama_core.models.cache import load_model
+from lama_core.models.hf.both_sides import BothSides
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import fetch
 from lama_core.probes.statements.scoring import Scoring, score_answers, state
+from lama_core.scoring.blanks import fill
 from lama_core.types import Query
 
 RELATIONS = ("P36", "P69", "P20")

@@ -11,17 +11,17 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from lama_core.asking.blanks import fill
-from lama_core.asking.ranking import best_candidates
-from lama_core.asking.scoring import score_cloze
 from lama_core.candidates.columns import Candidates
-from lama_core.models.backends import open_model
-from lama_core.models.catalog import find_model
-from lama_core.models.sources import Located, fetch
+from lama_core.models.registry import open_model
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import Located, fetch
+from lama_core.scoring.batches import score_cloze
+from lama_core.scoring.blanks import fill
+from lama_core.scoring.ranking import best_candidates
 from lama_core.types import Query
 
 if TYPE_CHECKING:
-    from lama_core.models.masked import MaskedModel
+    from lama_core.models.hf.masked import MaskedModel
 
 MASKED, CAUSAL = "minilm-mlm", "smollm2-135m"
 # The templates of T-REx's relations (Petroni et al. 2019) and names as long as its subjects.

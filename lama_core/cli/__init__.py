@@ -11,7 +11,7 @@ from cyclopts import App, CycloptsError
 from cyclopts.exceptions import MissingArgumentError, UnknownOptionError, UnusedCliTokensError
 
 from lama_core import __version__
-from lama_core.cli import commands, endings, show
+from lama_core.cli import commands, exit_codes, output
 from lama_core.errors import UserError, did_you_mean
 from lama_core.requests import PROGRAM
 from lama_core.runs.locks import clear_killed
@@ -97,7 +97,7 @@ def main() -> None:
     machine refuses; 130 when stopped; 1 for a fault of the program.
     """
     signal.signal(signal.SIGTERM, _end)
-    endings.open_streams()
+    exit_codes.open_streams()
     try:
         status = _run()
     except KeyboardInterrupt:
@@ -114,8 +114,8 @@ def main() -> None:
 
 def _run() -> int:
     """The exit status of the command that was typed."""
-    endings.check_arguments(sys.argv[1:])
-    endings.check_home()
+    exit_codes.check_arguments(sys.argv[1:])
+    exit_codes.check_home()
     clear_killed()
     try:
         call(*sys.argv[1:])
@@ -135,16 +135,16 @@ def _explain(error: Exception) -> int:
         reason = unwritten.strerror if isinstance(unwritten, OSError) else unwritten
         _complain(f"Cannot write to standard output: {reason}.")
         return 2
-    if sentence := endings.sentence_of(error):
+    if sentence := exit_codes.sentence_of(error):
         _complain(sentence)
         return 2
-    _complain(endings.fault_sentence(error))
+    _complain(exit_codes.fault_sentence(error))
     return 1
 
 
 def _complain(text: str) -> None:
     with contextlib.suppress(OSError, ValueError):  # standard error is closed, too
-        show.complain(text)
+        output.complain(text)
 
 
 def _flush() -> None:
@@ -153,4 +153,4 @@ def _flush() -> None:
         try:
             stream.flush()
         except (OSError, ValueError):
-            endings.silence(number)
+            exit_codes.silence(number)

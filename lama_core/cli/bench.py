@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter, validators
 
-from lama_core.cli import commands, show
+from lama_core.cli import commands, output
 from lama_core.errors import choose
 from lama_core.progress import Progress
 
@@ -39,21 +39,21 @@ def run(
 ) -> None:
     """Measure speed and memory; what one run measures can be compared, on any machine."""
     from lama_core.api.models import use_device
-    from lama_core.bench.table import BENCHMARKS, measure  # with torch
+    from lama_core.bench.report import BENCHMARKS, measure  # with torch
 
     if device is not None:
         use_device(device)
 
     chosen = tuple(BENCHMARKS) if name is None else (choose(name, BENCHMARKS, "benchmark"),)
     rows: list[BenchRow] = []
-    with show.progress() as on_progress:
+    with output.progress() as on_progress:
         for number, one in enumerate(chosen):
             on_progress(Progress(f"Measuring {one}", number, len(chosen)))
             rows += measure(one, repetitions=repetitions, n_queries=queries)
     if json:
-        show.print_json([row.to_json() for row in rows])
+        output.print_json([row.to_json() for row in rows])
     else:
-        show.print_table(COLUMNS, [_cells(row) for row in rows])
+        output.print_table(COLUMNS, [_cells(row) for row in rows])
 
 
 def _cells(row: "BenchRow") -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from lama_core.cli import show
+from lama_core.cli import output
 from lama_core.requests import PROGRAM, Choice, Function, choices
 
 Json = Annotated[bool, Parameter(help="Print JSON.", negative="", show_default=False)]
@@ -99,11 +99,11 @@ def make_command(
             from lama_core.api.models import use_device  # heavy: --help doesn't need it
 
             use_device(device)
-        request = kind(**_given(fields, args), **options, on_note=show.say)
-        with show.progress() as on_progress:
+        request = kind(**_given(fields, args), **options, on_note=output.say)
+        with output.progress() as on_progress:
             answer = function.answer(replace(request, on_progress=on_progress))
         if json:
-            show.print_json(as_json(answer))
+            output.print_json(as_json(answer))
         else:
             print_answer(answer)
 

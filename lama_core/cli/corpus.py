@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from lama_core.api import corpus as api
 from lama_core.api.corpus import FORMS_FILE, STARTER, Stated
 from lama_core.api.corpus import STATED_FILE as STATED_FILE
-from lama_core.cli import commands, show
+from lama_core.cli import commands, output
 
 
 def build_corpus(*, json: commands.Json = False) -> None:
@@ -16,11 +16,11 @@ def build_corpus(*, json: commands.Json = False) -> None:
 
     `prompts mine`, `extract`, `read` and `--open-book starter` read it.
     """
-    with show.progress() as on_progress:
+    with output.progress() as on_progress:
         built = api.build_corpus(on_progress=on_progress)
     n_passages = sum(source.n_passages for source in built.summary)
     if json:
-        show.print_json({"passages": n_passages, "sources": len(built.summary)})
+        output.print_json({"passages": n_passages, "sources": len(built.summary)})
         return
     print(f"{n_passages:,} passages of {len(built.summary)} sources: {api.corpus_dir()}")
 
@@ -53,7 +53,7 @@ def find_stated(
     query with its gold answer) that occur in one, and the wordings that have a sentence form of a
     source. `results --slices` and `compare --slices` read the two files in a model's folder.
     """
-    with show.progress() as on_progress:
+    with output.progress() as on_progress:
         found = api.find_stated(
             out,
             dataset=dataset,
@@ -63,7 +63,7 @@ def find_stated(
             on_progress=on_progress,
         )
     if json:
-        show.print_json(found.to_json())
+        output.print_json(found.to_json())
         return
     _print_found(found)
     for path in filter(None, (out, forms)):
@@ -81,7 +81,7 @@ def _print_found(found: Stated) -> None:
     rows.append(
         ("any source", n_passages, found.n_stated, whole["verbatim"], whole["almost"], n_seen)
     )
-    show.print_table(
+    output.print_table(
         ("source", "passages", "pairs", "verbatim", "almost verbatim", "wordings"),
         [(name, *(f"{n:,}" for n in counts)) for name, *counts in rows],
         title=f"Of {found.n_pairs:,} pairs of subject and object, those that co-occur in a passage;"
@@ -90,7 +90,7 @@ def _print_found(found: Stated) -> None:
     )
     seen = [one for one in found.wordings if one.form_in or one.n_almost]
     if seen:
-        show.print_table(
+        output.print_table(
             ("relation", "wording", "form in", "sentences", "verbatim", "almost verbatim"),
             [
                 (

@@ -6,7 +6,7 @@ from cyclopts import Parameter
 
 from lama_core.api import data as api
 from lama_core.api.data import Brought
-from lama_core.cli import commands, corpus, show
+from lama_core.cli import commands, corpus, output
 from lama_core.errors import UserError
 
 Name = Annotated[str, Parameter(help="A name of `data list` that is here.")]
@@ -15,10 +15,10 @@ Name = Annotated[str, Parameter(help="A name of `data list` that is here.")]
 def list_sources(*, json: commands.Json = False) -> None:
     """List the knowledge sources: what is here, what can be fetched, licence and citation."""
     if json:
-        show.print_json(api.dataset_records())
+        output.print_json(api.dataset_records())
         return
     rows = api.listed()
-    show.print_table(
+    output.print_table(
         ("name", "kind", "where", "relations", "facts or pairs", "to fetch", "licence"),
         [
             (
@@ -27,7 +27,7 @@ def list_sources(*, json: commands.Json = False) -> None:
                 ("damaged" if row.fault else "here") if row.installed else "can be fetched",
                 "" if row.n_relations is None else f"{row.n_relations:,}",
                 "" if row.n_facts is None else f"{row.n_facts:,}",
-                show.size(row.size),
+                output.size(row.size),
                 row.licence,
             )
             for row in rows
@@ -35,7 +35,7 @@ def list_sources(*, json: commands.Json = False) -> None:
     )
     for row in rows:
         if row.fault:
-            show.complain(row.fault)
+            output.complain(row.fault)
 
 
 def print_brought(brought: Brought) -> None:
@@ -55,7 +55,7 @@ def rename(name: Name, new: Annotated[str, Parameter(help="Its name from now on.
     users = api.users_of(name)
     print(f"{name} is now {api.rename_dataset(name, new)}")
     if users:
-        show.say(f"Its templates were also those of {', '.join(users)}, which have none now.")
+        output.say(f"Its templates were also those of {', '.join(users)}, which have none now.")
 
 
 def delete(name: Name, /, *, yes: commands.Yes = False) -> None:
@@ -63,9 +63,9 @@ def delete(name: Name, /, *, yes: commands.Yes = False) -> None:
     users = api.users_of(name)
     lost = f" Its templates are also those of {', '.join(users)}." if users else ""
     if not yes:
-        size = show.size(api.dataset_bytes(name))
+        size = output.size(api.dataset_bytes(name))
         raise UserError(f"This permanently deletes {name} ({size}).{lost} Pass --yes to confirm.")
-    print(f"{name} is deleted: {show.size(api.delete_dataset(name))} are free again")
+    print(f"{name} is deleted: {output.size(api.delete_dataset(name))} are free again")
 
 
 data = commands.make_group("data", list_sources)

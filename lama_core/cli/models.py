@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from lama_core.api import models as api
 from lama_core.api.models import Fetched, locate
-from lama_core.cli import commands, show
+from lama_core.cli import commands, output
 
 WHERE = {
     "assets": "not installed",
@@ -24,9 +24,9 @@ def list_models(*, json: commands.Json = False) -> None:
     """List the models: where each comes from, its size, and whether it is here."""
     entries = api.entries()
     if json:
-        show.print_json([api.model_record(entry) for entry in entries])
+        output.print_json([api.model_record(entry) for entry in entries])
         return
-    show.print_table(
+    output.print_table(
         (
             "name",
             "kind",
@@ -43,8 +43,8 @@ def list_models(*, json: commands.Json = False) -> None:
                 entry.name,
                 entry.kind or "?",
                 f"{entry.n_parameters / 1e6:,.0f}M" if entry.n_parameters else "",
-                show.size(entry.source.n_bytes),
-                show.size(entry.bytes_held("fp32")),
+                output.size(entry.source.n_bytes),
+                output.size(entry.bytes_held("fp32")),
                 {True: "cased", False: "uncased", None: "?"}[entry.cased],
                 entry.corpus,
                 entry.corpus_size,
@@ -71,10 +71,10 @@ def convert(
     json: commands.Json = False,
 ) -> None:
     """Convert a release in an old format (ELMo, Transformer-XL, fconv, ERNIE) to a model folder."""
-    with show.progress() as on_progress:
+    with output.progress() as on_progress:
         title, target = api.convert_model(folder, out, on_progress=on_progress)
     if json:
-        show.print_json({"release": title, "folder": str(target)})
+        output.print_json({"release": title, "folder": str(target)})
     else:
         print(f"{target} holds {title}: query it with --model {target}")
 
@@ -105,14 +105,14 @@ def info(
     """Show what is known of a model."""
     record = api.model_info(name)
     if json:
-        show.print_json(record)
+        output.print_json(record)
         return
     rows = [
-        (key.replace("_", " "), show.size(value) if key.startswith("bytes") else value)
+        (key.replace("_", " "), output.size(value) if key.startswith("bytes") else value)
         for key, value in record.items()
         if value is not None
     ]
-    show.print_table(("what", "value"), [row for row in rows if row[1] != ""])
+    output.print_table(("what", "value"), [row for row in rows if row[1] != ""])
 
 
 models = commands.make_group("models", list_models)

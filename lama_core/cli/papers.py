@@ -2,7 +2,7 @@
 
 from lama_core.api import papers as api
 from lama_core.api.papers import Reproduced, ReproducedTable
-from lama_core.cli import commands, show
+from lama_core.cli import commands, output
 
 
 def print_reproduced(made: Reproduced) -> None:
@@ -14,7 +14,7 @@ def print_reproduced(made: Reproduced) -> None:
     for table in found.tables:
         _print_reproduced(table)
     if found.absent:
-        show.print_table(
+        output.print_table(
             ("what", "why it is unavailable here", "command that fetches it"),
             [(one.what, one.reason, one.command) for one in found.absent],
         )
@@ -28,7 +28,7 @@ def _print_reproduced(table: ReproducedTable) -> None:
     if not table.made.rows:
         print(f"{title}\nNone of it is available here.")
     else:
-        show.print_table(
+        output.print_table(
             (
                 "model",
                 "what",

@@ -4,8 +4,8 @@ from typing import Any
 
 from lama_core.api import prompts as api
 from lama_core.api.prompts import OTHER, PATTERNS, Analysed, Studied, Table
-from lama_core.cli import commands, show
-from lama_core.cli.show import percent
+from lama_core.cli import commands, output
+from lama_core.cli.output import percent
 from lama_core.rounding import fixed
 
 
@@ -15,7 +15,7 @@ def _number(value: float | None, digits: int) -> str:
 
 def print_prompts(table: Table) -> None:
     """Print a row for each relation and prompt."""
-    show.print_table(
+    output.print_table(
         ("relation", "prompt", "from", "weight"),
         [
             (
@@ -31,7 +31,7 @@ def print_prompts(table: Table) -> None:
 
 def print_mined(table: Table) -> None:
     """Print a row for each mined prompt."""
-    show.print_table(
+    output.print_table(
         ("prompt", "count", "found by"),
         [(row["template"], row["count"], ", ".join(row["methods"])) for row in table.rows],
     )
@@ -39,7 +39,7 @@ def print_mined(table: Table) -> None:
 
 def print_paraphrases(table: Table) -> None:
     """Print a row for each paraphrase."""
-    show.print_table(
+    output.print_table(
         ("prompt", "log-prob", "by way of"),
         [(row["template"], _number(row["log_prob"], 2), row["via"]) for row in table.rows],
     )
@@ -49,7 +49,7 @@ def print_selected(made: Studied) -> None:
     """Print a table for each relation: its prompts, the best on the training facts first."""
     rows = made.prompts()
     for study in made.relations:
-        show.print_table(
+        output.print_table(
             ("prompt", "from", "training", "test", "only it is right", "shows the subject"),
             [
                 (
@@ -75,7 +75,7 @@ def print_study(made: Studied) -> None:
     rows = made.table
     same = rows[0].published_model
     published = f"; paper: {same}, all 41 relations of T-REx" if same else ""
-    show.print_table(
+    output.print_table(
         (
             "set",
             "method",
@@ -109,7 +109,7 @@ def print_study(made: Studied) -> None:
 def print_analysed(analysed: Analysed) -> None:
     """Print divergence by edit distance, Top-K curves, and what else was asked for."""
     found, study = analysed.found, analysed.study
-    show.print_table(
+    output.print_table(
         (f"edit distance, {found['distance']}", "pairs", "mean divergence", "quartiles"),
         [
             (
@@ -139,7 +139,7 @@ def _print_patterns(rows: list[dict[str, Any]], combination: str) -> None:
         name: [row["rank"] for row in rows if name in row["patterns"]]
         for name in (*PATTERNS, OTHER)
     }
-    show.print_table(
+    output.print_table(
         ("pattern", "prompts", "mean rank"),
         [(name, len(one), f"{sum(one) / len(one):.1f}") for name, one in ranks.items() if one],
         title=f"Rank by accuracy among the prompts of {combination}, 1 is best; a prompt can have "
@@ -149,7 +149,7 @@ def _print_patterns(rows: list[dict[str, Any]], combination: str) -> None:
 
 def print_both_ways(table: Table) -> None:
     """Print a row for each relation."""
-    show.print_table(
+    output.print_table(
         ("relation", "forward", "forward and backward", "training", "test"),
         [
             (

@@ -24,7 +24,7 @@ from lama_core.api.queries import (
     how_computed,
     shown_tokens,
 )
-from lama_core.cli import commands, show
+from lama_core.cli import commands, output
 from lama_core.rounding import fixed
 
 
@@ -58,7 +58,7 @@ def _print_answers(blank: BlankAnswer, title: str) -> None:
         note = "" if len(gold.pieces) == 1 else f" ({' + '.join(gold.pieces)})"
         rows.append((gold.rank, f"gold: {gold.word}{note}", "", gold.shown_log_prob()))
     heads = ("rank", "word", f"prob of {blank.shown_over()}", "log-prob")
-    show.print_table(heads, rows, title=title)
+    output.print_table(heads, rows, title=title)
     for note in blank.notes():
         print(note)
 
@@ -111,7 +111,7 @@ def _print_wordings(question: RelationQuestion, model: ModelOnRelation, words: s
         same = f"no two of {total} wordings give the same word first"
     size = f"{model.n_candidates:,} candidates ({words})"
     size += _computed(model.precision, model.device)
-    show.print_table(
+    output.print_table(
         ("wording", "sentence", "first answer", "prob", "rank of the gold answer", "note"),
         rows,
         title=f"{model.name}: {same}, not counting the negated wording; {size}",
@@ -123,7 +123,7 @@ def print_rank(answer: RankAnswer) -> None:
     request = answer.request
     _, _, gold = request.asked()
     for model in answer.models:
-        show.print_table(
+        output.print_table(
             (
                 "rank",
                 "answer",
@@ -152,7 +152,7 @@ def print_rank(answer: RankAnswer) -> None:
 def print_sentences(answer: SentencesAnswer) -> None:
     """Print the sentences' log-probabilities, and those of their tokens."""
     for model in answer.models:
-        show.print_table(
+        output.print_table(
             ("total log-prob.", "minus the first's", "mean", "tokens", "sentence"),
             [
                 (
@@ -196,7 +196,7 @@ def _print_layers(model: ModelLayers, words: str) -> None:
     heads = [f"rank of {word.word}" + " (gold)" * word.is_gold for word in model.words]
     size = f"{model.n_candidates:,} candidates ({words})"
     size += _computed(model.precision, model.device)
-    show.print_table(
+    output.print_table(
         ("layer", "first answer", "log-prob", *heads), rows, title=f"{model.name}: {size}"
     )
     for note in model.notes:
@@ -212,7 +212,7 @@ def _print_attribution(model: ModelAttribution) -> None:
     ]
     how = f"{model.method}, log-prob of {model.word}: {fixed(model.log_prob, 3)}"
     how += _computed(model.precision, model.device)
-    show.print_table(("token", "adds"), rows, title=f"{model.name}: {how}")
+    output.print_table(("token", "adds"), rows, title=f"{model.name}: {how}")
     for note in filter(None, (*model.notes, model.completeness())):
         print(note)
     print()
@@ -234,7 +234,7 @@ def print_batch(answer: ManyAnswer) -> None:
         for model in answer.models
         for head in (model.name, "log-prob", "rank of the gold answer")
     ]
-    show.print_table(("line", "text", "gold answer", *heads), rows)
+    output.print_table(("line", "text", "gold answer", *heads), rows)
     print()
     for model in answer.models:
         print(f"{model.name}: {model.summary()}{_computed(model.precision, model.device)}")
@@ -276,7 +276,7 @@ def print_scores(answer: ScoreAnswer) -> None:
     """Print the pairs as each model ranks them, and the log-probabilities of their tokens."""
     for one in answer.models:
         measure = f"{KINDS[one.kind].measure} (mean)"
-        show.print_table(
+        output.print_table(
             ("rank", "pair", "total log-prob.", "tokens", measure, "sentence"),
             [
                 (

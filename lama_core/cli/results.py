@@ -23,8 +23,8 @@ from lama_core.api.results import (
     what_differs,
 )
 from lama_core.api.runs import Runs
-from lama_core.cli import commands, show
-from lama_core.cli.show import percent
+from lama_core.cli import commands, output
+from lama_core.cli.output import percent
 
 HELD_BACK = 40  # flips that `compare` prints; --json has them all
 
@@ -54,10 +54,10 @@ def print_results(found: Results | Wordings | Slices) -> None:
     else:
         _print_scores(found)
         for said in found.origins():
-            show.say(said)
+            output.say(said)
         if found.request.published:
             for line in found.missing_of_lama():
-                show.say(line)
+                output.say(line)
             _print_published(found)
 
 
@@ -67,7 +67,7 @@ def _print_scores(found: Results) -> None:
     names, guessed = model_names(found.runs), found.chance_columns
     heads = {"n_answers": "answers", "chance": "chance"}
     named = "relation" if request.by == "relation" else "source"
-    show.print_table(
+    output.print_table(
         (
             named,
             "type",
@@ -119,7 +119,7 @@ def _print_means(found: Results) -> None:
 
 def _print_wordings(found: Wordings) -> None:
     if found.agreement:
-        show.print_table(
+        output.print_table(
             ("relation", "model", "consistency", "P@1", "consistent P@1", "facts", "prompts"),
             [
                 (
@@ -136,7 +136,7 @@ def _print_wordings(found: Wordings) -> None:
             title="Pairs of wordings with the same first answer, in percent (Elazar et al. 2021)",
         )
     if found.altered:
-        show.print_table(
+        output.print_table(
             ("relation", "model", "prompts", "same first", "Spearman", "P@1 plain", "P@1", "facts"),
             [
                 (
@@ -163,7 +163,7 @@ def _print_slices(found: Slices) -> None:
         "another_valid": "another valid",
         "neither": "neither",
     }
-    show.print_table(
+    output.print_table(
         (
             "slice by",
             "slice",
@@ -195,12 +195,12 @@ def _print_slices(found: Slices) -> None:
         "wrong first answers; all in percent",
     )
     if note := found.unknown_training():
-        show.say(note)
+        output.say(note)
 
 
 def _print_published(found: Results) -> None:
     named = ("source", "relation", "type", "model")
-    show.print_table(
+    output.print_table(
         (*named, "n", "P@1"),
         [
             (
@@ -222,10 +222,10 @@ def print_compared(found: Compared | ComparedSlices) -> None:
         _print_differences(found)
         return
     if note := what_differs(a, b):
-        show.say(note)
+        output.say(note)
     k, ranking = found.request.k, found.request.ranking
     unit = found.found.units
-    show.print_table(
+    output.print_table(
         ("relation", unit, "A", "B", "B - A", "95% interval", "only A", "only B"),
         [
             (
@@ -244,7 +244,7 @@ def print_compared(found: Compared | ComparedSlices) -> None:
         "Tango's intervals of paired shares",
     )
     whole, mean, mcnemar = found.found.over_facts, found.found.over_relations, found.found.mcnemar
-    show.print_table(
+    output.print_table(
         ("over", "n", "A", "B", "B - A", "95% interval", "for A", "for B", "equal", "test", "p"),
         [
             (
@@ -285,7 +285,7 @@ def print_compared(found: Compared | ComparedSlices) -> None:
     )
     flips = found.flips()
     if flips:
-        show.print_table(
+        output.print_table(
             ("right", "relation", "query", "gold", "A says", "B says"),
             [
                 [flip[name] for name in ("right", "relation", "query", "object", "a", "b")]
@@ -296,7 +296,7 @@ def print_compared(found: Compared | ComparedSlices) -> None:
 
 
 def _print_differences(found: ComparedSlices) -> None:
-    show.print_table(
+    output.print_table(
         ("slice by", "slice", "facts", "A", "B", "B - A", "95% interval", "only A", "only B"),
         [
             (

@@ -15,7 +15,7 @@ from lama_core.api.runs import (
     frequency_summary,
     probes_in,
 )
-from lama_core.cli import commands, show
+from lama_core.cli import commands, output
 from lama_core.cli.results import print_runs, runs_json
 from lama_core.errors import UserError
 from lama_core.files import folder_bytes
@@ -42,7 +42,7 @@ read = commands.make(
 
 def print_kept(kept: KeptRuns) -> None:
     """Print a row for each run on this machine."""
-    show.print_table(
+    output.print_table(
         ("run", "title", "kind", "rows", "state", "made", "size", "place"),
         [
             (
@@ -52,7 +52,7 @@ def print_kept(kept: KeptRuns) -> None:
                 f"{row.info.n:,}" if row.info else "",
                 row.state,
                 row.changed[:10],
-                show.size(row.n_bytes),
+                output.size(row.n_bytes),
                 "bundled" if row.bundled else "own",
             )
             for row in kept.rows
@@ -72,10 +72,10 @@ def rename(
 
 def delete(run: Name, /, *, yes: commands.Yes = False) -> None:
     """Delete a run of your own, finished or not, from the disk."""
-    size = show.size(folder_bytes(api.own_folder(run)))
+    size = output.size(folder_bytes(api.own_folder(run)))
     if not yes:
         raise UserError(f"This permanently deletes {run} ({size}). Pass --yes to confirm.")
-    print(f"{run} is deleted: {show.size(api.delete_run(run))} are free again")
+    print(f"{run} is deleted: {output.size(api.delete_run(run))} are free again")
 
 
 list_runs = commands.make(api.list_runs, print_kept, "runs list --json")
@@ -106,7 +106,7 @@ def print_setting(setting: str, chosen: Sequence[Accuracy]) -> None:
         # `random` is the mean of its two halves.
         n = next(line.n for line in lines if line is not None and line.probe != "random")
         rows.append((name, model, *map(_cell, lines), n))
-    show.print_table(
+    output.print_table(
         ("kind or relation", "model", *probes, "n a probe"),
         rows,
         title=f"Accuracy in percent, {setting} (chance is 50; ± is over classifier seeds)",
@@ -129,7 +129,7 @@ def _print_frequency(lines: Sequence[Accuracy]) -> None:
     if not rows:
         return
     print()
-    show.print_table(
+    output.print_table(
         ("relation", "model", *shown),
         [
             (name, model, *(_p_value(found.get((model, name, how, probe))) for probe in shown))

@@ -1,6 +1,6 @@
 """Knowledge sources: facts and analogies, read from the formats that the field publishes."""
 
-from lama_core.datasets.base import (
+from lama_core.datasets.dataset import (
     AnalogyDataset,
     AnalogyRelation,
     Dataset,

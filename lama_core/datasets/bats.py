@@ -12,9 +12,9 @@ when any of its heads has several tails.
 from collections.abc import Iterable
 from pathlib import Path
 
-from lama_core.datasets.base import AnalogyDataset, AnalogyKind, AnalogyRelation, make_analogies
-from lama_core.datasets.folders import find_folder, subfolders
-from lama_core.datasets.reading import Reading, Rejected
+from lama_core.datasets.dataset import AnalogyDataset, AnalogyKind, AnalogyRelation, make_analogies
+from lama_core.datasets.line_reader import Reading, Rejected
+from lama_core.datasets.nested_folders import find_folder, subfolders
 from lama_core.files import cant_be_read, open_file
 
 # A word of a folder's name says its kind.

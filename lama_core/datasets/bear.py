@@ -13,9 +13,8 @@ from pathlib import Path
 
 import orjson
 
-from lama_core.datasets.base import MAX_ANSWERS, MAX_LETTERS, Dataset, make_dataset
-from lama_core.datasets.folders import find_folder
-from lama_core.datasets.reading import (
+from lama_core.datasets.dataset import MAX_ANSWERS, MAX_LETTERS, Dataset, make_dataset
+from lama_core.datasets.line_reader import (
     JsonObject,
     Reading,
     Rejected,
@@ -25,7 +24,8 @@ from lama_core.datasets.reading import (
     required_text,
     text_list,
 )
-from lama_core.datasets.templates import template_fault
+from lama_core.datasets.nested_folders import find_folder
+from lama_core.datasets.template_syntax import template_fault
 from lama_core.errors import UserError
 from lama_core.files import read_file
 from lama_core.types import Fact, Prompt, Relation

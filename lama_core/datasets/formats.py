@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lama_core.datasets import bats, bear, lama, lpaqa, pararel, table
-from lama_core.datasets.base import AnalogyDataset, Content, Dataset
-from lama_core.datasets.folders import files_under
+from lama_core.datasets import bats, bear, lama, lpaqa, pararel, user_table
+from lama_core.datasets.dataset import AnalogyDataset, Content, Dataset
+from lama_core.datasets.nested_folders import files_under
 from lama_core.errors import UserError
 
 # Takes the path and, by name, what `load` takes.
@@ -39,7 +39,7 @@ def _tables(folder: Path) -> list[Path]:
 
 
 def _is_table(path: Path) -> bool:
-    return path.suffix.lower() in table.SUFFIXES and not path.name.startswith(".")
+    return path.suffix.lower() in user_table.SUFFIXES and not path.name.startswith(".")
 
 
 def _table_root(folder: Path) -> Path | None:
@@ -49,7 +49,7 @@ def _table_root(folder: Path) -> Path | None:
 
 def _load_table(path: Path, *, name: str | None = None, **about: str) -> Dataset:
     file = _tables(path)[0] if path.is_dir() else path
-    return table.load(file, name=name, columns=None, **about)
+    return user_table.load(file, name=name, columns=None, **about)
 
 
 # In the order in which they are tried: a folder of one could be taken for one of a later.

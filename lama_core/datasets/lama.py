@@ -18,16 +18,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lama_core.datasets import lama_facts
-from lama_core.datasets.base import BLANK, SQUAD_RELATION, Dataset, make_dataset
-from lama_core.datasets.folders import files_under, find_folder, subfolders
+from lama_core.datasets.dataset import BLANK, SQUAD_RELATION, Dataset, make_dataset
 from lama_core.datasets.lama_relations import GOOGLE_RE_RELATIONS, read_rows
-from lama_core.datasets.reading import (
+from lama_core.datasets.line_reader import (
     JsonObject,
     Reading,
     Rejected,
     optional_text,
     required_text,
 )
+from lama_core.datasets.nested_folders import files_under, find_folder, subfolders
 from lama_core.types import Fact, Relation
 
 SOURCES = ("Google_RE", "TREx", "ConceptNet", "Squad")

@@ -2,8 +2,8 @@
 
 import random
 
-from lama_core.datasets.base import BLANK
-from lama_core.datasets.reading import JsonObject, Rejected, as_text, optional_text, text_list
+from lama_core.datasets.dataset import BLANK
+from lama_core.datasets.line_reader import JsonObject, Rejected, as_text, optional_text, text_list
 
 
 def make_id(

@@ -6,7 +6,7 @@ A row: relation, template, label, description, type. Our own additions: `paraphr
 
 from pathlib import Path
 
-from lama_core.datasets.reading import (
+from lama_core.datasets.line_reader import (
     JsonObject,
     Reading,
     Rejected,
@@ -14,7 +14,7 @@ from lama_core.datasets.reading import (
     required_text,
     text_list,
 )
-from lama_core.datasets.templates import template_fault
+from lama_core.datasets.template_syntax import template_fault
 from lama_core.types import Prompt, Relation, RelationType
 
 RELATION_TYPES: dict[str, RelationType] = {"1-1": "1-1", "N-1": "N-1", "N-M": "N-M"}

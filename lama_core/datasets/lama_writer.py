@@ -6,7 +6,7 @@ from pathlib import Path
 
 import orjson
 
-from lama_core.datasets.base import SQUAD_RELATION, Dataset
+from lama_core.datasets.dataset import SQUAD_RELATION, Dataset
 from lama_core.types import Fact, Relation
 
 

@@ -8,9 +8,8 @@ their ids). A weight is the prompt's share in the released ensemble.
 from collections.abc import Iterator
 from pathlib import Path
 
-from lama_core.datasets.base import Dataset, ReadReport, make_dataset
-from lama_core.datasets.folders import find_folder
-from lama_core.datasets.reading import (
+from lama_core.datasets.dataset import Dataset, ReadReport, make_dataset
+from lama_core.datasets.line_reader import (
     JsonObject,
     Reading,
     Rejected,
@@ -18,6 +17,7 @@ from lama_core.datasets.reading import (
     required_text,
     usable,
 )
+from lama_core.datasets.nested_folders import find_folder
 from lama_core.errors import UserError, did_you_mean
 from lama_core.types import Fact, Prompt
 

@@ -7,9 +7,9 @@ token in BERT, RoBERTa and ALBERT), the two in one folder or under `data`.
 
 from pathlib import Path
 
-from lama_core.datasets.base import Dataset, make_dataset
-from lama_core.datasets.folders import find_folder
-from lama_core.datasets.reading import Reading, Rejected, optional_text, required_text, usable
+from lama_core.datasets.dataset import Dataset, make_dataset
+from lama_core.datasets.line_reader import Reading, Rejected, optional_text, required_text, usable
+from lama_core.datasets.nested_folders import find_folder
 from lama_core.types import Fact, Prompt
 
 ORIGIN = "pararel"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from lama_core.datasets.lpaqa import read_prompts
-from lama_core.datasets.templates import template_fault
+from lama_core.datasets.template_syntax import template_fault
 from lama_core.errors import UserError, choose
 from lama_core.types import Prompt, Relation
 

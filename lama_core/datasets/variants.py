@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from lama_core.datasets.base import Dataset, make_dataset
+from lama_core.datasets.dataset import Dataset, make_dataset
 from lama_core.types import Fact
 
 # Called with a cloze text (blank written [MASK]) and k: the k most probable words, best first.

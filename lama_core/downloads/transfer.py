@@ -15,7 +15,7 @@ from pathlib import Path
 import requests
 
 from lama_core.downloads import SourceFile
-from lama_core.downloads.pins import Pins
+from lama_core.downloads.checksums import Pins
 from lama_core.downloads.retry import Patience, TryAgain, passing_faults, retried
 from lama_core.errors import UserError
 from lama_core.files import open_file, read_file

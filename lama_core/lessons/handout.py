@@ -17,9 +17,9 @@ from lama_core.lessons.lesson import (
     Predict,
     Step,
 )
-from lama_core.lessons.shown import Judged, Shown, judge, judged, whose
-from lama_core.lessons.words import as_html
-from lama_core.models.catalog import find_model
+from lama_core.lessons.markup import as_html
+from lama_core.lessons.step_results import Judged, Shown, judge, judged, whose
+from lama_core.models.sources.catalog import find_model
 from lama_core.reports.html import grid, whole_page
 
 STYLE = """

@@ -15,14 +15,14 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import Meta
 
-from lama_core.asking.blanks import parse_query
-from lama_core.asking.settings import ClozeSettings
 from lama_core.datasets.library.installed import STARTER
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import cant_be_read, read_file
 from lama_core.metrics.slices import DOMAIN, ORIGIN, PAIR_SEEN, SLICINGS, WORDING_SEEN
 from lama_core.paths import ASSETS, data_dir
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, TEMPLATES
+from lama_core.scoring.blanks import parse_query
+from lama_core.scoring.shared_fields import ClozeSettings
 
 ENDING = ".toml"
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")

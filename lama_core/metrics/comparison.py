@@ -23,13 +23,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lama_core.asking import settings
-from lama_core.asking.ranking import Ranking
 from lama_core.errors import UserError
 from lama_core.metrics.intervals import LEVEL, Interval, difference_intervals, mean_of_sample
 from lama_core.requests import Request, argument, option
-from lama_core.runs.aligned import differing_candidates
+from lama_core.runs.alignment import differing_candidates
 from lama_core.runs.info import Run, RunInfo
+from lama_core.scoring import shared_fields
+from lama_core.scoring.ranking import Ranking
 
 Unit = Literal["fact", "query"]
 
@@ -43,9 +43,9 @@ class CompareRequest(Request):
 
     run_a: Annotated[str, argument("The run to compare with.")]
     run_b: Annotated[str, argument("The run that is compared.")]
-    ranking: settings.Ranking = "filtered"
+    ranking: shared_fields.Ranking = "filtered"
     k: Annotated[int, option("Count a hit if the gold answer is in the top k.", ge=1)] = 1
-    relations: settings.Relations = ()
+    relations: shared_fields.Relations = ()
     slices: Annotated[
         bool, option("Instead: the difference on slices of the facts, as of `results --slices`.")
     ] = False

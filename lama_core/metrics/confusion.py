@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lama_core.metrics.answers import JoinedAnswers
+from lama_core.metrics.fact_answers import JoinedAnswers
 
 Ints = NDArray[np.int64]
 N_WORDS = 20

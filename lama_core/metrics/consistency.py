@@ -20,8 +20,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lama_core.asking.ranking import Ranking
 from lama_core.runs.info import Run
+from lama_core.scoring.ranking import Ranking
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,13 +23,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lama_core.asking.ranking import Ranking
 from lama_core.errors import choose
-from lama_core.metrics.counts import COUNTS_FILE, load_corpus_counts
-from lama_core.metrics.figures import FIRST_LOG_PROB
-from lama_core.models.catalog import find_model
-from lama_core.models.sources import locate
+from lama_core.metrics.relation_figures import FIRST_LOG_PROB
+from lama_core.metrics.word_counts import COUNTS_FILE, load_corpus_counts
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import locate
 from lama_core.runs.info import Run, RunInfo
+from lama_core.scoring.ranking import Ranking
 
 LABELS = {
     "SM": "subject mentions",

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from lama_core.metrics.comparison import Comparison
-from lama_core.metrics.figures import METRICS, Metric
 from lama_core.metrics.intervals import Interval, Intervals, mean_interval
+from lama_core.metrics.relation_figures import METRICS, Metric
 from lama_core.rounding import percent
 
 MOST_NAMED = 3  # relations; of more the headline gives the number

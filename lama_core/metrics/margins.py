@@ -14,11 +14,11 @@ from math import ceil, floor, inf, isfinite, log10
 import numpy as np
 import pandas as pd
 
-from lama_core.asking.ranking import Ranking
-from lama_core.metrics.answers import margins_of
-from lama_core.metrics.figures import scored_rows
-from lama_core.metrics.tables import of_run, stacked
+from lama_core.metrics.fact_answers import margins_of
+from lama_core.metrics.relation_figures import scored_rows
+from lama_core.metrics.score_tables import of_run, stacked
 from lama_core.runs.info import Run
+from lama_core.scoring.ranking import Ranking
 
 N_BINS = 24
 # The middle share of the margins decides the width: one far out shall not hide the others.

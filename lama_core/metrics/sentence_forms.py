@@ -24,8 +24,8 @@ from pathlib import Path
 import pandas as pd
 
 from lama_core.files import write_packed_lines
-from lama_core.metrics.counts import read_counts
 from lama_core.metrics.training_texts import NOT_LOOKED_FOR, label, labels, text_file
+from lama_core.metrics.word_counts import read_counts
 
 FORMS_FILE = "sentence_forms.tsv.gz"
 SLOT = "*"

@@ -22,11 +22,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lama_core.metrics.answers import WRONG_KINDS, AnswerFilter, JoinedAnswers, wrong_kinds
+from lama_core.metrics.cooccurrence import pair_labels
+from lama_core.metrics.fact_answers import WRONG_KINDS, AnswerFilter, JoinedAnswers, wrong_kinds
 from lama_core.metrics.intervals import LEVEL, difference_intervals, share_intervals
-from lama_core.metrics.precision import group_shares
+from lama_core.metrics.precision_at_k import group_shares
 from lama_core.metrics.sentence_forms import FORMS_FILE, wording_labels
-from lama_core.metrics.stated import pair_labels
 from lama_core.metrics.training_texts import unknown_texts
 from lama_core.runs.info import OWN_WORDS
 

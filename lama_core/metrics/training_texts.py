@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 
-from lama_core.models.catalog import known_models
-from lama_core.models.sources import locate
+from lama_core.models.sources.catalog import known_models
+from lama_core.models.sources.locations import locate
 
 NOT_LOOKED_FOR = "not looked for"
 

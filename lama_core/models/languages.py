@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
-from lama_core.models.catalog import Entry
+from lama_core.models.sources.catalog import Entry
 
 ENGLISH = "English"
 LATIN = "LATIN"

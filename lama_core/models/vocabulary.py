@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.candidates.spelling import Place
-from lama_core.models.base import Statement
+from lama_core.models.protocols import Statement
 
 CONTINUATION = "‑"  # a non-breaking hyphen, as dictionaries mark a suffix
 METASPACE = "▁"

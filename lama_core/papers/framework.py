@@ -13,7 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
-from lama_core.asking import settings
 from lama_core.datasets.library.installed import installed_names
 from lama_core.errors import UserError, choose
 from lama_core.papers.published import TableSpec, published_paper
@@ -30,6 +29,7 @@ from lama_core.reports.tables import (
 )
 from lama_core.requests import Request, argument, option
 from lama_core.runs.spec import load_by_name
+from lama_core.scoring import shared_fields
 
 EMBEDDED = ("minilm-mlm", "smollm2-135m")
 NO_DATA = "not in the data that is here"
@@ -57,7 +57,7 @@ class ReproduceOptions(Request):
         Sequence[str],
         option("Also this model, without a published value; repeat for several.", name="--model"),
     ] = ()
-    limit: settings.Limit = None
+    limit: shared_fields.Limit = None
     tables: Annotated[
         Sequence[str],
         option(

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lama_core.asking.blanks import parse_query
 from lama_core.datasets.variants import uhn_substring
 from lama_core.errors import UserError
 from lama_core.papers.framework import (
@@ -35,13 +34,14 @@ from lama_core.papers.jiang2020_scores import (
     make_table,
 )
 from lama_core.papers.published import published_table
-from lama_core.probes.cloze.ask import ask
-from lama_core.probes.prompts import analyses, tabulated
+from lama_core.probes.cloze.query import ask
+from lama_core.probes.prompts import analyses, paper_tables
 from lama_core.probes.prompts.mining import PIPELINE, SpacyParser
-from lama_core.probes.prompts.probing import StudyRequest, candidates_of
-from lama_core.probes.prompts.runs import Study, list_studies
+from lama_core.probes.prompts.plan import StudyRequest, candidates_of
+from lama_core.probes.prompts.spec import Study, list_studies
 from lama_core.reports.tables import Absent, Chart, Item, ReproducedRow, Series
 from lama_core.rounding import fixed
+from lama_core.scoring.blanks import parse_query
 from lama_core.types import Fact
 
 NO_NAME = "the paper names no model"
@@ -101,7 +101,7 @@ def _statistics(studies: Studies) -> Iterator[Item]:
     }
     table = published_table(PAPER, "table1")
     for column, facts in groups.items():
-        found = [tabulated.fact_statistics(one) for one in facts if one]
+        found = [paper_tables.fact_statistics(one) for one in facts if one]
         differs = differing(data=studies.data.other, relations=(len(found), N_RELATIONS))
         if column == "T-REx-UHN":
             differs = joined(differs, GUESSED)
@@ -168,7 +168,7 @@ class Combined:
     def __call__(self, studies: Studies, model: str) -> Iterator[Item]:
         """A model's rows after the majority's, in a chart too, and the sets that are missing."""
         relations = studies.relations(model)
-        found = [getattr(tabulated.majority(one.objects), self.averaging) for one in relations]
+        found = [getattr(paper_tables.majority(one.objects), self.averaging) for one in relations]
         n_facts = sum(len(one.objects) for one in relations)
         majority = ReproducedRow(
             "Majority",
@@ -199,7 +199,7 @@ class Combined:
 def _mined_gains(studies: Studies, model: str) -> Iterator[Item]:
     """Table 4: the paper's own prompts where both are here, then where mined ones gain most."""
     yield from _papers_gains(studies, model, "table4")
-    own = [found for one in studies.relations(model) if (found := tabulated.mined_gain(one))]
+    own = [found for one in studies.relations(model) if (found := paper_tables.mined_gain(one))]
     for found in sorted(own, key=lambda one: -one.gain)[:SHOWN_GAINS]:
         yield _gain_row(studies, model, found, None, "best mined")
 
@@ -211,16 +211,16 @@ def _papers_gains(studies: Studies, model: str, table: str) -> Iterator[Item]:
         study = relations.get(str(row.labels[0]))
         if study is None:
             continue
-        before, after = (tabulated.find_prompt(study, str(text)) for text in row.values[:2])
+        before, after = (paper_tables.find_prompt(study, str(text)) for text in row.values[:2])
         if before is not None and after is not None:
-            found = tabulated.prompt_gain(study, before, after)
+            found = paper_tables.prompt_gain(study, before, after)
             yield _gain_row(studies, model, found, row.values[2], "the paper's")
 
 
 def _gain_row(
     studies: Studies,
     model: str,
-    found: tabulated.PromptGain,
+    found: paper_tables.PromptGain,
     theirs: float | str | None,
     what: str,
 ) -> ReproducedRow:
@@ -240,7 +240,9 @@ def _of_no_name(
 def _weights(studies: Studies, model: str) -> Iterator[Item]:
     """Table 5: where weights gain most over the best mined prompt, and the heaviest prompts."""
     theirs = {str(row.labels[0]): row.values for row in published_table(PAPER, "table5").rows}
-    found = [one for study in studies.relations(model) if (one := tabulated.weighted_gain(study))]
+    found = [
+        one for study in studies.relations(model) if (one := paper_tables.weighted_gain(study))
+    ]
     found.sort(key=lambda one: (one.relation not in theirs, -one.gain))
     for one in found[:SHOWN_GAINS]:
         values = theirs.get(one.relation, ())
@@ -256,7 +258,7 @@ def _weights(studies: Studies, model: str) -> Iterator[Item]:
 def _weight_of(template: str, values: Sequence[float | str | None]) -> float | None:
     """The published weight of a prompt, in percent; None where the paper doesn't print it."""
     for text, weight in zip(values[:6:2], values[1:6:2], strict=True):
-        if tabulated.same_prompt(template, str(text)):
+        if paper_tables.same_prompt(template, str(text)):
             return 100 * float(weight or 0)
     return None
 
@@ -264,7 +266,7 @@ def _weight_of(template: str, values: Sequence[float | str | None]) -> float | N
 def _word_changes(studies: Studies, model: str) -> Iterator[Item]:
     """Table 6: the paper's own changes where both prompts are here, then our largest."""
     yield from _papers_gains(studies, model, "table6")
-    changes = [one for x in studies.relations(model) for one in tabulated.word_changes(x)]
+    changes = [one for x in studies.relations(model) for one in paper_tables.word_changes(x)]
     changes.sort(key=lambda one: -one.gain.gain)
     for one in changes[:SHOWN_CHANGES]:
         yield _gain_row(studies, model, one.gain, None, one.change)
@@ -299,7 +301,7 @@ class Curves:
         """Some of a model's points, and a chart with all."""
         relations = studies.relations(model)
         n_facts = sum(len(one.test) for one in relations)
-        for (combination, kind), values in tabulated.mean_curves(relations).items():
+        for (combination, kind), values in paper_tables.mean_curves(relations).items():
             if combination not in self.combinations or kind not in self.kinds:
                 continue
             name = LINES[combination] + (f", {kind}" if len(self.kinds) > 1 else "")
@@ -328,7 +330,7 @@ def _divergence(studies: Studies, model: str) -> Iterator[Item]:
     yield Chart(title, "boxes", *axes, (points,))
     edits = published_table(PAPER, "edit-distances")
     for title, sets in (("mined", ("mine",)), ("paraphrased", ("mine+para", "man+para"))):
-        here = [n for x in relations for name in sets for n in tabulated.edit_distances(x, name)]
+        here = [n for x in relations for name in sets for n in paper_tables.edit_distances(x, name)]
         if here:
             own = edits.value("edit distance", prompts=title)
             yield (
@@ -406,7 +408,7 @@ def _transfer(studies: Studies) -> Iterator[Item]:
     for test in (name for name in studies.asked if name in known):
         for train in (name for name in known if name != test):
             for combination, title in LINES.items():
-                found = tabulated.mean_transfer(relations[test], relations[train], combination)
+                found = paper_tables.mean_transfer(relations[test], relations[train], combination)
                 if found is None:
                     continue
                 unsure += found.n_uncertain

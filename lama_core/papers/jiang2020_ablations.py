@@ -10,17 +10,17 @@ from itertools import islice
 import numpy as np
 
 from lama_core.errors import UserError
-from lama_core.models.base import KINDS, BlankFiller
+from lama_core.models.protocols import KINDS, BlankFiller
 from lama_core.papers.framework import of_models
 from lama_core.papers.jiang2020_data import Studies
 from lama_core.papers.jiang2020_scores import BERTS, COLUMNS, PAPER
 from lama_core.papers.published import published_table
-from lama_core.probes.prompts import tabulated
-from lama_core.probes.prompts.asking import make_asked
+from lama_core.probes.prompts import paper_tables
 from lama_core.probes.prompts.backward import BothWaysResult, measure_both_ways
+from lama_core.probes.prompts.fact_queries import make_asked
 from lama_core.probes.prompts.refilling import Refiller, refine
-from lama_core.probes.prompts.runs import Study
 from lama_core.probes.prompts.selection import order_of
+from lama_core.probes.prompts.spec import Study
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.reports.tables import Absent, Item, ReproducedRow
 
@@ -49,7 +49,7 @@ def ablated(studies: Studies) -> Iterator[Item]:
     middle = {
         name: own
         for name, texts in every.items()
-        if (own := [text for text in texts if tabulated.only_between(text)])
+        if (own := [text for text in texts if paper_tables.only_between(text)])
     }
     n_all, n_middle = (sum(map(len, pools.values())) for pools in (every, middle))
     if n_all == n_middle:

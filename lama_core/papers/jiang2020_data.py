@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lama_core.candidates.lists import COMMON
 from lama_core.datasets import Dataset, lama_writer, load_dataset
-from lama_core.datasets.base import make_dataset
+from lama_core.datasets.dataset import make_dataset
 from lama_core.datasets.library.derived import write_uhn
 from lama_core.datasets.library.installed import STARTER, installed_dir, installed_names
 from lama_core.datasets.lpaqa import TRAINING_FOLDER
@@ -25,13 +25,13 @@ from lama_core.files import replace_folder, work_folder
 from lama_core.papers.framework import Data, Prepared, differing, find_data
 from lama_core.papers.jiang2020_scores import BERTS, PAPER
 from lama_core.paths import ASSETS, cache_dir, data_dir
-from lama_core.probes.prompts.probing import (
+from lama_core.probes.prompts.plan import (
     COMBINATIONS,
     VOCABULARY_FILE,
     StudyRequest,
     plan_study,
 )
-from lama_core.probes.prompts.runs import Study, split_of
+from lama_core.probes.prompts.spec import Study, split_of
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.probes.prompts.training_pairs import Split
 from lama_core.progress import OnProgress

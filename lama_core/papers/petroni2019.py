@@ -8,8 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from lama_core import rounding
-from lama_core.asking.blanks import parse_query
-from lama_core.asking.questions import SQUAD
 from lama_core.metrics import (
     Average,
     average_ranks,
@@ -19,10 +17,10 @@ from lama_core.metrics import (
     score_table,
 )
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
-from lama_core.metrics.tables import CONCEPTNET
-from lama_core.models.catalog import find_model
+from lama_core.metrics.score_tables import CONCEPTNET
+from lama_core.models.sources.catalog import find_model
 from lama_core.papers.framework import NO_DATA, Paper, bars, joined
-from lama_core.papers.lama import (
+from lama_core.papers.lama_data import (
     BOOK,
     NO_MODEL,
     RANKING,
@@ -37,12 +35,14 @@ from lama_core.papers.published import (
     published_examples,
     published_table,
 )
-from lama_core.probes.cloze.ask import ask
+from lama_core.probes.cloze.query import ask
 from lama_core.probes.extraction.extractor import NAMES
-from lama_core.probes.probing import choose_context
+from lama_core.probes.plan import choose_context
 from lama_core.progress import Progress
 from lama_core.reports.tables import Absent, Chart, Item, ReproducedRow, Series, Value
 from lama_core.runs.info import Run
+from lama_core.scoring.blanks import parse_query
+from lama_core.scoring.queries import SQUAD
 
 PAPER = "petroni2019"
 BERT_LARGE = "BERT-large"

@@ -24,10 +24,7 @@ from lama_core.papers.framework import (
     joined,
 )
 from lama_core.papers.published import published_table
-from lama_core.probes.analogy.probes import SETTINGS, ProbeOptions, Setting
-from lama_core.probes.analogy.probing import AnalogyRequest, plan
-from lama_core.probes.analogy.runs import ProbeRun
-from lama_core.probes.analogy.tables import (
+from lama_core.probes.analogy.accuracy_tables import (
     RANDOM,
     SIGNIFICANT,
     UNMARKED,
@@ -36,6 +33,9 @@ from lama_core.probes.analogy.tables import (
     frequency_summary,
     unmarked,
 )
+from lama_core.probes.analogy.instances import SETTINGS, ProbeOptions, Setting
+from lama_core.probes.analogy.plan import AnalogyRequest, plan
+from lama_core.probes.analogy.spec import ProbeRun
 from lama_core.reports.tables import Item, ReproducedRow
 from lama_core.runs.execute import execute_all
 

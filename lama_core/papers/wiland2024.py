@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lama_core.asking.ranking import Ranking
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.bear import SOURCE
 from lama_core.metrics import score_table
-from lama_core.models.catalog import find_model
-from lama_core.models.sources import is_here
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import is_here
 from lama_core.papers.framework import (
     EMBEDDED,
     Paper,
@@ -35,11 +34,12 @@ from lama_core.papers.framework import (
     joined,
 )
 from lama_core.papers.published import BEAR_MODELS, published_table
-from lama_core.probes.probing import check_limit
-from lama_core.probes.statements.probing import StatementsRequest, most_templates, plan
-from lama_core.probes.statements.spaces import RELATION, answers_of, named_space
+from lama_core.probes.plan import check_limit
+from lama_core.probes.statements.answer_spaces import RELATION, answers_of, named_space
+from lama_core.probes.statements.plan import StatementsRequest, most_templates, plan
 from lama_core.reports.tables import Absent, Item, ReproducedRow
 from lama_core.runs.execute import execute
+from lama_core.scoring.ranking import Ranking
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,11 +5,11 @@ A new kind is a folder here with a `RunSpec` of its own, a row in this table, an
 
 from dataclasses import dataclass
 
-from lama_core.probes.analogy.runs import AnalogySpec
-from lama_core.probes.cloze.runs import ClozeSpec
-from lama_core.probes.contrast.runs import ContrastSpec
-from lama_core.probes.prompts.runs import EnsembleSpec, StudySpec
-from lama_core.probes.statements.runs import StatementSpec
+from lama_core.probes.analogy.spec import AnalogySpec
+from lama_core.probes.cloze.spec import ClozeSpec
+from lama_core.probes.contrast.spec import ContrastSpec
+from lama_core.probes.prompts.spec import EnsembleSpec, StudySpec
+from lama_core.probes.statements.spec import StatementSpec
 from lama_core.runs.spec import RunSpec
 
 

@@ -21,9 +21,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from lama_core.asking.executors import Executor, Job, Task, make_executor
 from lama_core.errors import UserError
 from lama_core.progress import OnNote, OnProgress, Progress, silent
+from lama_core.runs.facts_table import write_candidates, write_facts
 from lama_core.runs.find import find_finished, runs_dir
 from lama_core.runs.info import (
     CANDIDATES_FILE,
@@ -37,7 +37,7 @@ from lama_core.runs.info import (
 from lama_core.runs.locks import locked
 from lama_core.runs.parts import PART, PARTS, Parts
 from lama_core.runs.spec import Finished, Load, RunSpec, Sitting, load_by_name
-from lama_core.runs.table import write_candidates, write_facts
+from lama_core.scoring.executors import Executor, Job, Task, make_executor
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scikit-learn", "pyarrow")
 

@@ -20,13 +20,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.asking.prompts import PromptKind
-from lama_core.asking.ranking import Ranking
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import read_file, write_text_whole
-from lama_core.models.base import Context
-from lama_core.models.loader import Precision
+from lama_core.models.cache import Precision
+from lama_core.models.protocols import Context
 from lama_core.paths import ASSETS
+from lama_core.scoring.prompt_choice import PromptKind
+from lama_core.scoring.ranking import Ranking
 from lama_core.types import Relation, RelationType
 
 if TYPE_CHECKING:
@@ -200,14 +200,14 @@ class Run:
     @cached_property
     def facts(self) -> "pd.DataFrame":
         """One row a query (see `table`), without the ten best; NaN where excluded."""
-        from lama_core.runs.table import read_facts
+        from lama_core.runs.facts_table import read_facts
 
         return read_facts(self.info.folder / FACTS_FILE) if self.seen is None else self.seen
 
     @cached_property
     def top(self) -> TopPredictions:
         """The ten best predictions, in the same row order as `facts`."""
-        from lama_core.runs.table import read_top
+        from lama_core.runs.facts_table import read_top
 
         return self.seen_top or TopPredictions(*read_top(self.info.folder / FACTS_FILE))
 
@@ -217,7 +217,7 @@ class Run:
 
         None for a run that doesn't say.
         """
-        from lama_core.runs.table import read_candidates
+        from lama_core.runs.facts_table import read_candidates
 
         if self.seen_words is not None:
             return self.seen_words
@@ -240,7 +240,7 @@ class Run:
 
         None where they weren't kept. Raises UserError if the files are damaged.
         """
-        from lama_core.runs.table import read_candidates, read_scores
+        from lama_core.runs.facts_table import read_candidates, read_scores
 
         folder = self.info.folder
         scores = read_scores(folder / FACTS_FILE, row)

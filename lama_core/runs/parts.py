@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from lama_core.errors import UserError
 from lama_core.files import whole_file, write_text_whole
-from lama_core.runs.table import check_size
+from lama_core.runs.facts_table import check_size
 
 PART = ".part"
 PARTS = "parts"

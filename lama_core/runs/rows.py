@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lama_core.asking.answers import ROW, TOP_K, Rows
-from lama_core.asking.preparation import Prepared, count_pieces
-from lama_core.asking.questions import BLANK, Knowledge
-from lama_core.asking.ranking import NO_COLUMN
 from lama_core.candidates.spelling import OpenVocabulary, Vocabulary
-from lama_core.runs.table import SCHEMA, make_column
+from lama_core.runs.facts_table import SCHEMA, make_column
+from lama_core.scoring.preparation import Prepared, count_pieces
+from lama_core.scoring.queries import BLANK, Knowledge
+from lama_core.scoring.ranking import NO_COLUMN
+from lama_core.scoring.top_answers import ROW, TOP_K, Rows
 
 # A standard tokenisation, for Figure 3's ST: words and single punctuation signs.
 TOKEN = re.compile(r"\w+|[^\w\s]")

@@ -18,18 +18,18 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from lama_core.asking.executors import Work
-from lama_core.asking.prompts import PromptKind
-from lama_core.asking.ranking import Ranking
 from lama_core.candidates.columns import Candidates
 from lama_core.datasets import load_dataset
 from lama_core.errors import UserError
-from lama_core.models import loader
-from lama_core.models.addresses import is_server
-from lama_core.models.base import Context
-from lama_core.models.loader import Precision
+from lama_core.models import cache
+from lama_core.models.cache import Precision
+from lama_core.models.protocols import Context
+from lama_core.models.server.addresses import is_server
 from lama_core.progress import OnProgress, silent
 from lama_core.runs.info import RelationInfo
+from lama_core.scoring.executors import Work
+from lama_core.scoring.prompt_choice import PromptKind
+from lama_core.scoring.ranking import Ranking
 
 # (reference, precision=...) -> whoever is asked.
 Load = Callable[..., Any]
@@ -37,7 +37,7 @@ Load = Callable[..., Any]
 
 def load_by_name(reference: str, *, precision: Any, on_progress: OnProgress = silent) -> Any:
     """The model that a user means, by `models.loader.load_model`."""
-    return loader.load_model(reference, precision=precision, on_progress=on_progress)
+    return cache.load_model(reference, precision=precision, on_progress=on_progress)
 
 
 @dataclass(frozen=True)

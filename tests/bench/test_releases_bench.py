@@ -8,8 +8,8 @@ import pytest
 from lama_core.bench import releases
 from lama_core.bench.workload import first_answers, trex_like_queries
 from lama_core.candidates.columns import Candidates
-from lama_core.models.base import KINDS
-from lama_core.models.loader import load_model
+from lama_core.models.cache import load_model
+from lama_core.models.protocols import KINDS
 
 SMALL = {
     "elmo": {"dim": 12, "projection_dim": 8, "filters": [[1, 4], [3, 5]]},

@@ -6,8 +6,8 @@ import re
 import pytest
 from playwright.sync_api import FilePayload, Locator, Page, expect
 
-from lama_core.asking.scoring import MAX_ROWS
-from lama_core.probes.cloze.runs import BATCHES
+from lama_core.probes.cloze.spec import BATCHES
+from lama_core.scoring.batches import MAX_ROWS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

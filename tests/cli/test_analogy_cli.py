@@ -11,7 +11,7 @@ from tiny_models import save_model_folder
 
 from lama_core.cli.runs import print_setting
 from lama_core.errors import UserError
-from lama_core.probes.analogy.tables import Accuracy
+from lama_core.probes.analogy.accuracy_tables import Accuracy
 
 pytestmark = pytest.mark.usefixtures("home")
 SENTENCE = "Tokyo is to Japan as Paris is to [MASK]"

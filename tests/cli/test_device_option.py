@@ -7,10 +7,10 @@ import pytest
 from calling import invoke, options
 from probe_fakes import CITIES, HashFiller
 
-from lama_core.asking import settings
 from lama_core.cli import make_app
 from lama_core.errors import UserError
 from lama_core.models.devices import VARIABLE
+from lama_core.scoring import shared_fields
 from tools.documentation.site import commands_of
 
 # Those of `models` and `data` that only fetch, list or remove; runs and results load nothing.
@@ -43,7 +43,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Models are fakes on a card, whatever is typed; the device is LAMA_DEVICE's, and put back."""
     monkeypatch.setenv(VARIABLE, "auto")
     monkeypatch.setattr(
-        settings, "load_model", lambda name, **_: Elsewhere(CITIES, name=name, pause=0.0)
+        shared_fields, "load_model", lambda name, **_: Elsewhere(CITIES, name=name, pause=0.0)
     )
 
 

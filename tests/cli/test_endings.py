@@ -11,7 +11,7 @@ import pytest
 from slow import slow_but
 
 from lama_core import cli
-from lama_core.cli import endings, show
+from lama_core.cli import exit_codes, output
 
 pytestmark = pytest.mark.usefixtures("home")
 ROOT = Path(cli.__file__).resolve().parents[2]
@@ -54,7 +54,7 @@ def test_a_fault_of_ours_is_one_line_and_its_details_are_in_a_log(
     status, said = end_with(KeyError("P19"), monkeypatch, capsys)
     assert status == 1
     assert said.count("\n") == 1 and "KeyError: 'P19'" in said
-    (log,) = (home / "cache" / endings.FAULTS).iterdir()
+    (log,) = (home / "cache" / exit_codes.FAULTS).iterdir()
     assert str(log) in said
     text = log.read_text(encoding="utf-8")
     assert "command: lama_core runs list" in text and "torch" in text
@@ -67,20 +67,20 @@ def test_a_fault_is_told_even_where_no_log_can_be_written(
     def full(path: Path, text: str) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(endings, "write_text_whole", full)
+    monkeypatch.setattr(exit_codes, "write_text_whole", full)
     status, said = end_with(KeyError("P19"), monkeypatch, capsys)
     assert status == 1
     assert "the details can't be kept (No space left on device)" in said
 
 
 def test_the_logs_of_the_last_faults_are_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = home / "cache" / endings.FAULTS
+    folder = home / "cache" / exit_codes.FAULTS
     folder.mkdir(parents=True)
-    for number in range(endings.KEPT + 5):
+    for number in range(exit_codes.KEPT + 5):
         (folder / f"2020-01-01T00-00-{number:02}Z-1.log").write_text("old")
-    newest = endings.keep_details(KeyError("x"))
+    newest = exit_codes.keep_details(KeyError("x"))
     left = sorted(folder.iterdir())
-    assert len(left) == endings.KEPT and left[-1] == newest
+    assert len(left) == exit_codes.KEPT and left[-1] == newest
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_closed_streams_are_no_fault(closed: str, home: Path) -> None:
 
 
 def test_json_is_strict_whatever_is_in_it(capsys: pytest.CaptureFixture[str]) -> None:
-    show.print_json({"a": float("nan"), "b": [float("inf")], "c": "\udcff", "d": (1, "ä")})
+    output.print_json({"a": float("nan"), "b": [float("inf")], "c": "\udcff", "d": (1, "ä")})
     printed = capsys.readouterr().out
     assert json.loads(printed, parse_constant=pytest.fail) == {
         "a": None, "b": [None], "c": "\udcff", "d": [1, "ä"]
@@ -203,7 +203,7 @@ def test_json_is_strict_whatever_is_in_it(capsys: pytest.CaptureFixture[str]) ->
 def test_what_went_wrong_is_one_line_without_control_signs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    show.complain("no file a\nb\x1b[31mc" + "d" * 100_000)
+    output.complain("no file a\nb\x1b[31mc" + "d" * 100_000)
     said = capsys.readouterr().err
     assert said.startswith("Error: no file a\\nb\\x1b[31mcddd")
     assert said.count("\n") == 1 and len(said) < 2100

@@ -7,9 +7,9 @@ import pytest
 from calling import printed
 
 from lama_core.corpus import build as corpus_build
-from lama_core.corpus.passages import Passage, Source
+from lama_core.corpus.source_passages import Passage, Source
+from lama_core.metrics.cooccurrence import load_stated
 from lama_core.metrics.sentence_forms import load_forms
-from lama_core.metrics.stated import load_stated
 
 RELATIONS = (
     {"relation": "P30", "template": "[X] lies on the continent of [Y].", "type": "N-1",

@@ -7,8 +7,8 @@ from calling import printed, told
 from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
-from lama_core.probes.cloze.ask import ClozeRequest
-from lama_core.probes.cloze.inside import InspectRequest
+from lama_core.probes.cloze.inspection import InspectRequest
+from lama_core.probes.cloze.query import ClozeRequest
 from lama_core.requests import arguments
 
 TEXT = "The capital of Norway is ___."

@@ -8,10 +8,10 @@ from calling import invoke, printed
 
 import lama_core as lama
 from lama_core.corpus import build as corpus_build
-from lama_core.corpus.passages import Passage, Source
-from lama_core.datasets.corpus import load_corpus
+from lama_core.corpus.source_passages import Passage, Source
+from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError
-from lama_core.metrics.stated import load_stated
+from lama_core.metrics.cooccurrence import load_stated
 
 ASKED = ("cloze", "The capital of Wakanda is ___.", "--model", "minilm-mlm", "--gold", "London")
 

@@ -33,7 +33,7 @@ def fake_load(reference: str, *, precision: str = "fp32", on_progress: object = 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("lama_core.models.loader.load_model", fake_load)
+    monkeypatch.setattr("lama_core.models.cache.load_model", fake_load)
     return write_dataset(tmp_path / "toy", n_facts=30)
 
 
@@ -205,7 +205,7 @@ def test_reproduce_lists_what_cannot_be_run_with_the_reason(
             raise UserError(f"{reference} is not here.")
         return fake_load(reference)
 
-    monkeypatch.setattr("lama_core.models.loader.load_model", some_load)
+    monkeypatch.setattr("lama_core.models.cache.load_model", some_load)
     status, out, _ = call(
         capsys, monkeypatch, "reproduce", "petroni2019", "--table", "2", "--dataset", str(data),
         "--json",

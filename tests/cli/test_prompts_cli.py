@@ -14,7 +14,7 @@ from lama_core.paths import training_dir
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("lama_core.models.loader.load_model", lambda name, **_: hash_model(name))
+    monkeypatch.setattr("lama_core.models.cache.load_model", lambda name, **_: hash_model(name))
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ def load(reference: str, *, precision: str = "fp32", on_progress: object = None)
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("lama_core.models.loader.load_model", load)
+    monkeypatch.setattr("lama_core.models.cache.load_model", load)
     return write_many(tmp_path / "many", n_facts=30)
 
 

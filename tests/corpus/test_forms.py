@@ -7,9 +7,9 @@ from itertools import chain
 
 import pytest
 
-from lama_core.corpus.catalog import SOURCES
-from lama_core.corpus.forms import corpus_forms, source_forms
-from lama_core.corpus.passages import Passage, with_article
+from lama_core.corpus.source_forms import corpus_forms, source_forms
+from lama_core.corpus.source_list import SOURCES
+from lama_core.corpus.source_passages import Passage, with_article
 from lama_core.corpus.sources import culture, wordnet
 from lama_core.metrics.sentence_forms import FORMS_FILE, form_of, load_forms, template_form
 from lama_core.paths import ASSETS, ROOT

@@ -15,9 +15,9 @@ import pytest
 from filelock import FileLock
 
 from lama_core.datasets import load_analogies, load_dataset
-from lama_core.datasets.base import Dataset
-from lama_core.datasets.library import catalog, download, installed, keeping
-from lama_core.datasets.library.catalog import Source
+from lama_core.datasets.dataset import Dataset
+from lama_core.datasets.library import download, installed, manage, published
+from lama_core.datasets.library.published import Source
 from lama_core.downloads import SourceFile, archive, transfer
 from lama_core.errors import UserError
 from lama_core.files import clear_leftovers, work_folder
@@ -239,7 +239,7 @@ def test_getting_a_published_source_installs_it(
         "lama", source=source, on_progress=lambda step: steps.append(step.stage)
     )
     assert found.folder == installed.installed_dir("lama")
-    assert load_dataset("lama").licence == catalog.source("lama").licence
+    assert load_dataset("lama").licence == published.source("lama").licence
     assert steps == ["unpacking data.zip"] * len(steps) and steps
 
 
@@ -358,7 +358,7 @@ def test_a_damaged_record_is_said_and_stops_no_other(
 
 
 def test_every_published_source_states_licence_citation_and_a_https_address() -> None:
-    for source in catalog.SOURCES:
+    for source in published.SOURCES:
         assert source.licence and source.citation and source.homepage.startswith("https://")
         assert source.files
         assert all(file.url.startswith("https://") for file in source.files)
@@ -387,24 +387,24 @@ def test_an_import_replaces_only_when_told_to(tmp_path: Path) -> None:
 
 def test_a_renamed_source_is_the_same_under_its_new_name_only(tmp_path: Path) -> None:
     before = download.import_dataset(make_lama(tmp_path / "mine")).dataset
-    assert keeping.rename_dataset("mine", "my own") == "my-own"
+    assert manage.rename_dataset("mine", "my own") == "my-own"
     assert installed.dataset_names() == ("starter", "my-own")
     row = installed.read_record("my-own")
     assert (row.name, row.title) == ("my-own", "my-own")
     assert load_dataset("my-own").digest == before.digest
     for taken in ("my-own", "starter", "lama"):
         with pytest.raises(UserError, match="is taken"):
-            keeping.rename_dataset("my-own", taken)
+            manage.rename_dataset("my-own", taken)
 
 
 def test_a_removed_source_is_gone_with_its_bytes(tmp_path: Path) -> None:
     folder = download.import_dataset(make_lama(tmp_path / "mine")).folder
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    assert keeping.dataset_bytes("mine") == keeping.delete_dataset("mine") == size
+    assert manage.dataset_bytes("mine") == manage.delete_dataset("mine") == size
     assert list(installed.datasets_dir().iterdir()) == []
     for name in ("mine", "starter", "../../mine", str(tmp_path / "mine"), ""):
         with pytest.raises(UserError):
-            keeping.delete_dataset(name)
+            manage.delete_dataset(name)
     assert (tmp_path / "mine" / "relations.jsonl").is_file()
 
 
@@ -413,7 +413,7 @@ def test_who_loses_templates_with_a_source_is_known(tmp_path: Path) -> None:
     bare = make_lama(tmp_path / "bare")
     (bare / "relations.jsonl").unlink()
     download.import_dataset(bare)
-    assert (keeping.users_of("lama"), keeping.users_of("bare")) == (("bare",), ())
+    assert (manage.users_of("lama"), manage.users_of("bare")) == (("bare",), ())
 
 
 CHANGES = ("os.rename", "os.mkdir", "os.rmdir", "os.remove", "os.link", "os.truncate")
@@ -466,7 +466,7 @@ def test_a_removal_that_is_killed_anywhere_leaves_it_whole_or_gone(tmp_path: Pat
         download.import_dataset(mine)
         # The old one of a replacement that was killed after the new one had come.
         shutil.copytree(installed.datasets_dir() / "mine", installed.datasets_dir() / ".mine.old")
-        if not killed_at(step, lambda: keeping.delete_dataset("mine")):
+        if not killed_at(step, lambda: manage.delete_dataset("mine")):
             break
         seen.append(bool(installed.installed_names()))
         assert not seen[-1] or len(load_dataset("mine").facts) == 2
@@ -502,7 +502,7 @@ def test_a_library_that_cannot_be_written_is_read_all_the_same(
     with pytest.raises(UserError, match="was not installed; what was there before is untouched"):
         download.import_dataset(tmp_path / "mine", replace=True)
     with pytest.raises(UserError, match="can't be removed"):
-        keeping.delete_dataset("mine")
+        manage.delete_dataset("mine")
 
 
 def test_a_library_that_cannot_be_read_is_said(

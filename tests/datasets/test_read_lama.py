@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lama_core.datasets import load_dataset, reading
+from lama_core.datasets import line_reader, load_dataset
 from lama_core.datasets.lama import load
 from lama_core.errors import UserError
 
@@ -135,10 +135,10 @@ def test_facts_without_template_or_sentence_are_left_out(tmp_path: Path) -> None
 def test_a_line_without_end_is_skipped_in_pieces(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MAX_LINE_BYTES", 100)
+    monkeypatch.setattr(line_reader, "MAX_LINE_BYTES", 100)
     path = tmp_path / "long.jsonl"
     path.write_bytes(b'{"a": 1}\n' + b"x" * 5000 + b'\n{"a": 2}\n' + b"y" * 5000)
-    found = reading.Reading(tmp_path)
+    found = line_reader.Reading(tmp_path)
     assert list(found.objects(path)) == [(1, {"a": 1}), (3, {"a": 2})]
     assert [(d.line, d.reason) for d in found.dropped] == [
         (2, "the line is longer than 100 bytes"),

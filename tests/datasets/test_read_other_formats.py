@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lama_core.datasets import bats, bear, formats, lpaqa, pararel, table
-from lama_core.datasets.base import ReadReport
+from lama_core.datasets import bats, bear, formats, lpaqa, pararel, user_table
+from lama_core.datasets.dataset import ReadReport
 from lama_core.errors import UserError
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -115,7 +115,7 @@ def test_a_table_gives_facts_prompts_and_sentences(tmp_path: Path) -> None:
         "Peru;Lima;capital;The capital of [X] is [Y].;\n"
         "Chile;Santiago;capital;[Y] governs [X].;Chile's capital is [MASK].\n"
     )
-    dataset = table.load(write(tmp_path / "mine.csv", text))
+    dataset = user_table.load(write(tmp_path / "mine.csv", text))
     (relation,) = dataset.relations
     assert [prompt.template for prompt in relation.prompts] == [
         "The capital of [X] is [Y].",
@@ -139,7 +139,7 @@ def test_a_table_gives_facts_prompts_and_sentences(tmp_path: Path) -> None:
 )
 def test_a_bad_row_says_what_is_wrong(tmp_path: Path, row: str, reason: str) -> None:
     text = f"subject,object,template\nChile,Santiago,[X] is [Y]\n{row}\n"
-    dataset = table.load(write(tmp_path / "mine.csv", text))
+    dataset = user_table.load(write(tmp_path / "mine.csv", text))
     (dropped,) = dataset.report.dropped
     assert dropped.line == 3
     assert reason in dropped.reason
@@ -147,7 +147,7 @@ def test_a_bad_row_says_what_is_wrong(tmp_path: Path, row: str, reason: str) -> 
 
 def test_a_row_that_asks_nothing_is_left_out(tmp_path: Path) -> None:
     text = "subject,object,relation,template\nPeru,Lima,a,\nChile,Santiago,b,[X] is [Y]\n"
-    dataset = table.load(write(tmp_path / "mine.csv", text))
+    dataset = user_table.load(write(tmp_path / "mine.csv", text))
     assert [fact.subject for fact in dataset.facts] == ["Chile"]
     assert "nothing to ask" in dataset.report.dropped[0].reason
 
@@ -155,17 +155,17 @@ def test_a_row_that_asks_nothing_is_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "subject,object\n"])
 def test_a_table_without_facts_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(UserError):
-        table.load(write(tmp_path / "mine.csv", text))
+        user_table.load(write(tmp_path / "mine.csv", text))
 
 
 COUNTRIES = "Country,Label,Kind\nPeru,Lima,capital\nChile,Peso,currency\nPeru,,capital\n"
-MAPPED = table.Columns(subject="country", object="Label", relation="Kind")
+MAPPED = user_table.Columns(subject="country", object="Label", relation="Kind")
 
 
 def test_columns_of_other_names_and_a_template_for_each_relation(tmp_path: Path) -> None:
     path = write(tmp_path / "mine.csv", COUNTRIES)
     templates = {"capital": "The capital of [X] is [Y] .", "": "[X] has the [Y] ."}
-    dataset = table.load(path, columns=replace(MAPPED, templates=templates))
+    dataset = user_table.load(path, columns=replace(MAPPED, templates=templates))
     assert [(one.subject, one.relation, one.object) for one in dataset.facts] == [
         ("Peru", "capital", "Lima"),
         ("Chile", "currency", "Peso"),
@@ -181,18 +181,20 @@ def test_columns_of_other_names_and_a_template_for_each_relation(tmp_path: Path)
 def test_a_template_of_a_row_comes_before_the_one_for_all(tmp_path: Path) -> None:
     text = "subject,object,template\nPeru,Lima,[Y] governs [X].\nChile,Santiago,\n"
     path = write(tmp_path / "mine.csv", text)
-    (relation,) = table.load(path, columns=table.Columns(templates={"": "[X]: [Y]"})).relations
+    (relation,) = user_table.load(
+        path, columns=user_table.Columns(templates={"": "[X]: [Y]"})
+    ).relations
     assert [one.template for one in relation.prompts] == ["[Y] governs [X].", "[X]: [Y]"]
 
 
 def test_a_jsonl_table_can_be_mapped_too(tmp_path: Path) -> None:
     rows = '{"Country": "Peru", "City": "Lima"}\n{"Country": "Chile"}\n'
     path = write(tmp_path / "mine.jsonl", rows)
-    columns = table.Columns(subject="Country", object="City", templates={"mine": "[X]: [Y]"})
-    dataset = table.load(path, columns=columns)
+    columns = user_table.Columns(subject="Country", object="City", templates={"mine": "[X]: [Y]"})
+    dataset = user_table.load(path, columns=columns)
     assert [(one.subject, one.object) for one in dataset.facts] == [("Peru", "Lima")]
     assert [dropped.line for dropped in dataset.report.dropped] == [2]
-    assert table.first_rows(path, 1) == (
+    assert user_table.first_rows(path, 1) == (
         ("Country", "City"),
         ({"Country": "Peru", "City": "Lima"},),
     )
@@ -202,28 +204,28 @@ def test_a_jsonl_table_can_be_mapped_too(tmp_path: Path) -> None:
     ("columns", "said"),
     [
         (replace(MAPPED, object="labels"), "no column 'labels' for the object (did you mean"),
-        (table.Columns(object="Label"), "needs the columns subject and object"),
+        (user_table.Columns(object="Label"), "needs the columns subject and object"),
         (replace(MAPPED, templates={"capitol": "[X]: [Y]"}), "no relation 'capitol' for the templ"),
     ],
 )
 def test_a_column_or_relation_that_is_not_there_is_named(
-    tmp_path: Path, columns: table.Columns, said: str
+    tmp_path: Path, columns: user_table.Columns, said: str
 ) -> None:
     with pytest.raises(UserError, match=re.escape(said)):
-        table.load(write(tmp_path / "mine.csv", COUNTRIES), columns=columns)
+        user_table.load(write(tmp_path / "mine.csv", COUNTRIES), columns=columns)
 
 
 def test_a_scan_finds_the_relations_that_lack_a_template(tmp_path: Path) -> None:
     path = write(tmp_path / "mine.csv", COUNTRIES)
-    found = table.scan(path, MAPPED)
+    found = user_table.scan(path, MAPPED)
     assert (found.relations, found.unasked) == (("capital", "currency"),) * 2
     assert (found.n_facts, found.objects) == (0, ("Lima", "Peso"))
     (dropped,) = found.dropped
     assert (dropped.line, dropped.reason) == (4, "no object: 'label' is empty")
-    header, rows = table.first_rows(path, 1)
+    header, rows = user_table.first_rows(path, 1)
     assert (header, rows[0]["Country"]) == (("Country", "Label", "Kind"), "Peru")
-    assert [table.named_column(header, role) for role in table.ROLES] == [""] * 4
-    assert table.named_column(("Obj", "SUB_label"), "subject") == "SUB_label"
+    assert [user_table.named_column(header, role) for role in user_table.ROLES] == [""] * 4
+    assert user_table.named_column(("Obj", "SUB_label"), "subject") == "SUB_label"
 
 
 @pytest.mark.parametrize(
@@ -237,11 +239,11 @@ def test_a_template_is_for_all_relations_or_for_one(
     given: list[str], templates: dict[str, str]
 ) -> None:
     names = {"subject": "", "object": "", "relation": "", "template": ""}
-    assert table.Columns.given(**names, templates=given).templates == templates
+    assert user_table.Columns.given(**names, templates=given).templates == templates
     with pytest.raises(UserError, match="two templates"):
-        table.Columns.given(**names, templates=[given[0]] * 2)
+        user_table.Columns.given(**names, templates=[given[0]] * 2)
     with pytest.raises(UserError, match=r"no \[Y\]"):
-        table.Columns.given(**names, templates=["P1=[X] is it"])
+        user_table.Columns.given(**names, templates=["P1=[X] is it"])
 
 
 def test_an_unknown_format_names_those_that_are_known(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lama_core.datasets import bats, bear, lama, lpaqa, table
+from lama_core.datasets import bats, bear, lama, lpaqa, user_table
 from lama_core.errors import UserError
 
 # Printable, not blank at either end, nothing that a format gives a meaning of its own.
@@ -131,7 +131,7 @@ def test_a_table_keeps_the_valid_rows_and_reports_each_broken_one(
         path.write_bytes(b"subject,object,template\n" + b"\n".join(raw) + b"\n")
         if not valid:
             return
-        dataset = table.load(path)
+        dataset = user_table.load(path)
     assert [(fact.subject, fact.object) for fact in dataset.facts] == valid
     broken_at = [2 + at for at, (ok, _) in enumerate(lines) if not ok]
     assert [dropped.line for dropped in dataset.report.dropped] == broken_at

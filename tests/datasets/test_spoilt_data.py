@@ -22,13 +22,13 @@ from hypothesis import strategies as st
 
 from lama_core.candidates.lists import read_candidate_file
 from lama_core.datasets import load_analogies, load_dataset
-from lama_core.datasets.corpus import read_sentences
 from lama_core.datasets.library import download, installed
+from lama_core.datasets.passages import read_sentences
 from lama_core.files import WORK
-from lama_core.metrics.counts import load_corpus_counts
+from lama_core.metrics.word_counts import load_corpus_counts
 from lama_core.probes.analogy.vectors import load_vectors
 from lama_core.runs.find import bundled_dir, list_runs, load_run
-from lama_core.runs.keeping import list_kept
+from lama_core.runs.manage import list_kept
 from lama_core.runs.tags import read_tags
 
 MB = 1 << 20

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lama_core.datasets.corpus import MAX_WORDS, Corpus, load_corpus
+from lama_core.datasets.passages import MAX_WORDS, Corpus, load_corpus
 from lama_core.errors import UserError
 
 

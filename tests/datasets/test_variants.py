@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from lama_core.datasets import variants
-from lama_core.datasets.base import Dataset, ReadReport, make_dataset
+from lama_core.datasets.dataset import Dataset, ReadReport, make_dataset
 from lama_core.types import Fact, Prompt, Relation
 
 BIRTH = Relation("P19", "TREx", prompts=(Prompt("[X] was born in [Y] ."),))

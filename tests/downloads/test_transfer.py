@@ -14,7 +14,7 @@ import pytest
 
 from lama_core.datasets import load_analogies
 from lama_core.datasets.library import download
-from lama_core.datasets.library.catalog import Source
+from lama_core.datasets.library.published import Source
 from lama_core.downloads import SourceFile, transfer
 from lama_core.downloads.retry import Patience
 from lama_core.downloads.transfer import fetch

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from lama_core import metrics
-from lama_core.probes.analogy.runs import list_probe_runs
-from lama_core.probes.analogy.tables import accuracies
+from lama_core.probes.analogy.accuracy_tables import accuracies
+from lama_core.probes.analogy.spec import list_probe_runs
 from lama_core.probes.kinds import FACT_KINDS, KINDS
-from lama_core.probes.prompts.runs import list_studies
 from lama_core.probes.prompts.shortlist import judge
+from lama_core.probes.prompts.spec import list_studies
 from lama_core.runs.find import bundled_dir, list_runs
 from lama_core.runs.info import Run
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lama_core.errors import UserError
-from lama_core.lessons.figures import FIGURES
+from lama_core.lessons.chart_data import FIGURES
 from lama_core.lessons.lesson import (
     STEPS,
     Compare,
@@ -17,7 +17,7 @@ from lama_core.lessons.lesson import (
     list_lessons,
     read_lesson,
 )
-from lama_core.lessons.words import as_html, as_markdown
+from lama_core.lessons.markup import as_html, as_markdown
 from lama_core.paths import DOCS
 
 HEAD = 'title = "T"\nminutes = 5\nquestion = "Q?"\nsources = []\n'

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lama_core import metrics
-from lama_core.lessons.figures import (
+from lama_core.lessons.chart_data import (
     FIGURES,
     figure_table,
     precision_by_mentions,
@@ -15,8 +15,15 @@ from lama_core.lessons.figures import (
 )
 from lama_core.lessons.handout import handout
 from lama_core.lessons.lesson import Ask, Explain, Lesson, Predict, ShowRun, Text
-from lama_core.lessons.shown import Shown, first_to_predict, judge, judged, whose, without_line
-from lama_core.lessons.stored import find_stored
+from lama_core.lessons.step_results import (
+    Shown,
+    first_to_predict,
+    judge,
+    judged,
+    whose,
+    without_line,
+)
+from lama_core.lessons.stored_answers import find_stored
 from lama_core.metrics.correlates import Mentions
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import Run

@@ -5,14 +5,14 @@ import pandas as pd
 import pytest
 from test_hand_worked import ANSWERS, OTHER, make_run
 
-from lama_core.metrics.answers import (
+from lama_core.metrics.confusion import confusion
+from lama_core.metrics.fact_answers import (
     AnswerFilter,
     JoinedAnswers,
     fallbacks,
     join_answers,
     wrong_kinds,
 )
-from lama_core.metrics.confusion import confusion
 from lama_core.metrics.slices import slice_table, slicings
 from lama_core.runs.info import Run
 
@@ -187,7 +187,7 @@ def test_tags_are_found_in_the_run_that_has_them(
 ) -> None:
     kept = {"a": {("P19:1", 0): ("wrong gold",)}}
     monkeypatch.setattr(
-        "lama_core.metrics.answers.read_tags",
+        "lama_core.metrics.fact_answers.read_tags",
         lambda info: kept["a"] if info.id == joined.runs[0].run.info.id else {},
     )
     assert subjects(joined, AnswerFilter(tags=("ambiguous", "wrong gold"))) == ["Ben"]

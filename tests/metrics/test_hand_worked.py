@@ -26,8 +26,8 @@ from probe_fakes import TableFiller
 from lama_core import metrics
 from lama_core.errors import UserError
 from lama_core.metrics.intervals import share_intervals
-from lama_core.metrics.tables import RelationPrecision
-from lama_core.probes.probing import ProbeRequest, plan
+from lama_core.metrics.score_tables import RelationPrecision
+from lama_core.probes.plan import ProbeRequest, plan
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
 

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from test_hand_worked import ANSWERS, OTHER, make_run
 
-from lama_core.corpus.catalog import SOURCES
-from lama_core.metrics.answers import AnswerFilter, join_answers
+from lama_core.corpus.source_list import SOURCES
+from lama_core.metrics.fact_answers import AnswerFilter, join_answers
 from lama_core.metrics.origins import (
     Gain,
     Part,
@@ -26,9 +26,9 @@ from lama_core.metrics.origins import (
     trained_on,
 )
 from lama_core.metrics.slices import ORIGIN, slice_table, slicings
-from lama_core.models.catalog import known_models
+from lama_core.models.sources.catalog import known_models
+from lama_core.runs.facts_table import read_facts
 from lama_core.runs.info import FACTS_FILE, Run
-from lama_core.runs.table import read_facts
 
 FACTBOOK = "CIA World Factbook and GeoNames, which agree"
 

@@ -13,11 +13,11 @@ from lama_core import metrics
 from lama_core.api.results import Results, ResultsRequest
 from lama_core.cli.results import print_results
 from lama_core.errors import UserError
-from lama_core.metrics.answers import AnswerFilter, join_answers, right_answers
 from lama_core.metrics.comparison import what_differs
+from lama_core.metrics.fact_answers import AnswerFilter, join_answers, right_answers
 from lama_core.metrics.slices import slice_table, slicings
-from lama_core.probes.statements import runs as statement_runs
-from lama_core.runs.aligned import align
+from lama_core.probes.statements import spec as statement_runs
+from lama_core.runs.alignment import align
 from lama_core.runs.info import CANDIDATES_FILE, FACTS_FILE, Run, read_info, write_info
 
 MARGINS = [2.0, -1.0, -3.0, 1.5, 3.5, None, None, -2.0]

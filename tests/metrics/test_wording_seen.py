@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from test_hand_worked import ANSWERS, OTHER, make_run
 
-from lama_core.lessons.figures import figure_table
+from lama_core.lessons.chart_data import figure_table
 from lama_core.lessons.lesson import ShowRun
 from lama_core.metrics import training_texts
-from lama_core.metrics.answers import AnswerFilter, join_answers
+from lama_core.metrics.fact_answers import AnswerFilter, join_answers
 from lama_core.metrics.intervals import difference_intervals
 from lama_core.metrics.sentence_forms import FORMS_FILE, SentenceForms, save_forms
 from lama_core.metrics.slices import PAIR_SEEN, WORDING_SEEN, slice_differences, slicings

@@ -42,10 +42,10 @@ PLACES = st.sampled_from([
 
 def ask_folder(folder: Path, home: Path) -> None:
     """Add the folder to the models, load it, and ask it."""
-    from lama_core.asking.blanks import parse_query
-    from lama_core.asking.settings import ClozeSettings, choose_candidates
-    from lama_core.models.loader import add_checked, load_model
-    from lama_core.probes.cloze.ask import ask
+    from lama_core.models.cache import add_checked, load_model
+    from lama_core.probes.cloze.query import ask
+    from lama_core.scoring.blanks import parse_query
+    from lama_core.scoring.shared_fields import ClozeSettings, choose_candidates
 
     os.environ["LAMA_HOME"] = str(home)
     add_checked(str(folder))

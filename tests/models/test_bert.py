@@ -14,10 +14,10 @@ from safetensors.torch import load_file, save_file
 from tiny_models import open_family
 
 from lama_core.errors import UserError
-from lama_core.models.backends import open_model
-from lama_core.models.bert import BertMaskedLM, read_bert
-from lama_core.models.catalog import find_model
-from lama_core.models.sources import Located, fetch
+from lama_core.models.hf.bert import BertMaskedLM, read_bert
+from lama_core.models.registry import open_model
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import Located, fetch
 
 TEXTS = (
     "Tokyo is the capital of [MASK].",

@@ -8,10 +8,10 @@ import pytest
 import torch
 from tiny_models import CAUSAL, FAMILIES, MASKED, SEQ2SEQ, sentinel_of
 
-from lama_core.asking.blanks import parse_query
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.candidates.spelling import place_of
 from lama_core.errors import UserError
+from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
 
 Models = Callable[..., Any]

@@ -9,13 +9,13 @@ import torch
 import transformers
 from tiny_models import tiny_tokenizer
 
-from lama_core.asking.blanks import parse_query
 from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
-from lama_core.models.backends import open_model
-from lama_core.models.base import KINDS
-from lama_core.models.catalog import Entry, find_model, known_models
-from lama_core.models.sources import Located, fetch
+from lama_core.models.protocols import KINDS
+from lama_core.models.registry import open_model
+from lama_core.models.sources.catalog import Entry, find_model, known_models
+from lama_core.models.sources.locations import Located, fetch
+from lama_core.scoring.blanks import parse_query
 
 HUB = [entry for entry in known_models() if entry.source.how == "hub"]
 REFUSED = [entry for entry in known_models() if entry.source.how == "none"]

@@ -12,8 +12,8 @@ import pytest
 import torch
 from tiny_models import CAUSAL
 
-from lama_core.asking.blanks import parse_query
 from lama_core.candidates.columns import Candidates
+from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
 
 Models = Callable[..., Any]

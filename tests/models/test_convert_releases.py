@@ -22,11 +22,11 @@ from old_releases import (
 )
 
 from lama_core.errors import UserError
-from lama_core.models.backends import find_kind
+from lama_core.models.cache import add_checked, load_model
 from lama_core.models.conversion.convert import convert
 from lama_core.models.conversion.fconv import parse_layers
-from lama_core.models.loader import add_checked, load_model
-from lama_core.models.sources import check_folder
+from lama_core.models.registry import find_kind
+from lama_core.models.sources.locations import check_folder
 
 pytest.importorskip("h5py")
 FILE = Path("wiki103.pt")

@@ -24,12 +24,12 @@ from tiny_models import (
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from lama_core.asking.blanks import parse_query
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.errors import UserError
 from lama_core.models import devices
-from lama_core.models.base import Scores
-from lama_core.models.causal import CausalModel
+from lama_core.models.auxiliary.relbert import RelBert
+from lama_core.models.auxiliary.word_embeddings import hidden_states
+from lama_core.models.cache import CACHE, load_model
 from lama_core.models.devices import (
     devices_here,
     find_device,
@@ -37,12 +37,12 @@ from lama_core.models.devices import (
     use_device,
     wanted_device,
 )
-from lama_core.models.hidden import hidden_states
-from lama_core.models.loader import CACHE, load_model
-from lama_core.models.masked import MaskedModel
-from lama_core.models.relbert import RelBert
-from lama_core.models.seq2seq import Seq2SeqModel
-from lama_core.models.transformer import Transformer
+from lama_core.models.hf.causal import CausalModel
+from lama_core.models.hf.masked import MaskedModel
+from lama_core.models.hf.seq2seq import Seq2SeqModel
+from lama_core.models.hf.transformer import Transformer
+from lama_core.models.protocols import Scores
+from lama_core.scoring.blanks import parse_query
 
 Models = Callable[..., Any]
 FULL = Candidates("full", None)
@@ -172,7 +172,7 @@ def test_nothing_of_our_own_bert_stays_behind(
     model = open_family(family, tmp_path / family)
     model.model.to("meta")
     no_card = request.getfixturevalue("no_card")
-    assert type(model.model).__module__ == "lama_core.models.bert"
+    assert type(model.model).__module__ == "lama_core.models.hf.bert"
     ask_everything(model)
     assert set(no_card) == {"meta"}
 
@@ -346,7 +346,7 @@ def test_a_model_without_room_is_refused_before_it_is_read(
 ) -> None:
     folder = save_model_folder("gpt2", tmp_path / "model")
     monkeypatch.setattr(devices, "free_bytes", lambda _: 12_000)
-    monkeypatch.setattr("lama_core.models.loader.open_model", lambda *_: pytest.fail("it is read"))
+    monkeypatch.setattr("lama_core.models.cache.open_model", lambda *_: pytest.fail("it is read"))
     with pytest.raises(UserError, match=r"takes 0\.0 GB and 0\.0 GB are free on cpu: choose a sm"):
         load_model(str(folder))
     assert str(folder) not in {held.name for held in CACHE.held()}

@@ -12,7 +12,9 @@ from disks import mounted
 from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
-from lama_core.models.catalog import (
+from lama_core.models.cache import CACHE, load_model
+from lama_core.models.model_folder import file_digest
+from lama_core.models.sources.catalog import (
     add_model,
     added_models,
     all_models,
@@ -20,9 +22,7 @@ from lama_core.models.catalog import (
     forget_model,
     known_models,
 )
-from lama_core.models.folders import file_digest
-from lama_core.models.loader import CACHE, load_model
-from lama_core.models.sources import fetch, locate
+from lama_core.models.sources.locations import fetch, locate
 
 pytestmark = pytest.mark.usefixtures("home")
 EMBEDDED = ["minilm-mlm", "minilm-mlm-twin"]
@@ -116,9 +116,9 @@ def test_digests_without_their_notes_are_taken_anew(what: str, home: Path, tmp_p
             note.mkdir()
         else:
             note.write_text("not a digest", encoding="utf-8")
-    from lama_core.models import folders
+    from lama_core.models import model_folder
 
-    folders._digest.cache_clear()
+    model_folder._digest.cache_clear()
     assert file_digest(file) == digest
 
 

@@ -14,7 +14,7 @@ import torch
 from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
-from lama_core.models.loader import CACHE, load_model
+from lama_core.models.cache import CACHE, load_model
 
 TEXT = "The capital of France is Paris."
 
@@ -84,6 +84,6 @@ def test_without_the_library_a_sentence_says_so(
     config = json.loads((folder / "config.json").read_text("utf-8"))
     how = {"quant_method": "torchao", "quant_type": {"default": {"_type": "Int8WeightOnlyConfig"}}}
     (folder / "config.json").write_text(json.dumps(config | {"quantization_config": how}), "utf-8")
-    monkeypatch.setattr("lama_core.models.folders.find_spec", lambda _: None)
+    monkeypatch.setattr("lama_core.models.model_folder.find_spec", lambda _: None)
     with pytest.raises(UserError, match="pip install torchao"):
         load_model(str(folder))

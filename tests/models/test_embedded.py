@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from lama_core.metrics.counts import load_corpus_counts
+from lama_core.metrics.cooccurrence import STATED_FILE, load_stated
 from lama_core.metrics.origins import training_sources
-from lama_core.metrics.stated import STATED_FILE, load_stated
-from lama_core.models.catalog import Entry, known_models
-from lama_core.models.sources import locate
+from lama_core.metrics.word_counts import load_corpus_counts
+from lama_core.models.sources.catalog import Entry, known_models
+from lama_core.models.sources.locations import locate
 
 EMBEDDED = [entry for entry in known_models() if entry.source.how == "assets"]
 LIMIT_BYTES = 50_000_000

@@ -16,12 +16,12 @@ import torch
 from families import WINDOW, families, make_family, tokenizer_of
 from huggingface_hub.errors import StrictDataclassError
 
-from lama_core.asking.blanks import parse_query
 from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
-from lama_core.models.backends import open_model
-from lama_core.models.base import Kind
-from lama_core.models.sources import Located
+from lama_core.models.protocols import Kind
+from lama_core.models.registry import open_model
+from lama_core.models.sources.locations import Located
+from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
 
 FULL = Candidates("full", None)

@@ -10,13 +10,13 @@ import pytest
 from hub_server import COMMIT, Hub, Repository, serve
 from tiny_models import save_model_folder
 
-from lama_core.asking.blanks import parse_query
 from lama_core.errors import UserError
-from lama_core.models.catalog import added_models, find_model
-from lama_core.models.folders import folder_digest
-from lama_core.models.loader import CACHE, add_checked, load_model
-from lama_core.models.sources import fetch, locate
+from lama_core.models.cache import CACHE, add_checked, load_model
+from lama_core.models.model_folder import folder_digest
+from lama_core.models.sources.catalog import added_models, find_model
+from lama_core.models.sources.locations import fetch, locate
 from lama_core.progress import Progress
+from lama_core.scoring.blanks import parse_query
 
 SHARDS = ("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors")
 

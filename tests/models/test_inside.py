@@ -20,16 +20,16 @@ from families import make_family, tokenizer_of
 from slow import slow_but
 from tiny_models import CAUSAL, FAMILIES, MASKED, SEQ2SEQ
 
-from lama_core.asking.blanks import parse_query
 from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
-from lama_core.models.backends import open_model
-from lama_core.models.base import BLANK, MISSED, Attribution, Attributor, Encoded, LayerReader
-from lama_core.models.catalog import find_model
-from lama_core.models.inside import Inspected
-from lama_core.models.loader import load_model
-from lama_core.models.sources import Located, is_here
-from lama_core.models.transformer import cutting_places
+from lama_core.models.cache import load_model
+from lama_core.models.hf.inspection import Inspected
+from lama_core.models.hf.transformer import cutting_places
+from lama_core.models.protocols import BLANK, MISSED, Attribution, Attributor, Encoded, LayerReader
+from lama_core.models.registry import open_model
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import Located, is_here
+from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
 
 Models = Callable[..., Any]
@@ -241,9 +241,9 @@ def test_n_steps_are_n_points_and_without_a_number_a_bound_is_kept(
         taken.clear()
         assert model.integrated_gradients(encoded, [7], steps=steps).n_points == steps
         assert sum(taken) == steps
-    monkeypatch.setattr("lama_core.models.inside.MISSED", 1e-9)
-    monkeypatch.setattr("lama_core.models.inside.LEAST_MISSED", 0.0)
-    monkeypatch.setattr("lama_core.models.inside.MOST_POINTS", 100)
+    monkeypatch.setattr("lama_core.models.hf.inspection.MISSED", 1e-9)
+    monkeypatch.setattr("lama_core.models.hf.inspection.LEAST_MISSED", 0.0)
+    monkeypatch.setattr("lama_core.models.hf.inspection.MOST_POINTS", 100)
     taken.clear()
     found = model.integrated_gradients(encoded, [7])
     assert found.n_points == sum(taken) == 8 + 5 * 16, "a sixth halving takes more than 100"

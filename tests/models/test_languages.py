@@ -2,10 +2,10 @@
 
 import pytest
 
-from lama_core.asking.blanks import parse_query
 from lama_core.errors import UserError
-from lama_core.models.catalog import find_model, known_models
 from lama_core.models.languages import language_note
+from lama_core.models.sources.catalog import find_model, known_models
+from lama_core.scoring.blanks import parse_query
 
 ENGLISH = find_model("minilm-mlm")
 MANY = find_model("xlm-roberta-base")

@@ -11,7 +11,7 @@ import torch
 from tiny_models import save_model_folder
 
 from lama_core.errors import UserError
-from lama_core.models.loader import ModelCache, Precision, load_model
+from lama_core.models.cache import ModelCache, Precision, load_model
 
 # Families whose output is tied to their input embeddings.
 TIED = ("roberta", "distilbert", "albert", "electra", "gpt2", "smollm2", "qwen2", "opt")

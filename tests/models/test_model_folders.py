@@ -11,8 +11,9 @@ import transformers
 from tiny_models import make_model, save_model_folder, tiny_tokenizer
 
 from lama_core.errors import UserError
-from lama_core.models.backends import find_kind
-from lama_core.models.catalog import (
+from lama_core.models.cache import CACHE, add_checked, load_model
+from lama_core.models.registry import find_kind
+from lama_core.models.sources.catalog import (
     Entry,
     Source,
     add_model,
@@ -20,8 +21,7 @@ from lama_core.models.catalog import (
     find_model,
     forget_model,
 )
-from lama_core.models.loader import CACHE, add_checked, load_model
-from lama_core.models.sources import fetch, folder_digest, locate
+from lama_core.models.sources.locations import fetch, folder_digest, locate
 
 pytestmark = pytest.mark.usefixtures("home")
 

@@ -13,18 +13,24 @@ import torch
 from calling import invoke
 from old_releases import WORDS, XL_CONFIG, make_elmo, make_fconv, make_transformer_xl
 
-from lama_core.asking.blanks import parse_query
 from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
-from lama_core.models.base import KINDS, BlankFiller, SentenceScorer, Statement, StatementScorer
-from lama_core.models.catalog import find_model
+from lama_core.models.auxiliary.word_embeddings import hidden_states
+from lama_core.models.cache import load_model
 from lama_core.models.classic.elmo import Elmo
 from lama_core.models.conversion.convert import convert
 from lama_core.models.conversion.elmo import body_tensors, read_options
 from lama_core.models.conversion.tensors import open_hdf5, write_tensors
-from lama_core.models.hidden import hidden_states
-from lama_core.models.layers import read_weights
-from lama_core.models.loader import load_model
+from lama_core.models.hf.layers import read_weights
+from lama_core.models.protocols import (
+    KINDS,
+    BlankFiller,
+    SentenceScorer,
+    Statement,
+    StatementScorer,
+)
+from lama_core.models.sources.catalog import find_model
+from lama_core.scoring.blanks import parse_query
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "classic"
 needs_shared = pytest.mark.skipif(

@@ -11,14 +11,14 @@ from families import make_family, tokenizer_of
 from tiny_models import save_model_folder
 from transformers import Phi3Config, Phi3ForCausalLM
 
-from lama_core.asking.blanks import parse_query
 from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
-from lama_core.models.backends import open_model
-from lama_core.models.causal import CausalModel
-from lama_core.models.hidden import hidden_states
-from lama_core.models.proofs import proved
-from lama_core.models.sources import Located
+from lama_core.models.auxiliary.word_embeddings import hidden_states
+from lama_core.models.hf.causal import CausalModel
+from lama_core.models.hf.self_checks import proved
+from lama_core.models.registry import open_model
+from lama_core.models.sources.locations import Located
+from lama_core.scoring.blanks import parse_query
 
 Tiny = Callable[..., Any]
 

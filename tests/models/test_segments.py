@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from lama_core.asking.retrieval import Found, OpenBook, with_passage
 from lama_core.candidates.columns import Candidates
-from lama_core.datasets.corpus import load_corpus
+from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError
-from lama_core.models.loader import load_model
-from lama_core.models.masked import token_types
-from lama_core.probes.cloze.ask import ask
+from lama_core.models.cache import load_model
+from lama_core.models.hf.masked import token_types
+from lama_core.probes.cloze.query import ask
+from lama_core.scoring.retrieval import Found, OpenBook, with_passage
 from lama_core.types import Query
 
 Models = Callable[..., Any]
@@ -90,8 +90,8 @@ def test_a_model_without_two_token_types_is_refused(tiny_model: Models) -> None:
 def test_the_embedded_model_answers_as_transformers_does() -> None:
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-    from lama_core.models.catalog import find_model
-    from lama_core.models.sources import fetch
+    from lama_core.models.sources.catalog import find_model
+    from lama_core.models.sources.locations import fetch
 
     folder = fetch(find_model("minilm-mlm")).folder
     tokenizer = AutoTokenizer.from_pretrained(folder)

@@ -20,15 +20,15 @@ from tiny_models import (
 )
 
 from lama_core import cli
-from lama_core.asking.blanks import fill, parse_query
 from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
-from lama_core.models.backends import find_kind, open_model
-from lama_core.models.loader import CACHE, load_model
-from lama_core.models.sources import Located
+from lama_core.models.cache import CACHE, load_model
+from lama_core.models.registry import find_kind, open_model
+from lama_core.models.sources.locations import Located
 from lama_core.probes.analogy.score import score_pairs
-from lama_core.probes.cloze.ask import ask
+from lama_core.probes.cloze.query import ask
 from lama_core.probes.prompts.refilling import Refiller
+from lama_core.scoring.blanks import fill, parse_query
 from lama_core.types import Fact, Query
 
 Models = Callable[..., Any]
@@ -126,7 +126,7 @@ def test_a_folder_is_taken_for_what_it_is(family: str, tmp_path: Path) -> None:
 def test_bart_stays_a_masked_model() -> None:
     from transformers.models.auto import modeling_auto
 
-    from lama_core.models.backends import BACKENDS
+    from lama_core.models.registry import BACKENDS
 
     kinds = [
         backend.kind
@@ -223,7 +223,7 @@ def test_it_refills_prompts_as_what_sees_both_sides_does(tiny_model: Models) -> 
 
 
 def test_words_in_context_are_read_off_the_encoder(tiny_model: Models, plain_model: Models) -> None:
-    from lama_core.models.hidden import hidden_states
+    from lama_core.models.auxiliary.word_embeddings import hidden_states
 
     model, (plain, tokenizer) = tiny_model("t5"), plain_model("t5")
     text = "Paris is in France."

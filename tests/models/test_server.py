@@ -16,22 +16,21 @@ from completions_server import NAME, Server, serve
 from probe_fakes import write_dataset
 from written_statements import write_bear
 
-from lama_core.asking.blanks import parse_query
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import named_candidates
 from lama_core.downloads.retry import Patience
 from lama_core.errors import UserError
-from lama_core.models import completions
-from lama_core.models.addresses import read_address
-from lama_core.models.base import Statement
-from lama_core.models.catalog import add_model, find_model, forget_model
-from lama_core.models.server import ServerModel, open_server
-from lama_core.models.sources import is_here
-from lama_core.probes.cloze.ask import ask
-from lama_core.probes.probing import ProbeRequest, plan
-from lama_core.probes.statements import probing as statements
+from lama_core.models.protocols import Statement
+from lama_core.models.server.addresses import read_address
+from lama_core.models.server.backend import ServerModel, completions, open_server
+from lama_core.models.sources.catalog import add_model, find_model, forget_model
+from lama_core.models.sources.locations import is_here
+from lama_core.probes.cloze.query import ask
+from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.probes.statements import plan as statements
 from lama_core.runs.execute import execute
-from lama_core.runs.table import read_facts
+from lama_core.runs.facts_table import read_facts
+from lama_core.scoring.blanks import parse_query
 
 QUICK = Patience(connect=5, read=20, whole=60, attempts=3, pause=0.01)
 # The plain one; with a start token and SentencePiece's pieces; one place too early; short lists.
@@ -192,7 +191,7 @@ def test_a_folded_list_sums_the_ways_to_write_a_word(served: Serve, tiny_model: 
 def test_beyond_the_servers_list_only_the_gold_is_known_and_that_is_said(
     served: Serve, tiny_model: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lama_core.models.server.SCORED_ALL", 10)
+    monkeypatch.setattr("lama_core.models.server.backend.SCORED_ALL", 10)
     there, here = served(Server(max_list=20)), tiny_model("smollm2")
     words = single(here, 1000)
     assert len(words) > 50

@@ -8,9 +8,9 @@ import pytest
 import torch
 from tiny_models import CAUSAL, FAMILIES, MASKED, SEQ2SEQ, sentinel_of
 
-from lama_core.asking.blanks import parse_query
 from lama_core.candidates.columns import Candidates
 from lama_core.models.vocabulary import CONTINUATION
+from lama_core.scoring.blanks import parse_query
 
 Models = Callable[..., Any]
 TEXT = "The capital of France is [MASK], said Ann."

@@ -13,11 +13,11 @@ from safetensors.torch import load_file, save_file
 from tiny_models import FAMILIES, save_model_folder
 
 from lama_core.errors import UserError
-from lama_core.models import folders
-from lama_core.models.catalog import find_model
-from lama_core.models.folders import folder_digest, read_header
-from lama_core.models.loader import CACHE, load_model
-from lama_core.models.sources import fetch, locate
+from lama_core.models import model_folder
+from lama_core.models.cache import CACHE, load_model
+from lama_core.models.model_folder import folder_digest, read_header
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import fetch, locate
 
 pytestmark = pytest.mark.usefixtures("home")
 WEIGHTS = "model.safetensors"
@@ -124,7 +124,7 @@ def test_heads_that_do_not_divide_the_width_are_refused(tmp_path: Path) -> None:
 def test_plain_bert_of_other_shapes_allocates_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lama_core.models.bert import read_bert
+    from lama_core.models.hf.bert import read_bert
 
     folder = save_model_folder("bert-cased", tmp_path / "bert")
     change(folder / "config.json", max_position_embeddings=1 << 26)
@@ -271,10 +271,10 @@ def test_texts_weights_and_folders_are_bounded(
 ) -> None:
     folder = save_model_folder("bert-cased", tmp_path / "bert")
     with monkeypatch.context() as small:
-        small.setattr(folders, "MAX_ENTRIES", 2)
+        small.setattr(model_folder, "MAX_ENTRIES", 2)
         assert "holds more than 2 files" in refused(folder)
     with monkeypatch.context() as small:
-        small.setattr(folders, "MAX_FILE", 100)
+        small.setattr(model_folder, "MAX_FILE", 100)
         assert "is larger than 100 B" in refused(folder)
     with (folder / WEIGHTS).open("r+b") as file:
         file.truncate(psutil.virtual_memory().total + 1)  # a hole: it takes no disk

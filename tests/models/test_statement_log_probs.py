@@ -9,7 +9,7 @@ import pytest
 import torch
 from tiny_models import CAUSAL, FAMILIES, MASKED, SEQ2SEQ, sentinel_of
 
-from lama_core.models.base import HIDINGS, Statement
+from lama_core.models.protocols import HIDINGS, Statement
 
 Models = Callable[..., Any]
 ANSWERS = ("Paris", "Oslo", "Kraków", "Saint Petersburg", "Ouagadougou", "tokenization")

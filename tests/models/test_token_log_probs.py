@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import CAUSAL, FAMILIES, MASKED, SEQ2SEQ, sentinel_of
 
-from lama_core.models.trees import LONG, WIDTH, plan_trees
+from lama_core.models.hf.prefix_tree import LONG, WIDTH, plan_trees
 
 Models = Callable[..., Any]
 PAIRS = (("Paris", "France"), ("Oslo", "Norway"), ("Zürich", "Switzerland"), ("Kraków", "Poland"))

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from lama_core.errors import UserError
-from lama_core.models import expand_gguf, sources
-from lama_core.models.catalog import Entry, Source
-from lama_core.models.sources import Located, fetch, locate
+from lama_core.models.conversion import expand_gguf
+from lama_core.models.sources.catalog import Entry, Source
+from lama_core.models.sources.locations import Located, fetch, locate, locations
 from lama_core.progress import Progress
 
 FILE = "tiny_weights/tiny.gguf"
@@ -69,10 +69,10 @@ def test_expanding_weights_says_how_many_tensors_are_done(
     def expander(_: list[str], **options: Any) -> "subprocess.Popen[str]":
         return popen([sys.executable, "-c", f"print({lines!r})"], **options)
 
-    monkeypatch.setattr(sources.subprocess, "Popen", expander)
-    monkeypatch.setattr(sources, "_located", lambda folder: Located(folder, "x"))
+    monkeypatch.setattr(locations.subprocess, "Popen", expander)
+    monkeypatch.setattr(locations, "_located", lambda folder: Located(folder, "x"))
     steps: list[Progress] = []
-    sources._convert(tmp_path / "x.gguf", tmp_path / "model", steps.append)
+    locations._convert(tmp_path / "x.gguf", tmp_path / "model", steps.append)
     assert [(one.done, one.total, one.unit) for one in steps] == [
         (0, None, "steps"),
         (0, None, "steps"),

@@ -4,8 +4,8 @@ import pytest
 from families import WINDOW, make_family, tokenizer_of
 from transformers import T5Config, T5ForConditionalGeneration
 
-from lama_core.models.base import Kind
-from lama_core.models.transformer import window
+from lama_core.models.hf.transformer import window
+from lama_core.models.protocols import Kind
 
 COMPOSED: tuple[tuple[Kind, str], ...] = (
     ("causal", "gemma3"), ("causal", "gemma4"), ("causal", "got_ocr2"), ("masked", "modernvbert"),

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from tiny_models import CAUSAL, CITIES, FAMILIES, MASKED
 
-from lama_core.asking.blanks import parse_query
 from lama_core.models.vocabulary import CONTINUATION
+from lama_core.scoring.blanks import parse_query
 
 Models = Callable[..., Any]
 METASPACES = ("xlm-roberta", "albert", "deberta-v3", "llama")
@@ -133,7 +133,7 @@ def test_control_tokens_left_of_a_causal_blank_are_read_as_text(
 def test_a_mask_token_that_stands_in_the_subject_is_no_blank(
     family: str, tiny_model: Models
 ) -> None:
-    from lama_core.asking.blanks import fill
+    from lama_core.scoring.blanks import fill
 
     model = tiny_model(family)
     query = fill("[X] is in [Y].", f"{model.tokenizer.mask_token} Paris")

@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
-from lama_core.datasets.base import AnalogyRelation, ReadReport, make_analogies
-from lama_core.models.base import TokenScores
-from lama_core.probes.analogy.judges import OnDone
-from lama_core.probes.analogy.probes import Instance, ProbeOptions
-from lama_core.probes.analogy.runs import ProbeRun
+from lama_core.datasets.dataset import AnalogyRelation, ReadReport, make_analogies
+from lama_core.models.protocols import TokenScores
+from lama_core.probes.analogy.accuracy_tables import KINDS, UNMARKED
+from lama_core.probes.analogy.instances import Instance, ProbeOptions
 from lama_core.probes.analogy.score import Pair
-from lama_core.probes.analogy.tables import KINDS, UNMARKED
+from lama_core.probes.analogy.scorers import OnDone
+from lama_core.probes.analogy.spec import ProbeRun
 from lama_core.progress import silent
 from pages.ui.analogy import probes
 from pages.ui.analogy.probes import decision_rows
 from pages.ui.shared import links, screens
-from pages.ui.shared.heat import heat_strip
 from pages.ui.shared.messages import plain
+from pages.ui.shared.token_strips import heat_strip
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIRS = tuple((f"<b>{c}</b>", (f"{c}*{c}",)) for c in "abcdefgh")

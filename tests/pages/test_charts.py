@@ -13,9 +13,9 @@ from lama_core.metrics.confusion import Confusion
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import RunInfo
 from pages.ui.shared import charts
-from pages.ui.shared.choice import pick_runs, relation_label, run_names
 from pages.ui.shared.colours import PALETTE
 from pages.ui.shared.export import json_of, records_of, to_csv
+from pages.ui.shared.run_choice import pick_runs, relation_label, run_names
 
 P_AT_1 = METRICS["p_at_1"]
 COLOURS = {"a": "#2c86c7", "b": "#e0913a"}

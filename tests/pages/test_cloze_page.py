@@ -7,9 +7,9 @@ from opening import open_page
 from streamlit.testing.v1 import AppTest
 from tiny_models import save_model_folder
 
-from lama_core.models.loader import add_checked
+from lama_core.models.cache import add_checked
 from pages.ui.shared.messages import plain
-from pages.ui.shared.state import examples
+from pages.ui.shared.url_state import examples
 
 pytestmark = pytest.mark.usefixtures("home")
 MODEL = "minilm-mlm"

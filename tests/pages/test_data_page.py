@@ -10,13 +10,13 @@ from written_statements import write_bear
 
 from lama_core.bench.made_up import make_runs
 from lama_core.datasets.library import download
-from lama_core.probes.probing import ProbeRequest
+from lama_core.probes.plan import ProbeRequest
 from lama_core.progress import Progress, Result
 from lama_core.requests import Request
-from lama_core.runs.begun import begun_text
 from lama_core.runs.find import runs_dir
 from lama_core.runs.parts import PARTS, REQUEST_FILE
-from pages.ui.results.form import ANSWERS
+from lama_core.runs.unfinished import begun_text
+from pages.ui.results.new_run import ANSWERS
 from pages.ui.shared import jobs, links, visitors
 from pages.ui.shared.jobs import IMPORT_ROOT, Job
 from pages.ui.shared.text import counted

@@ -18,12 +18,12 @@ from slow import slow_but
 import lama_core as lama
 from lama_core.bench.made_up import make_runs
 from lama_core.metrics import Correlations
-from lama_core.probes.prompts.runs import Study
+from lama_core.probes.prompts.spec import Study
 from lama_core.requests import Request, command_line, python_call
 from lama_core.runs.find import load_run
 from lama_core.runs.tags import change_tags
 from pages.ui.shared import export
-from pages.ui.shared.state import title_of
+from pages.ui.shared.url_state import title_of
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = "minilm-mlm"
@@ -134,7 +134,7 @@ def take(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Taken]:
         assert shown in [code.value for code in app.code]
         return Taken(json.loads(files[f"{name}.json"]()), how)
 
-    monkeypatch.setattr("pages.ui.prompts.choice.default_study", own_study)
+    monkeypatch.setattr("pages.ui.prompts.study_choice.default_study", own_study)
     monkeypatch.setattr("streamlit.download_button", button)
     monkeypatch.setattr(export, "draw_command", draw_command)
     return opened

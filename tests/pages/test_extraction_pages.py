@@ -8,7 +8,7 @@ from opening import open_page
 from streamlit.testing.v1 import AppTest
 
 from lama_core.datasets import load_dataset
-from lama_core.probes.extraction.probing import ExtractRequest, plan_extract
+from lama_core.probes.extraction.plan import ExtractRequest, plan_extract
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
 

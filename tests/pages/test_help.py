@@ -16,11 +16,11 @@ from lama_core.glossary import glossary_text, read_terms
 from lama_core.metrics import METRICS
 from lama_core.metrics.origins import Part, sentence, trained_on
 from lama_core.paths import DOCS
+from lama_core.runs.facts_table import SCHEMA
 from lama_core.runs.find import load_run, runs_dir
 from lama_core.runs.info import FACTS_FILE, RUN_FILE, Run
-from lama_core.runs.table import SCHEMA
-from pages.ui.shared.state import title_of
 from pages.ui.shared.text import plain
+from pages.ui.shared.url_state import title_of
 
 pytestmark = pytest.mark.usefixtures("home")
 ORIGINS = ("written by hand", "WordNet 3.0", "CIA World Factbook and GeoNames, which agree")
@@ -143,7 +143,12 @@ def test_a_slice_by_origin_leads_to_its_facts(run: Run) -> None:
 def test_a_slice_by_wording_leads_to_its_facts(run: Run) -> None:
     by = "wording seen in training"
     app = open_page("results", data="made-up", tab="Slices", slice_by=by)
-    lines = app.dataframe[0].value.set_index("slice")[f"{title_of('minilm-mlm')} n"].dropna().drop("all facts")
+    lines = (
+        app.dataframe[0]
+        .value.set_index("slice")[f"{title_of('minilm-mlm')} n"]
+        .dropna()
+        .drop("all facts")
+    )
     assert sum(lines) == run.facts["excluded"].isna().sum()
     assert not any("isn't known" in caption.value for caption in app.caption)
     for name, n in lines.items():

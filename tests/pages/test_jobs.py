@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lama_core.models.catalog import ModelRequest
+from lama_core.models.sources.catalog import ModelRequest
 from lama_core.progress import Pace, Progress, describe, describe_briefly
 from pages.ui.shared import jobs
 from pages.ui.shared.jobs import Job

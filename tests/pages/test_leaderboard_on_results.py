@@ -9,7 +9,7 @@ from opening import open_page
 from streamlit.testing.v1 import AppTest
 from written_statements import StatementTable, write_bear
 
-from lama_core.probes.statements.probing import StatementsRequest, plan
+from lama_core.probes.statements.plan import StatementsRequest, plan
 from lama_core.runs.execute import execute
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,8 +18,8 @@ from lama_core.lessons.lesson import (
     list_lessons,
     read_lesson,
 )
-from lama_core.lessons.shown import Shown, judged
-from pages.ui.lessons import models, progress
+from lama_core.lessons.step_results import Shown, judged
+from pages.ui.lessons import lesson_models, progress
 from pages.ui.shared import cache
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -139,7 +139,7 @@ def test_the_stored_answers_stand_in_for_a_model_that_is_not_here() -> None:
 
 def test_stored_answers_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
-    find, runs = cache.find_stored, models.list_runs
+    find, runs = cache.find_stored, lesson_models.list_runs
 
     def counted(query: str, infos: Any) -> Any:
         looked.append(query)
@@ -147,18 +147,20 @@ def test_stored_answers_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(cache, "find_stored", counted)
     listed: list[None] = []
-    monkeypatch.setattr(models, "list_runs", lambda **more: listed.append(None) or runs(**more))
+    monkeypatch.setattr(
+        lesson_models, "list_runs", lambda **more: listed.append(None) or runs(**more)
+    )
     queries = ("In Australia, the capital is [MASK].", "Nobody asked this of ___.")
     names = ["smollm2-135m", "nobody", "minilm-mlm"]
     for times in (1, 2):
-        found = models.stored_answers(names, queries)
+        found = lesson_models.stored_answers(names, queries)
         assert {name: list(known) for name, known in found.items()} == {
             "smollm2-135m": [queries[0]]
         }
         assert found["smollm2-135m"][queries[0]].words[0] == "sydney"
         assert len(listed) == times
         assert looked == list(queries), "the second time nothing is looked for"
-    assert models.stored_answers(["minilm-mlm"], queries) == {}
+    assert lesson_models.stored_answers(["minilm-mlm"], queries) == {}
     assert len(listed) == 2, "and runs are listed where a model isn't here"
 
 

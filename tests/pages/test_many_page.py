@@ -13,10 +13,10 @@ from calling import invoke
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
-from lama_core.asking.limits import UNLIMITED, limits_of_pages
 from lama_core.errors import UserError
 from lama_core.requests import command_line
-from pages.ui.cloze import many
+from lama_core.scoring.limits import UNLIMITED, limits_of_pages
+from pages.ui.ask import batch
 from pages.ui.shared import cache, export, links, screens, visitors
 from pages.ui.shared.messages import plain
 
@@ -29,7 +29,7 @@ TYPED = (
 
 
 def opened(typed: str = TYPED, **params: str | list[str]) -> AppTest:
-    given = {"view": "Many at once", "models": MODEL, many.PARAM: typed}
+    given = {"view": "Many at once", "models": MODEL, batch.PARAM: typed}
     return open_page("cloze", **{**given, **params})
 
 
@@ -104,7 +104,7 @@ def test_what_the_time_of_a_question_leaves_is_asked_behind_those_who_wait(
         return ask(model, lines[:2], *words, **more)
 
     monkeypatch.setattr(cache, "ask_lines", two_at_a_time)
-    monkeypatch.setattr(many, "step_back", lambda: back.append(len(asked)))
+    monkeypatch.setattr(batch, "step_back", lambda: back.append(len(asked)))
     app = opened("\n".join(f"Five {n} is ___." for n in range(5)))
     assert asked == [5, 3, 1] and back == [0, 1, 2]
     assert len(table(app)) == 5 and all(table(app)[f"{MODEL} answer"])
@@ -141,10 +141,10 @@ def test_an_address_holds_what_fits_into_it() -> None:
     def shared(app: AppTest) -> str:
         return str(app.code[0].value)
 
-    assert many.PARAM in shared(opened("A ___. | b"))
+    assert batch.PARAM in shared(opened("A ___. | b"))
     app = opened("A ___. | b")
-    app.text_area(key=many.TEXT).set_value("\n".join(f"{n} and ___." for n in range(450))).run()
-    assert many.PARAM not in shared(app)
+    app.text_area(key=batch.TEXT).set_value("\n".join(f"{n} and ___." for n in range(450))).run()
+    assert batch.PARAM not in shared(app)
     assert any("don't fit into the address" in one.value for one in app.caption)
     assert len(table(app)) == 450
 
@@ -168,10 +168,10 @@ def test_what_was_stopped_asks_nothing_more_until_it_goes_on(
     app.button(key=f"stop {MODEL}").click().run()
     assert asked == [32, 8], "nothing is asked"
     answers = list(table(app)[f"{MODEL} answer"])
-    assert [answer == f"({many.UNASKED})" for answer in answers] == [False] * 32 + [True] * 8
+    assert [answer == f"({batch.UNASKED})" for answer in answers] == [False] * 32 + [True] * 8
     next(one for one in app.button if one.label == "Go on").click().run()
     assert asked == [32, 8, 8], "what was answered is not asked again"
-    assert many.UNASKED not in "".join(table(app)[f"{MODEL} answer"])
+    assert batch.UNASKED not in "".join(table(app)[f"{MODEL} answer"])
 
 
 def test_the_table_that_is_taken_away_is_answered_alike_by_the_command(
@@ -206,7 +206,7 @@ def test_a_file_takes_the_place_of_what_was_typed_if_the_visitor_may_bring_one(
     table_ = b'id,text,gold\n1,"Rome, ""old"", is\nin ___.",Italy\n2,bad,\n'
     app.file_uploader(key="many file 0").upload("my.csv", table_, "text/csv").run()
     next(one for one in app.button if one.label == "Ask its 2 sentences").click().run()
-    assert app.text_area(key=many.TEXT).value == 'Rome, "old", is in ___.\tItaly\nbad'
+    assert app.text_area(key=batch.TEXT).value == 'Rome, "old", is in ___.\tItaly\nbad'
     assert list(table(app)["sentence"]) == ['Rome, "old", is in ___.', "bad"]
     app.file_uploader(key="many file 1").upload("x.csv", b"text\nK\xf6ln\n", "text/csv").run()
     assert any("is not UTF" in one.value for one in app.error)
@@ -219,12 +219,12 @@ def test_a_file_takes_the_place_of_what_was_typed_if_the_visitor_may_bring_one(
 def test_a_row_leads_to_its_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     gone: list[Any] = []
     monkeypatch.setattr(links, "go", lambda there, params: gone.append((there, dict(params))))
-    monkeypatch.setattr(many.st, "dataframe", lambda *_, **__: _Picked())
+    monkeypatch.setattr(batch.st, "dataframe", lambda *_, **__: _Picked())
     opened("A ___.\nRome is in ___. | Italy", context="left")
     ((there, params),) = gone
     assert there == screens.ASK
     assert (params["text"], params["gold"]) == ("Rome is in ___.", "Italy")
-    assert params["context"] == ["left"] and many.PARAM not in params and "tab" not in params
+    assert params["context"] == ["left"] and batch.PARAM not in params and "tab" not in params
 
 
 class _Picked:

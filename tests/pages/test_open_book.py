@@ -7,13 +7,13 @@ import pytest
 from opening import ROOT, TIMEOUT, open_page
 from streamlit.testing.v1 import AppTest
 
-from lama_core.asking.blanks import parse_query
-from lama_core.asking.retrieval import OpenBook, open_index
-from lama_core.datasets.corpus import load_corpus
-from lama_core.models.loader import load_model
+from lama_core.datasets.passages import load_corpus
+from lama_core.models.cache import load_model
 from lama_core.paths import CORPUS_SUMMARY, training_dir
-from lama_core.probes.cloze.ask import ask
-from pages.ui.shared import cache, screens, state
+from lama_core.probes.cloze.query import ask
+from lama_core.scoring.blanks import parse_query
+from lama_core.scoring.retrieval import OpenBook, open_index
+from pages.ui.shared import cache, screens, url_state
 from pages.ui.shared.messages import plain
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -40,7 +40,7 @@ def typed(path: Path) -> AppTest:
     """The page of an owner who typed a path."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=TIMEOUT)
     app.switch_page(screens.ASK)
-    app.session_state[state.TYPED] = frozenset({str(path)})
+    app.session_state[url_state.TYPED] = frozenset({str(path)})
     for key, value in {"text": TEXT, "models": MODEL, "book": str(path)}.items():
         app.query_params[key] = value
     return app.run()
@@ -59,7 +59,7 @@ def test_the_passage_is_shown_as_text_and_the_model_is_asked_behind_it(corpus: N
         app
     )
     query = parse_query(TEXT)
-    settings = state.ClozeSettings(models=(MODEL,))
+    settings = url_state.ClozeSettings(models=(MODEL,))
     candidates, _ = cache.candidates_of(settings)
     model = load_model(MODEL)
     behind = ask(model, OpenBook(load_corpus("starter")).before(query), candidates, gold="London")
@@ -118,7 +118,7 @@ def test_no_address_makes_the_app_read_a_text_of_the_machine(
         read.append(reference)
         return load_corpus(reference)
 
-    monkeypatch.setattr("pages.ui.cloze.book.load_corpus", load)
+    monkeypatch.setattr("pages.ui.ask.open_book.load_corpus", load)
     app = opened(book=str(secret))
     assert set(read) <= {"starter"}
     assert "secret" not in shown(app)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.ui.prompts.tab import VIEWS
+from pages.ui.prompts.view import VIEWS
 from pages.ui.shared import screens
 
 

@@ -15,14 +15,14 @@ from streamlit.testing.v1 import AppTest
 from lama_core.datasets.library.download import import_dataset
 from lama_core.errors import UserError
 from lama_core.probes.prompts.gains import Gain
-from lama_core.probes.prompts.probing import StudyRequest, plan_study
-from lama_core.probes.prompts.runs import Study, list_studies
+from lama_core.probes.prompts.plan import StudyRequest, plan_study
+from lama_core.probes.prompts.spec import Study, list_studies
 from lama_core.runs.execute import execute
 from lama_core.runs.find import bundled_dir
 from lama_core.runs.info import RunInfo
-from pages.ui.prompts import choice
-from pages.ui.prompts.choice import PromptsChoice, default_study
+from pages.ui.prompts import study_choice
 from pages.ui.prompts.published import VIEWS, View, all_of, python_of
+from pages.ui.prompts.study_choice import PromptsChoice, default_study
 from pages.ui.shared import cache, screens
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,7 +78,7 @@ def open_on(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTes
         def first(studies: Sequence[Study]) -> Study:
             return next(filter(which, studies))
 
-        monkeypatch.setattr(choice, "default_study", first)
+        monkeypatch.setattr(study_choice, "default_study", first)
         app = open_page("prompts", tab=tab, **params)
         assert not app.error
         return app
@@ -253,7 +253,7 @@ def test_a_study_that_its_user_made_is_the_one_that_is_shown(
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
         app.switch_page(screens.RESULTS)
         app.query_params.update(screens.PROMPTS)
-        app.session_state[choice.MADE] = (study.info.id,)
+        app.session_state[study_choice.MADE] = (study.info.id,)
         app.run()
         assert not app.exception and not app.error
         assert app.selectbox(key="study").value == study.info.id

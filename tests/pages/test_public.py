@@ -27,10 +27,10 @@ from streamlit.testing.v1 import AppTest
 from lama_core.candidates import lists
 from lama_core.datasets.library.download import GetRequest, ImportRequest
 from lama_core.errors import UserError
-from lama_core.models import sources
-from lama_core.models.catalog import ModelRequest, find_model
-from lama_core.probes.cloze.ask import MAX_GOLD
-from lama_core.probes.probing import ProbeRequest
+from lama_core.models.sources.catalog import ModelRequest, find_model
+from lama_core.models.sources.locations import locations
+from lama_core.probes.cloze.query import MAX_GOLD
+from lama_core.probes.plan import ProbeRequest
 from pages.ui.shared import jobs, share, visitors
 from pages.ui.shared.text import PARTED, plain
 
@@ -102,7 +102,7 @@ def test_in_public_only_the_operators_models_are_asked(
 ) -> None:
     looked: list[str] = []
     monkeypatch.setattr(
-        "pages.ui.shared.state.find_model", lambda name: looked.append(name) or find_model(name)
+        "pages.ui.shared.url_state.find_model", lambda name: looked.append(name) or find_model(name)
     )
     app = open_page("cloze", models=["minilm-mlm", str(home), "owner/name"])
     assert "left out" in app.info[0].value
@@ -131,9 +131,9 @@ def test_no_address_makes_the_app_read_a_file_of_the_machine(
     monkeypatch.setattr(
         lists, "read_candidate_file", lambda path: read.append(str(path)) or ("Rome",)
     )
-    looked = sources.is_here
+    looked = locations.is_here
     monkeypatch.setattr(
-        "pages.ui.shared.columns.is_here",
+        "pages.ui.shared.model_columns.is_here",
         lambda entry: read.append(entry.name) if entry.source.how == "folder" else looked(entry),
     )
     open_page("cloze", candidates=SECRET)

@@ -14,17 +14,17 @@ from streamlit.testing.v1 import AppTest
 
 from lama_core.bench.made_up import SOURCES, make_runs
 from lama_core.metrics import compare
-from lama_core.metrics.answers import AnswerFilter, join_answers
+from lama_core.metrics.fact_answers import AnswerFilter, join_answers
 from lama_core.metrics.slices import SLICINGS, WORDING_SEEN
 from lama_core.requests import arguments
 from lama_core.rounding import percentage, rounded
-from lama_core.runs.aligned import align
+from lama_core.runs.alignment import align
 from lama_core.runs.find import list_runs, load_run, runs_dir
 from lama_core.runs.info import Run
 from lama_core.runs.tags import change_tags, read_tags
-from pages.ui.facts.filters import params_of
 from pages.ui.shared.messages import plain
-from pages.ui.shared.state import title_of
+from pages.ui.shared.url_state import title_of
+from pages.ui.wrong_answers.filters import params_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 120
@@ -331,11 +331,11 @@ def test_the_form_asks_the_command_line_for_the_same_runs(
     from calling import invoke
     from probe_fakes import hash_model, write_dataset
 
-    from lama_core.probes.probing import ProbeRequest, plan
+    from lama_core.probes.plan import ProbeRequest, plan
     from lama_core.runs.execute import execute
 
     monkeypatch.setenv("LAMA_HOME", str(tmp_path))
-    monkeypatch.setattr("lama_core.models.loader.load_model", lambda name, **_: hash_model(name))
+    monkeypatch.setattr("lama_core.models.cache.load_model", lambda name, **_: hash_model(name))
     request = ProbeRequest(
         str(write_dataset(tmp_path / "facts", n_facts=30)), ("hash",), ("P19", "P47"),
         prompts="paraphrases", candidates="full", limit=9,

@@ -12,12 +12,12 @@ from streamlit.testing.v1 import AppTest
 from lama_core.bench.made_up import make_runs
 from lama_core.metrics import compare, precision_curves
 from lama_core.rounding import percent
-from lama_core.runs.aligned import align
+from lama_core.runs.alignment import align
 from lama_core.runs.find import load_run
 from lama_core.runs.info import Run
 from pages.ui.results.more import CHARTS
 from pages.ui.shared import links, screens
-from pages.ui.shared.state import title_of
+from pages.ui.shared.url_state import title_of
 
 TWO = ["gpt2", "minilm-mlm"]
 CAPITAL = "P101 made-up relation 1"

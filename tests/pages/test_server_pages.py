@@ -7,7 +7,7 @@ from completions_server import Server, serve
 from opening import open_page
 from streamlit import config
 
-from lama_core.models.catalog import add_model
+from lama_core.models.sources.catalog import add_model
 from pages.ui.shared import jobs, visitors
 
 TEXT = "Oslo is the capital of ___."
@@ -59,7 +59,7 @@ def test_a_servers_model_ranks_answers_and_compares_sentences() -> None:
 
 
 def test_a_server_that_stopped_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lama_core.models.completions.time.sleep", lambda _: None)
+    monkeypatch.setattr("lama_core.models.server.completions.time.sleep", lambda _: None)
     add_model("server:http://127.0.0.1:9#m")
     app = open_page("cloze", text=TEXT, models=["minilm-mlm", "server:http://127.0.0.1:9#m"])
     said = [one.value.replace("\\", "") for one in app.error]

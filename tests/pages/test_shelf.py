@@ -12,14 +12,14 @@ from streamlit.testing.v1 import AppTest
 from lama_core.errors import UserError
 from lama_core.probes.analogy.score import ScoreRequest
 from lama_core.probes.analogy.solve import SolveRequest
-from lama_core.probes.cloze.ask import ClozeRequest
-from lama_core.probes.cloze.by_relation import RelationRequest
-from lama_core.probes.cloze.many import ManyRequest
-from lama_core.probes.statements.rank import RankRequest
+from lama_core.probes.cloze.batch import ManyRequest
+from lama_core.probes.cloze.query import ClozeRequest
+from lama_core.probes.cloze.wordings import RelationRequest
 from lama_core.probes.statements.sentences import SentencesRequest
+from lama_core.probes.statements.typed_answers import RankRequest
 from lama_core.requests import Request
 from lama_core.types import Query
-from pages.ui.shared import cache, history, links, screens, shelf, visitors
+from pages.ui.shared import cache, history, links, pins, screens, visitors
 from pages.ui.shared.messages import plain
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -135,25 +135,25 @@ def test_pinned_answers_are_the_views_own_and_stand_in_the_address() -> None:
 
 
 def test_what_differs_is_said_beside_each() -> None:
-    pins = [
+    written = [
         json.dumps({**PIN, **more})
         for more in ({}, {"candidates": "full"}, {"precision": "bf16"}, {"renormalise": True})
     ]
-    app = open_page("cloze", models=MODEL, pin=pins)
+    app = open_page("cloze", models=MODEL, pin=written)
     said = captions(app)
     assert "Not the same in all: ranked, log-probabilities over, precision;" in said
     assert "**precision: bf16**" in said and "**precision: fp32**" in said
     assert "**log-probabilities over: the candidates**" in said
     same = captions(
-        open_page("cloze", models=MODEL, pin=[pins[0], json.dumps({**PIN, "top_k": 9})])
+        open_page("cloze", models=MODEL, pin=[written[0], json.dumps({**PIN, "top_k": 9})])
     )
     assert "Models, what was ranked and precision are the same in all." in same
 
 
 def test_twelve_are_pinned_and_no_more() -> None:
-    pins = [json.dumps({**PIN, "text": f"{n} and ___."}) for n in range(14)]
-    app = open_page("cloze", models=MODEL, pin=pins)
-    assert len(app.session_state[shelf.PINS]) == shelf.MAX_PINS == 12
+    written = [json.dumps({**PIN, "text": f"{n} and ___."}) for n in range(14)]
+    app = open_page("cloze", models=MODEL, pin=written)
+    assert len(app.session_state[pins.PINS]) == pins.MAX_PINS == 12
     assert app.button(key="cloze pin").disabled
 
 
@@ -168,7 +168,7 @@ def test_of_many_pins_those_that_nobody_asked_wait_until_they_are_wanted(
         return ask(model, query, *words, **more)
 
     monkeypatch.setattr(cache, "ask", counted)
-    monkeypatch.setattr(shelf, "N_ASKED", 2)
+    monkeypatch.setattr(pins, "N_ASKED", 2)
     texts = [f"The {n}th pin is ___." for n in range(5)]
     link = [json.dumps({**PIN, "text": text}) for text in texts]
     page = {"view": "Compare sentences", "models": MODEL, "sentences": "A b.\nA c."}
@@ -184,7 +184,7 @@ def test_of_many_pins_those_that_nobody_asked_wait_until_they_are_wanted(
     assert app.button(key="pins ask").label == "Ask the other 1"
     again = open_page("cloze", pin=[link[0], link[3]], **page)
     assert asked == texts[:4] and "not asked yet" not in html(again), "they are kept"
-    monkeypatch.setattr(shelf, "N_ASKED", 0)
+    monkeypatch.setattr(pins, "N_ASKED", 0)
     other = open_page("cloze", pin=link, **page)
     assert asked == texts[:4] and html(other).count("not asked yet") == 1
 
@@ -228,7 +228,7 @@ def test_a_bad_pin_of_an_address_is_left_out_in_a_sentence(pin: str, said: str) 
     (fault,) = (one.value for one in app.error)
     assert fault.startswith(plain("A pin of this address was left out: "))
     assert plain(said) in fault
-    assert len(app.session_state[shelf.PINS]) == 1
+    assert len(app.session_state[pins.PINS]) == 1
 
 
 def test_a_model_that_the_app_doesnt_offer_is_not_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,14 +239,14 @@ def test_a_model_that_the_app_doesnt_offer_is_not_pinned(monkeypatch: pytest.Mon
 
 def test_what_is_taken_away_can_be_brought_back() -> None:
     requests: tuple[Request, ...] = tuple(
-        entry.request for entry in ASKED if shelf.kind_of(entry.request)
+        entry.request for entry in ASKED if pins.kind_of(entry.request)
     )
     assert len(requests) == 3
-    file = json.dumps({"made_with": {}, "pinned": [shelf.write_pin(one) for one in requests]})
+    file = json.dumps({"made_with": {}, "pinned": [pins.write_pin(one) for one in requests]})
     app = open_page("cloze", models=MODEL, pin=json.dumps(PIN))
     app.file_uploader(key="pin file 0").upload("x.json", file.encode(), "application/json").run()
     next(one for one in app.button if "in place of those" in one.label).click().run()
-    assert app.session_state[shelf.PINS] == requests
+    assert app.session_state[pins.PINS] == requests
 
 
 @pytest.mark.parametrize(
@@ -261,5 +261,5 @@ def test_what_is_taken_away_can_be_brought_back() -> None:
 )
 def test_a_bad_file_is_refused_in_a_sentence(data: bytes, said: str) -> None:
     with pytest.raises(UserError) as refused:
-        shelf.read_file(data, "my.json")
+        pins.read_file(data, "my.json")
     assert str(refused.value).startswith(said)

@@ -7,10 +7,10 @@ from opening import open_page
 from statement_fakes import SCORES, make_cloze_run, make_statement_run
 from streamlit.testing.v1 import AppTest
 
-from lama_core.probes.statements.probing import StatementsRequest
+from lama_core.probes.statements.plan import StatementsRequest
 from lama_core.requests import arguments
 from lama_core.runs.info import Run
-from pages.ui.facts.scores import scores_table
+from pages.ui.wrong_answers.answer_scores import scores_table
 
 ROOT = Path(__file__).resolve().parents[2]
 

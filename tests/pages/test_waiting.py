@@ -7,34 +7,34 @@ import pytest
 from cachetools import LRUCache
 
 from lama_core.queue import VisitorQueue
-from pages.ui.shared import waiting
+from pages.ui.shared import query_queue
 
 
 def test_the_answer_that_was_not_looked_at_for_longest_goes_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(waiting, "KEPT", LRUCache(2))
+    monkeypatch.setattr(query_queue, "KEPT", LRUCache(2))
     asked: list[str] = []
     for key in ("a", "b", "a", "c", "a", "b"):
-        assert waiting.answered(key, lambda key=key: asked.append(key) or key) == key
+        assert query_queue.answered(key, lambda key=key: asked.append(key) or key) == key
     assert asked == ["a", "b", "c", "b"]
 
 
 def test_only_what_is_kept_is_had_without_asking(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "KEPT", LRUCache(9))
+    monkeypatch.setattr(query_queue, "KEPT", LRUCache(9))
     asked: list[str] = []
 
     def ask(key: str) -> str:
-        return waiting.answered(key, lambda: asked.append(key) or key.upper())
+        return query_queue.answered(key, lambda: asked.append(key) or key.upper())
 
-    assert waiting.if_kept(lambda: ask("a")) is None and not asked
+    assert query_queue.if_kept(lambda: ask("a")) is None and not asked
     assert ask("a") == "A"
-    assert waiting.if_kept(lambda: ask("a")) == "A"
-    assert waiting.if_kept(lambda: ask("a") + ask("b")) is None
+    assert query_queue.if_kept(lambda: ask("a")) == "A"
+    assert query_queue.if_kept(lambda: ask("a") + ask("b")) is None
     assert ask("b") == "B", "asking goes on afterwards"
     assert asked == ["a", "b"]
     with pytest.raises(ValueError, match="none"):
-        waiting.if_kept(lambda: int("none"))
+        query_queue.if_kept(lambda: int("none"))
     assert ask("c") == "C"
 
 
@@ -42,13 +42,13 @@ def test_whoever_steps_back_waits_behind_those_who_came_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     queue = VisitorQueue(slots=1)
-    monkeypatch.setattr(waiting, "QUEUE", queue)
+    monkeypatch.setattr(query_queue, "QUEUE", queue)
     order: list[str] = []
 
     def many() -> None:
         for number in range(2):
-            waiting.step_back()
-            with waiting.turn():
+            query_queue.step_back()
+            with query_queue.turn():
                 order.append(f"many {number}")
                 if not number:
                     begun.set()

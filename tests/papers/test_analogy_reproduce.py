@@ -8,22 +8,22 @@ from analogy_fakes import CAPITALS, Work, knowing, relation, run_probes
 from tiny_models import save_model_folder
 
 from lama_core.datasets import load_analogies
-from lama_core.datasets.base import AnalogyRelation, ReadReport, make_analogies
+from lama_core.datasets.dataset import AnalogyRelation, ReadReport, make_analogies
 from lama_core.errors import UserError
 from lama_core.papers import rezaee2022 as module
 from lama_core.papers.framework import ReproduceOptions
-from lama_core.papers.known import find_paper
 from lama_core.papers.published import published_table
+from lama_core.papers.registry import find_paper
 from lama_core.papers.rezaee2022 import (
     differs_from_paper,
     published_by_kind,
     published_by_relation,
     published_unmarked,
 )
-from lama_core.probes.analogy.probes import ProbeOptions
-from lama_core.probes.analogy.probing import AnalogyRequest
-from lama_core.probes.analogy.runs import ProbeRun
-from lama_core.probes.analogy.tables import SEMANTIC, UNMARKED
+from lama_core.probes.analogy.accuracy_tables import SEMANTIC, UNMARKED
+from lama_core.probes.analogy.instances import ProbeOptions
+from lama_core.probes.analogy.plan import AnalogyRequest
+from lama_core.probes.analogy.spec import ProbeRun
 from lama_core.reports.tables import Made
 
 
@@ -112,7 +112,7 @@ def test_without_bats_the_embedded_models_answer_the_starter_analogies(
         load_analogies("starter-analogies"),
         relations=(load_analogies("starter-analogies").relation("country - capital"),),
     )
-    monkeypatch.setattr("lama_core.probes.analogy.probing.load_analogies", lambda _: small)
+    monkeypatch.setattr("lama_core.probes.analogy.plan.load_analogies", lambda _: small)
     found = find_paper("rezaee2022").reproduce(ReproduceOptions(limit=2, tables=("1",)))
     made = found.tables[0].made
     assert any("starter analogies" in note for note in found.notes)

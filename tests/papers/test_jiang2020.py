@@ -13,7 +13,7 @@ from lama_core.papers import jiang2020_data
 from lama_core.papers.framework import ReproduceOptions
 from lama_core.papers.jiang2020 import LPAQA_PAPER
 from lama_core.papers.jiang2020_data import STARTER_FEWER, Studies, find_source
-from lama_core.probes.prompts.runs import list_studies
+from lama_core.probes.prompts.spec import list_studies
 from lama_core.reports.tables import ReproducedTable, Reproduction
 
 MINED = ("[X] native [Y] .", "[X] from [Y] .", "home of [X] is [Y] .", "[X] near [Y] .")
@@ -32,7 +32,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
         return HashFiller(WORDS, name=name)
 
     monkeypatch.setenv("LAMA_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("lama_core.models.loader.load_model", load)
+    monkeypatch.setattr("lama_core.models.cache.load_model", load)
     yield loaded
 
 

@@ -10,11 +10,11 @@ import pytest
 from probe_fakes import TableFiller
 
 from lama_core.errors import UserError
-from lama_core.models.base import Context, WordScore
+from lama_core.models.protocols import Context, WordScore
 from lama_core.papers.framework import ReproduceOptions
-from lama_core.papers.known import find_paper
-from lama_core.papers.lama import Lama
+from lama_core.papers.lama_data import Lama
 from lama_core.papers.published import LAMA_MODELS
+from lama_core.papers.registry import find_paper
 from lama_core.paths import CORPUS_SUMMARY, training_dir
 from lama_core.reports.tables import ReproducedTable, Reproduction
 from lama_core.types import Query
@@ -91,7 +91,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             raise UserError(f"{reference} can't be had.")
         return models[reference]
 
-    monkeypatch.setattr("lama_core.models.loader.load_model", load)
+    monkeypatch.setattr("lama_core.models.cache.load_model", load)
     return folder
 
 

@@ -14,11 +14,11 @@ from tiny_models import save_model_folder
 from written_statements import StatementTable, write_bear
 
 from lama_core.errors import UserError
-from lama_core.models.catalog import find_model
+from lama_core.models.sources.catalog import find_model
 from lama_core.papers import wiland2024 as module
 from lama_core.papers.framework import ReproduceOptions
-from lama_core.papers.known import find_paper
 from lama_core.papers.published import BEAR_MODELS, published_table
+from lama_core.papers.registry import find_paper
 from lama_core.papers.wiland2024 import (
     BASELINE,
     ERROR,
@@ -69,7 +69,7 @@ def data(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             raise UserError(f"{reference} can't be had.")
         return StatementTable(said(), name=reference)
 
-    monkeypatch.setattr("lama_core.models.loader.load_model", load)
+    monkeypatch.setattr("lama_core.models.cache.load_model", load)
     monkeypatch.setattr(module, "is_here", lambda entry: entry.name in OWN)
     return folder
 

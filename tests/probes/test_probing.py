@@ -8,10 +8,10 @@ from probe_fakes import HashFiller
 from written_statements import hashed
 
 from lama_core.errors import UserError
-from lama_core.probes import probing
-from lama_core.probes.probing import ProbeRequest
-from lama_core.probes.statements import probing as stating
-from lama_core.probes.statements.probing import StatementsRequest
+from lama_core.probes import plan
+from lama_core.probes.plan import ProbeRequest
+from lama_core.probes.statements import plan as stating
+from lama_core.probes.statements.plan import StatementsRequest
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def data(tmp_path: Path) -> Path:
 def relations_of_runs(command: str, data: Path, *named: str) -> tuple[str, ...]:
     if command == "probe":
         asked = ProbeRequest(str(data), ("m",), named, candidates="full")
-        planned = probing.plan(asked, load=lambda *_, **__: HashFiller(("Lima",)))
+        planned = plan.plan(asked, load=lambda *_, **__: HashFiller(("Lima",)))
     else:
         stated = StatementsRequest(str(data), ("m",), named)
         planned = stating.plan(stated, load=lambda *_, **__: hashed())

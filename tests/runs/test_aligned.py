@@ -11,8 +11,8 @@ from probe_fakes import CITIES, HashFiller, write_dataset
 from lama_core import metrics
 from lama_core.bench.made_up import make_runs
 from lama_core.candidates.columns import Candidates
-from lama_core.probes.probing import ProbeRequest, plan
-from lama_core.runs.aligned import align, differing_candidates
+from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.runs.alignment import align, differing_candidates
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
 

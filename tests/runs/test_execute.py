@@ -12,17 +12,17 @@ from killing import kill_often
 from probe_fakes import CITIES, HashFiller, hash_model, write_dataset
 
 from lama_core import metrics
-from lama_core.api.resuming import begun_request
+from lama_core.api.resume import begun_request
 from lama_core.candidates.columns import NOT_A_CANDIDATE, Columns
 from lama_core.errors import UserError
-from lama_core.models.base import Encoded, Scores
-from lama_core.probes.cloze.runs import ClozeSpec
-from lama_core.probes.probing import Planned, ProbeRequest, plan
+from lama_core.models.protocols import Encoded, Scores
+from lama_core.probes.cloze.spec import ClozeSpec
+from lama_core.probes.plan import Planned, ProbeRequest, plan
 from lama_core.progress import Pace, Progress
-from lama_core.runs.begun import begun_text
 from lama_core.runs.execute import RunStopped, execute
 from lama_core.runs.find import list_runs, load_run, runs_dir
 from lama_core.runs.info import Run, read_info
+from lama_core.runs.unfinished import begun_text
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -216,7 +216,7 @@ sys.path[:0] = [{root!r}, {tests!r}]
 from pathlib import Path
 from dataclasses import replace
 from probe_fakes import hash_model
-from lama_core.probes.probing import ProbeRequest, plan
+from lama_core.probes.plan import ProbeRequest, plan
 from lama_core.runs.execute import execute
 planned = plan(ProbeRequest({data!r}, ("slow",), candidates="full"), load=hash_model)
 spec = replace(planned.specs[0], batch_rows=4)
@@ -459,8 +459,8 @@ def test_negated_queries_are_scored_beside_their_plain_ones(data: Path, tmp_path
 def test_spearmans_correlation_is_of_the_two_distributions(data: Path, tmp_path: Path) -> None:
     from scipy.stats import spearmanr
 
-    from lama_core.asking.blanks import parse_query
     from lama_core.candidates.columns import Candidates
+    from lama_core.scoring.blanks import parse_query
 
     made = run(one_spec(data, prompts="misprimed", relations=("P19",), limit=3), tmp_path)
     row, model = made.facts.iloc[1], hash_model()

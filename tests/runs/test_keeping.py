@@ -17,8 +17,8 @@ from lama_core.errors import UserError
 from lama_core.files import work_folder
 from lama_core.runs.find import bundled_dir, list_runs, load_run, runs_dir
 from lama_core.runs.info import FACTS_FILE, RUN_FILE
-from lama_core.runs.keeping import delete_run, list_kept, rename_run
 from lama_core.runs.locks import locked
+from lama_core.runs.manage import delete_run, list_kept, rename_run
 from lama_core.runs.tags import read_tags
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lama_core.asking.answers import ROW, from_table, to_table
 from lama_core.errors import UserError
 from lama_core.progress import silent
 from lama_core.runs.parts import Parts
+from lama_core.scoring.top_answers import ROW, from_table, to_table
 
 
 def rows(number: int, n_rows: int = 3) -> pa.Table:

@@ -16,9 +16,9 @@ from cyclopts import App
 
 from lama_core.cli import make_app
 from lama_core.glossary import explain, glossary_text, read_terms
-from lama_core.metrics.figures import METRICS
+from lama_core.metrics.relation_figures import METRICS
 from lama_core.requests import PROGRAM
-from pages.ui.prompts.tab import VIEWS as PROMPT_VIEWS
+from pages.ui.prompts.view import VIEWS as PROMPT_VIEWS
 from pages.ui.results.more import CHARTS
 from pages.ui.shared import screens
 from tools.documentation.docstrings import as_markdown
@@ -217,12 +217,12 @@ def test_every_module_of_the_library_is_there(pages: dict[Path, Reader]) -> None
         if path.name.startswith("__") or "cli" in parts:
             continue
         assert ".".join(parts) in found
-    assert "lama_core.asking.ranking.rank_gold" in anchors["asking"]
+    assert "lama_core.scoring.ranking.rank_gold" in anchors["asking"]
 
 
 @pytest.mark.slow
 def test_signs_of_docstrings_are_text(pages: dict[Path, Reader]) -> None:
-    ranking = pages[Path("library/asking.html")]
+    ranking = pages[Path("library/scoring.html")]
     assert "log_probs: float32 [query, candidate], natural log." in ranking.text
     assert ">>> import lama_core as lama" in pages[Path("library/lama_core.html")].text
     assert not {"mask", "extra_id_0", "id"} & set().union(*(page.tags for page in pages.values()))

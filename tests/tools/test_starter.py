@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lama_core.datasets import load_analogies, load_dataset
-from lama_core.datasets.base import Dataset
+from lama_core.datasets.dataset import Dataset
 from lama_core.datasets.library import installed
 from lama_core.errors import UserError
 from tools.starter import corrections, hand, wordnet

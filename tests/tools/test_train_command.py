@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lama_core.errors import UserError
-from lama_core.metrics.counts import load_corpus_counts
+from lama_core.metrics.word_counts import load_corpus_counts
 from tools.training.__main__ import train
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -21,7 +21,7 @@ from mkdocs.structure.pages import Page
 from rich.console import Console
 
 from lama_core.cli import make_app
-from lama_core.metrics.figures import figures_text
+from lama_core.metrics.relation_figures import figures_text
 from lama_core.requests import PROGRAM
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lama_core.cli import show
+from lama_core.cli import output
 from lama_core.datasets.library import installed
 from lama_core.errors import UserError
 from tools.starter.build import build_analogies, build_facts
@@ -29,7 +29,7 @@ def build(words: Sequence[str]) -> None:
         pairs_dir = given.folder / installed.STARTER_ANALOGIES
     facts, pairs = build_facts(facts_dir), build_analogies(pairs_dir)
     if given.json:
-        show.print_json({"facts": facts, "pairs": pairs})
+        output.print_json({"facts": facts, "pairs": pairs})
         return
     print(f"{sum(facts.values()):,} facts in {len(facts)} relations: {facts_dir}")
     print(f"{sum(pairs.values()):,} pairs in {len(pairs)} relations: {pairs_dir}")
@@ -39,5 +39,5 @@ if __name__ == "__main__":
     try:
         build(sys.argv[1:])
     except UserError as error:
-        show.complain(str(error))
+        output.complain(str(error))
         sys.exit(2)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from lama_core.datasets.base import BLANK, SQUAD_RELATION
+from lama_core.datasets.dataset import BLANK, SQUAD_RELATION
 from tools.starter import corrections, geography, hand, people, things, wordnet
 from tools.starter.model import (
     HERE,

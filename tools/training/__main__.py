@@ -17,7 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from lama_core.cli import show
+from lama_core.cli import output
 from lama_core.errors import UserError
 from lama_core.paths import training_dir
 from lama_core.rounding import fixed, percent
@@ -121,15 +121,15 @@ def train(words: Sequence[str]) -> None:
 
 def _print(outcome: "Outcome", *, as_json: bool) -> None:
     if as_json:
-        show.print_json(outcome.to_json())
+        output.print_json(outcome.to_json())
         return
     rows = [
         (name, fixed(score.loss, 3), fixed(score.accuracy, 3), score.n_hidden)
         for name, score in outcome.held_out.items()
     ]
-    show.print_table(["held-out text", "loss", "accuracy", "hidden tokens"], rows)
+    output.print_table(["held-out text", "loss", "accuracy", "hidden tokens"], rows)
     if outcome.relations:
-        show.print_table(
+        output.print_table(
             ["relation", "facts", "P@1", "P@10"],
             [
                 (s.relation, s.n_facts, percent(s.p_at_1), percent(s.p_at_10))
@@ -171,5 +171,5 @@ if __name__ == "__main__":
     try:
         train(sys.argv[1:])
     except UserError as error:
-        show.complain(str(error))
+        output.complain(str(error))
         sys.exit(2)

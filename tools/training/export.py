@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 
-from lama_core.metrics.counts import COUNTS_FILE
+from lama_core.metrics.word_counts import COUNTS_FILE
 
 WEIGHTS_FILE = "model.safetensors"
 STORED_DTYPE = torch.float16

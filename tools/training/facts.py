@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lama_core.asking.ranking import Ranking
 from lama_core.datasets import load_dataset
 from lama_core.errors import UserError
-from lama_core.metrics.tables import score_table
-from lama_core.probes.probing import ProbeRequest, plan
+from lama_core.metrics.score_tables import score_table
+from lama_core.probes.plan import ProbeRequest, plan
 from lama_core.runs.execute import execute
 from lama_core.runs.info import Run
+from lama_core.scoring.ranking import Ranking
 
 SOURCE = "TREx"
 RANKING: Ranking = "raw"

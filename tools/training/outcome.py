@@ -8,8 +8,8 @@ from typing import Any
 
 from lama_core.corpus.build import Corpus, read_lines
 from lama_core.errors import UserError
-from lama_core.metrics.counts import COUNTS_FILE
-from lama_core.metrics.stated import find_stated
+from lama_core.metrics.cooccurrence import find_stated
+from lama_core.metrics.word_counts import COUNTS_FILE
 from lama_core.runs.info import Run
 from tools.training.card import make_card
 from tools.training.evaluate import QUESTIONS, HeldOut, answer, evaluate_files

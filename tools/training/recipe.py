@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from lama_core.corpus.build import Corpus, build_corpus, corpus_from_files
-from lama_core.corpus.catalog import all_but
-from lama_core.corpus.fetch import Wheel, member_file
+from lama_core.corpus.fetch_sources import Wheel, member_file
+from lama_core.corpus.source_list import all_but
 from lama_core.errors import UserError
 from tools.training.modelling import load_encoder, load_tokenizer
 from tools.training.tokens import Reading, tokenise_file

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from lama_core.corpus.fetch import ReadMember
-from lama_core.corpus.passages import Passage, tidy, with_article
+from lama_core.corpus.fetch_sources import ReadMember
+from lama_core.corpus.source_passages import Passage, tidy, with_article
 from lama_core.corpus.sources.lexicon import NATIONALITIES, nationality_country
 
 ARTISTS = "data.json"

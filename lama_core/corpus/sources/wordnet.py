@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lama_core.corpus.fetch import ReadMember
-from lama_core.corpus.passages import Passage, tidy, with_article
+from lama_core.corpus.fetch_sources import ReadMember
+from lama_core.corpus.source_passages import Passage, tidy, with_article
 from lama_core.corpus.sources.lexicon import (
     FAITH_OF_OFFICE,
     FIELDS,

@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 
 from lama_core.datasets import lama_writer, variants
-from lama_core.datasets.base import Dataset, make_dataset
+from lama_core.datasets.dataset import Dataset, make_dataset
 
 EXCLUDED_FILE = "excluded.json"
 

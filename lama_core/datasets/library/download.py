@@ -12,9 +12,9 @@ from typing import Annotated, ClassVar
 from filelock import FileLock, Timeout
 
 from lama_core import paths
-from lama_core.datasets import formats, table, variants
-from lama_core.datasets.base import AnalogyDataset, Dataset
-from lama_core.datasets.library import catalog, derived, installed
+from lama_core.datasets import formats, user_table, variants
+from lama_core.datasets.dataset import AnalogyDataset, Dataset
+from lama_core.datasets.library import derived, installed, published
 from lama_core.downloads import archive
 from lama_core.downloads.retry import Patience
 from lama_core.downloads.transfer import fetched
@@ -84,9 +84,9 @@ class ImportRequest(Request):
         ),
     ] = ()
 
-    def columns(self) -> table.Columns:
+    def columns(self) -> user_table.Columns:
         """Return what it says of a table. Raises UserError for a template that can't be used."""
-        return table.Columns.given(
+        return user_table.Columns.given(
             subject=self.subject or "",
             object=self.object or "",
             relation=self.relation or "",
@@ -116,7 +116,7 @@ def get_dataset(
     repin: bool = False,
     compute: bool = False,
     guess: variants.Guess | None = None,
-    source: catalog.Source | None = None,
+    source: published.Source | None = None,
 ) -> Installed:
     """Fetch the published source `name`, unpack it, read it and put it into the library.
 
@@ -126,7 +126,7 @@ def get_dataset(
     one only the substring filter is applied.
     Raises UserError; what was fetched so far is kept for the next try.
     """
-    source = source or catalog.source(name)
+    source = source or published.source(name)
     if source.needs and source.needs not in installed.installed_names():
         get_dataset(source.needs, on_progress=on_progress, patience=patience, repin=repin)
     if compute:
@@ -168,7 +168,7 @@ def import_dataset(
     *,
     name: str | None = None,
     replace: bool = False,
-    columns: table.Columns | None = None,
+    columns: user_table.Columns | None = None,
     on_progress: OnProgress = silent,
 ) -> Installed:
     """Take a folder, an archive or a table that the user has into the library.
@@ -187,8 +187,8 @@ def import_dataset(
             f"{installed.describe(name)} would be replaced: give another name with --name, or say "
             "--replace"
         )
-    columns = None if columns == table.Columns() else columns
-    if columns is not None and (path.is_dir() or path.suffix.lower() not in table.SUFFIXES):
+    columns = None if columns == user_table.Columns() else columns
+    if columns is not None and (path.is_dir() or path.suffix.lower() not in user_table.SUFFIXES):
         raise UserError(
             f"{path} is not a CSV, TSV or JSONL file: import it without columns and templates"
         )
@@ -201,7 +201,7 @@ def import_dataset(
             formats.detect(path)
             copy_file(path, folder / path.name, MAX_IMPORTED_BYTES)
             if columns is not None:
-                table.write_columns(folder / path.name, columns)
+                user_table.write_columns(folder / path.name, columns)
         try:
             on_progress(Progress(f"reading {name}"))
             return _settle(folder, name)
@@ -213,7 +213,7 @@ def import_dataset(
 
 
 def _compute(
-    source: catalog.Source, guess: variants.Guess | None, on_progress: OnProgress
+    source: published.Source, guess: variants.Guess | None, on_progress: OnProgress
 ) -> Installed:
     """Install LAMA-UHN computed from LAMA. Raises UserError for any other source."""
     if not source.needs:

@@ -13,8 +13,8 @@ import orjson
 
 from lama_core import paths
 from lama_core.datasets import bats, formats, lama, lpaqa
-from lama_core.datasets.base import SQUAD_RELATION, AnalogyDataset, Content, Dataset
-from lama_core.datasets.library import catalog
+from lama_core.datasets.dataset import SQUAD_RELATION, AnalogyDataset, Content, Dataset
+from lama_core.datasets.library import published
 from lama_core.errors import NotFetched, UserError, did_you_mean
 from lama_core.files import given_path, kept_folder, kept_names, read_file
 
@@ -51,7 +51,7 @@ class Listed:
 _STARTERS = {
     row.name: row
     for row in (
-        catalog.Source(
+        published.Source(
             STARTER,
             "Starter facts",
             "facts",
@@ -59,7 +59,7 @@ _STARTERS = {
             _STARTER_CITATION,
             "",
         ),
-        catalog.Source(
+        published.Source(
             STARTER_ANALOGIES, "Starter analogies", "analogies", "CC0 1.0", _STARTER_CITATION, ""
         ),
     )
@@ -108,12 +108,15 @@ def _row(name: str) -> Listed:
 
 
 def _damaged(name: str, fault: str, path: str) -> Listed:
-    empty = catalog.Source(name, fault, "facts", "", "", "")
+    empty = published.Source(name, fault, "facts", "", "", "")
     return _listed(empty, path=path, fault=fault)
 
 
 def _listed(
-    source: catalog.Source, n_relations: int | None = None, n_facts: int | None = None, **more: Any
+    source: published.Source,
+    n_relations: int | None = None,
+    n_facts: int | None = None,
+    **more: Any,
 ) -> Listed:
     own = (source.name, source.title, source.kind)
     texts = (source.licence, source.citation, source.homepage)
@@ -149,7 +152,7 @@ def analogy_names() -> tuple[str, ...]:
 def lama_vocabulary_path() -> Path | None:
     """LAMA's published list of 21,018 candidates, once LAMA was fetched or imported, else None."""
     folder = installed_dir("lama")
-    found = sorted(folder.rglob(catalog.LAMA_VOCABULARY)) if folder.is_dir() else []
+    found = sorted(folder.rglob(published.LAMA_VOCABULARY)) if folder.is_dir() else []
     return found[0] if found else None
 
 
@@ -259,8 +262,8 @@ def listing() -> list[Listed]:
         counts = _count_lines(folder, own.kind) if folder.is_dir() else ()
         rows.append(_listed(own, *counts, installed=folder.is_dir(), path=str(folder)))
     here = {row.name: row for row in _installed()}
-    published = {source.name: _listed(source, installed=False) for source in catalog.SOURCES}
-    return [*rows, *(published | here).values()]
+    elsewhere = {source.name: _listed(source, installed=False) for source in published.SOURCES}
+    return [*rows, *(elsewhere | here).values()]
 
 
 def read_record(name: str) -> Listed:
@@ -307,8 +310,8 @@ def describe(name: str) -> str:
 
 def write_record(folder: Path, dataset: Dataset | AnalogyDataset, kind: Content) -> None:
     """Write `source.json` into `folder` for the set that was read from it."""
-    own = catalog.Source(dataset.name, dataset.name, kind, "not stated", "", "")
-    source = next((one for one in catalog.SOURCES if one.name == dataset.name), own)
+    own = published.Source(dataset.name, dataset.name, kind, "not stated", "", "")
+    source = next((one for one in published.SOURCES if one.name == dataset.name), own)
     fields = {
         "name": dataset.name,
         "title": source.title,
@@ -335,8 +338,8 @@ def _count_lines(folder: Path, kind: Content) -> tuple[int, int]:
 
 
 def _not_here(what: str, name: str, known: tuple[str, ...]) -> UserError:
-    if catalog.is_published(name):
+    if published.is_published(name):
         return NotFetched(f"The source {name!r} is", name)
-    hint = did_you_mean(name, [*known, *(source.name for source in catalog.SOURCES)])
+    hint = did_you_mean(name, [*known, *(source.name for source in published.SOURCES)])
     known_names = f"; known: {', '.join(known)}"
     return UserError(f"there is no {what} and no folder {name!r}{hint or known_names}")

@@ -24,7 +24,11 @@ from torch.nn import functional
 
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import place_of
-from lama_core.models.base import (
+from lama_core.models.classic.converted import LOGITS, N_CHARACTERS, are_sizes, open_release
+from lama_core.models.devices import host, once_each
+from lama_core.models.hf.layers import Linear, Table
+from lama_core.models.hf.transformer import Transformer
+from lama_core.models.protocols import (
     Context,
     Encoded,
     Hiding,
@@ -36,11 +40,7 @@ from lama_core.models.base import (
     TokenScores,
     WordScore,
 )
-from lama_core.models.classic.folder import LOGITS, N_CHARACTERS, are_sizes, open_release
-from lama_core.models.devices import host, once_each
-from lama_core.models.layers import Linear, Table
-from lama_core.models.transformer import Transformer
-from lama_core.models.words import WordVocabulary
+from lama_core.models.whole_words import WordVocabulary
 from lama_core.types import Query
 
 SIZES = (

@@ -14,7 +14,12 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from lama_core.models.classic.folder import (
+from lama_core.models.classic.causal_words import (
+    WordsLeftToRight,
+    WordsNetwork,
+    joined,
+)
+from lama_core.models.classic.converted import (
     FACTOR,
     MAX_LAYERS,
     are_cutoffs,
@@ -23,12 +28,7 @@ from lama_core.models.classic.folder import (
     projections_of,
     widths_of,
 )
-from lama_core.models.classic.left_to_right import (
-    WordsLeftToRight,
-    WordsNetwork,
-    joined,
-)
-from lama_core.models.layers import Linear, Output, Table
+from lama_core.models.hf.layers import Linear, Output, Table
 
 
 class FConv(WordsNetwork):

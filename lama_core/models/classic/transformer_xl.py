@@ -18,13 +18,13 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from lama_core.models.classic.folder import are_cutoffs, are_sizes, open_release
-from lama_core.models.classic.left_to_right import (
+from lama_core.models.classic.causal_words import (
     WordsLeftToRight,
     WordsNetwork,
     joined,
 )
-from lama_core.models.layers import Linear, Norm, Output, Table
+from lama_core.models.classic.converted import are_cutoffs, are_sizes, open_release
+from lama_core.models.hf.layers import Linear, Norm, Output, Table
 
 EPSILON = 1e-5
 SIZES = (

@@ -7,7 +7,7 @@ from pathlib import Path
 from lama_core.errors import UserError
 from lama_core.files import work_folder
 from lama_core.models.conversion import elmo, ernie, fconv, transformer_xl
-from lama_core.models.folders import check_contents, check_files
+from lama_core.models.model_folder import check_contents, check_files
 from lama_core.progress import OnProgress, Progress, silent
 
 

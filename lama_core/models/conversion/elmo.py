@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lama_core.errors import UserError
-from lama_core.models.classic.folder import ELMO, N_CHARACTERS, write_description
+from lama_core.models.classic.converted import ELMO, N_CHARACTERS, write_description
 from lama_core.models.conversion.tensors import (
     Array,
     Hdf5,
@@ -17,7 +17,7 @@ from lama_core.models.conversion.tensors import (
     size_of,
     write_tensors,
 )
-from lama_core.models.folders import read_json
+from lama_core.models.model_folder import read_json
 
 BEGIN, END, UNKNOWN = "<S>", "</S>", "<UNK>"
 APART = ("(", ")", ",", "--")

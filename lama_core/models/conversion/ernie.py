@@ -21,7 +21,7 @@ from lama_core.models.conversion.tensors import (
     take,
     write_tensors,
 )
-from lama_core.models.folders import CONFIG, read_json
+from lama_core.models.model_folder import CONFIG, read_json
 
 OPTIONS, WEIGHTS, WORDS = "ernie_config.json", "pytorch_model.bin", "vocab.txt"
 SIZES = (

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from lama_core.errors import UserError
-from lama_core.models.classic.folder import (
+from lama_core.models.classic.converted import (
     FACTOR,
     FCONV,
     MAX_LAYERS,

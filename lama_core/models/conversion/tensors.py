@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from lama_core.errors import UserError
 from lama_core.files import read_file
-from lama_core.models.folders import check_memory
+from lama_core.models.model_folder import check_memory
 
 CHUNK = 1 << 24  # numbers that are written at once
 # How torch's reader names what it refuses.

@@ -12,7 +12,7 @@ import numpy as np
 
 from lama_core.errors import UserError
 from lama_core.files import read_file
-from lama_core.models.classic.folder import TRANSFORMER_XL, write_description
+from lama_core.models.classic.converted import TRANSFORMER_XL, write_description
 from lama_core.models.conversion.tensors import (
     read_pickle,
     read_state,
@@ -20,7 +20,7 @@ from lama_core.models.conversion.tensors import (
     take,
     write_tensors,
 )
-from lama_core.models.folders import CONFIG, check_memory, read_header, read_json
+from lama_core.models.model_folder import CONFIG, check_memory, read_header, read_json
 
 UNKNOWN, BEGIN = "<unk>", "<eos>"
 SIZES = ("n_layer", "n_head", "d_model", "d_head", "d_inner", "mem_len", "div_val")

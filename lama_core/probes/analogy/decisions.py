@@ -18,9 +18,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lama_core.datasets.base import AnalogyRelation
-from lama_core.probes.analogy.judges import Judge, OnDone
-from lama_core.probes.analogy.probes import (
+from lama_core.datasets.dataset import AnalogyRelation
+from lama_core.probes.analogy.instances import (
     MIN_PAIRS,
     Instance,
     ProbeImpossible,
@@ -31,8 +30,9 @@ from lama_core.probes.analogy.probes import (
     split_pairs,
 )
 from lama_core.probes.analogy.score import Pair
+from lama_core.probes.analogy.scorers import Judge, OnDone
 from lama_core.probes.analogy.templates import fill, resolve_template
-from lama_core.runs.table import SCHEMA, make_column
+from lama_core.runs.facts_table import SCHEMA, make_column
 
 EPOCHS = 100
 Labelled = tuple[NDArray[np.float32], NDArray[np.bool_]]

@@ -19,10 +19,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from lama_core.asking import settings
-from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.errors import UserError
-from lama_core.models.base import KINDS, SentenceScorer, TokenScores
+from lama_core.models.protocols import KINDS, SentenceScorer, TokenScores
 from lama_core.probes.analogy.templates import (
     DEFAULT_TEMPLATE,
     TemplateChoice,
@@ -30,8 +28,10 @@ from lama_core.probes.analogy.templates import (
     fill,
     resolve_template,
 )
-from lama_core.probes.of_model import OfModel, model_fields
+from lama_core.probes.model_info import OfModel, model_fields
 from lama_core.requests import argument, option
+from lama_core.scoring import shared_fields
+from lama_core.scoring.limits import UNLIMITED, Limits
 
 Pair = tuple[str, str]
 Normalise = Literal["sum", "mean"]
@@ -43,7 +43,7 @@ MAX_PAIRS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreRequest(settings.ModelSettings):
+class ScoreRequest(shared_fields.ModelSettings):
     """A query pair and candidate pairs to rank: the fields of `analogy score`."""
 
     command: ClassVar[tuple[str, ...]] = ("analogy", "score")

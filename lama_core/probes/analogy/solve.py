@@ -18,11 +18,10 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkabl
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.asking import settings
 from lama_core.candidates.columns import Candidates, Columns, OpenColumns
 from lama_core.candidates.spelling import Vocabulary
 from lama_core.errors import UserError
-from lama_core.models.base import BlankFiller
+from lama_core.models.protocols import BlankFiller
 from lama_core.probes.analogy.templates import (
     DEFAULT_TEMPLATE,
     TEMPLATE_HELP,
@@ -30,8 +29,9 @@ from lama_core.probes.analogy.templates import (
     ask_for,
     read_question,
 )
-from lama_core.probes.cloze.ask import ClozeAnswer, ask
+from lama_core.probes.cloze.query import ClozeAnswer, ask
 from lama_core.requests import argument, option
+from lama_core.scoring import shared_fields
 
 Method = Literal["3CosAdd", "3CosMul"]
 METHODS: tuple[Method, ...] = ("3CosAdd", "3CosMul")
@@ -85,7 +85,7 @@ class WithoutWords(Candidates):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SolveRequest(settings.ClozeSettings):
+class SolveRequest(shared_fields.ClozeSettings):
     """An analogy with a blank to fill: the fields of `analogy solve`."""
 
     command: ClassVar[tuple[str, ...]] = ("analogy", "solve")
@@ -102,9 +102,9 @@ class SolveRequest(settings.ClozeSettings):
         str | None, option(f"For four words: {TEMPLATE_HELP} Default: {DEFAULT_TEMPLATE}.")
     ] = None
     keep_query_words: Annotated[bool, option("Allow the three given words as answers.")] = False
-    top_k: settings.TopK = 5
-    gold: settings.Gold = None
-    renormalise: settings.Renormalise = False
+    top_k: shared_fields.TopK = 5
+    gold: shared_fields.Gold = None
+    renormalise: shared_fields.Renormalise = False
 
     def question(self) -> Question:
         """What is asked. Raises UserError for what is no analogy with one word missing."""

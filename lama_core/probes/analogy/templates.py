@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from lama_core.asking.blanks import BLANK, parse_query
 from lama_core.errors import UserError, did_you_mean
 from lama_core.requests import option
+from lama_core.scoring.blanks import BLANK, parse_query
 from lama_core.types import Query
 
 SLOT = re.compile(r"\[([ABCD])\]")

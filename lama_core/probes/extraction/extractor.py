@@ -40,13 +40,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.asking.questions import BLANK, SQUAD
 from lama_core.datasets import Dataset
-from lama_core.datasets.corpus import Corpus
-from lama_core.metrics.tables import CONCEPTNET
+from lama_core.datasets.passages import Corpus
+from lama_core.metrics.score_tables import CONCEPTNET
 from lama_core.probes.prompts.mining import MAX_WORDS, Match, PairFinder, split_words
 from lama_core.probes.prompts.training_pairs import halve
 from lama_core.progress import OnProgress, Progress, silent
+from lama_core.scoring.queries import BLANK, SQUAD
 from lama_core.types import Fact
 
 Linking = Literal["naive", "oracle"]

@@ -22,11 +22,11 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.asking.scoring import score_cloze
 from lama_core.errors import UserError
-from lama_core.models.base import BlankFiller, WordMasker
-from lama_core.probes.prompts.asking import AskedFacts
+from lama_core.models.protocols import BlankFiller, WordMasker
 from lama_core.probes.prompts.ensemble import RELEASED, Recipe, combine_log_linear, fit_weights
+from lama_core.probes.prompts.fact_queries import AskedFacts
+from lama_core.scoring.batches import score_cloze
 from lama_core.types import Prompt, Query
 
 Floats = NDArray[np.float32]

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lama_core.errors import UserError
-from lama_core.probes.prompts.runs import Study
+from lama_core.probes.prompts.spec import Study
+from lama_core.runs.facts_table import check_size
 from lama_core.runs.info import FACTS_FILE
-from lama_core.runs.table import check_size
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,13 +28,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.asking.scoring import score_cloze
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.datasets.prompt_sets import check_templates, normalise_template
-from lama_core.datasets.templates import template_fault
+from lama_core.datasets.template_syntax import template_fault
 from lama_core.errors import UserError
-from lama_core.models.base import KINDS, BlankFiller
-from lama_core.models.translator import Translator
+from lama_core.models.auxiliary.translator import Translator
+from lama_core.models.protocols import KINDS, BlankFiller
+from lama_core.scoring.batches import score_cloze
 from lama_core.types import Fact, Query
 
 Form = Literal["paper", "words"]

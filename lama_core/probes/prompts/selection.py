@@ -11,12 +11,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.asking.answers import ROW, rank_block
-from lama_core.asking.blanks import shows_subject
-from lama_core.asking.ranking import Ranking, rank_gold
-from lama_core.asking.scoring import ScoreBlock
 from lama_core.datasets.prompt_sets import PromptPool
-from lama_core.models.base import Context
+from lama_core.models.protocols import Context
+from lama_core.probes.prompts.distributions import DistributionStore
 from lama_core.probes.prompts.ensemble import (
     RELEASED,
     Recipe,
@@ -27,7 +24,10 @@ from lama_core.probes.prompts.ensemble import (
     top_k_weights,
 )
 from lama_core.probes.prompts.shortlist import Shortlist
-from lama_core.probes.prompts.store import DistributionStore
+from lama_core.scoring.batches import ScoreBlock
+from lama_core.scoring.blanks import shows_subject
+from lama_core.scoring.ranking import Ranking, rank_gold
+from lama_core.scoring.top_answers import ROW, rank_block
 
 Floats = NDArray[np.float32]
 Combine = Literal["log-linear", "linear"]

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.probes.prompts.store import DistributionStore
+from lama_core.probes.prompts.distributions import DistributionStore
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]

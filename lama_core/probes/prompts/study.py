@@ -12,14 +12,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.asking.executors import Tick
-from lama_core.asking.ranking import NO_COLUMN, Ranking
 from lama_core.datasets.prompt_sets import PromptPool
 from lama_core.errors import UserError
-from lama_core.metrics.precision import macro_precision_at, precision_at
-from lama_core.models.base import BlankFiller, Context
-from lama_core.probes.prompts.asking import AskedFacts
+from lama_core.metrics.precision_at_k import macro_precision_at, precision_at
+from lama_core.models.protocols import BlankFiller, Context
+from lama_core.probes.prompts.distributions import DistributionStore
 from lama_core.probes.prompts.ensemble import RECIPES, RELEASED, oracle_ranks
+from lama_core.probes.prompts.fact_queries import AskedFacts
 from lama_core.probes.prompts.selection import (
     TOP_KS,
     Combine,
@@ -32,8 +31,9 @@ from lama_core.probes.prompts.selection import (
     top_k_curves,
 )
 from lama_core.probes.prompts.shortlist import Shortlist, Verdict, judge, make_shortlist
-from lama_core.probes.prompts.store import DistributionStore
 from lama_core.progress import silent
+from lama_core.scoring.executors import Tick
+from lama_core.scoring.ranking import NO_COLUMN, Ranking
 from lama_core.types import Fact, Relation
 
 SHOWN_FACTS = 200

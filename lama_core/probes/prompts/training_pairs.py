@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from lama_core.errors import UserError
-from lama_core.probes.probing import check_limit
+from lama_core.probes.plan import check_limit
 from lama_core.types import Fact
 
 SHOWN = 5

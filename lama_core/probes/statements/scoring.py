@@ -22,7 +22,7 @@ from typing import Annotated, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lama_core.models.base import (
+from lama_core.models.protocols import (
     BlankFiller,
     Hiding,
     Scored,

@@ -13,15 +13,15 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from lama_core.asking import settings
-from lama_core.asking.blanks import MAX_CHARACTERS
-from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.errors import UserError
-from lama_core.models.base import Statement, StatementScores
-from lama_core.probes.of_model import OfModel, model_fields
-from lama_core.probes.statements.rank import score_statements, tokens_json
+from lama_core.models.protocols import Statement, StatementScores
+from lama_core.probes.model_info import OfModel, model_fields
 from lama_core.probes.statements.scoring import StatementModel, scored_tokens, total
+from lama_core.probes.statements.typed_answers import score_statements, tokens_json
 from lama_core.requests import argument
+from lama_core.scoring import shared_fields
+from lama_core.scoring.blanks import MAX_CHARACTERS
+from lama_core.scoring.limits import UNLIMITED, Limits
 
 MAX_SENTENCES = 20
 # Why a sentence has no sum.
@@ -31,14 +31,14 @@ WORD = re.compile(r"\S+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SentencesRequest(settings.ModelSettings):
+class SentencesRequest(shared_fields.ModelSettings):
     """Two or more sentences to compare: the fields of `sentences`."""
 
     command: ClassVar[tuple[str, ...]] = ("sentences",)
     python: ClassVar[str] = "sentences"
 
     texts: Annotated[Sequence[str], argument("Two or more whole sentences.")] = field(kw_only=False)
-    hiding: settings.Hiding = "within-word"
+    hiding: shared_fields.Hiding = "within-word"
 
     def check(self) -> None:
         """Raise UserError if the choice can't be asked."""

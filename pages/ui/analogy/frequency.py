@@ -6,7 +6,12 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.papers.published import published_table
-from lama_core.probes.analogy.tables import RANDOM, SIGNIFICANT, Accuracy, frequency_summary
+from lama_core.probes.analogy.accuracy_tables import (
+    RANDOM,
+    SIGNIFICANT,
+    Accuracy,
+    frequency_summary,
+)
 
 
 def draw_frequency(lines: Sequence[Accuracy], names: dict[str, str], probe: str) -> None:

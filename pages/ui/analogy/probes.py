@@ -13,11 +13,7 @@ from lama_core.papers.rezaee2022 import (
     published_by_relation,
     published_unmarked,
 )
-from lama_core.probes.analogy.decisions import split
-from lama_core.probes.analogy.probes import PROBES, SETTINGS, Setting
-from lama_core.probes.analogy.probing import requests_of
-from lama_core.probes.analogy.runs import ProbeRun, list_probe_runs
-from lama_core.probes.analogy.tables import (
+from lama_core.probes.analogy.accuracy_tables import (
     ALL,
     KINDS,
     SHOWN,
@@ -27,16 +23,20 @@ from lama_core.probes.analogy.tables import (
     describe,
     unmarked,
 )
+from lama_core.probes.analogy.decisions import split
+from lama_core.probes.analogy.instances import PROBES, SETTINGS, Setting
+from lama_core.probes.analogy.plan import requests_of
+from lama_core.probes.analogy.spec import ProbeRun, list_probe_runs
 from lama_core.rounding import fixed, percentage, rounded
 from lama_core.runs.info import FACTS_FILE, RunInfo
-from pages.ui.analogy.examples import SCORE_TEMPLATE, template_param
-from pages.ui.analogy.form import draw_form
 from pages.ui.analogy.frequency import draw_frequency
-from pages.ui.shared import charts, links, screens, state
+from pages.ui.analogy.new_probe import draw_form
+from pages.ui.analogy.templates import SCORE_TEMPLATE, template_param
+from pages.ui.shared import charts, links, screens, url_state
 from pages.ui.shared.colours import PUBLISHED, model_colours
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain, show_fault, show_note
-from pages.ui.shared.state import BOUND, pick
+from pages.ui.shared.url_state import BOUND, pick
 
 PROBE_HELP = (
     "Rezaee and Camacho-Collados, section 2.2; **random** is the mean of the first two.\n\n"
@@ -77,7 +77,7 @@ def _choose(
         [2, 4, 3, 4], vertical_alignment="bottom"
     )
     datasets = list(dict.fromkeys(run.info.dataset for run in runs))
-    data = state.choose("Data", datasets, key="data", place=data_box)
+    data = url_state.choose("Data", datasets, key="data", place=data_box)
     of_data = [run for run in runs if run.info.dataset == data]
     kept = links.among((run.info.id for run in of_data), of=data)
     of_data = [run for run in of_data if run.info.id in kept]
@@ -89,7 +89,7 @@ def _choose(
         default=models,
         key="probed",
         bind=BOUND,
-        format_func=state.title_of,
+        format_func=url_state.title_of,
         placeholder="Choose models",
     )
     settings = [name for name in SETTINGS if any(run.details.setting == name for run in of_data)]
@@ -123,7 +123,7 @@ def _names(runs: Sequence[ProbeRun]) -> dict[str, str]:
     for run in runs:
         options.setdefault(run.info.model, set()).add(describe(run.details))
     return {
-        run.info.id: state.title_of(run.info.model)
+        run.info.id: url_state.title_of(run.info.model)
         + (f" ({describe(run.details)})" if len(options[run.info.model]) > 1 else "")
         for run in runs
     }
@@ -306,9 +306,9 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
     hardest = min(
         run.details.relations, key=lambda one: 2 if one.accuracy is None else one.accuracy
     )
-    state.drop_stale("relation", known)
+    url_state.drop_stale("relation", known)
     shown = st.session_state.get("relation", hardest.name)
-    state.heed_unknown("Relation", "relation", {name: name for name in known}, shown)
+    url_state.heed_unknown("Relation", "relation", {name: name for name in known}, shown)
     relation = relation_box.selectbox(
         "Relation",
         known,
@@ -340,7 +340,7 @@ def decision_rows(info: RunInfo, relation: str, which: str) -> pd.DataFrame:
     """The decisions of one relation: `wrong`, `right` or `left out`."""
     import pyarrow.compute as pc
 
-    from lama_core.runs.table import read_columns
+    from lama_core.runs.facts_table import read_columns
 
     table = read_columns(info.folder / FACTS_FILE)
     frame = table.filter(pc.equal(table["relation"].cast("string"), relation)).to_pandas()

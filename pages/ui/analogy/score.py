@@ -5,13 +5,12 @@ from typing import cast
 
 import streamlit as st
 
-from lama_core.asking.settings import ModelSettings
 from lama_core.errors import UserError
 from lama_core.glossary import explain
-from lama_core.models.base import KINDS
-from lama_core.models.catalog import find_model
-from lama_core.models.loader import Precision
-from lama_core.models.sources import is_here
+from lama_core.models.cache import Precision
+from lama_core.models.protocols import KINDS
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import is_here
 from lama_core.probes.analogy.score import (
     ModelScores,
     Normalise,
@@ -23,14 +22,15 @@ from lama_core.probes.analogy.score import (
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE
 from lama_core.requests import values
 from lama_core.rounding import fixed
-from pages.ui.analogy import examples
-from pages.ui.shared import cache, history, predictions, state
+from lama_core.scoring.shared_fields import ModelSettings
+from pages.ui.analogy import templates
+from pages.ui.shared import cache, history, predictions, url_state
 from pages.ui.shared.colours import model_colours
-from pages.ui.shared.columns import boxes_of
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.fetching import draw_offer
-from pages.ui.shared.heat import heat_scale, heat_strip
 from pages.ui.shared.messages import faults_shown
+from pages.ui.shared.model_columns import boxes_of
+from pages.ui.shared.token_strips import heat_scale, heat_strip
 
 FIRST_QUERY = "Paris:France"
 FIRST_PAIRS = "Rome:Italy, Italy:Rome, Rome:Germany, Rome:Berlin"
@@ -65,7 +65,7 @@ def draw_score() -> None:
         with box:
             entry = find_model(name)
             if not is_here(entry):
-                predictions.draw_head(name, state.title_of(name), colours[name], "not here yet")
+                predictions.draw_head(name, url_state.title_of(name), colours[name], "not here yet")
                 draw_offer(entry)
                 continue
             head = st.container()
@@ -73,7 +73,7 @@ def draw_score() -> None:
                 found[name] = cache.pair_scores(name, precision, query, pairs, template, normalise)
             with head:
                 detail = _describe(found[name]) if name in found else ""
-                predictions.draw_head(name, state.title_of(name), colours[name], detail)
+                predictions.draw_head(name, url_state.title_of(name), colours[name], detail)
             if name in found:
                 st.html(heat_scale(colours[name]))
                 _draw_pairs(found[name], colours[name])
@@ -96,28 +96,28 @@ def _ask() -> tuple[Pair, tuple[Pair, ...], tuple[str, ...], str, Normalise, Pre
         "Query pair",
         FIRST_QUERY,
         key="query",
-        bind=state.BOUND,
+        bind=url_state.BOUND,
         help="Two words with a colon between them: A:B.",
     )
     typed = right.text_input(
         "Candidate pairs",
         FIRST_PAIRS,
         key="pairs",
-        bind=state.BOUND,
+        bind=url_state.BOUND,
         help="Two or more pairs C:D, set apart by commas. Each is put into the template with the "
         "query pair.",
     )
     models, template, how, precise = st.columns([4, 4, 2, 2], vertical_alignment="bottom")
     with models:
-        names = state.choose_models()
+        names = url_state.choose_models()
     with template:
-        chosen = examples.choose_template(DEFAULT_TEMPLATE, examples.SCORE_TEMPLATE)
+        chosen = templates.choose_template(DEFAULT_TEMPLATE, templates.SCORE_TEMPLATE)
     with how:
-        normalise = state.pick(
+        normalise = url_state.pick(
             "Log-probabilities", ("sum", "mean"), key="normalise", help=explain("Score of a pair")
         )
     with precise:
-        precision = state.choose_precision()
+        precision = url_state.choose_precision()
     pairs = tuple(parse_pair(text) for text in (typed or "").split(",") if text.strip())
     if not pairs:
         raise UserError("No candidate pair is given: write two or more, as Rome:Italy, Italy:Rome.")

@@ -7,17 +7,17 @@ import streamlit as st
 
 from lama_core.probes.analogy.solve import METHODS, Solution, SolveRequest, VectorAnswer
 from lama_core.probes.analogy.templates import SLOTS, Question, ask_for
-from lama_core.probes.cloze.ask import ClozeAnswer
+from lama_core.probes.cloze.query import ClozeAnswer
 from lama_core.requests import values
 from lama_core.rounding import fixed
-from pages.ui.analogy import examples
-from pages.ui.shared import cache, history, predictions, shelf, state
-from pages.ui.shared.columns import ask_each, reserve_line
+from pages.ui.analogy import templates
+from pages.ui.shared import cache, history, pins, predictions, url_state
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
+from pages.ui.shared.model_columns import ask_each, reserve_line
 
 DEFAULT_TEMPLATE = "to-as"
-FIRST = examples.EXAMPLES[0]
+FIRST = templates.EXAMPLES[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Asked:
     question: Question
     gold: str
     keep: bool
-    choice: state.ClozeChoice
+    choice: url_state.ClozeChoice
 
     def request(self, models: tuple[str, ...]) -> SolveRequest:
         """What gives the same from a terminal."""
@@ -68,7 +68,7 @@ def _ask() -> Asked:
                 f"{slot}: asked for" if asked_for else slot,
                 first,
                 key=slot.lower(),
-                bind=state.BOUND,
+                bind=url_state.BOUND,
                 placeholder="right answer (optional)" if asked_for else "",
                 help="This word is left blank. Type the right answer here to see its rank; "
                 "leave it empty if you don't know."
@@ -77,7 +77,7 @@ def _ask() -> Asked:
             )
         )
     with fields[4]:
-        chosen = state.pick(
+        chosen = url_state.pick(
             "Blank",
             SLOTS,
             key="blank",
@@ -87,21 +87,21 @@ def _ask() -> Asked:
     at = SLOTS.index(chosen or "D")
     models, template, more = st.columns([4, 4, 3], vertical_alignment="bottom")
     with models:
-        names = state.choose_models()
+        names = url_state.choose_models()
     with template:
-        how = examples.choose_template(DEFAULT_TEMPLATE, examples.SOLVE_TEMPLATE)
+        how = templates.choose_template(DEFAULT_TEMPLATE, templates.SOLVE_TEMPLATE)
     with more, st.container(horizontal=True, vertical_alignment="center"):
         with st.popover("Examples", icon=":material/lightbulb:"):
-            examples.draw_examples()
+            templates.draw_examples()
         with st.popover("Options", icon=":material/tune:"):
             keep = st.toggle(
                 "The given words may be answers",
                 key="keep",
-                bind=state.BOUND,
+                bind=url_state.BOUND,
                 help="Off: the three given words are removed from the candidates, as in vector "
                 "arithmetic since Mikolov et al. 2013. On: a model that only repeats shows it.",
             )
-            choice = state.choose_cloze_options(names)
+            choice = url_state.choose_cloze_options(names)
     gold = (words[at] or "").strip()
     given = [None if number == at else word or "" for number, word in enumerate(words)]
     return Asked(ask_for(given, how), gold, bool(keep), choice)
@@ -190,5 +190,5 @@ def _draw_export(asked: Asked, solutions: tuple[Solution, ...]) -> None:
         made,
         request,
         record=whole.to_json,
-        more=lambda: shelf.draw_pin(request, key="analogy pin"),
+        more=lambda: pins.draw_pin(request, key="analogy pin"),
     )

@@ -19,7 +19,7 @@ from lama_core.api.data import (
 )
 from lama_core.errors import UserError
 from lama_core.files import bytes_text
-from pages.ui.data.look import draw_dropped
+from pages.ui.data.contents import draw_dropped
 from pages.ui.shared.messages import counted, plain, show_note
 
 MAX_SCANNED = 20_000_000  # bytes; larger files are checked only while they are imported

@@ -7,11 +7,11 @@ from lama_core.errors import UserError
 from lama_core.files import bytes_text
 from lama_core.models.devices import how_computed
 from lama_core.probes.kinds import FACT_KINDS, KINDS
-from lama_core.runs.keeping import KeptRun, RunsRequest, delete_run, list_kept, rename_run
+from lama_core.runs.manage import KeptRun, RunsRequest, delete_run, list_kept, rename_run
 from pages.ui.shared import jobs, links, screens, visitors
 from pages.ui.shared.export import draw_command, draw_export
 from pages.ui.shared.messages import counted, described, faults_shown, plain, show_fault
-from pages.ui.shared.state import BOUND, draw_rows, drop_stale
+from pages.ui.shared.url_state import BOUND, draw_rows, drop_stale
 
 RESUME = "resume "  # begins the name of a job, before the run's
 
@@ -141,7 +141,7 @@ def _draw_run(run: KeptRun) -> None:
 
 def _draw_resume(run: KeptRun) -> None:
     """Make the request that began the run again: what is finished of it isn't scored again."""
-    from lama_core.api.resuming import begun_request  # heavy: it brings every kind of run
+    from lama_core.api.resume import begun_request  # heavy: it brings every kind of run
 
     job = jobs.find(f"{RESUME}{run.name}")
     if job is not None and job.running:

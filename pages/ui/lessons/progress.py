@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from lama_core.lessons.lesson import Lesson
-from lama_core.lessons.shown import Shown
+from lama_core.lessons.step_results import Shown
 
 KEY = "progress in lessons"
 

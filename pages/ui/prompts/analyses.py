@@ -15,13 +15,13 @@ from lama_core.probes.prompts.analyses import (
     prompt_pairs,
     transfer_weights,
 )
-from lama_core.probes.prompts.runs import list_studies
+from lama_core.probes.prompts.spec import list_studies
 from lama_core.rounding import fixed
-from pages.ui.prompts.choice import PromptsChoice, all_relations
+from pages.ui.prompts.study_choice import PromptsChoice, all_relations
 from pages.ui.shared import charts, links
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
-from pages.ui.shared.state import pick, title_of
+from pages.ui.shared.url_state import pick, title_of
 
 
 def draw_analyses(choice: PromptsChoice) -> None:

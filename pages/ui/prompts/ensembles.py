@@ -11,16 +11,16 @@ from lama_core.datasets.prompt_sets import TITLES
 from lama_core.glossary import explain
 from lama_core.papers.jiang2020_scores import LINES, Averaging, paper_model, published
 from lama_core.probes.prompts.ensemble import PAPER
-from lama_core.probes.prompts.probing import request_of
+from lama_core.probes.prompts.plan import request_of
 from lama_core.probes.prompts.study import RelationStudy, Score
 from lama_core.rounding import fixed, percent, percentage
-from pages.ui.prompts.choice import PromptsChoice, all_relations
+from pages.ui.prompts.study_choice import PromptsChoice, all_relations
 from pages.ui.prompts.weights import draw_weights
 from pages.ui.shared import charts, screens
 from pages.ui.shared.colours import PUBLISHED
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import faults_shown, show_note
-from pages.ui.shared.state import pick, title_of
+from pages.ui.shared.url_state import pick, title_of
 
 METHOD_TITLES = {
     "top1": "Top1",

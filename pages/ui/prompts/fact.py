@@ -5,12 +5,12 @@ from html import escape
 import numpy as np
 import streamlit as st
 
-from lama_core.asking.blanks import fill
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.rounding import fixed
-from pages.ui.prompts.choice import PromptsChoice
+from lama_core.scoring.blanks import fill
+from pages.ui.prompts.study_choice import PromptsChoice
 from pages.ui.prompts.table import to_cloze
-from pages.ui.shared.state import BOUND
+from pages.ui.shared.url_state import BOUND
 
 PER_ROW = 3
 MOST_PROMPTS = 12

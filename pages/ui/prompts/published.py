@@ -21,15 +21,15 @@ from lama_core.papers.jiang2020_scores import (
     make_table,
 )
 from lama_core.papers.published import PublishedTable, published_table
-from lama_core.probes.prompts import tabulated
-from lama_core.probes.prompts.runs import Study, list_studies
+from lama_core.probes.prompts import paper_tables
+from lama_core.probes.prompts.spec import Study, list_studies
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.rounding import rounded
-from pages.ui.prompts.choice import PromptsChoice, all_relations
+from pages.ui.prompts.study_choice import PromptsChoice, all_relations
 from pages.ui.shared import links
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
-from pages.ui.shared.state import BOUND, title_of
+from pages.ui.shared.url_state import BOUND, title_of
 
 Relations = Sequence[RelationStudy]
 WEIGHT = r"weight \d"
@@ -98,7 +98,7 @@ def python_of(choice: PromptsChoice, view: View, *, ours: bool) -> str:
     return (
         "from lama_core.papers.jiang2020_scores import make_table\n"
         "from lama_core.probes.prompts import tabulated\n"
-        "from lama_core.probes.prompts.runs import find_study\n\n"
+        "from lama_core.probes.prompts.spec import find_study\n\n"
         "def relations_of(name):\n"
         "    study = find_study(name)\n"
         "    return [study.relation(one) for one in study.relations]\n\n"
@@ -176,7 +176,7 @@ def _statistics(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
         ("test facts", [one.test for one in relations]),
         ("training facts", [one.train for one in relations]),
     ):
-        found = [tabulated.fact_statistics(one) for one in facts if one]
+        found = [paper_tables.fact_statistics(one) for one in facts if one]
         columns[title] = {
             "subject-object pairs": fmean(one.n_pairs for one in found),
             "unique subjects": fmean(one.n_subjects for one in found),
@@ -198,7 +198,7 @@ def _combined(average: Averaging, _: PromptsChoice, relations: Relations) -> pd.
 
 
 def _gains(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
-    found = [gain for one in relations if (gain := tabulated.mined_gain(one))]
+    found = [gain for one in relations if (gain := paper_tables.mined_gain(one))]
     return pd.DataFrame(
         [
             {
@@ -215,7 +215,7 @@ def _gains(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
 
 
 def _weights(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
-    found = [gain for one in relations if (gain := tabulated.weighted_gain(one))]
+    found = [gain for one in relations if (gain := paper_tables.weighted_gain(one))]
     rows = []
     for one in sorted(found, key=lambda one: -one.gain):
         row: dict[str, object] = {"id": one.relation, "relation": one.label}
@@ -226,7 +226,7 @@ def _weights(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
 
 
 def _changes(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
-    found = [one for study in relations for one in tabulated.word_changes(study)]
+    found = [one for study in relations for one in paper_tables.word_changes(study)]
     found.sort(key=lambda one: -one.gain.gain)
     return pd.DataFrame(
         [
@@ -259,7 +259,7 @@ def _transfer(choice: PromptsChoice, relations: Relations) -> pd.DataFrame:
     rows = []
     for other in _others(choice):
         for combination, title in LINES.items():
-            found = tabulated.mean_transfer(relations, all_of(other), combination)
+            found = paper_tables.mean_transfer(relations, all_of(other), combination)
             if found is not None:
                 rows.append(
                     {
@@ -276,7 +276,7 @@ def _distances(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
     rows = []
     for title, sets in (("mined", ("mine",)), ("paraphrased", ("mine+para", "man+para"))):
         edits = [
-            n for one in relations for name in sets for n in tabulated.edit_distances(one, name)
+            n for one in relations for name in sets for n in paper_tables.edit_distances(one, name)
         ]
         if edits:
             rows.append(
@@ -286,7 +286,7 @@ def _distances(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
 
 
 def _majority(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
-    found = [tabulated.majority(one.objects) for one in relations]
+    found = [paper_tables.majority(one.objects) for one in relations]
     return pd.DataFrame(
         [
             {

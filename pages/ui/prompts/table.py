@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from lama_core.asking.blanks import fill
 from lama_core.glossary import explain
-from lama_core.metrics.precision import precision_at
-from lama_core.probes.prompts.probing import as_select
+from lama_core.metrics.precision_at_k import precision_at
+from lama_core.probes.prompts.plan import as_select
 from lama_core.rounding import percent, percentage
-from pages.ui.prompts.choice import PromptsChoice
+from lama_core.scoring.blanks import fill
+from pages.ui.prompts.study_choice import PromptsChoice
 from pages.ui.shared import links, screens
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from lama_core.probes.prompts.ensemble import top_k_weights
 from lama_core.rounding import fixed, percent, percentage, rounded
-from pages.ui.prompts.choice import PromptsChoice
+from pages.ui.prompts.study_choice import PromptsChoice
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
-from pages.ui.shared.state import BOUND, pick
+from pages.ui.shared.url_state import BOUND, pick
 
 MOST_SLIDERS = 8
 STARTS = ("optimised", "top1", "top3", "equal")
@@ -119,7 +119,7 @@ def _python_of(choice: PromptsChoice, table: pd.DataFrame) -> str:
     """The lines of Python that give the accuracy of these weights."""
     weights = dict(zip(table["prompt"], table["weight"].round(6), strict=True))
     return (
-        "import numpy as np\nfrom lama_core.probes.prompts.runs import find_study\n\n"
+        "import numpy as np\nfrom lama_core.probes.prompts.spec import find_study\n\n"
         f'study = find_study("{choice.info.id}").relation({choice.study.relation.name!r})\n'
         f"weights = {weights!r}\n"
         "given = [weights.get(template, 0) for template in study.pool.templates]\n"

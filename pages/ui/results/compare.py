@@ -11,19 +11,19 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core import metrics
 from lama_core.errors import UserError
 from lama_core.glossary import explain
-from lama_core.metrics.answers import join_answers
 from lama_core.metrics.comparison import CompareRequest, Comparison, what_differs
+from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.intervals import METHOD_OF_DIFFERENCES, Interval
 from lama_core.metrics.slices import slice_differences
 from lama_core.rounding import fixed, percent
-from lama_core.runs.aligned import align, differing_candidates
+from lama_core.runs.alignment import align, differing_candidates
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import Run, RunInfo
 from pages.ui.shared import cache, charts, links, screens
-from pages.ui.shared.choice import RunChoice, draw_same, run_names
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import counted, plain, show_note
-from pages.ui.shared.state import BOUND, title_of
+from pages.ui.shared.run_choice import RunChoice, draw_same, run_names
+from pages.ui.shared.url_state import BOUND, title_of
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -16,10 +16,10 @@ from lama_core.papers.wiland2024 import (
 )
 from lama_core.rounding import percentage
 from lama_core.runs.info import OWN_WORDS, RunInfo
-from pages.ui.shared.choice import RunChoice
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
-from pages.ui.shared.state import title_of
+from pages.ui.shared.run_choice import RunChoice
+from pages.ui.shared.url_state import title_of
 
 PYTHON = (
     "from lama_core.metrics import score_table\n"

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 import streamlit as st
 
 from lama_core.runs.find import RunListing
-from pages.ui.results.measured import draw_measured
-from pages.ui.results.ranks import (
+from pages.ui.results.curves_and_ranks import (
     draw_calibration,
     draw_correlates,
     draw_curves,
     draw_margins,
     draw_ranks,
 )
-from pages.ui.results.scores import draw_types
+from pages.ui.results.lama_trex import draw_measured
+from pages.ui.results.overview import draw_types
 from pages.ui.results.slices import draw_slices
 from pages.ui.results.wording import ALTERED, SEVERAL, draw_wording, wording_runs
 from pages.ui.shared import links, screens
-from pages.ui.shared.choice import RunChoice, draw_same
 from pages.ui.shared.messages import plain, show_note
+from pages.ui.shared.run_choice import RunChoice, draw_same
 
 Draw = Callable[[RunChoice, RunListing], None]
 PROBES = "Analogy probes"

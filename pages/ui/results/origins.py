@@ -8,8 +8,8 @@ from lama_core.metrics.origins import TrainedOn, sentence, trained_on
 from lama_core.metrics.slices import ORIGIN
 from lama_core.runs.info import Run
 from pages.ui.shared import cache, links, screens
-from pages.ui.shared.choice import RunChoice
 from pages.ui.shared.messages import plain
+from pages.ui.shared.run_choice import RunChoice
 
 
 def draw_origins(choice: RunChoice) -> None:

@@ -8,16 +8,16 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.glossary import explain
-from lama_core.metrics.answers import WRONG_KINDS
+from lama_core.metrics.fact_answers import WRONG_KINDS
 from lama_core.metrics.slices import Slicing, slice_table, slicings, unknown_training
 from lama_core.rounding import percent, percentage
-from pages.ui.facts.filters import params_of
-from pages.ui.results.scores import MOST_INTERVALS, draw_way, request_of, to_facts
+from pages.ui.results.overview import MOST_INTERVALS, draw_way, request_of, to_facts
 from pages.ui.shared import cache
-from pages.ui.shared.choice import RunChoice
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain, show_note
-from pages.ui.shared.state import BOUND
+from pages.ui.shared.run_choice import RunChoice
+from pages.ui.shared.url_state import BOUND
+from pages.ui.wrong_answers.filters import params_of
 
 EVERY = "every way"
 MORE = ("interval", "chance", "macro")  # hidden where there are many runs

@@ -9,16 +9,16 @@ import streamlit as st
 
 from lama_core import metrics
 from lama_core.glossary import explain
-from lama_core.metrics.tables import ResultsRequest
+from lama_core.metrics.score_tables import ResultsRequest
 from lama_core.rounding import percentage, rounded
 from lama_core.runs.find import RunListing
 from lama_core.runs.info import Run, RunInfo
-from pages.ui.results.scores import to_facts
+from pages.ui.results.overview import to_facts
 from pages.ui.shared import cache
-from pages.ui.shared.choice import RunChoice, run_names
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.messages import plain
-from pages.ui.shared.state import title_of
+from pages.ui.shared.run_choice import RunChoice, run_names
+from pages.ui.shared.url_state import title_of
 
 ALTERED = ("negated", "misprimed")
 SEVERAL = ("paraphrases", "ten-sentences")

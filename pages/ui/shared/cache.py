@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import streamlit as st
 
-from lama_core.asking import questions
-from lama_core.asking.blanks import parse_query
-from lama_core.asking.limits import limits_of_pages
-from lama_core.asking.ranking import Ranking
-from lama_core.asking.retrieval import Found, OpenBook, is_indexed, with_passage
-from lama_core.asking.settings import ClozeSettings, choose_candidates, load_models
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.datasets import AnalogyDataset, Dataset
-from lama_core.datasets.corpus import load_corpus
 from lama_core.datasets.library.installed import (
     STARTER,
     STARTER_ANALOGIES,
@@ -28,39 +21,46 @@ from lama_core.datasets.library.installed import (
     starter_analogies_dir,
     starter_dir,
 )
+from lama_core.datasets.passages import load_corpus
 from lama_core.errors import Impossible, UserError
-from lama_core.lessons.stored import Stored, find_stored
-from lama_core.models.catalog import known_models
-from lama_core.models.loader import Precision, load_model
-from lama_core.models.sources import locate
-from lama_core.probes.cloze.ask import ModelAnswer, ask
-from lama_core.probes.cloze.ask import whole_words as ask_whole_words
-from lama_core.probes.cloze.by_relation import (
+from lama_core.lessons.stored_answers import Stored, find_stored
+from lama_core.models.cache import Precision, load_model
+from lama_core.models.sources.catalog import known_models
+from lama_core.models.sources.locations import locate
+from lama_core.probes.cloze.batch import Line, ModelOnMany, ask_lines
+from lama_core.probes.cloze.query import ModelAnswer, ask
+from lama_core.probes.cloze.query import whole_words as ask_whole_words
+from lama_core.probes.cloze.wordings import (
     ModelOnRelation,
     RelationQuestion,
     ask_relation,
     make_question,
 )
-from lama_core.probes.cloze.many import Line, ModelOnMany, ask_lines
 from lama_core.progress import OnProgress
 from lama_core.requests import choices
 from lama_core.runs.info import Run, RunInfo
+from lama_core.scoring import queries
+from lama_core.scoring.blanks import parse_query
+from lama_core.scoring.limits import limits_of_pages
+from lama_core.scoring.ranking import Ranking
+from lama_core.scoring.retrieval import Found, OpenBook, is_indexed, with_passage
+from lama_core.scoring.shared_fields import ClozeSettings, choose_candidates, load_models
 from lama_core.types import Query
-from pages.ui.shared.waiting import answered
+from pages.ui.shared.query_queue import answered
 
 if TYPE_CHECKING:  # the metrics bring scipy, which the page Ask can do without
     import pandas as pd
 
     from lama_core.metrics import Average, By
-    from lama_core.metrics.answers import JoinedAnswers
-    from lama_core.metrics.tables import RelationPrecision
+    from lama_core.metrics.fact_answers import JoinedAnswers
+    from lama_core.metrics.score_tables import RelationPrecision
     from lama_core.probes.analogy.score import ModelScores, Normalise, Pair
     from lama_core.probes.analogy.solve import Solution
     from lama_core.probes.analogy.templates import Question
-    from lama_core.probes.cloze.inside import Inside, InspectRequest
+    from lama_core.probes.cloze.inspection import Inside, InspectRequest
     from lama_core.probes.prompts.gains import Gain
-    from lama_core.probes.statements.rank import ModelRanking, RankRequest
     from lama_core.probes.statements.sentences import ModelSentences, SentencesRequest
+    from lama_core.probes.statements.typed_answers import ModelRanking, RankRequest
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -169,7 +169,7 @@ def relation_answer(
 @asked()
 def inside(request: "InspectRequest", name: str) -> "Inside":
     """How one model comes to its answer; `name` as in `cloze_answer`."""
-    from lama_core.probes.cloze.inside import look_inside
+    from lama_core.probes.cloze.inspection import look_inside
 
     precision, candidates = request.precision, request.candidates
     shown = ClozeSettings(models=request.models, precision=precision, candidates=candidates)
@@ -272,7 +272,7 @@ def _of_model(request: Any, name: str) -> Hashable:
 @asked(_of_model)
 def ranked_answers(request: "RankRequest", name: str) -> "ModelRanking":
     """One model's ranking of a user's own answers; `name` as in `cloze_answer`."""
-    from lama_core.probes.statements.rank import rank_answers
+    from lama_core.probes.statements.typed_answers import rank_answers
 
     return rank_answers(load_model(name, precision=request.precision), request, limits_of_pages())
 
@@ -299,7 +299,7 @@ def finished_run(info: RunInfo) -> Run:
 @kept(12)
 def aligned(infos: tuple[RunInfo, ...]) -> tuple[Run, ...]:
     """Some runs as they are seen beside each other: on the queries that all of them count."""
-    from lama_core.runs.aligned import align
+    from lama_core.runs.alignment import align
 
     return align([finished_run(info) for info in infos])
 
@@ -355,7 +355,7 @@ def of_runs(
 @kept(6)
 def joined_answers(infos: tuple[RunInfo, ...], ranking: Ranking) -> "JoinedAnswers":
     """Some runs' answers side by side."""
-    from lama_core.metrics.answers import join_answers
+    from lama_core.metrics.fact_answers import join_answers
 
     return join_answers([finished_run(info) for info in infos], ranking=ranking)
 
@@ -364,7 +364,7 @@ def joined_answers(infos: tuple[RunInfo, ...], ranking: Ranking) -> "JoinedAnswe
 def gain_of(info: RunInfo) -> "Gain | None":
     """What the best way of choosing prompts gains in a study. Raises as `find_gain`."""
     from lama_core.probes.prompts.gains import find_gain
-    from lama_core.probes.prompts.runs import Study
+    from lama_core.probes.prompts.spec import Study
 
     return find_gain(Study(Run(info)))
 
@@ -418,7 +418,7 @@ def relations_of(name: str) -> dict[str, str]:
 def _impossible(
     digest: str, changed: float, relations: tuple[str, ...], limit: int | None, _dataset: Dataset
 ) -> dict[str, Impossible]:
-    return questions.impossible_prompts(_dataset, relations, limit)
+    return queries.impossible_prompts(_dataset, relations, limit)
 
 
 def impossible_prompts(

@@ -7,7 +7,7 @@ are lightened to stand out on both.
 
 from collections.abc import Sequence
 
-from lama_core.models.catalog import known_models
+from lama_core.models.sources.catalog import known_models
 
 PALETTE = (
     "#2c86c7",  # blue

@@ -14,7 +14,7 @@ import pandas as pd
 import streamlit as st
 
 from lama_core import __version__
-from lama_core.models.loader import CACHE
+from lama_core.models.cache import CACHE
 from lama_core.requests import Request, command_line, python_call, values
 
 Rows = list[dict[str, Any]]

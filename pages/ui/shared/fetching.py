@@ -5,11 +5,11 @@ from collections.abc import Callable
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from lama_core.datasets.library import catalog, installed
+from lama_core.datasets.library import installed, published
 from lama_core.datasets.library.download import GetRequest
 from lama_core.files import bytes_text
-from lama_core.models.catalog import Entry, ModelRequest
-from lama_core.models.sources import is_here, not_installed
+from lama_core.models.sources.catalog import Entry, ModelRequest
+from lama_core.models.sources.locations import is_here, not_installed
 from lama_core.requests import command_line
 from pages.ui.shared import jobs, visitors
 from pages.ui.shared.text import plain, show_fault
@@ -60,7 +60,7 @@ def draw_small_source_offer(name: str) -> None:
         return
     if not visitors.may("fetch"):
         return
-    label = f"Get {name}{size_of(catalog.source(name).size)}"
+    label = f"Get {name}{size_of(published.source(name).size)}"
     with st.popover(label, icon=":material/download:", type="tertiary", key=f"offer {name}"):
         draw_source_offer(name)
 
@@ -70,7 +70,7 @@ def draw_source_offer(name: str) -> None:
 
     Drawn once a page, however many parts of the page miss the source.
     """
-    source, job_name = catalog.source(name), f"data {name}"
+    source, job_name = published.source(name), f"data {name}"
     context = get_script_run_ctx()
     if context is not None:
         drawn = context.shared.widget_user_keys_this_run

@@ -13,15 +13,15 @@ import streamlit as st
 from lama_core.probes.analogy.score import ScoreRequest
 from lama_core.probes.analogy.solve import SolveRequest
 from lama_core.probes.analogy.templates import SLOTS, template_label
-from lama_core.probes.cloze.ask import ClozeRequest
-from lama_core.probes.cloze.by_relation import RelationRequest
-from lama_core.probes.cloze.many import ManyRequest
-from lama_core.probes.statements.rank import RankRequest
+from lama_core.probes.cloze.batch import ManyRequest
+from lama_core.probes.cloze.query import ClozeRequest
+from lama_core.probes.cloze.wordings import RelationRequest
 from lama_core.probes.statements.sentences import SentencesRequest
+from lama_core.probes.statements.typed_answers import RankRequest
 from lama_core.requests import Request, values
-from pages.ui.shared import cache, links, screens, state
-from pages.ui.shared.choice import relation_label
+from pages.ui.shared import cache, links, screens, url_state
 from pages.ui.shared.messages import counted, faults_shown, plain
+from pages.ui.shared.run_choice import relation_label
 
 MAX_ENTRIES = 50
 MAX_TITLE = 70
@@ -238,7 +238,7 @@ def draw() -> None:
         key="history",
     ):
         for number, entry in enumerate(found):
-            models = ", ".join(map(state.title_of, entry.models))
+            models = ", ".join(map(url_state.title_of, entry.models))
             st.button(
                 f"{plain(entry.title)} :gray[{entry.view.name} · {plain(models)}]",
                 key=f"history {number}",

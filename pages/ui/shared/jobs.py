@@ -24,7 +24,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from lama_core.datasets.library.download import GetRequest, ImportRequest
 from lama_core.errors import UserError
-from lama_core.models.catalog import ModelRequest
+from lama_core.models.sources.catalog import ModelRequest
 from lama_core.paths import IMPORT_ROOT
 from lama_core.progress import Pace, Progress, Result, What, describe
 from lama_core.requests import Request, arguments

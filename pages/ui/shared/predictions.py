@@ -9,12 +9,12 @@ from html import escape
 import streamlit as st
 
 from lama_core.candidates.columns import Candidates
-from lama_core.models.base import KINDS, Kind
 from lama_core.models.devices import how_computed
-from lama_core.probes.cloze.ask import BlankAnswer, Gold, ModelAnswer, Prediction
+from lama_core.models.protocols import KINDS, Kind
+from lama_core.probes.cloze.query import BlankAnswer, Gold, ModelAnswer, Prediction
 from lama_core.rounding import fixed
 from pages.ui.shared.messages import plain
-from pages.ui.shared.state import title_of
+from pages.ui.shared.url_state import title_of
 
 TWINS = {"minilm-mlm", "minilm-mlm-twin"}
 TWIN_NOTE = (

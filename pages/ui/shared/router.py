@@ -14,9 +14,9 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.ui.shared import history, links, running, screens, share, shelf
+from pages.ui.shared import history, links, pins, running, screens, share
 from pages.ui.shared.messages import faults_shown
-from pages.ui.shared.state import BOUND
+from pages.ui.shared.url_state import BOUND
 
 APP = Path(__file__).resolve().parents[3] / "app.py"
 TABS = "open tabs"  # in the session: page title -> its tab that was open last
@@ -42,7 +42,7 @@ def routing(page: str, title: str, outline: DeltaGenerator) -> Iterator[None]:
         _here.routed = False
     query = links.write()
     if page == screens.ASK:
-        shelf.draw_history(place)
+        pins.draw_history(place)
     share.draw_share(place, query)
 
 
@@ -57,7 +57,7 @@ def draw_pinned(page: str) -> None:
     """The answers that were pinned, at the foot of the Ask page."""
     if page == screens.ASK:
         with faults_shown():
-            shelf.draw_pinned()
+            pins.draw_pinned()
 
 
 def draw_help_link(page: str) -> None:

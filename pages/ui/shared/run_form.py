@@ -10,11 +10,11 @@ from typing import Literal
 
 import streamlit as st
 
-from lama_core.asking.settings import DEFAULT_MODEL
 from lama_core.datasets.library.installed import listing
 from lama_core.errors import Impossible
-from lama_core.models.catalog import find_model
+from lama_core.models.sources.catalog import find_model
 from lama_core.requests import Request
+from lama_core.scoring.shared_fields import DEFAULT_MODEL
 from pages.ui.shared import fetching, jobs, links, screens, visitors
 from pages.ui.shared.export import draw_command
 from pages.ui.shared.messages import faults_shown, plain, show_fault, show_note

@@ -30,9 +30,9 @@ from streamlit.runtime.backend_operation_handler import (
 )
 
 from lama_core.errors import UserError, positive
-from lama_core.models.addresses import is_server
-from lama_core.models.catalog import all_models
-from lama_core.models.sources import is_here
+from lama_core.models.server.addresses import is_server
+from lama_core.models.sources.catalog import all_models
+from lama_core.models.sources.locations import is_here
 
 # paths: of this machine, typed. fetch: data and models from elsewhere, other models than those that
 # are here. upload: a file from the browser. run: probing runs and studies. manage: the lists of

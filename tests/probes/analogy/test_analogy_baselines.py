@@ -14,7 +14,7 @@ from analogy_fakes import CAPITALS, write_vectors
 from tiny_models import roberta_tokenizer
 
 from lama_core.errors import UserError
-from lama_core.models.relbert import RelBert
+from lama_core.models.auxiliary.relbert import RelBert
 from lama_core.probes.analogy.frequency import compare_frequency, pair_frequency, word_frequency
 from lama_core.probes.analogy.vectors import load_vectors
 

@@ -8,11 +8,11 @@ from analogy_fakes import CAPITALS, dataset, relation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lama_core.datasets.base import AnalogyRelation
 from lama_core.datasets.bats import load
+from lama_core.datasets.dataset import AnalogyRelation
 from lama_core.errors import UserError
 from lama_core.probes.analogy.decisions import make_plan
-from lama_core.probes.analogy.probes import (
+from lama_core.probes.analogy.instances import (
     MOST_PAIRS,
     PROBES,
     ProbeImpossible,
@@ -22,7 +22,7 @@ from lama_core.probes.analogy.probes import (
     split_pairs,
     words_of,
 )
-from lama_core.probes.analogy.probing import AnalogyRequest, plan
+from lama_core.probes.analogy.plan import AnalogyRequest, plan
 
 HEADS = {head for head, _ in CAPITALS}
 TAILS = {tail for _, tail in CAPITALS}

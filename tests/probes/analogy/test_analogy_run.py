@@ -26,12 +26,17 @@ from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
 from lama_core.errors import UserError
-from lama_core.models.base import TokenScores
-from lama_core.models.hidden import hidden_states
+from lama_core.models.auxiliary.word_embeddings import hidden_states
+from lama_core.models.protocols import TokenScores
+from lama_core.probes.analogy.accuracy_tables import (
+    UNMARKED,
+    accuracies,
+    frequency_summary,
+    unmarked,
+)
 from lama_core.probes.analogy.decisions import join, make_plan, make_table, split
 from lama_core.probes.analogy.frequency import compare_frequency, pair_frequency
-from lama_core.probes.analogy.judges import JUDGES, ModelJudge, VectorJudge
-from lama_core.probes.analogy.probes import (
+from lama_core.probes.analogy.instances import (
     PROBES,
     Instance,
     ProbeOptions,
@@ -39,14 +44,9 @@ from lama_core.probes.analogy.probes import (
     make_probe,
     words_of,
 )
-from lama_core.probes.analogy.runs import frequency_test, list_probe_runs
 from lama_core.probes.analogy.score import Pair
-from lama_core.probes.analogy.tables import (
-    UNMARKED,
-    accuracies,
-    frequency_summary,
-    unmarked,
-)
+from lama_core.probes.analogy.scorers import JUDGES, ModelJudge, VectorJudge
+from lama_core.probes.analogy.spec import frequency_test, list_probe_runs
 from lama_core.probes.analogy.templates import TEMPLATES
 from lama_core.runs.execute import RunStopped
 from lama_core.runs.find import load_run

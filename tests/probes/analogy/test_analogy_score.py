@@ -11,8 +11,8 @@ import torch
 from tiny_models import FAMILIES, sentinel_of
 
 from lama_core.errors import UserError
-from lama_core.models.base import TokenScores
-from lama_core.probes.analogy.probing import AnalogyRequest
+from lama_core.models.protocols import TokenScores
+from lama_core.probes.analogy.plan import AnalogyRequest
 from lama_core.probes.analogy.score import (
     log_perplexity,
     parse_pair,

@@ -12,7 +12,7 @@ from lama_core.candidates.lists import common_vocabulary
 from lama_core.errors import UserError
 from lama_core.probes.analogy.solve import arithmetic_scores, do_arithmetic, solve
 from lama_core.probes.analogy.templates import ask_for, read_question
-from lama_core.probes.cloze.ask import ask_all
+from lama_core.probes.cloze.query import ask_all
 
 Models = Callable[..., Any]
 QUESTION = ask_for(("Paris", "France", "Rome", "___"), "to-as")

@@ -13,10 +13,10 @@ from probe_fakes import TableFiller
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary
 from lama_core.datasets import load_dataset
-from lama_core.datasets.base import Dataset, ReadReport, make_dataset
+from lama_core.datasets.dataset import Dataset, ReadReport, make_dataset
 from lama_core.errors import UserError
-from lama_core.probes.cloze.ask import ask
-from lama_core.probes.cloze.by_relation import (
+from lama_core.probes.cloze.query import ask
+from lama_core.probes.cloze.wordings import (
     BLIND,
     MAX_SUBJECT,
     MAX_WORDINGS,

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 import torch
 
-from lama_core.asking.blanks import parse_query
-from lama_core.asking.limits import Limits
-from lama_core.asking.scoring import score_cloze
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary
 from lama_core.errors import UserError
-from lama_core.probes.cloze.ask import (
+from lama_core.probes.cloze.query import (
     MAX_TOP_K,
     ask,
     ask_all,
     ask_queries,
 )
+from lama_core.scoring.batches import score_cloze
+from lama_core.scoring.blanks import parse_query
+from lama_core.scoring.limits import Limits
 
 Models = Callable[..., Any]
 TEXT = "The capital of France is [MASK]."

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lama_core.asking.blanks import parse_query
-from lama_core.asking.limits import Limits
 from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
-from lama_core.models.base import BLANK
-from lama_core.probes.cloze.ask import ask
-from lama_core.probes.cloze.inside import InspectRequest, attribute, look_inside, read_layers
+from lama_core.models.protocols import BLANK
+from lama_core.probes.cloze.inspection import InspectRequest, attribute, look_inside, read_layers
+from lama_core.probes.cloze.query import ask
+from lama_core.scoring.blanks import parse_query
+from lama_core.scoring.limits import Limits
 
 Models = Callable[..., Any]
 WORDS = Candidates("file:x", ("Paris", "Rome", "Oslo", "Vienna", "Berlin", "painter"))

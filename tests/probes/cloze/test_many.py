@@ -5,13 +5,10 @@ from typing import Any
 
 import pytest
 
-from lama_core.asking.blanks import parse_query
-from lama_core.asking.limits import Limits
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import common_vocabulary
 from lama_core.errors import UserError
-from lama_core.probes.cloze.ask import MAX_PIECES, ask
-from lama_core.probes.cloze.many import (
+from lama_core.probes.cloze.batch import (
     AT_ONCE,
     MAX_BYTES,
     MAX_LINES,
@@ -23,6 +20,9 @@ from lama_core.probes.cloze.many import (
     read_lines,
     write_lines,
 )
+from lama_core.probes.cloze.query import MAX_PIECES, ask
+from lama_core.scoring.blanks import parse_query
+from lama_core.scoring.limits import Limits
 
 Models = Callable[..., Any]
 TEXTS = (

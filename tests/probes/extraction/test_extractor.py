@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lama_core.asking.preparation import Segment
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.spelling import OpenVocabulary
 from lama_core.datasets import Dataset, load_dataset
-from lama_core.datasets.corpus import Corpus, load_corpus
-from lama_core.models.base import Encoded
+from lama_core.datasets.passages import Corpus, load_corpus
+from lama_core.models.protocols import Encoded
 from lama_core.probes.extraction.extractor import (
     NONE,
     Classifier,
@@ -26,9 +25,10 @@ from lama_core.probes.extraction.extractor import (
     pairs_of,
     read_corpus,
 )
-from lama_core.probes.extraction.runs import rank_found
+from lama_core.probes.extraction.spec import rank_found
 from lama_core.probes.prompts.mining import Match, split_words
 from lama_core.probes.prompts.training_pairs import halve
+from lama_core.scoring.preparation import Segment
 from lama_core.types import Fact, Query
 
 

@@ -9,23 +9,23 @@ import pytest
 from probe_fakes import TableFiller
 from tiny_models import save_reader_folder
 
-from lama_core.asking.questions import NO_FIT
-from lama_core.asking.retrieval import OpenBook
 from lama_core.cli import main
-from lama_core.datasets.corpus import load_corpus
+from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError
 from lama_core.metrics import score_table
-from lama_core.models.reader import load_reader
-from lama_core.probes.extraction.probing import (
+from lama_core.models.auxiliary.reader import load_reader
+from lama_core.probes.extraction.plan import (
     ExtractRequest,
     ReadRequest,
     plan_extract,
     plan_read,
 )
-from lama_core.probes.probing import ProbeRequest, plan
-from lama_core.runs.aligned import align
+from lama_core.probes.plan import ProbeRequest, plan
+from lama_core.runs.alignment import align
 from lama_core.runs.execute import execute, execute_all
 from lama_core.runs.find import load_run
+from lama_core.scoring.queries import NO_FIT
+from lama_core.scoring.retrieval import OpenBook
 from lama_core.types import Query
 
 pytestmark = pytest.mark.usefixtures("home")

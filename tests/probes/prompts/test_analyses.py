@@ -10,7 +10,7 @@ import pytest
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.datasets.prompt_sets import Entry, PromptPool
 from lama_core.errors import UserError
-from lama_core.models.base import WordScore
+from lama_core.models.protocols import WordScore
 from lama_core.probes.prompts import backward
 from lama_core.probes.prompts.analyses import (
     PromptPair,
@@ -20,7 +20,6 @@ from lama_core.probes.prompts.analyses import (
     normalised_distances,
     rank_patterns,
 )
-from lama_core.probes.prompts.asking import AskedFacts, make_asked
 from lama_core.probes.prompts.backward import (
     SUBJECT_FORMS,
     BothWays,
@@ -31,6 +30,7 @@ from lama_core.probes.prompts.backward import (
     score_both_ways,
 )
 from lama_core.probes.prompts.ensemble import fit_weights
+from lama_core.probes.prompts.fact_queries import AskedFacts, make_asked
 from lama_core.probes.prompts.mining import Word
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.types import Fact, Prompt, Query, Relation

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from probe_fakes import CITIES, HashFiller, hash_model, write_dataset
 
-from lama_core.asking.blanks import shows_subject
-from lama_core.asking.ranking import Ranking
 from lama_core.datasets.library.download import import_dataset
 from lama_core.errors import UserError
-from lama_core.models.base import Kind
+from lama_core.models.protocols import Kind
 from lama_core.probes.prompts.gains import find_gain
-from lama_core.probes.prompts.probing import StudyRequest, as_select, plan_study, request_of
-from lama_core.probes.prompts.runs import Study, StudySpec
+from lama_core.probes.prompts.plan import StudyRequest, as_select, plan_study, request_of
+from lama_core.probes.prompts.spec import Study, StudySpec
 from lama_core.runs.execute import execute
+from lama_core.scoring.blanks import shows_subject
+from lama_core.scoring.ranking import Ranking
 
 BLIND = ("[Y] lies by [X] .", "[Y] , [X] .")
 SEEN = ("[X] , near [Y] .", "[X] and [Y] .")

@@ -7,8 +7,8 @@ from probe_fakes import CITIES, HashFiller
 from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
 from lama_core.metrics.intervals import difference_intervals
-from lama_core.probes.prompts.asking import make_asked
-from lama_core.probes.prompts.growing import Asked, Growth, grow
+from lama_core.probes.prompts.accuracy_growth import Asked, Growth, grow
+from lama_core.probes.prompts.fact_queries import make_asked
 from lama_core.types import Fact, Prompt, Relation
 
 RELATION = Relation("P19", "TREx", prompts=(Prompt("[X] in [Y] ."),))

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from lama_core.datasets.corpus import read_sentences
+from lama_core.datasets.passages import read_sentences
 from lama_core.errors import UserError
 from lama_core.probes.prompts.mining import (
     SpacyParser,

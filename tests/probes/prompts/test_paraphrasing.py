@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lama_core.errors import UserError
-from lama_core.models.translator import HubTranslator, Translation
+from lama_core.models.auxiliary.translator import HubTranslator, Translation
 from lama_core.probes.prompts.refilling import (
     Refiller,
     paraphrase_by_refilling,

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from probe_fakes import CITIES, HashFiller
 
-from lama_core.asking.blanks import what_is_seen
 from lama_core.candidates.columns import Candidates
-from lama_core.probes.prompts import store as store_module
-from lama_core.probes.prompts.asking import AskedFacts, make_asked
+from lama_core.probes.prompts import distributions as store_module
+from lama_core.probes.prompts.distributions import DistributionStore
 from lama_core.probes.prompts.ensemble import combine_log_linear
+from lama_core.probes.prompts.fact_queries import AskedFacts, make_asked
 from lama_core.probes.prompts.selection import Ensemble, accuracies, answer, top_k_curves
 from lama_core.probes.prompts.shortlist import judge, make_shortlist
-from lama_core.probes.prompts.store import DistributionStore
+from lama_core.scoring.blanks import what_is_seen
 from lama_core.types import Fact, Prompt, Query, Relation
 
 PROMPTS = (Prompt("[X] in [Y] ."), Prompt("[X] of [Y] ."), Prompt("[Y] has [X] ."))

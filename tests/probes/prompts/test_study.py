@@ -14,9 +14,9 @@ from probe_fakes import hash_model, write_dataset
 
 from lama_core.errors import UserError
 from lama_core.papers.jiang2020_scores import make_table
-from lama_core.probes.prompts import runs
-from lama_core.probes.prompts.probing import StudyRequest, plan_study, request_of
-from lama_core.probes.prompts.runs import Study, StudySpec, list_studies, save_ensembles
+from lama_core.probes.prompts import spec
+from lama_core.probes.prompts.plan import StudyRequest, plan_study, request_of
+from lama_core.probes.prompts.spec import Study, StudySpec, list_studies, save_ensembles
 from lama_core.probes.prompts.study import RelationStudy, study_relation
 from lama_core.progress import Progress
 from lama_core.runs.execute import RunStopped, execute
@@ -79,7 +79,7 @@ def test_what_is_read_back_is_what_was_computed(
         made.append(study_relation(*arguments, **options))
         return made[-1]
 
-    monkeypatch.setattr(runs, "study_relation", noting)
+    monkeypatch.setattr(spec, "study_relation", noting)
     loaded = _study(data, tmp_path / "out")
     (study,) = made
     assert [one.relations for one in list_studies([tmp_path / "out"])] == [("P19",)]
@@ -252,7 +252,7 @@ import sys
 sys.path[:0] = [{root!r}, {tests!r}]
 from pathlib import Path
 from probe_fakes import hash_model
-from lama_core.probes.prompts.probing import StudyRequest, plan_study
+from lama_core.probes.prompts.plan import StudyRequest, plan_study
 from lama_core.runs.execute import execute
 prompts, recipes = Path({prompts!r}), ("released", "exact")
 request = StudyRequest(dataset={data!r}, model="slow", prompts=prompts, recipes=recipes)

@@ -6,11 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lama_core.asking.answers import ROW
 from lama_core.datasets.prompt_sets import Entry, PromptPool
-from lama_core.probes.prompts.selection import Ensemble
-from lama_core.probes.prompts.study import RelationStudy
-from lama_core.probes.prompts.tabulated import (
+from lama_core.probes.prompts.paper_tables import (
     edit_distances,
     fact_statistics,
     find_prompt,
@@ -22,6 +19,9 @@ from lama_core.probes.prompts.tabulated import (
     weighted_gain,
     word_changes,
 )
+from lama_core.probes.prompts.selection import Ensemble
+from lama_core.probes.prompts.study import RelationStudy
+from lama_core.scoring.top_answers import ROW
 from lama_core.types import Fact, Prompt, Relation
 
 FACTS = tuple(Fact(f"f{n}", f"Person {n}", "P19", obj, "TREx") for n, obj in enumerate("aabc"))

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lama_core.asking.blanks import fill
-from lama_core.models.base import HIDINGS
-from lama_core.models.catalog import find_model
-from lama_core.models.loader import load_model
-from lama_core.models.sources import locate
+from lama_core.models.cache import load_model
+from lama_core.models.protocols import HIDINGS
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import locate
 from lama_core.probes.statements.scoring import state
+from lama_core.scoring.blanks import fill
 
 BEAR = Path(__file__).resolve().parents[4] / "shared" / "data" / "bear"
 MASKED, CAUSAL = ("bert-cased", "roberta", "electra"), ("gpt2", "pythia", "smollm2")

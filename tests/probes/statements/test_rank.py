@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from written_statements import ByWord
 
-from lama_core.asking.limits import UNLIMITED, Limits
 from lama_core.errors import UserError
-from lama_core.models.base import Statement
-from lama_core.probes.statements.rank import RankAnswer, RankRequest, rank_answers
+from lama_core.models.protocols import Statement
 from lama_core.probes.statements.scoring import score_answers, state, total
+from lama_core.probes.statements.typed_answers import RankAnswer, RankRequest, rank_answers
+from lama_core.scoring.limits import UNLIMITED, Limits
 
 Models = Callable[..., Any]
 ASKED = RankRequest(
@@ -174,7 +174,7 @@ def test_json_is_what_scripts_rely_on() -> None:
 
 
 def test_a_first_letter_without_a_single_capital_leaves_the_answer_in_its_place() -> None:
-    from lama_core.asking.blanks import parse_query
+    from lama_core.scoring.blanks import parse_query
 
     for text in ("ßeta is ___.", "iota is ___."):
         one = state(parse_query(text), "Oslo")

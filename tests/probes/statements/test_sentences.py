@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from written_statements import ByWord
 
-from lama_core.asking.limits import Limits
 from lama_core.errors import UserError
-from lama_core.models.base import Statement
+from lama_core.models.protocols import Statement
 from lama_core.probes.statements.sentences import (
     SentencesAnswer,
     SentencesRequest,
     differences,
     score_sentences,
 )
+from lama_core.scoring.limits import Limits
 
 Models = Callable[..., Any]
 PAIR = ("The keys are on Oslo.", "The keys are on New York.")

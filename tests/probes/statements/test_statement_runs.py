@@ -11,19 +11,19 @@ import pytest
 from killing import kill_often
 from written_statements import UNKNOWN, StatementTable, hashed, write_bear, write_many
 
-from lama_core.asking.preparation import NothingCounts
-from lama_core.asking.questions import DUPLICATE, NO_FIT
 from lama_core.candidates.columns import NOT_A_CANDIDATE
 from lama_core.datasets import load_dataset
 from lama_core.errors import UserError
 from lama_core.metrics import score_table
-from lama_core.models.base import Statement
-from lama_core.probes.statements import spaces
-from lama_core.probes.statements.probing import StatementsRequest, plan
-from lama_core.probes.statements.runs import NOT_WRITTEN, StatementSpec
+from lama_core.models.protocols import Statement
+from lama_core.probes.statements import answer_spaces
+from lama_core.probes.statements.plan import StatementsRequest, plan
 from lama_core.probes.statements.scoring import AT_ONCE, Scoring, score_answers, state, total
+from lama_core.probes.statements.spec import NOT_WRITTEN, StatementSpec
 from lama_core.runs.execute import RunStopped, execute
 from lama_core.runs.info import Run
+from lama_core.scoring.preparation import NothingCounts
+from lama_core.scoring.queries import DUPLICATE, NO_FIT
 from lama_core.types import Query
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -167,11 +167,11 @@ def test_an_answer_that_begins_a_text_takes_a_model_that_can_score_its_beginning
 
 
 def test_a_relations_answers_are_the_datas_own_or_its_objects(data: Path, tmp_path: Path) -> None:
-    named = spaces.named_space("relation")
-    assert spaces.answers_of(named, load_dataset(data), "P1") == ANSWERS
+    named = answer_spaces.named_space("relation")
+    assert answer_spaces.answers_of(named, load_dataset(data), "P1") == ANSWERS
     table = tmp_path / "own.csv"
     table.write_text("subject,object,template\nPeru,Lima,[X] [Y]\nUSA,New York,[X] [Y]\n")
-    assert spaces.answers_of(named, load_dataset(table), "own") == ("Lima", "New York")
+    assert answer_spaces.answers_of(named, load_dataset(table), "own") == ("Lima", "New York")
 
 
 def test_the_identity_changes_with_what_the_numbers_depend_on_and_with_nothing_else(
@@ -207,7 +207,7 @@ import sys
 from pathlib import Path
 sys.path[:0] = [{root!r}, {tests!r}]
 from written_statements import hashed
-from lama_core.probes.statements.probing import StatementsRequest, plan
+from lama_core.probes.statements.plan import StatementsRequest, plan
 from lama_core.runs.execute import execute
 (spec,) = plan(StatementsRequest({data!r}, ("slow",)), load=hashed).specs
 print(spec.run_id, flush=True)
@@ -314,7 +314,7 @@ def test_a_file_that_is_no_list_of_answers_is_one_sentence(
 )
 def test_answers_that_fill_no_blank_are_refused(answers: Sequence[str], reason: str) -> None:
     with pytest.raises(UserError, match=reason):
-        spaces.check_answers(answers)
+        answer_spaces.check_answers(answers)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,68 @@
+"""The published sources: address, licence, size, citation, checksum, from `assets/datasets`.
+
+Addresses are the authors' own. A size or checksum is missing where none is published; the checksum
+of the first complete fetch is then kept and later fetches must match it (`downloads.pins`). That
+holds for LPAQA, ParaRel and the Google analogies, too: their authors published no release, so the
+address gives its content on the day of the first fetch, and a change is refused afterwards.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from lama_core.datasets.dataset import Content
+from lama_core.downloads import SourceFile
+from lama_core.errors import UserError, did_you_mean
+from lama_core.paths import ASSETS
+
+LAMA_VOCABULARY = "common_vocab_cased.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A published source.
+
+    max_unpacked_bytes: what its archives may unpack to. needs: the source whose templates it uses,
+    which is fetched first, and from which it can also be computed without its own file.
+    """
+
+    name: str
+    title: str
+    kind: Content
+    licence: str
+    citation: str
+    homepage: str
+    files: tuple[SourceFile, ...] = ()
+    max_unpacked_bytes: int = 2 << 30
+    needs: str | None = None
+    note: str = ""
+
+    @property
+    def size(self) -> int | None:
+        """Bytes to fetch, or None where a file's size isn't known."""
+        sizes = [file.size for file in self.files]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
+
+
+def _source(record: dict[str, Any]) -> Source:
+    files = tuple(SourceFile(**file) for file in record["files"])
+    return Source(**{**record, "files": files})
+
+
+SOURCES: tuple[Source, ...] = tuple(
+    map(_source, json.loads((ASSETS / "datasets" / "catalog.json").read_text("utf-8")))
+)
+
+
+def source(name: str) -> Source:
+    """Return the published source called `name`. Raises UserError, with the nearest name."""
+    known = {source.name: source for source in SOURCES}
+    if name not in known:
+        hint = did_you_mean(name, known) or f"; known: {', '.join(known)}"
+        raise UserError(f"there is no published source {name!r}{hint}")
+    return known[name]
+
+
+def is_published(name: str) -> bool:
+    """Whether `name` is one of the published sources."""
+    return any(source.name == name for source in SOURCES)

@@ -1,0 +1,361 @@
+"""A user's own facts: a CSV, TSV or JSONL file with a row a fact.
+
+Columns (or JSON fields): `subject` and `object`, needed; `relation` (the file's name if missing),
+`template`, `negated_template`, `sentence` (a cloze sentence with [MASK]), `id`, `type`, `label`,
+`origin`. LAMA's names (`sub_label`, `obj_label`, `predicate_id`, ...) work too. Every different
+template of a relation becomes one of its prompts. A row stands on one line: a cell can't hold a
+line break, so that one broken row can't swallow the next.
+
+Columns of other names, and templates for rows without one, are given as `Columns`; an imported
+table has them in a file next to it (`FILE.columns.json`).
+"""
+
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from lama_core.datasets.dataset import BLANK, Dataset, Dropped, make_dataset
+from lama_core.datasets.lama_relations import RELATION_TYPES
+from lama_core.datasets.line_reader import (
+    JsonObject,
+    Reading,
+    Rejected,
+    optional_text,
+    required_text,
+    text_list,
+)
+from lama_core.datasets.template_syntax import template_fault
+from lama_core.errors import UserError, did_you_mean
+from lama_core.files import read_file, write_text_whole
+from lama_core.types import Fact, Prompt, Relation
+
+SUFFIXES = (".csv", ".tsv", ".jsonl")
+SOURCE = "User"
+
+COLUMNS_SUFFIX = ".columns.json"
+MAX_COLUMNS_BYTES = 1 << 20
+
+_SUBJECT = ("subject", "sub_label", "sub")
+_OBJECT = ("object", "obj_label", "obj")
+_RELATION = ("relation", "predicate_id", "pred")
+_NEEDED = ("subject", "object")
+# Of each role that a column can have, the names that are taken without asking.
+ROLES: dict[str, tuple[str, ...]] = {
+    "subject": _SUBJECT,
+    "object": _OBJECT,
+    "relation": _RELATION,
+    "template": ("template",),
+}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a table are what, and templates for rows that have none.
+
+    Attributes:
+        subject: Name of the column; empty: the one named as in `ROLES`. So are the others.
+        templates: Relation -> template with [X] and [Y]; the relation "" stands for all others.
+    """
+
+    subject: str = ""
+    object: str = ""
+    relation: str = ""
+    template: str = ""
+    templates: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def given(
+        cls, *, subject: str, object: str, relation: str, template: str, templates: Sequence[str]
+    ) -> Self:
+        """Return the columns of these names. templates: each `TEMPLATE` or `RELATION=TEMPLATE`.
+
+        Raises:
+            UserError: For a template without one [X] and one [Y], or two for one relation.
+        """
+        found: dict[str, str] = {}
+        for text in templates:
+            name, equals, rest = text.partition("=")
+            if not equals or "[" in name:
+                name, rest = "", text
+            name, rest = name.strip(), rest.strip()
+            if name in found:
+                raise UserError(f"There are two templates for {name or 'all relations'}: keep one.")
+            if fault := template_fault(rest):
+                raise UserError(f"{fault[0].upper()}{fault[1:]}.")
+            found[name] = rest
+        return cls(subject, object, relation, template, found)
+
+    def of(self, role: str) -> str:
+        """Return the name that was given for the column of a role; empty if none was."""
+        names = {"subject": self.subject, "object": self.object, "relation": self.relation}
+        return {**names, "template": self.template}[role]
+
+    def lowered(self) -> Self:
+        """Return the same for a header in lower case."""
+        return replace(
+            self,
+            subject=self.subject.strip().lower(),
+            object=self.object.strip().lower(),
+            relation=self.relation.strip().lower(),
+            template=self.template.strip().lower(),
+        )
+
+    def renamed(self, row: JsonObject) -> JsonObject:
+        """Return a row with the reader's own names for the columns that were chosen.
+
+        Raises:
+            Rejected: If it has nothing in the chosen column of subjects or objects.
+        """
+        chosen = {role: name for role in ROLES if (name := self.of(role))}
+        if not chosen:
+            return row
+        for role in _NEEDED:
+            if role in chosen and row.get(chosen[role]) is None:
+                raise Rejected(f"no {role}: {chosen[role]!r} is empty")
+        replaced = {*chosen.values(), *(name for role in chosen for name in ROLES[role])}
+        kept = {name: value for name, value in row.items() if name not in replaced}
+        return kept | {role: row[name] for role, name in chosen.items() if name in row}
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What reading a table finds, also where nothing of it can be used.
+
+    Attributes:
+        relations: The relations' names, in order of first appearance.
+        unasked: Those of them with facts that have neither a template nor a sentence.
+        n_facts: Facts that can be queried.
+        objects: The different objects of all facts, also of those that can't be queried.
+        dropped: The rows that can't be read, or stand twice; not those that only lack a template.
+    """
+
+    relations: tuple[str, ...]
+    unasked: tuple[str, ...]
+    n_facts: int
+    objects: tuple[str, ...]
+    dropped: tuple[Dropped, ...]
+
+
+def load(
+    path: Path, *, name: str | None = None, columns: Columns | None = None, **about: str
+) -> Dataset:
+    """Return the facts of the table at `path`.
+
+    Args:
+        path: A CSV, TSV or JSONL file.
+        name: Of the dataset; without one, the file's.
+        columns: Which columns are what; without it, as kept next to the file, else by their names.
+        about: `licence` and `citation`.
+
+    Raises:
+        UserError: For another kind of file, a header without subject and object, a template for a
+            relation that isn't in the file, or no usable row.
+    """
+    columns = kept_columns(path) if columns is None else columns
+    reading, relations, lines = _read(path, columns)
+    facts = []
+    for fact in reading.facts:
+        if _is_asked(fact, relations):
+            facts.append(fact)
+        else:
+            unasked = f"{fact.relation} has no template and this row no sentence: nothing to ask"
+            reading.drop(path, lines[fact.id], unasked)
+    for relation in columns.templates:
+        if relation and relation not in relations:
+            hint = did_you_mean(relation, relations)
+            raise UserError(f"{path} has no relation {relation!r} for the template{hint}")
+    if not facts:
+        raise reading.nothing(path, "row")
+    reading.dropped.sort(key=lambda dropped: dropped.line)
+    used = dict.fromkeys(fact.relation for fact in facts)
+    kept = [relations[relation] for relation in used]
+    return make_dataset(name or path.stem, kept, facts, reading.report, **about)
+
+
+def scan(path: Path, columns: Columns) -> Scan:
+    """Return what is in a table. Raises UserError for one without subject and object."""
+    reading, relations, _ = _read(path, columns)
+    asked = [fact for fact in reading.facts if _is_asked(fact, relations)]
+    unasked = (fact.relation for fact in reading.facts if not _is_asked(fact, relations))
+    return Scan(
+        tuple(relations),
+        tuple(dict.fromkeys(unasked)),
+        len(asked),
+        tuple(dict.fromkeys(fact.object for fact in reading.facts)),
+        tuple(reading.dropped),
+    )
+
+
+def first_rows(path: Path, n_rows: int) -> tuple[tuple[str, ...], tuple[JsonObject, ...]]:
+    """Return the names of a table's columns, and its first rows that can be read.
+
+    Raises:
+        UserError: For another kind of file, or one that can't be read.
+    """
+    reading = _reading(path)
+    if _is_jsonl(path):
+        rows = tuple(row for _, row in islice(reading.objects(path), n_rows))
+        return tuple(dict.fromkeys(name for row in rows for name in row)), rows
+    header, cells = _csv_rows(reading, str)
+    return header, tuple(row for _, row in islice(cells, n_rows))
+
+
+def named_column(header: Sequence[str], role: str) -> str:
+    """Return the column that has a role by its name; empty if there is none."""
+    by_name = {name.strip().lower(): name for name in reversed(header)}
+    return next((by_name[name] for name in ROLES[role] if name in by_name), "")
+
+
+def write_columns(path: Path, columns: Columns) -> None:
+    """Keep the columns of the table at `path` next to it."""
+    text = msgspec.json.format(msgspec.json.encode(asdict(columns))).decode()
+    write_text_whole(_columns_file(path), text)
+
+
+def kept_columns(path: Path) -> Columns:
+    """Return the columns that are kept next to a table, or none. Raises UserError if damaged."""
+    file = _columns_file(path)
+    if not file.is_file():
+        return Columns()
+    try:
+        return msgspec.json.decode(read_file(file, MAX_COLUMNS_BYTES), type=Columns)
+    except msgspec.MsgspecError as error:
+        raise UserError(f"{file} is damaged ({error}): import the table again") from error
+
+
+def _columns_file(path: Path) -> Path:
+    return path.with_name(path.name + COLUMNS_SUFFIX)
+
+
+def _is_jsonl(path: Path) -> bool:
+    return path.suffix.lower() == ".jsonl"
+
+
+def _is_asked(fact: Fact, relations: Mapping[str, Relation]) -> bool:
+    return bool(fact.sentences or relations[fact.relation].prompts)
+
+
+def _reading(path: Path) -> Reading:
+    if path.suffix.lower() not in SUFFIXES:
+        raise UserError(f"{path} is no table: expected a {', '.join(SUFFIXES)} file")
+    return Reading(path)
+
+
+def _read(path: Path, columns: Columns) -> tuple[Reading, dict[str, Relation], dict[str, int]]:
+    """Read every row: the facts, the relations by name, and the line of each fact by its id."""
+    reading = _reading(path)
+    relations: dict[str, Relation] = {}
+    lines: dict[str, int] = {}
+    if _is_jsonl(path):
+        rows = reading.objects(path)
+    else:
+        columns = columns.lowered()
+        header, rows = _csv_rows(reading, str.lower)
+        _check_header(path, header, columns)
+    for number, row in rows:
+        with reading.line(path, number):
+            _read_row(reading, relations, lines, columns.renamed(row), number, columns.templates)
+    return reading, relations, lines
+
+
+def _check_header(path: Path, header: tuple[str, ...], columns: Columns) -> None:
+    """Raise UserError for a column that is named and not there, or without subject and object."""
+    shown = ", ".join(header)[:200] or "none"
+    for role in ROLES:
+        name = columns.of(role)
+        if name and name not in header:
+            raise UserError(
+                f"{path} has no column {name!r} for the {role}{did_you_mean(name, header)}; it "
+                f"has: {shown}"
+            )
+    if any(not columns.of(role) and not set(header) & set(ROLES[role]) for role in _NEEDED):
+        raise UserError(
+            f"{path} needs the columns subject and object in its first line; it has: {shown}"
+        )
+
+
+def _csv_rows(
+    reading: Reading, spelled: Callable[[str], str]
+) -> tuple[tuple[str, ...], Iterator[tuple[int, JsonObject]]]:
+    """The header, its names as `spelled` writes them, and the rows by line number."""
+    path = reading.root
+    lines = reading.lines(path)
+    _, first = next(lines, (0, ""))
+    separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t", key=first.count)
+    try:
+        header = tuple(
+            spelled(cell.strip()) for cell in next(csv.reader([first], delimiter=separator), [])
+        )
+    except csv.Error as error:
+        raise UserError(f"{path} has no header that can be read ({error})") from error
+    return header, _iter_cells(reading, lines, header, separator)
+
+
+def _iter_cells(
+    reading: Reading, lines: Iterator[tuple[int, str]], header: tuple[str, ...], separator: str
+) -> Iterator[tuple[int, JsonObject]]:
+    for number, line in lines:
+        with reading.line(reading.root, number):
+            try:
+                cells = next(csv.reader([line], delimiter=separator, strict=True))
+            except csv.Error as error:
+                raise Rejected(f"not a valid row ({error})") from error
+            if len(cells) != len(header):
+                n = len(header)
+                raise Rejected(f"{len(cells)} cells were found where the header has {n}")
+            yield (
+                number,
+                {key: cell for key, cell in zip(header, cells, strict=True) if cell.strip()},
+            )
+
+
+def _read_row(
+    reading: Reading,
+    relations: dict[str, Relation],
+    lines: dict[str, int],
+    row: JsonObject,
+    number: int,
+    templates: Mapping[str, str],
+) -> None:
+    """Add a row's fact, and what it says of its relation. templates: for rows without one."""
+    subject = required_text(row, *_SUBJECT)
+    obj = required_text(row, *_OBJECT)
+    name = optional_text(row, *_RELATION) or reading.root.stem
+    template = optional_text(row, "template")
+    if fault := template and template_fault(template):
+        raise Rejected(f"{name}: {fault}")
+    template = template or templates.get(name) or templates.get("", "")
+    sentences = (*text_list(row, "sentence"), *text_list(row, "masked_sentences"))
+    for sentence in sentences:
+        if BLANK not in sentence:
+            raise Rejected(f"the sentence {sentence!r} has no {BLANK} where the object stands")
+    stated = optional_text(row, "id") or optional_text(row, "uuid")
+    fact = Fact(
+        f"{name}:{stated or f'{subject}|{obj}'}",
+        subject,
+        name,
+        obj,
+        SOURCE,
+        subject_id=optional_text(row, "sub_uri"),
+        object_id=optional_text(row, "obj_uri"),
+        sentences=sentences,
+        origin=optional_text(row, "origin"),
+    )
+    label = optional_text(row, "label")
+    known = relations.get(name) or Relation(name, SOURCE, label)
+    kind = RELATION_TYPES.get(optional_text(row, "type"))
+    negated = optional_text(row, "negated_template")
+    reading.fact(fact, number, lines, f"the id {stated!r}" if stated else "")
+    prompts = [*known.prompts, *([Prompt(template, "user")] if template else [])]
+    usable = negated if negated and not template_fault(negated) else None
+    relations[name] = replace(
+        known,
+        type=known.type or kind,
+        prompts=tuple(dict.fromkeys(prompts)),
+        negated_template=known.negated_template or usable,
+    )

@@ -1,0 +1,297 @@
+"""What a lesson's charts show: shares with intervals, from finished runs.
+
+A new figure is a row in `FIGURES`. Each makes one table of its runs, a line a run and row:
+
+    run     the run's id
+    row     what the share is of, such as a relation
+    value   a share, between 0 and 1
+    low, high   its 95 % interval; NaN where there is none
+    n       facts that it counts
+    freq    P@1 of always answering the relation's most frequent object; NaN where it isn't shown
+    note    what else the line depends on, for people; empty where it doesn't
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from lama_core import metrics
+from lama_core.errors import did_you_mean
+from lama_core.lessons.lesson import Figure, ShowRun
+from lama_core.metrics.comparison import Difference, MeanDifference
+from lama_core.metrics.correlates import Mentions, mentions_of
+from lama_core.metrics.fact_answers import join_answers
+from lama_core.metrics.intervals import mean_of_sample, share_intervals
+from lama_core.metrics.origins import gain_from_training, training_sources
+from lama_core.metrics.slices import slice_differences, slice_table
+from lama_core.probes.analogy.accuracy_tables import ALL, accuracies
+from lama_core.probes.analogy.instances import PROBES
+from lama_core.probes.analogy.spec import ProbeRun
+from lama_core.rounding import percent
+from lama_core.runs.info import Run, RunInfo
+from lama_core.scoring.ranking import RANKINGS
+
+COLUMNS = ("run", "row", "value", "low", "high", "n", "freq", "note")
+# Slices whose difference between two models is told below the chart.
+MOST_NOTES = 4
+OVER_FACTS, OVER_RELATIONS = "over facts", "over relations"
+KS = (1, 2, 5, 10, 20, 50, 100)
+# Times that a name stands in the text, from the least to the most of a row.
+MENTIONS = ((0, 9), (10, 99), (100, 999), (1000, None))
+
+
+@dataclass(frozen=True, slots=True)
+class FigureKind:
+    """A figure. title, and rows (what a row is of): with a step's {k}, {by}, {of} and {prompts}.
+
+    counts: what n is of. make: its table.
+    """
+
+    title: str
+    rows: str
+    make: Callable[[Sequence[Run], ShowRun], pd.DataFrame]
+    counts: str = "facts"
+
+    def title_of(self, step: ShowRun) -> str:
+        """The chart's title."""
+        title = _filled(self.title, step)
+        return title[0].upper() + title[1:]
+
+    def rows_of(self, step: ShowRun) -> str:
+        """What a row of the chart is of."""
+        return _filled(self.rows, step)
+
+
+def _filled(text: str, step: ShowRun) -> str:
+    return text.format(k=step.k, by=step.by, of=step.of, prompts=step.prompts)
+
+
+def _by_relation(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    table = metrics.score_table(runs, k=step.k, relations=step.relations)
+    if step.k > 1:
+        table = table.assign(freq=np.nan)
+    return table.assign(row=_labels(table), value=table["p_at_k"])
+
+
+def _labels(table: pd.DataFrame) -> pd.Series:
+    return (table["relation"] + " " + table["label"].fillna("")).str.strip()
+
+
+def _curve(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    table = metrics.precision_curves(runs, relations=step.relations or None)
+    table = table[table["k"].isin(KS)]
+    return table.assign(row="P@" + table["k"].astype(str), value=table["p_at_k"])
+
+
+def _ranks(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    table = metrics.rank_histogram(runs, relations=step.relations or None)
+    rows = [
+        f"rank {low:,}" if low == high else f"rank {low:,} to {high:,}"
+        for low, high in zip(table["low"], table["high"], strict=True)
+    ]
+    return table.assign(row=rows, value=table["share"], low=np.nan, high=np.nan)
+
+
+def _slices(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    joined = join_answers(runs)
+    table = slice_table(joined, k=step.k, relations=step.relations)
+    table = table[table["by"] == step.by]
+    table = table.assign(row=table["slice"], value=table["p_at_k"])
+    if len(runs) != 2 or not 0 < table["row"].nunique() <= MOST_NOTES:
+        return table
+    a, b = (run.info.model for run in runs)
+    lines = slice_differences(joined, k=step.k, relations=step.relations)
+    lines = lines[lines["by"] == step.by].set_index("slice")
+    notes = {
+        str(name): f"{name}: {a} less {b} {_points(-line['difference'])} points (95 % interval "
+        f"{_points(-line['high'])} to {_points(-line['low'])}; {line['n']:,} facts)."
+        for name, line in lines.iterrows()
+    }
+    return table.assign(note=[notes.get(name, "") for name in table["row"]])
+
+
+def _points(difference: float) -> str:
+    return percent(difference, signed=True)
+
+
+def _totals(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    """P@k over facts and over relations; of two models the notes tell their difference."""
+    lines = []
+    for run in runs:
+        table = metrics.score_table([run], k=step.k, relations=step.relations)
+        shares = table.loc[table["n"] > 0, ["n", "p_at_k"]]
+        n, n_right = int(shares["n"].sum()), round(float((shares["n"] * shares["p_at_k"]).sum()))
+        ends = share_intervals(np.array(n_right), np.array(n))
+        mean = mean_of_sample(shares["p_at_k"].to_numpy())
+        facts = (n_right / n if n else np.nan, float(ends.low), float(ends.high))
+        relations = (mean.mean, mean.interval.low, mean.interval.high)
+        for row, (value, low, high) in ((OVER_FACTS, facts), (OVER_RELATIONS, relations)):
+            line = {"run": run.info.id, "row": row, "value": value, "low": low, "high": high}
+            lines.append(line | {"n": n})
+    found = pd.DataFrame(lines)
+    if len(runs) != 2 or not (found["n"] > 0).all():
+        return found
+    notes = _notes_of_totals(runs[0], runs[1], step)
+    return found.assign(note=[notes[row] for row in found["row"]])
+
+
+def _notes_of_totals(a: Run, b: Run, step: ShowRun) -> dict[str, str]:
+    """The difference of two models over facts and over relations, in words."""
+    one, other = a.info.model, b.info.model
+    # `compare` gives B minus A, and the notes are about what the first model has more.
+    found = metrics.compare(b, a, k=step.k, relations=step.relations or None)
+    whole, mean = found.over_facts, found.over_relations
+    gain = gain_from_training(a, b, k=step.k, relations=step.relations)
+    more = (
+        f" Of the gain, {percent(gain.share)} % ({gain.n_from_training:,} of {gain.n:,} facts) is "
+        f"on facts from sources that {one} was trained on."
+        if gain.n > 0 and training_sources(one)
+        else ""
+    )
+    return {
+        OVER_FACTS: f"{OVER_FACTS}: {_in_points(one, other, whole)}; {whole.n:,} facts).{more}",
+        OVER_RELATIONS: f"{OVER_RELATIONS}: {_in_points(one, other, mean)}); {one} is ahead in "
+        f"{mean.ahead_b:,} of {mean.n:,} relations, behind in {mean.ahead_a:,}, equal in "
+        f"{mean.equal:,}.",
+    }
+
+
+def _in_points(one: str, other: str, found: Difference | MeanDifference) -> str:
+    low, high = found.interval.low, found.interval.high
+    ends = f" (95 % interval {_points(low)} to {_points(high)}" if low == low else " (no interval"
+    return f"{one} less {other} {_points(found.difference)} points{ends}"
+
+
+def _mentions(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    tables = [precision_by_mentions(run, mentions_of(run.info.model), step) for run in runs]
+    return pd.concat(tables, ignore_index=True)
+
+
+def precision_by_mentions(run: Run, mentions: Mentions, step: ShowRun) -> pd.DataFrame:
+    """P@k by how often the fact's object (or subject) stands in a text; only rows with facts."""
+    facts = run.facts[run.facts["excluded"].isna()]
+    if step.relations:
+        facts = facts[facts["relation"].isin(step.relations)]
+    codes, names = pd.factorize(facts[step.of].astype(str))
+    counts = np.asarray(mentions.count(list(names)))[codes]
+    right = facts["rank_filtered"].to_numpy() <= step.k
+    lines = []
+    for low, high in MENTIONS:
+        inside = (counts >= low) & (counts < np.inf if high is None else counts < high + 1)
+        n, n_right = int(inside.sum()), int(right[inside].sum())
+        if n:
+            ends = share_intervals(np.array(n_right), np.array(n))
+            end = f" to {high:,}" if high else " or more" if high is None else ""
+            lines.append(
+                {
+                    "run": run.info.id,
+                    "row": f"{low:,}{end} times",
+                    "value": n_right / n,
+                    "low": float(ends.low),
+                    "high": float(ends.high),
+                    "n": n,
+                    "note": f"{run.info.model}: {mentions.source}.",
+                }
+            )
+    return pd.DataFrame(lines)
+
+
+def _rankings(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    tables = []
+    for ranking in RANKINGS:
+        table = metrics.score_table(runs, ranking=ranking, k=step.k, relations=step.relations)
+        row = _labels(table) + f", {ranking}"
+        tables.append(table.assign(row=row, value=table["p_at_k"], freq=np.nan))
+    both = pd.concat(tables, ignore_index=True)
+    return both.sort_values("relation", kind="stable", key=lambda names: pd.factorize(names)[0])
+
+
+def _means(
+    make: Callable[[Run], pd.DataFrame],
+    rows: dict[str, str],
+    runs: Sequence[Run],
+    step: ShowRun,
+) -> pd.DataFrame:
+    """Unweighted means over relations of columns of a run's table: column -> the row's name."""
+    lines = []
+    for run in runs:
+        table = make(run)
+        if step.relations:
+            table = table[table["relation"].isin(step.relations)]
+        n = int(table["n"].sum())
+        lines += [
+            {"run": run.info.id, "row": _filled(row, step), "value": table[column].mean(), "n": n}
+            for column, row in rows.items()
+        ]
+    return pd.DataFrame(lines)
+
+
+def _consistency(run: Run) -> pd.DataFrame:
+    found = pd.DataFrame(metrics.paraphrase_consistency(run.facts))
+    return found.rename(columns={"n_facts": "n"})
+
+
+ALTERED = {
+    "overlap": "the same first answer",
+    "plain": "P@1, asked plainly",
+    "altered": "P@1, {prompts}",
+}
+WORDINGS = {
+    "consistency": "pairs of wordings that agree",
+    "accuracy": "P@1 over all wordings",
+    "consistent_accuracy": "every wording gets it right",
+}
+
+
+def _analogies(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    """Accuracy of each probe without training: the mean over the relations of all kinds."""
+    return pd.DataFrame(
+        [
+            {"run": line.run, "row": line.probe, "value": line.accuracy, "n": line.n}
+            for line in accuracies(map(ProbeRun, runs), by="kind")
+            if line.name == ALL and line.setting == "unsupervised" and line.probe in PROBES
+        ]
+    )
+
+
+FIGURES: dict[Figure, FigureKind] = {
+    "by relation": FigureKind("P@{k} by relation", "relation", _by_relation),
+    "curve": FigureKind("Mean P@k as k grows", "k best answers", _curve),
+    "ranks": FigureKind("Facts by rank of the gold", "rank of the gold", _ranks),
+    "slices": FigureKind("P@{k} by {by}", "{by}", _slices),
+    "totals": FigureKind("P@{k} over facts and over relations", "mean", _totals),
+    "mentions": FigureKind("P@{k} by mentions of the {of} in a text", "mentions", _mentions),
+    "rankings": FigureKind("P@{k}, filtered and raw", "relation, ranking", _rankings),
+    "altered": FigureKind(
+        "{prompts} queries beside plain ones", "measure", partial(_means, metrics.contrast, ALTERED)
+    ),
+    "wordings": FigureKind(
+        "The same facts in several wordings", "measure", partial(_means, _consistency, WORDINGS)
+    ),
+    "analogies": FigureKind("Accuracy of the analogy probes", "probe", _analogies, "decisions"),
+}
+
+
+def without_relations(infos: Sequence[RunInfo], step: ShowRun) -> str:
+    """Which of a step's relations are in none of the runs, in a sentence; or empty."""
+    if step.figure == "analogies":
+        return ""  # of all relations
+    known = {relation.name for info in infos for relation in info.relations}
+    missing = [
+        f"{name!r}{did_you_mean(name, sorted(known))}"
+        for name in step.relations
+        if name not in known
+    ]
+    return f"No relation of these runs is called {' or '.join(missing)}." if missing else ""
+
+
+def figure_table(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
+    """The table of a step's figure, with `COLUMNS`: only rows that count a fact."""
+    table = FIGURES[step.figure].make(runs, step) if runs else pd.DataFrame()
+    if table.empty:
+        return pd.DataFrame(columns=list(COLUMNS))
+    table = table[table["value"].notna()].reindex(columns=list(COLUMNS)).reset_index(drop=True)
+    return table.assign(note=["" if note != note else str(note) for note in table["note"]])

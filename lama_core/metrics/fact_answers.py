@@ -1,0 +1,427 @@
+"""Several runs' answers to the same facts side by side, for looking at errors one by one.
+
+    right             the gold's rank is at most k
+    right type        the answer is wrong, but an object of the relation in the data
+    another valid     the answer is another object that the data gives for this very subject
+    gold in subject   the lower-cased object is part of the lower-cased subject (UHN's first rule,
+                      Poerner et al. 2020)
+
+Rows are facts; with prompts of several kinds, a fact and a prompt. The answer is the first
+prediction of the chosen ranking: under `filtered`, without the other valid objects.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from lama_core.metrics.cooccurrence import stated_in_texts
+from lama_core.metrics.sentence_forms import wordings_in_texts
+from lama_core.runs.alignment import row_keys
+from lama_core.runs.info import Run
+from lama_core.runs.tags import read_tags
+from lama_core.scoring.queries import SQUAD
+from lama_core.scoring.ranking import Ranking
+
+WrongKind = Literal["right type", "another valid", "neither"]
+WRONG_KINDS: tuple[WrongKind, ...] = ("right type", "another valid", "neither")
+Counting = Literal["counted", "excluded", "all"]
+COUNTINGS: tuple[Counting, ...] = ("counted", "excluded", "all")
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+_UNKNOWN = np.float32(np.nan)
+_WORDS = ("relation", "source", "type", "subject", "object", "origin")
+_BASE = ("fact_id", *_WORDS, "prompt", "query", "n_valid", "object_count", "subject_tokens")
+
+
+@dataclass(frozen=True)
+class RunAnswers:
+    """One run's answers, in the rows of `JoinedAnswers`.
+
+    at: int64 [row], the row of `Run.facts`, -1 where the run hasn't asked. rank, log_prob (of the
+    gold), confidence (probability of the answer): NaN where the run doesn't count the row.
+    answer: a categorical, null there. is_object, is_valid: of the answer. excluded: the reason.
+    pieces: of the subject, by the model's tokenizer; NaN where the run hasn't asked.
+    margin: the gold's score less that of the best wrong answer; NaN of runs that rank no
+    statements, and where the row doesn't count. n_answers: words that its relation ranked, NaN
+    where the run doesn't say.
+    """
+
+    run: Run
+    at: Ints
+    rank: NDArray[np.float32]
+    log_prob: NDArray[np.float32]
+    confidence: NDArray[np.float32]
+    answer: pd.Categorical
+    is_object: Bools
+    is_valid: Bools
+    excluded: pd.Categorical
+    pieces: NDArray[np.float32]
+    margin: NDArray[np.float32]
+    n_answers: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFilter:
+    """Which rows to look at; everything left alone lets all rows pass.
+
+    of: the run that `counting`, `rank_*`, `confidence_*`, `margin_*`, `answer`, `wrong_kind`,
+    `pieces_*`, `answers_*` and `tags` are about. right, wrong: runs that must be right or wrong, in
+    the order they were joined.
+    types, origins: "" is a relation without a type, a fact without an origin. confidence: above the
+    lower end (or at it, if 0) and at most the upper one, as the bins of the reliability diagram.
+    margin: above the lower end and at most the upper one. answers: that the relation ranked.
+    domains: of the relation; one of several is enough, and "" is a relation without any.
+    contained: whether the gold is in the subject. count: facts of the relation with the same gold.
+    words, pieces: of the subject. gold, answer: the whole word, without case. tags: rows that have
+    one of them. stated, wording: in which of the models' training texts the pair co-occurs and the
+    wording occurs, as `JoinedAnswers.stated` and `JoinedAnswers.wording` say.
+    """
+
+    of: int = 0
+    k: int = 1
+    counting: Counting = "counted"
+    relations: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    domains: tuple[str, ...] = ()
+    stated: tuple[str, ...] = ()
+    wording: tuple[str, ...] = ()
+    right: tuple[int, ...] = ()
+    wrong: tuple[int, ...] = ()
+    rank_min: int | None = None
+    rank_max: int | None = None
+    confidence_min: float = 0.0
+    confidence_max: float = 1.0
+    margin_min: float | None = None
+    margin_max: float | None = None
+    contained: bool | None = None
+    count_min: int | None = None
+    count_max: int | None = None
+    words_min: int | None = None
+    words_max: int | None = None
+    pieces_min: int | None = None
+    pieces_max: int | None = None
+    answers_min: int | None = None
+    answers_max: int | None = None
+    wrong_kind: WrongKind | None = None
+    gold: str = ""
+    answer: str = ""
+    tags: tuple[str, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class JoinedAnswers:
+    """Facts with the answers of several runs.
+
+    facts: DataFrame [row], what the data says. runs: the answers, in the order of joining. readers:
+    the models whose training texts are looked into.
+    """
+
+    facts: pd.DataFrame
+    runs: tuple[RunAnswers, ...]
+    readers: tuple[str, ...] = ()
+
+    @cached_property
+    def domains(self) -> dict[str, tuple[str, ...]]:
+        """Relation -> what it is about, as the runs have it from the data."""
+        return {one.name: one.domains for run in self.runs for one in run.run.info.relations}
+
+    @cached_property
+    def contained(self) -> Bools:
+        """Whether the gold is part of the subject, bool [row]."""
+        pairs = zip(_lower(self.facts["subject"]), _lower(self.facts["object"]), strict=True)
+        return np.fromiter((gold in subject for subject, gold in pairs), bool, len(self.facts))
+
+    @cached_property
+    def stated(self) -> tuple[str, ...] | None:
+        """In which of the readers' training texts each pair co-occurs, [row]; None: none known."""
+        return stated_in_texts(self.facts, self.readers)
+
+    @cached_property
+    def wording(self) -> tuple[str, ...] | None:
+        """In which of the readers' training texts each wording occurs, [row]; None: none known."""
+        return wordings_in_texts(self.facts, self.readers)
+
+    def select(self, chosen: AnswerFilter) -> Ints:
+        """The rows that pass, int64, in the order of the data."""
+        keep = np.ones(len(self.facts), dtype=bool)
+        for name, wanted in (
+            ("relation", chosen.relations),
+            ("type", chosen.types),
+            ("source", chosen.sources),
+            ("origin", chosen.origins),
+        ):
+            if wanted:
+                keep &= _is_one_of(self.facts[name], wanted)
+        if chosen.domains:
+            about = [
+                name
+                for name, domains in self.domains.items()
+                if not set(chosen.domains).isdisjoint(domains or ("",))
+            ]
+            keep &= _is_one_of(self.facts["relation"], about)
+        if chosen.stated:
+            keep &= self._labelled(self.stated, chosen.stated)
+        if chosen.wording:
+            keep &= self._labelled(self.wording, chosen.wording)
+        if not self.runs:
+            return np.flatnonzero(keep)
+        focus = self.runs[chosen.of]
+        with np.errstate(invalid="ignore"):
+            if chosen.counting == "counted":
+                keep &= ~np.isnan(focus.rank)
+            elif chosen.counting == "excluded":
+                keep &= np.isnan(focus.rank)
+            for number in chosen.right:
+                keep &= self.runs[number].rank <= chosen.k
+            for number in chosen.wrong:
+                keep &= self.runs[number].rank > chosen.k
+            above_confidence = chosen.confidence_min or None
+            to_confidence = chosen.confidence_max if chosen.confidence_max < 1 else None
+            # Values, the least and the most; a lower end that is itself outside.
+            for values, least, above, most in (
+                (focus.rank, chosen.rank_min, None, chosen.rank_max),
+                (self.facts["object_count"], chosen.count_min, None, chosen.count_max),
+                (self.facts["subject_tokens"], chosen.words_min, None, chosen.words_max),
+                (focus.pieces, chosen.pieces_min, None, chosen.pieces_max),
+                (focus.n_answers, chosen.answers_min, None, chosen.answers_max),
+                (focus.confidence, None, above_confidence, to_confidence),
+                (focus.margin.astype(np.float64), None, chosen.margin_min, chosen.margin_max),
+            ):
+                if least is not None:
+                    keep &= values >= least
+                if above is not None:
+                    keep &= values > above
+                if most is not None:
+                    keep &= values <= most
+        if chosen.contained is not None:
+            keep &= self.contained == chosen.contained
+        if chosen.wrong_kind is not None:
+            keep &= wrong_kinds(focus)[chosen.wrong_kind]
+        if chosen.gold:
+            keep &= _is_word(self.facts["object"], chosen.gold)
+        if chosen.answer:
+            keep &= _is_word(focus.answer, chosen.answer)
+        if chosen.tags:
+            tags = self.tags(chosen.of)
+            keep &= np.fromiter((not set(chosen.tags).isdisjoint(t) for t in tags), bool, len(tags))
+        if chosen.text:
+            keep &= self._holds(chosen.text)
+        return np.flatnonzero(keep)
+
+    def _labelled(self, labels: Sequence[str] | None, wanted: Sequence[str]) -> Bools:
+        """Whether a row's label is a wanted one, bool [row]; no row has it without labels."""
+        return np.isin(np.array(labels or [""] * len(self.facts)), wanted)
+
+    def _holds(self, text: str) -> Bools:
+        """Whether a text is in the subject, gold, query or an answer, without case, bool [row]."""
+        queries = pa.array(self.facts["query"], pa.string())
+        found = pc.match_substring(queries, text, ignore_case=True)
+        holds: Bools = found.fill_null(False).to_numpy(zero_copy_only=False)
+        answers = [run.answer for run in self.runs]
+        for words in (self.facts["subject"].array, self.facts["object"].array, *answers):
+            holds = holds | by_word(words, lambda word: text.lower() in word.lower(), False)
+        return holds
+
+    def tags(self, number: int) -> list[tuple[str, ...]]:
+        """The tags that each row has in a run, as its file says now."""
+        known = read_tags(self.runs[number].run.info)
+        if not known:
+            return [()] * len(self.facts)
+        rows = zip(self.facts["fact_id"], self.facts["prompt"].tolist(), strict=True)
+        return [known.get(row, ()) for row in rows]
+
+    def right(self, number: int, k: int = 1) -> Bools:
+        """Whether the run's gold is among the k best, bool [row]; false where it doesn't count."""
+        with np.errstate(invalid="ignore"):
+            return self.runs[number].rank <= k
+
+
+def wrong_kinds(run: RunAnswers) -> dict[WrongKind, Bools]:
+    """Of the wrong answers, bool [row] each: what they are to the relation and the subject."""
+    with np.errstate(invalid="ignore"):
+        wrong = run.rank > 1
+    return {
+        "right type": wrong & run.is_object & ~run.is_valid,
+        "another valid": wrong & run.is_valid,
+        "neither": wrong & ~run.is_object & ~run.is_valid,
+    }
+
+
+def join_answers(
+    runs: Sequence[Run], *, ranking: Ranking = "filtered", readers: Sequence[str] = ()
+) -> JoinedAnswers:
+    """The answers of some runs by fact and prompt; facts that only some asked come last.
+
+    readers: models whose training texts are looked into; the runs' own if it is empty.
+    """
+    if not runs:
+        return JoinedAnswers(pd.DataFrame(columns=list(_BASE)), ())
+    first = runs[0].facts
+    keys = [row_keys(run) for run in runs]
+    pieces, known = [first[list(_BASE)]], keys[0]
+    for run, key in zip(runs[1:], keys[1:], strict=True):
+        if key.equals(keys[0]):
+            continue
+        new = ~key.isin(known)
+        if new.any():
+            pieces.append(run.facts.loc[new, list(_BASE)])
+            known = known.append(key[new])
+    facts = first[list(_BASE)] if len(pieces) == 1 else _stack(pieces)
+    return JoinedAnswers(
+        facts.reset_index(drop=True),
+        tuple(_align(run, key, known, ranking) for run, key in zip(runs, keys, strict=True)),
+        tuple(dict.fromkeys(readers or [run.info.model for run in runs])),
+    )
+
+
+def fallbacks(joined: JoinedAnswers, rows: Ints, *, n: int = 20) -> pd.DataFrame:
+    """The words that each run gives when it is wrong, on these rows, most frequent first.
+
+    Columns: number (of the run), answer, n, share (of the run's wrong answers), n_relations,
+    right_type (share that are objects of the relation). At most n words a run.
+    """
+    names = ["number", "answer", "n", "share", "n_relations", "right_type"]
+    tables = [pd.DataFrame(columns=names)]
+    relations = joined.facts["relation"].cat.codes.to_numpy() if len(joined.facts) else np.array([])
+    for number, run in enumerate(joined.runs):
+        with np.errstate(invalid="ignore"):
+            wrong = rows[run.rank[rows] > 1]
+        codes = run.answer.codes[wrong]
+        wrong, codes = wrong[codes >= 0], codes[codes >= 0]
+        counts = np.bincount(codes, minlength=len(run.answer.categories))
+        typed = np.bincount(codes, run.is_object[wrong], minlength=len(counts))
+        best = np.argsort(-counts, kind="stable")[:n]
+        best = best[counts[best] > 0]
+        kinds = pd.Series(relations[wrong]).groupby(codes).nunique()
+        columns = (
+            [number] * len(best),
+            run.answer.categories[best].astype(str),
+            counts[best],
+            counts[best] / max(1, len(wrong)),
+            kinds.reindex(best).to_numpy(),
+            typed[best] / counts[best],
+        )
+        tables.append(pd.DataFrame(dict(zip(names, columns, strict=True))))
+    return pd.concat([one for one in tables if len(one)] or tables[:1], ignore_index=True)
+
+
+def _stack(pieces: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    texts = dict.fromkeys(("relation", "source", "subject", "object"), "str")
+    frame = pd.concat([piece.astype(texts) for piece in pieces], ignore_index=True)
+    return frame.astype(dict.fromkeys(_WORDS, "category"))
+
+
+def _align(run: Run, key: pd.Index, known: pd.Index, ranking: Ranking) -> RunAnswers:
+    facts = run.facts
+    same = len(key) == len(known) and key.equals(known)
+    at = np.arange(len(known)) if same else key.get_indexer(known)
+    name = "first" if ranking == "raw" else "first_filtered"
+
+    def there(values: NDArray[Any], missing: Any = _UNKNOWN) -> NDArray[Any]:
+        return values if same else np.where(at >= 0, values[at], missing)
+
+    def numbers(column: str) -> NDArray[np.float32]:
+        return there(facts[column].to_numpy(dtype=np.float32))
+
+    def words(column: str) -> pd.Categorical:
+        values = facts[column].array
+        return values if same else values.take(at, allow_fill=True)
+
+    is_object, is_valid = facts["first_is_object"].to_numpy(), facts["first_is_valid"].to_numpy()
+    if ranking == "filtered":
+        # The flags are about the best of all candidates; where the other valid objects stood
+        # before the best of the rest, what that one is to the relation must be looked up.
+        moved = facts["first"].astype("str").to_numpy() != facts[name].astype("str").to_numpy()
+        is_object, is_valid = _looked_up(facts, name, moved, is_object), is_valid & ~moved
+    return RunAnswers(
+        run,
+        at,
+        numbers(f"rank_{ranking}"),
+        numbers("log_prob"),
+        np.exp(numbers(f"{name}_log_prob")),
+        words(name),
+        there(is_object, False),
+        there(is_valid, False),
+        words("excluded"),
+        numbers("subject_pieces"),
+        there(margins_of(run)),
+        there(_n_answers(run)),
+    )
+
+
+def margins_of(run: Run) -> NDArray[np.float32]:
+    """The gold's score less that of the best wrong answer, float32 [row of `Run.facts`].
+
+    NaN of runs that rank no statements, and where a row doesn't count.
+    """
+    facts = run.facts
+    if "margin" not in facts:
+        return np.full(len(facts), np.nan, dtype=np.float32)
+    counted = facts["excluded"].isna().to_numpy()
+    return np.where(counted, facts["margin"].to_numpy(dtype=np.float32), np.float32(np.nan))
+
+
+def right_answers(run: Run, row: int) -> frozenset[str]:
+    """The objects that the run's facts give for the subject and relation of a row of `Run.facts`.
+
+    `n_valid` of the row says how many the data have: a run of a relation's first facts may know
+    fewer.
+    """
+    facts = run.facts
+    of = "query" if facts["source"].iloc[row] == SQUAD else "subject"
+    same = (facts["relation"] == facts["relation"].iloc[row]) & (facts[of] == facts[of].iloc[row])
+    return frozenset(facts.loc[same, "object"].astype(str))
+
+
+def _n_answers(run: Run) -> NDArray[np.float32]:
+    """Words that the relation of each row of `Run.facts` ranked, float32; NaN where not known."""
+    relations = run.facts["relation"].cat
+    sizes = [run.n_words.get(str(name), np.nan) for name in relations.categories]
+    return np.array([*sizes, np.nan], dtype=np.float32)[relations.codes.to_numpy()]
+
+
+def _looked_up(facts: pd.DataFrame, name: str, moved: Bools, is_object: Bools) -> Bools:
+    """`is_object`, with the rows of `moved` looked up among the run's own objects."""
+    rows = np.flatnonzero(moved & facts[name].notna().to_numpy())
+    if not len(rows):
+        return is_object
+    relations = facts["relation"].astype("str").to_numpy()
+    objects = set(zip(relations, _lower(facts["object"]), strict=True))
+    answers = facts[name].iloc[rows].astype("str").str.lower()
+    found = is_object.copy()
+    found[rows] = [pair in objects for pair in zip(relations[rows], answers, strict=True)]
+    return found
+
+
+def by_word(column: "pd.Categorical | pd.Series", of: Callable[[str], Any], none: Any) -> Any:
+    """A function of a categorical's words, [row]; none: of a row without a word."""
+    words: pd.Categorical = column.array if isinstance(column, pd.Series) else column
+    values = [*(of(str(word)) for word in words.categories), none]
+    return np.array(values, dtype=object if isinstance(none, str) else None)[words.codes]
+
+
+def _lower(column: pd.Series) -> NDArray[np.object_]:
+    """A categorical column's words in lower case, object [row]."""
+    return by_word(column, str.lower, "")
+
+
+def _is_one_of(column: pd.Series, wanted: Sequence[str]) -> Bools:
+    """Whether a categorical column has one of the wanted words, bool [row]; "" is none."""
+    return by_word(column, lambda word: word in wanted, "" in wanted)
+
+
+def _is_word(column: "pd.Categorical | pd.Series", wanted: str) -> Bools:
+    """Whether a categorical is this word, without case, bool [row]."""
+    return by_word(column, lambda word: word.lower() == wanted.lower(), False)

@@ -1,0 +1,21 @@
+"""Figure 4: how much a fact's rank depends on the sentence that asks for it.
+
+For at most 100 facts a relation, drawn among those that count and have at least ten sentences, ten
+of them drawn: the mean rank over the ten, and its distribution over facts. The run is made with the
+prompts `ten-sentences`. Source: Petroni et al. 2019, section 5 and Figure 4.
+"""
+
+import pandas as pd
+
+from lama_core.runs.info import Run
+from lama_core.scoring.ranking import Ranking
+
+
+def average_ranks(run: Run, *, ranking: Ranking = "filtered") -> pd.DataFrame:
+    """One row a fact: relation, fact_id, subject, object, mean_rank, sd (NaN of one), n queries."""
+    facts = run.facts
+    kept = facts[facts["excluded"].isna()]
+    by = ["relation", "fact_id", "subject", "object"]
+    ranks = kept[[*by, f"rank_{ranking}"]].astype({"relation": str, "object": str})
+    table = ranks.groupby(by, sort=False)[f"rank_{ranking}"].agg(["mean", "std", "size"])
+    return table.reset_index().rename(columns={"mean": "mean_rank", "std": "sd", "size": "n"})

@@ -1,0 +1,251 @@
+"""The figures of a relation, by name: what the tables of command line and pages are made of.
+
+    P@k      = |{facts: rank <= k}| / |facts|
+    MRR      = mean of 1 / rank; of 0 for ranks beyond a chosen depth
+    macro    = mean over objects of (P@1 over the facts with that object)
+    chance   = k / answers, P@k of a random order; the other right answers, which the filtered
+               ranking takes out, aren't counted
+
+over the facts that count, 1 = best. Source: Petroni et al. 2019, section 4.4; macro: Jiang et al.
+2020, section 5.1. A new figure is a function here and a row in `METRICS`.
+
+Departure: Reciprocal ranks beyond 10,000
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from lama_core.metrics.baselines import freq_ranks
+from lama_core.metrics.precision_at_k import group_shares, means
+from lama_core.rounding import fixed, percent
+from lama_core.runs.info import RelationInfo, Run
+from lama_core.scoring.queries import SQUAD
+from lama_core.scoring.ranking import Ranking
+
+# The column of `Run.facts` with the log-probability of the first answer under each ranking.
+FIRST_LOG_PROB: dict[Ranking, str] = {
+    "raw": "first_log_prob",
+    "filtered": "first_filtered_log_prob",
+}
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The rows of a run that count, as columns, under one ranking.
+
+    relations: the chosen ones. relation: int64 [row], an index into them. ranks: int64 [row].
+    objects, subjects: int64 [row], equal for equal ones. at: int64 [row], the row of `Run.facts`.
+    n_answers: float64 [relation], words that it ranked; NaN where the run doesn't say.
+    mrr_depth: The last rank that counts in MRR; None: all do.
+    """
+
+    ranking: Ranking
+    relations: tuple[RelationInfo, ...]
+    relation: Ints
+    ranks: Ints
+    objects: Ints
+    subjects: Ints
+    at: Ints
+    n_answers: Floats
+    mrr_depth: int | None = None
+
+    @cached_property
+    def n(self) -> Ints:
+        """Rows of each relation, int64 [relation]."""
+        return np.bincount(self.relation, minlength=len(self.relations))
+
+    def mean(self, values: NDArray[np.generic]) -> Floats:
+        """Mean of a value over each relation's rows, float64 [relation]; NaN where it has none."""
+        return means(self.relation, values.astype(np.float64), len(self.relations))
+
+
+def scored_rows(
+    run: Run,
+    ranking: Ranking,
+    relations: Sequence[str] | None = None,
+    *,
+    mrr_depth: int | None = None,
+) -> Scored:
+    """The rows of a run that count, of these relations (all by default)."""
+    facts = run.facts
+    wanted = None if relations is None else set(relations)
+    chosen = tuple(r for r in run.info.relations if wanted is None or r.name in wanted)
+    number = {relation.name: at for at, relation in enumerate(chosen)}
+    names = facts["relation"].cat.categories
+    lookup = np.array([*(number.get(str(name), -1) for name in names), -1], dtype=np.int64)
+    relation = lookup[facts["relation"].cat.codes.to_numpy()]
+    ranks = facts[f"rank_{ranking}"].to_numpy()
+    at = np.flatnonzero((relation >= 0) & ~np.isnan(ranks))
+    subjects = facts["subject"].cat.codes.to_numpy().astype(np.int64)[at]
+    # A SQuAD question has no subject that it could share with another.
+    alone = np.array([one.source == SQUAD for one in chosen], dtype=bool)
+    on_its_own = alone[relation[at]] if len(chosen) else np.zeros(0, dtype=bool)
+    subjects[on_its_own] = len(facts) + at[on_its_own]
+    return Scored(
+        ranking,
+        chosen,
+        relation[at],
+        ranks[at].astype(np.int64),
+        facts["object"].cat.codes.to_numpy()[at].astype(np.int64),
+        subjects,
+        at,
+        np.array([run.n_words.get(one.name, np.nan) for one in chosen], dtype=np.float64),
+        mrr_depth,
+    )
+
+
+def macro_precision(rows: Scored) -> Floats:
+    """P@1 of each object's facts, then the mean over the relation's objects, float64 [relation]."""
+    width = max(int(rows.objects.max(initial=-1)) + 1, 1)
+    keys, shares = group_shares(rows.relation * width + rows.objects, rows.ranks == 1)
+    return means(keys // width, shares, len(rows.relations))
+
+
+def reciprocal_rank(rows: Scored) -> Floats:
+    """The mean of 1 / rank, float64 [relation]; ranks beyond `mrr_depth` count as 0."""
+    values = 1.0 / rows.ranks
+    if rows.mrr_depth is not None:
+        values[rows.ranks > rows.mrr_depth] = 0.0
+    return rows.mean(values)
+
+
+def median_rank(rows: Scored) -> Floats:
+    """The middle rank of each relation, float64 [relation]; of an even number, of both a mean."""
+    medians = pd.Series(rows.ranks).groupby(rows.relation).median()
+    return medians.reindex(range(len(rows.relations))).to_numpy(dtype=np.float64)
+
+
+def chance_precision(rows: Scored, k: int = 1) -> Floats:
+    """P@k of a random order of the answers, float64 [relation]: min(1, k / answers)."""
+    return np.minimum(1.0, k / rows.n_answers)
+
+
+def freq_precision(rows: Scored) -> Floats:
+    """P@1 of the Freq baseline on the rows that count, float64 [relation]."""
+    subjects = None if rows.ranking == "raw" else rows.subjects
+    return rows.mean(freq_ranks(rows.relation, rows.objects, subjects) == 1)
+
+
+def _as_decimal(value: float) -> str:
+    return fixed(value, 3)
+
+
+def _as_rank(value: float) -> str:
+    return fixed(value, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A figure: how it is computed, and how people read it.
+
+    name: the column of the tables. compute: float64 [relation]. form: a value as text. is_share:
+    between 0 and 1, shown in percent. in_json: `results --json` prints it. unit: of what is shown.
+    """
+
+    name: str
+    label: str
+    formula: str
+    meaning: str
+    higher_is_better: bool
+    compute: Callable[[Scored], Floats]
+    form: Callable[[float], str] = percent
+    is_share: bool = True
+    in_json: bool = True
+    unit: str = "% of facts"
+
+    def shown(self, value: float) -> str:
+        """A value as text; empty for what is not a number."""
+        return "" if np.isnan(value) else self.form(value)
+
+
+METRICS: dict[str, Metric] = {
+    one.name: one
+    for one in (
+        Metric(
+            "p_at_1",
+            "P@1",
+            "facts with rank 1 / facts",
+            "How often the right word is the model's first answer.",
+            True,
+            lambda rows: rows.mean(rows.ranks == 1),
+        ),
+        Metric(
+            "p_at_10",
+            "P@10",
+            "facts with rank at most 10 / facts",
+            "How often the right word is among the ten best.",
+            True,
+            lambda rows: rows.mean(rows.ranks <= 10),
+        ),
+        Metric(
+            "mrr",
+            "MRR",
+            "mean of 1 / rank",
+            "Mean reciprocal rank: 1 when the right word is always first.",
+            True,
+            reciprocal_rank,
+            _as_decimal,
+            is_share=False,
+            unit="0 to 1",
+        ),
+        Metric(
+            "macro_p_at_1",
+            "macro P@1",
+            "mean over objects of (P@1 of the facts with that object)",
+            "Every answer word counts the same, so always giving the most frequent one scores "
+            "little.",
+            True,
+            macro_precision,
+            unit="%, mean over objects",
+        ),
+        Metric(
+            "mean_rank",
+            "mean rank",
+            "mean of the ranks",
+            "Where the right word stands on average among the candidates; few very bad ranks weigh "
+            "heavily.",
+            False,
+            lambda rows: rows.mean(rows.ranks),
+            _as_rank,
+            is_share=False,
+            unit="1 = best",
+        ),
+        Metric(
+            "median_rank",
+            "median rank",
+            "the middle one of the ranks",
+            "Half of the facts have their right word at this rank or better.",
+            False,
+            median_rank,
+            _as_rank,
+            is_share=False,
+            unit="1 = best",
+            in_json=False,
+        ),
+        Metric(
+            "freq",
+            "Freq",
+            "P@1 of always giving the relation's most frequent object",
+            "What knowing only the relation, and not the subject, would reach.",
+            True,
+            freq_precision,
+            in_json=False,
+        ),
+    )
+}
+
+
+def figures_text() -> str:
+    """What the figures mean, a section of the glossary in Markdown."""
+    parts = ["## Figures of runs"]
+    for one in METRICS.values():
+        parts += [f"### {one.label}", one.meaning, f"`{one.label} = {one.formula}`"]
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,385 @@
+"""Tables over many runs at once, for the Results page and the command line.
+
+The score table is made in three steps, so that a page recomputes only what a click has changed:
+
+    relation_figures    what depends on neither k nor the chosen relations
+    relation_precision  P@k and its interval, for one k
+    summarise           both, over the chosen relations, by relation, source or type
+
+A relation's figure is over its facts. A source's (or type's) is the unweighted mean over its
+relations (Petroni et al. 2019, section 4.4); a relation without a fact that counts is left out of
+that mean and stays a row of its own, with n = 0. ConceptNet's total is that mean, too, or the mean
+over its facts, each relation weighted by its own: the released code asks it as one relation.
+Intervals of P@k: see `intervals`. Everything works on whole columns: 6 models x 41 relations x
+34,000 facts take a few tens of milliseconds.
+
+Departure: ConceptNet's total
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+
+from lama_core.metrics.calibration import (
+    N_BINS,
+    ReliabilityBin,
+    expected_calibration_error,
+    reliability_bins,
+)
+from lama_core.metrics.intervals import LEVEL, Intervals, mean_interval, share_intervals
+from lama_core.metrics.relation_figures import (
+    FIRST_LOG_PROB,
+    METRICS,
+    Floats,
+    chance_precision,
+    scored_rows,
+)
+from lama_core.requests import Request, argument, option
+from lama_core.runs.info import Run
+from lama_core.scoring import shared_fields
+from lama_core.scoring.ranking import Ranking
+
+By = Literal["relation", "source", "type"]
+BYS: tuple[By, ...] = ("relation", "source", "type")
+Average = Literal["relations", "facts"]
+AVERAGES: tuple[Average, ...] = ("relations", "facts")
+CONCEPTNET = "ConceptNet"  # the source whose total is had both ways
+
+
+@dataclass(frozen=True)
+class ResultsRequest(Request):
+    """Finished runs, and a table of them: the fields of `results`."""
+
+    command: ClassVar[tuple[str, ...]] = ("results",)
+    python: ClassVar[str] = "results"
+
+    runs: Annotated[
+        Sequence[str],
+        argument("Names of runs (or how they begin), or their folders. Default: all."),
+    ] = ()
+    by: Annotated[By, option("A row for each relation, source or type of relation.")] = "relation"
+    ranking: Annotated[
+        Ranking | None, option("filtered or raw. Default: the ranking each run was made with.")
+    ] = None
+    k: Annotated[int, option("Also P@k for this k.", ge=1)] = 1
+    relations: shared_fields.Relations = ()
+    wording: Annotated[
+        bool,
+        option(
+            "Instead: what other wordings change (consistency of paraphrases; negated and "
+            "misprimed queries compared with plain ones)."
+        ),
+    ] = False
+    slices: Annotated[
+        bool,
+        option(
+            "Instead: P@k and kinds of wrong answers on slices of the facts, by the gold answer's "
+            "frequency, the subject's length, gold answer in the subject, type of relation, and "
+            "the fact's origin."
+        ),
+    ] = False
+    own: Annotated[
+        bool,
+        option(
+            "Score each run on all its facts, not only on those that all runs of the same data and "
+            "prompts count."
+        ),
+    ] = False
+    conceptnet: Annotated[
+        Average,
+        option(
+            "ConceptNet's total: the mean over its relations (the paper's text) or over its facts "
+            "(the paper's released code)."
+        ),
+    ] = "relations"
+    mrr_depth: Annotated[
+        int | None,
+        option(
+            "The last rank that counts in MRR; facts beyond it count as 0, as in LAMA's released "
+            "code with 10000. Default: every rank counts.",
+            ge=1,
+        ),
+    ] = None
+    published: Annotated[
+        bool, option("Add LAMA's Table 2, marked as published (by source or type).")
+    ] = False
+
+
+@dataclass(frozen=True)
+class RelationPrecision:
+    """P@k of each relation of a run, in the order of `RunInfo.relations`.
+
+    p_at_k: float64 [relation], ends: its intervals; NaN without facts. chance: float64 [relation],
+    P@k of a random order; NaN where the run doesn't say how many words it ranked.
+    """
+
+    p_at_k: Floats
+    ends: Intervals
+    chance: Floats
+
+
+def of_run(run: Run, **columns: object) -> pd.DataFrame:
+    """A table of one run: the columns run and model, then others."""
+    return pd.DataFrame({"run": run.info.id, "model": run.info.model, **columns})
+
+
+def stacked(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """The runs' tables as one; an empty one for none."""
+    every = list(tables)
+    return pd.concat(every, ignore_index=True) if every else pd.DataFrame()
+
+
+def score_table(
+    runs: Sequence[Run],
+    *,
+    by: By = "relation",
+    ranking: Ranking = "filtered",
+    k: int = 1,
+    relations: Sequence[str] = (),
+    conceptnet: Average = "relations",
+    mrr_depth: int | None = None,
+    level: float = LEVEL,
+) -> pd.DataFrame:
+    """One row a run and relation (or source, or source and type), in the runs' order.
+
+    Columns: run, model, dataset, source, relation (by relation only), label, type, n_relations
+    (that count any facts), of_relations (that the run queried; `relations_counted` compares the
+    two), mean_over (not by relation: `relations` or `facts`), n, n_excluded,
+    those of `METRICS`, p_at_k, low, high (the interval of p_at_k), chance (P@k of a random order),
+    n_answers (by relation only: words that it ranked); NaN where a run doesn't say them. P@ between
+    0 and 1. conceptnet: what its total is the mean over. mrr_depth: the last rank that counts in
+    MRR; None: all do.
+    """
+    return stacked(
+        summarise(
+            relation_figures(run, ranking, mrr_depth=mrr_depth),
+            relation_precision(run, k, ranking, level=level),
+            by=by,
+            relations=relations,
+            conceptnet=conceptnet,
+            level=level,
+        )
+        for run in runs
+    )
+
+
+def relation_figures(
+    run: Run, ranking: Ranking = "filtered", *, mrr_depth: int | None = None
+) -> pd.DataFrame:
+    """One row a relation of the run, with the columns of `score_table` that no k changes."""
+    rows = scored_rows(run, ranking, mrr_depth=mrr_depth)
+    table = pd.DataFrame(
+        {
+            "relation": [relation.name for relation in rows.relations],
+            "run": run.info.id,
+            "model": run.info.model,
+            "dataset": run.info.dataset,
+            "source": [relation.source for relation in rows.relations],
+            "label": [relation.label for relation in rows.relations],
+            "type": [relation.type for relation in rows.relations],
+            "n_relations": 1,
+            "of_relations": 1,
+            "n": rows.n,
+            "n_excluded": [relation.n_excluded for relation in rows.relations],
+            "n_answers": rows.n_answers,
+        }
+    )
+    return table.assign(**{name: metric.compute(rows) for name, metric in METRICS.items()})
+
+
+def relation_precision(
+    run: Run, k: int, ranking: Ranking = "filtered", *, level: float = LEVEL
+) -> RelationPrecision:
+    """P@k of every relation, and its interval."""
+    rows = scored_rows(run, ranking)
+    is_hit = rows.ranks <= k
+    hits = np.bincount(rows.relation[is_hit], minlength=len(rows.n))
+    ends = share_intervals(hits, rows.n, level=level)
+    return RelationPrecision(rows.mean(is_hit), ends, chance_precision(rows, k))
+
+
+def summarise(
+    figures: pd.DataFrame,
+    precision: RelationPrecision,
+    *,
+    by: By = "relation",
+    relations: Sequence[str] = (),
+    conceptnet: Average = "relations",
+    level: float = LEVEL,
+) -> pd.DataFrame:
+    """One row a relation, source, or source and type, with the columns of `score_table`.
+
+    figures, precision: of the same run. relations: only these; () is all. conceptnet: its line is
+    the mean over its relations, or over its facts: there a figure that is no mean over facts, as
+    macro P@1, is its relations' weighted by their facts. level: of the interval over facts.
+    """
+    ends = precision.ends
+    table = figures.assign(
+        p_at_k=precision.p_at_k, low=ends.low, high=ends.high, chance=precision.chance
+    )
+    chosen = np.arange(len(table))
+    if len(relations):
+        chosen = np.flatnonzero(table["relation"].isin(relations))
+    if by == "relation":
+        return table.iloc[chosen].reset_index(drop=True)
+    values = {name: table[name].to_numpy(dtype=float) for name in (*METRICS, "p_at_k", "chance")}
+    n, n_excluded = table["n"].to_numpy(), table["n_excluded"].to_numpy()
+    sources, types = table["source"].tolist(), table["type"].astype(object).tolist()
+    groups: dict[tuple[str, str | None], list[int]] = {}
+    for at in chosen.tolist():
+        kind = types[at] if by == "type" and isinstance(types[at], str) else None
+        groups.setdefault((sources[at], kind), []).append(at)
+    first = table.iloc[0]
+    lines = []
+    for (source, kind), members in groups.items():
+        known = [member for member in members if n[member] > 0]
+        line: dict[str, object] = {
+            "run": first["run"],
+            "model": first["model"],
+            "dataset": first["dataset"],
+            "source": source,
+            "label": "",
+            "type": kind,
+            "n_relations": len(known),
+            "of_relations": len(members),
+            "mean_over": conceptnet if source == CONCEPTNET else "relations",
+            "n": int(n[members].sum()),
+            "n_excluded": int(n_excluded[members].sum()),
+        }
+        over_facts = line["mean_over"] == "facts"
+        weights = n[known] if over_facts else np.ones(len(known))
+        for name, column in values.items():
+            line[name] = float(np.average(column[known], weights=weights)) if known else np.nan
+        of_mean = Intervals(np.array(np.nan), np.array(np.nan))
+        if known and over_facts:
+            hits = np.rint(precision.p_at_k[known] * n[known]).sum(dtype=np.int64)
+            of_mean = share_intervals(hits, n[known].sum(), level=level)
+        elif known:
+            of_known = Intervals(ends.low[known], ends.high[known])
+            of_mean = mean_interval(precision.p_at_k[known], of_known)
+        lines.append(line | {"low": float(of_mean.low), "high": float(of_mean.high)})
+    return pd.DataFrame(lines)
+
+
+def relations_counted(n_relations: int, of_relations: int) -> str:
+    """Return `2 of 3 relations` for a mean that lacks some of the relations; "" for a whole one.
+
+    Args:
+        n_relations: Relations with facts that count, of which the mean is; 0 for no mean.
+        of_relations: Relations of the source (or type) that the run queried.
+    """
+    partial = 0 < n_relations < of_relations
+    return f"{n_relations} of {of_relations} relations" if partial else ""
+
+
+def precision_curves(
+    runs: Sequence[Run],
+    *,
+    ranking: Ranking = "filtered",
+    k_max: int = 100,
+    relations: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """Figure 2: mean P@k over relations with its interval, k from 1 to k_max.
+
+    Columns run, model, k, p_at_k, low, high, n (facts that count), n_relations (that have any),
+    chance (mean P@k of a random order; NaN where the run doesn't say how many words it ranked).
+    """
+    tables = []
+    for run in runs:
+        rows = scored_rows(run, ranking, relations)
+        known = rows.n > 0
+        width = k_max + 2
+        cells = rows.relation * width + np.minimum(rows.ranks, k_max + 1)
+        counts = np.bincount(cells, minlength=len(rows.relations) * width)
+        hits = np.cumsum(counts.reshape(-1, width)[:, 1 : k_max + 1], axis=1)
+        hits, totals = hits[known], rows.n[known, None] + np.zeros(k_max, dtype=np.int64)
+        mean, low, high, chance = np.full((4, k_max), np.nan)
+        if known.any():
+            shares = hits / totals
+            mean, ends = shares.mean(axis=0), mean_interval(shares, share_intervals(hits, totals))
+            low, high = ends.low, ends.high
+            each = [chance_precision(rows, k)[known] for k in range(1, k_max + 1)]
+            chance = np.mean(each, axis=1)
+        columns = {"k": np.arange(1, k_max + 1), "p_at_k": mean, "low": low, "high": high}
+        counted = {"n": int(rows.n.sum()), "n_relations": int(known.sum())}
+        tables.append(of_run(run, **columns, **counted, chance=chance))
+    return stacked(tables)
+
+
+def rank_histogram(
+    runs: Sequence[Run],
+    *,
+    ranking: Ranking = "filtered",
+    bins_per_decade: int = 3,
+    relations: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """Facts by rank, in bins that are equal on a log axis. Columns run, model, low, high, n, share.
+
+    A bin holds the ranks from `low` to `high`, both included; rank 1 has a bin of its own.
+    """
+    chosen = [(run, scored_rows(run, ranking, relations)) for run in runs]
+    highest = max((int(rows.ranks.max(initial=1)) for _, rows in chosen), default=1)
+    n_bins = int(np.ceil(np.log10(max(highest, 2)) * bins_per_decade))
+    edges = np.unique(np.round(10 ** (np.arange(n_bins + 1) / bins_per_decade)).astype(np.int64))
+    lows = np.unique(np.concatenate([[1], edges + 1]))
+    lows = lows[lows <= highest]
+    highs = np.concatenate([lows[1:] - 1, [highest]])
+    tables = []
+    for run, rows in chosen:
+        numbers = np.searchsorted(lows, rows.ranks, side="right") - 1
+        counts = np.bincount(numbers, minlength=len(lows))
+        share = counts / max(1, len(rows.ranks))
+        tables.append(of_run(run, low=lows, high=highs, n=counts, share=share))
+    return stacked(tables)
+
+
+def rank_quartiles(
+    runs: Sequence[Run],
+    *,
+    ranking: Ranking = "filtered",
+    relations: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """Box plots by model: columns run, model, n, low (5%), q1, median, q3, high (95%), mean."""
+    tables = []
+    for run in runs:
+        ranks = scored_rows(run, ranking, relations).ranks
+        ends = np.quantile(ranks, [0.05, 0.25, 0.5, 0.75, 0.95]) if len(ranks) else [np.nan] * 5
+        columns = dict(zip(("low", "q1", "median", "q3", "high"), ends, strict=True))
+        mean = float(ranks.mean()) if len(ranks) else np.nan
+        tables.append(of_run(run, n=[len(ranks)], **columns, mean=mean))
+    return stacked(tables)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A run's reliability diagram. ece: expected calibration error. n: facts."""
+
+    run: str
+    model: str
+    bins: tuple[ReliabilityBin, ...]
+    ece: float
+    n: int
+
+
+def calibrate(
+    run: Run,
+    *,
+    ranking: Ranking = "filtered",
+    relations: Sequence[str] | None = None,
+    n_bins: int = N_BINS,
+) -> Calibration:
+    """How far the probability of a run's first answers is the share of right ones.
+
+    With the filtered ranking the first answer is the best without the other valid objects. Facts of
+    which nothing was answered are left out.
+    """
+    rows = scored_rows(run, ranking, relations)
+    log_probs = run.facts[FIRST_LOG_PROB[ranking]].to_numpy(dtype=np.float64)[rows.at]
+    answered = ~np.isnan(log_probs)
+    confidence = np.exp(log_probs[answered])
+    bins = reliability_bins(confidence, rows.ranks[answered] == 1, n_bins=n_bins)
+    ece = expected_calibration_error(bins)
+    return Calibration(run.info.id, run.info.model, bins, ece, int(answered.sum()))

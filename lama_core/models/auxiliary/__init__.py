@@ -1,0 +1,1 @@
+"""Models that fill no blanks: readers, translators, embeddings of words and word pairs."""

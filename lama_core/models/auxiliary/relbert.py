@@ -1,0 +1,114 @@
+"""RelBERT: one vector for a pair of words, from an encoder trained to give like vectors to like
+relations.
+
+A RelBERT model's configuration carries its own prompt, such as "... the relation between <subj>
+and <obj> : <subj> is the <mask> of <obj>", and how the last layer is pooled. Source: Ushio et al.
+2021, Distilling Relation Embeddings from Pre-trained Language Models, and its released code: the
+mean over all tokens (special ones included) but padding and, for `average_no_mask`, the mask.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from lama_core.errors import UserError
+from lama_core.models.cache import CACHE
+from lama_core.models.devices import Placed, device_of, host, in_passes, one_device
+from lama_core.models.sources.catalog import Entry, find_model
+from lama_core.models.sources.locations import fetch
+from lama_core.progress import OnProgress, silent
+
+ROWS_PER_BATCH = 64
+MAX_TOKENS = 64  # as the released models were trained
+MODES = ("average", "average_no_mask", "mask")
+
+
+class RelBert(Placed):
+    """Relation embeddings of word pairs.
+
+    name: as the user gave it. identity: digest of the weights. template: its prompt, with <subj>,
+    <obj> and <mask>.
+    """
+
+    def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
+        settings = getattr(model.config, "relbert_config", None)
+        if not isinstance(settings, dict) or "template" not in settings:
+            raise UserError(
+                f"{name} is no RelBERT model: its config.json names no prompt (relbert_config)."
+            )
+        self.mode = str(settings.get("mode", settings.get("aggregation_mode", "average_no_mask")))
+        if self.mode not in MODES:
+            raise UserError(f"{name} pools by {self.mode!r}: {', '.join(MODES)} are known.")
+        self.name = name
+        self.identity = identity
+        self.template = str(settings["template"])
+        self.model = model.eval()
+        self.tokenizer = tokenizer
+
+    def missing(self, words: Iterable[str]) -> tuple[str, ...]:
+        """None: it takes any word."""
+        return ()
+
+    def pair_vectors(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """Relation embeddings, float32 [pair, dim]."""
+        chunks = in_passes(self._embed, pairs, ROWS_PER_BATCH)
+        return torch.cat(chunks).numpy() if chunks else np.zeros((0, 0), np.float32)
+
+    def _embed(self, pairs: Sequence[tuple[str, str]]) -> torch.Tensor:
+        texts = [self._prompt(head, tail) for head, tail in pairs]
+        encoded = self.tokenizer(
+            texts, padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="pt"
+        )
+        ids, attention = encoded["input_ids"], encoded["attention_mask"]
+        is_mask = ids == self.tokenizer.mask_token_id
+        weights = attention.bool()
+        if self.mode == "average_no_mask":
+            weights = weights & ~is_mask
+        elif self.mode == "mask":
+            weights = is_mask
+        there = device_of(self.model)
+        with torch.inference_mode():
+            output = self.model(input_ids=ids.to(there), attention_mask=attention.to(there))
+        states = host(output.last_hidden_state.float())
+        shares = weights.float().unsqueeze(2)
+        return (states * shares).sum(1) / shares.sum(1)
+
+    def _prompt(self, head: str, tail: str) -> str:
+        """The prompt with both words in it, put in at once: a word that looks like a slot stays."""
+        words = {"<subj>": head, "<obj>": tail, "<mask>": str(self.tokenizer.mask_token)}
+        text, rest = "", self.template
+        while rest:
+            slot = min(words, key=lambda slot: rest.find(slot) if slot in rest else len(rest))
+            before, found, rest = rest.partition(slot)
+            text += before + (words[slot] if found else "")
+        return text
+
+
+def load_relbert(reference: str, *, on_progress: OnProgress = silent) -> RelBert:
+    """The RelBERT model of that hub name or folder, kept with the other models.
+
+    Raises UserError if it can't be had, is no encoder, or carries no prompt.
+    """
+    entry = find_model(reference)
+    name = f"{entry.name} (RelBERT)"
+    device = one_device()
+    return CACHE.get(name, "fp32", lambda: _load(reference, entry, on_progress), device=device)
+
+
+def _load(reference: str, entry: Entry, on_progress: OnProgress) -> RelBert:
+    from transformers import AutoModel, AutoTokenizer
+
+    from lama_core.models.registry import read_folder
+
+    located = fetch(entry, on_progress)
+    folder = located.folder
+    options = {"local_files_only": True, "trust_remote_code": False}
+    model = read_folder(folder, lambda: AutoModel.from_pretrained(folder, **options))
+    tokenizer = read_folder(folder, lambda: AutoTokenizer.from_pretrained(folder, **options))
+    if tokenizer.mask_token_id is None:
+        raise UserError(f"{reference}: its tokenizer has no mask token, which the prompt needs.")
+    there = model.to(one_device())
+    return RelBert(reference, there, tokenizer, identity=located.identity)

@@ -1,0 +1,99 @@
+"""Embeddings of words in context: a layer's hidden states, pooled over each word's pieces.
+
+Source: Rezaee and Camacho-Collados, section 2.4, which leaves the layer and the pooling open.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from lama_core.errors import UserError
+from lama_core.models.devices import host
+from lama_core.models.hf.transformer import Transformer
+from lama_core.models.protocols import Pooling, Statement
+from lama_core.models.whole_words import WordVocabulary
+
+Span = tuple[int, int]
+
+
+def hidden_states(
+    model: Transformer,
+    texts: Sequence[str],
+    spans: Sequence[Sequence[Span]],
+    *,
+    layer: int = -1,
+    pooling: Pooling = "mean",
+) -> NDArray[np.float32]:
+    """Embeddings of words in their sentences, float32 [text, word, dim].
+
+    spans: for each text the characters of each word, [start, end), as many in every text. layer: 0
+    is the input embeddings, -1 the last layer. pooling: over the pieces that touch the word.
+    Raises UserError for a layer that the model doesn't have, a text that doesn't fit, and a model
+    of whole words.
+    """
+    if isinstance(model.vocabulary, WordVocabulary):
+        raise UserError(
+            f"{model.name} is read by whole words, and its layers are not given: choose another "
+            "model for what takes hidden states."
+        )
+    rows, pieces = _encode(model, texts, spans)
+
+    def run(some: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+        states = _layer(model, [rows[number] for number in some], layer)
+        return {
+            number: np.stack([_pool(states[row, at], pooling).numpy() for at in pieces[number]])
+            for row, number in enumerate(some)
+        }
+
+    found = model.longest_first(run, [len(row) for row in rows])
+    return np.stack(found) if found else np.zeros((0, 0, 0), np.float32)
+
+
+def _pool(states: torch.Tensor, pooling: Pooling) -> torch.Tensor:
+    if pooling == "mean":
+        return states.mean(0)
+    return states[0] if pooling == "first" else states[-1]
+
+
+def _encode(
+    model: Transformer, texts: Sequence[str], spans: Sequence[Sequence[Span]]
+) -> tuple[list[list[int]], list[list[list[int]]]]:
+    """Token ids of each text, and for each of its words the positions of its pieces."""
+    before, after = model.vocabulary.frame
+    read = iter(
+        model.vocabulary.read(
+            [
+                Statement(text, *span)
+                for text, words in zip(texts, spans, strict=True)
+                for span in words
+            ]
+        )
+    )
+    marked = [[next(read) for _ in words] for words in spans]
+    rows = [[*before, *words[0].ids, *after] for words in marked]
+    for row in rows:
+        model.check_window(len(row))
+    pieces = [
+        [(np.flatnonzero(word.marked) + len(before)).tolist() for word in words] for words in marked
+    ]
+    if not all(map(all, pieces)):
+        raise UserError(f"{model.name} has no piece for a word: it holds no letters.")
+    return rows, pieces
+
+
+def _layer(model: Transformer, rows: Sequence[Sequence[int]], layer: int) -> torch.Tensor:
+    """Hidden states of one layer, float32 [row, position, dim]; rows are padded on the right."""
+    ids, mask = model.padded(rows)
+    output = model.all_states(input_ids=ids, attention_mask=mask)
+    states = output.hidden_states
+    if not -len(states) <= layer < len(states):
+        raise UserError(
+            f"{model.name} has no layer {layer}: choose 0 (the input embeddings) to "
+            f"{len(states) - 1}, or -1 for the last."
+        )
+    # The last one as the head reads it: some families normalise it after the loop over layers.
+    if layer in (-1, len(states) - 1):
+        return host(output[0].float())
+    return host(states[layer].float())

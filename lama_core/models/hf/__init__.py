@@ -1,0 +1,1 @@
+"""Hugging Face models: forward passes, hidden states and token log-probabilities."""

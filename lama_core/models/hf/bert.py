@@ -1,0 +1,310 @@
+"""BERT with torch alone: the first answer of a fresh process needs no import of transformers.
+
+That import takes twice as long as torch's own and most of the memory of a small model. The modules
+bear the names that transformers gives them, so a checkpoint's keys fit as they stand and the same
+places can be cut. A folder that is in any way out of the ordinary is left to transformers.
+Source: Devlin et al. 2019, sections 3 and 3.1; logits equal `BertForMaskedLM`'s to 1e-4 (test).
+"""
+
+import json
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from lama_core.errors import UserError
+from lama_core.models.hf.layers import Linear, Norm, Output, Table, read_weights
+from lama_core.models.model_folder import FAULTS
+
+_FIXED: dict[str, set[object]] = {
+    "model_type": {"bert"},
+    "hidden_act": {"gelu"},
+    "position_embedding_type": {"absolute", None},
+    "is_decoder": {False, None},
+    "add_cross_attention": {False, None},
+    "tie_word_embeddings": {True, None},
+    "chunk_size_feed_forward": {0, None},
+    "quantization_config": {None},
+}
+# The decoder's copies are of what it is tied to: the word embeddings and `cls.predictions.bias`.
+_UNUSED = ("bert.pooler.", "cls.seq_relationship.", "cls.predictions.decoder.")
+_ATTENDED = ("query", "key", "value")
+_SPECIAL = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+
+
+class BodyOutput(NamedTuple):
+    """last_hidden_state: [row, position, dim]. hidden_states: the embeddings and each layer's."""
+
+    last_hidden_state: torch.Tensor
+    hidden_states: tuple[torch.Tensor, ...] | None = None
+
+
+class BertMaskedLM(nn.Module):
+    """The encoder and its masked-LM head; called as transformers' `BertForMaskedLM` is."""
+
+    def __init__(self, config: SimpleNamespace) -> None:
+        super().__init__()
+        self.config = config
+        self.bert = _Body(config)
+        self.cls = nn.ModuleDict({"predictions": _Head(config)})
+
+    @property
+    def base_model(self) -> nn.Module:
+        return self.bert
+
+    def get_input_embeddings(self) -> nn.Module:
+        return self.bert.embeddings.word_embeddings
+
+    def get_output_embeddings(self) -> nn.Module:
+        return cast(_Head, self.cls["predictions"]).decoder
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.Tensor | None = None,
+    ) -> Output:
+        """Logits of token ids int64 [row, position]; attention_mask is 1 where there is a token.
+
+        token_type_ids: int64 [row, position], of the segments; None is 0 everywhere.
+        """
+        states = self.bert(input_ids, attention_mask, token_type_ids=token_type_ids)[0]
+        return Output(self.cls["predictions"](states))
+
+
+class _Body(nn.Module):
+    def __init__(self, config: SimpleNamespace) -> None:
+        super().__init__()
+        self.embeddings = _Embeddings(config)
+        layers = nn.ModuleList(_Layer(config) for _ in range(config.num_hidden_layers))
+        self.encoder = nn.ModuleDict({"layer": layers})
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        output_hidden_states: bool = False,
+        token_type_ids: torch.Tensor | None = None,
+    ) -> BodyOutput:
+        states = self.embeddings(input_ids, token_type_ids)
+        seen = None
+        if attention_mask is not None and not bool(attention_mask.all()):
+            seen = attention_mask.bool()[:, None, None, :]
+        collected = [states]
+        for layer in cast(nn.ModuleList, self.encoder["layer"]):
+            states = layer(states, seen)
+            collected.append(states)
+        return BodyOutput(states, tuple(collected) if output_hidden_states else None)
+
+
+class _Embeddings(nn.Module):
+    def __init__(self, config: SimpleNamespace) -> None:
+        super().__init__()
+        width = config.hidden_size
+        self.word_embeddings = Table(config.vocab_size, width)
+        self.position_embeddings = Table(config.max_position_embeddings, width)
+        self.token_type_embeddings = Table(config.type_vocab_size, width)
+        self.LayerNorm = Norm(width, config.layer_norm_eps)
+
+    def forward(
+        self, input_ids: torch.Tensor, token_type_ids: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        positions = self.position_embeddings.weight[: input_ids.shape[1]]
+        table = self.token_type_embeddings.weight
+        types = table[0] if token_type_ids is None else table[token_type_ids]
+        return self.LayerNorm(self.word_embeddings(input_ids) + types + positions)
+
+
+class _Layer(nn.Module):
+    def __init__(self, config: SimpleNamespace) -> None:
+        super().__init__()
+        width, inner = config.hidden_size, config.intermediate_size
+        self.attention = _Attention(config)
+        self.intermediate = nn.ModuleDict({"dense": Linear(width, inner)})
+        self.output = _Added(inner, width, config.layer_norm_eps)
+
+    def forward(self, states: torch.Tensor, seen: torch.Tensor | None) -> torch.Tensor:
+        attended = self.attention(states, seen)[0]
+        return self.output(functional.gelu(self.intermediate["dense"](attended)), attended)
+
+
+class _Attention(nn.Module):
+    def __init__(self, config: SimpleNamespace) -> None:
+        super().__init__()
+        width = config.hidden_size
+        self.heads = config.num_attention_heads
+        self.self = nn.ModuleDict({name: Linear(width, width) for name in _ATTENDED})
+        self.output = _Added(width, width, config.layer_norm_eps)
+
+    def forward(self, states: torch.Tensor, seen: torch.Tensor | None) -> tuple[torch.Tensor]:
+        split = (*states.shape[:2], self.heads, -1)
+        query, key, value = (
+            self.self[name](states).view(split).transpose(1, 2) for name in _ATTENDED
+        )
+        mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=seen)
+        return (self.output(mixed.transpose(1, 2).reshape(states.shape), states),)
+
+
+class _Added(nn.Module):
+    """A projection, added to what went in before, and normalised."""
+
+    def __init__(self, width_in: int, width: int, epsilon: float) -> None:
+        super().__init__()
+        self.dense = Linear(width_in, width)
+        self.LayerNorm = Norm(width, epsilon)
+
+    def forward(self, states: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
+        return self.LayerNorm(self.dense(states) + before)
+
+
+class _Head(nn.Module):
+    def __init__(self, config: SimpleNamespace) -> None:
+        super().__init__()
+        width = config.hidden_size
+        parts = {"dense": Linear(width, width), "LayerNorm": Norm(width, config.layer_norm_eps)}
+        self.transform = nn.ModuleDict(parts)
+        self.decoder = Linear(width, config.vocab_size)
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        states = self.transform["LayerNorm"](functional.gelu(self.transform["dense"](states)))
+        return self.decoder(states)
+
+
+class Encoding(dict[str, Any]):
+    """What a tokenizer makes of texts. words: of each text, the word that each token is of."""
+
+    words: list[list[int | None]]
+
+    def word_ids(self, number: int = 0) -> list[int | None]:
+        """Which word each token of a text belongs to; None of a special token."""
+        return self.words[number]
+
+
+class WordPieceTokenizer:
+    """A BERT tokenizer by the tokenizers library alone: the calls that the backends make of it."""
+
+    is_fast = True
+    bos_token_id = eos_token_id = None
+
+    def __init__(self, backend: Any, config: dict[str, Any]) -> None:
+        self.backend_tokenizer = backend
+        self._lock = threading.Lock()
+        self.model_max_length = int(config.get("model_max_length", 10**30))
+        self.all_special_tokens = [config[name] for name in _SPECIAL]
+        self.all_special_ids = [backend.token_to_id(token) for token in self.all_special_tokens]
+        self.mask_token: str = config["mask_token"]
+        self.sep_token: str = config["sep_token"]
+        self.mask_token_id: int = backend.token_to_id(self.mask_token)
+        self.pad_token_id: int = backend.token_to_id(config["pad_token"])
+        self.unk_token_id: int = backend.token_to_id(config["unk_token"])
+
+    def __len__(self) -> int:
+        return self.backend_tokenizer.get_vocab_size(with_added_tokens=True)
+
+    def __call__(
+        self,
+        text: str | Sequence[str],
+        *,
+        add_special_tokens: bool = True,
+        split_special_tokens: bool = False,
+        return_offsets_mapping: bool = False,
+        verbose: bool = True,
+    ) -> "Encoding":
+        """`input_ids` and, if asked, `offset_mapping`; of a list of texts, lists of them."""
+        texts = [text] if isinstance(text, str) else list(text)
+        backend = self.backend_tokenizer
+        with self._lock:  # the setting is the backend's, and sessions share it
+            backend.encode_special_tokens = split_special_tokens
+            encoded = backend.encode_batch(texts, add_special_tokens=add_special_tokens)
+        result = Encoding(input_ids=[one.ids for one in encoded])
+        if return_offsets_mapping:
+            result["offset_mapping"] = [one.offsets for one in encoded]
+        if isinstance(text, str):
+            result = Encoding({name: values[0] for name, values in result.items()})
+        result.words = [one.word_ids for one in encoded]
+        return result
+
+    def convert_ids_to_tokens(self, ids: int | Sequence[int]) -> Any:
+        if isinstance(ids, int):
+            return self.backend_tokenizer.id_to_token(ids)
+        return [self.backend_tokenizer.id_to_token(number) for number in ids]
+
+    def get_vocab(self) -> dict[str, int]:
+        return dict(self.backend_tokenizer.get_vocab(with_added_tokens=True))
+
+
+def read_bert(folder: Path, dtype: torch.dtype) -> tuple[BertMaskedLM, WordPieceTokenizer] | None:
+    """The model and tokenizer of a folder that holds a plain BERT; None for anything else.
+
+    None also where a file is damaged, weights are missing or of another shape, or the tokenizer
+    has more tokens than the model: what reads the folder then says what.
+    """
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        if any(config.get(name) not in allowed for name, allowed in _FIXED.items()):
+            return None
+        tokenizer = _read_tokenizer(folder)
+        if tokenizer is None or max(tokenizer.get_vocab().values()) >= config["vocab_size"]:
+            return None
+        if config["hidden_size"] % config["num_attention_heads"]:
+            return None
+        model = _read_weights(folder, SimpleNamespace(**config), dtype)
+    except Exception as error:
+        if not isinstance(error, (*FAULTS, UserError)) and type(error) is not Exception:
+            raise  # the tokenizers library raises Exception itself
+        return None
+    return model, tokenizer
+
+
+def _read_tokenizer(folder: Path) -> WordPieceTokenizer | None:
+    from tokenizers import Tokenizer
+
+    config = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    text = (folder / "tokenizer.json").read_text(encoding="utf-8")
+    stored = json.loads(text)
+    normalizer = stored["normalizer"]
+    plain = (
+        config["tokenizer_class"] in ("BertTokenizer", "BertTokenizerFast")
+        and all(isinstance(config[name], str) for name in _SPECIAL)
+        and stored["model"]["type"] == "WordPiece"
+        and stored["pre_tokenizer"]["type"] == "BertPreTokenizer"
+        and normalizer["type"] == "BertNormalizer"
+        # transformers takes these from the configuration, whatever the tokenizer's file says.
+        and config.get("do_lower_case", True) == normalizer["lowercase"]
+        and config.get("strip_accents") == normalizer["strip_accents"]
+        and config.get("tokenize_chinese_chars", True) == normalizer["handle_chinese_chars"]
+    )
+    if not plain:
+        return None
+    backend = Tokenizer.from_str(text)
+    backend.no_truncation()
+    backend.no_padding()
+    tokenizer = WordPieceTokenizer(backend, config)
+    return None if None in tokenizer.all_special_ids else tokenizer
+
+
+def _read_weights(folder: Path, config: SimpleNamespace, dtype: torch.dtype) -> BertMaskedLM:
+    with torch.device("meta"):  # shapes without memory, until those of the file are the same
+        model = BertMaskedLM(config)
+    table, projection = model.get_input_embeddings(), model.get_output_embeddings()
+    projection.weight = table.weight  # tied
+    read_weights(model, folder / "model.safetensors", dtype, own_name=_own_name, copy=True)
+    projection.weight = table.weight
+    return model
+
+
+def _own_name(key: str) -> str:
+    """The name of a stored weight here; empty for one that is unused."""
+    if key.startswith(_UNUSED) or key.endswith("position_ids"):
+        return ""
+    if key == "cls.predictions.bias":
+        return "cls.predictions.decoder.bias"
+    # Early checkpoints name a normalisation's weights otherwise.
+    return key.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
+        "LayerNorm.beta", "LayerNorm.bias"
+    )

@@ -1,0 +1,192 @@
+"""Masked language models: any architecture of `AutoModelForMaskedLM` with a fast tokenizer.
+
+A query of two segments is read as LAMA's released code reads two sentences (`bert_connector.py`):
+
+    [CLS] first [SEP] second [SEP]      token types 0 up to the first [SEP], 1 after it
+
+Departure: One text or two segments
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+
+from lama_core.candidates.columns import Columns
+from lama_core.candidates.spelling import Place, place_of
+from lama_core.errors import UserError
+from lama_core.models.devices import host
+from lama_core.models.hf.both_sides import BothSides
+from lama_core.models.hf.transformer import pack
+from lama_core.models.protocols import Context, Encoded, Kind, Scores, WordScore
+from lama_core.types import Query
+
+
+def token_types(
+    ids: torch.Tensor, separator: int, attention_mask: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Token types of rows, int64 [row, token]: 1 behind the first separator; 0 of padding."""
+    is_separator = (ids == separator).long()
+    types = (is_separator.cumsum(1) - is_separator).clamp(max=1)
+    return types if attention_mask is None else types * attention_mask.to(types.device)
+
+
+class MaskedModel(BothSides):
+    """Fills blanks with what stands on both sides of them."""
+
+    kind: Kind = "masked"
+
+    @property
+    def sign(self) -> int:
+        return int(self.tokenizer.mask_token_id)
+
+    def logits_at(self, ids: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        """Logits at the mask of each row, float32 [row, vocabulary]."""
+        where = (torch.arange(len(ids)), at)
+        return self.forward(where, input_ids=ids, attention_mask=torch.ones_like(ids))[0]
+
+    def without(self, encoded: Encoded, at: int) -> Encoded:
+        """The text with the mask in the place of one token."""
+        ids = list(encoded.token_ids)
+        ids[at] = self.sign
+        return replace(encoded, token_ids=tuple(ids))
+
+    @property
+    def hidden_id(self) -> int:
+        return self.sign
+
+    @cached_property
+    def separator(self) -> int | None:
+        """The token that divides two segments; None for a model without two token types."""
+        _, after = self.vocabulary.frame
+        n_types = getattr(self.model.config, "type_vocab_size", None) or 0
+        inputs = getattr(self.tokenizer, "model_input_names", ("token_type_ids",))
+        has_types = n_types > 1 and "token_type_ids" in inputs
+        return after[0] if has_types and len(after) == 1 else None
+
+    def _there(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """The inputs with token types where a row has two segments, on the model's device."""
+        ids = inputs.get("input_ids")
+        if ids is not None and self.separator is not None:
+            types = token_types(ids, self.separator, inputs.get("attention_mask"))
+            if types.any():
+                inputs = inputs | {"token_type_ids": types}
+        return super()._there(inputs)
+
+    def encode(self, query: Query, context: Context = "both") -> Encoded:
+        return self.encode_all([query], context)[0]
+
+    def encode_all(self, queries: Sequence[Query], *context: Context) -> list[Encoded]:
+        """Many queries at once, which a fast tokenizer does in a fraction of the time."""
+        mask = self.tokenizer.mask_token
+        plain = [
+            number
+            for number, query in enumerate(queries)
+            if query.second is None
+            and not any(
+                one in part for part in query.parts for one in self.vocabulary.special_texts
+            )
+        ]
+        texts = [queries[number].text(mask) for number in plain]
+        tokenized = self.tokenizer(texts, verbose=False)["input_ids"] if texts else []
+        known = dict(zip(plain, tokenized, strict=True))
+        return [
+            self._encoded(query, known.get(number) or self._joined(query))
+            for number, query in enumerate(queries)
+        ]
+
+    def _joined(self, query: Query) -> list[int]:
+        """Token ids of a query of two segments, or whose text holds control tokens, read as text.
+
+        Raises UserError for two segments and a model without token types.
+        """
+        before, after = self.vocabulary.frame
+        if query.second is not None:
+            if self.separator is None:
+                raise UserError(
+                    f"{self.name} has no two token types, so that it can't read two segments: "
+                    "leave out --segments."
+                )
+            at, character = query.second
+            divided = query.parts[at]
+            first = Query((*query.parts[:at], divided[:character]))
+            second = Query((divided[character:], *query.parts[at + 1 :]))
+            return self._joined(first) + self._joined(second)[len(before) :]
+        parts = list(query.parts)
+        if self._mask_takes_space:
+            parts[:-1] = [part.rstrip() for part in parts[:-1]]
+        ids = list(before)
+        for number, part in enumerate(parts):
+            ids += ([self.tokenizer.mask_token_id] if number else []) + self.text_ids(part)
+        return ids + after
+
+    @cached_property
+    def _mask_takes_space(self) -> bool:
+        """Whether the mask takes the space on its left with it, as RoBERTa's does."""
+        mask = self.tokenizer.mask_token
+        spaced, joined = self.tokenizer([f"a {mask}", f"a{mask}"])["input_ids"]
+        return spaced == joined
+
+    def _encoded(self, query: Query, ids: list[int]) -> Encoded:
+        self.check_window(len(ids))
+        mask = self.tokenizer.mask_token_id
+        positions = tuple(number for number, token in enumerate(ids) if token == mask)
+        if len(positions) != query.n_blanks:
+            raise UserError(
+                f"{self.name} sees {len(positions)} blanks where the text has {query.n_blanks}: "
+                "set a space on both sides of each blank."
+            )
+        lefts = (" ".join(query.parts[: number + 1]) for number in range(query.n_blanks))
+        return Encoded(tuple(ids), positions, tuple(place_of(left) for left in lefts))
+
+    def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
+        places: list[Place] = [place for query in batch for place in query.places]
+        return self.pick(self.logits(*pack(batch)), places, columns)
+
+    def word_log_prob(
+        self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
+    ) -> WordScore:
+        """Log-probability of any word at one blank: as many masks as pieces, left to right."""
+        ids, start, pieces = self._masked(self.encode(query, context), blank, word)
+        if self.tokenizer.unk_token_id in pieces:
+            return self.word_score(pieces, -np.inf)
+        total = 0.0
+        for number, piece in enumerate(pieces):
+            logits = self.logits([ids], [[start + number]])
+            total += float(host(torch.log_softmax(logits, dim=1)[0, piece]))
+            ids[start + number] = piece
+        return self.word_score(pieces, total)
+
+    def masked_word_log_probs(self, asked: Sequence[tuple[Query, str]]) -> list[WordScore]:
+        """Log-probability of each word at its query's first blank, its pieces masked at once."""
+        masked = [
+            self._masked(encoded, 0, word)
+            for encoded, (_, word) in zip(
+                self.encode_all([query for query, _ in asked]), asked, strict=True
+            )
+        ]
+        wanted = [range(start, start + len(pieces)) for _, start, pieces in masked]
+        log_probs = host(torch.log_softmax(self.logits([one[0] for one in masked], wanted), dim=1))
+        found, first = [], 0
+        for _, _, pieces in masked:
+            own = log_probs[range(first, first + len(pieces)), pieces]
+            first += len(pieces)
+            found.append(self.word_score(pieces, float(own.sum())))
+        return found
+
+    def _masked(
+        self, encoded: Encoded, blank: int, word: str
+    ) -> tuple[list[int], int, tuple[int, ...]]:
+        """A query's tokens with as many masks as a word has pieces, where they begin, the pieces.
+
+        Raises UserError if they don't fit the model's window.
+        """
+        start = encoded.positions[blank]
+        pieces = self.vocabulary.pieces(word, encoded.places[blank])
+        ids = list(encoded.token_ids)
+        ids[start : start + 1] = [int(self.tokenizer.mask_token_id)] * len(pieces)
+        self.check_window(len(ids))
+        return ids, start, pieces

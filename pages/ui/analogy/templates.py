@@ -1,0 +1,72 @@
+"""What the views of analogies share: the template, and worked examples."""
+
+import streamlit as st
+
+from lama_core.probes.analogy.templates import (
+    TEMPLATES,
+    resolve_template,
+    template_label,
+    template_name,
+)
+from pages.ui.shared.messages import plain
+from pages.ui.shared.url_state import BOUND
+
+# Query pair, candidate pair: the last word is the gold.
+EXAMPLES = (
+    ("Paris", "France", "Rome", "Italy"),
+    ("Tokyo", "Japan", "Paris", "France"),
+    ("king", "queen", "man", "woman"),
+    ("walk", "walked", "play", "played"),
+    ("big", "bigger", "small", "smaller"),
+    ("dog", "puppy", "cat", "kitten"),
+    ("happy", "unhappy", "able", "unable"),
+    ("Einstein", "physicist", "Mozart", "composer"),
+    ("hot", "cold", "high", "low"),
+    ("one", "two", "first", "second"),
+)
+
+
+SOLVE_TEMPLATE, SCORE_TEMPLATE = "template", "score_template"  # each tab has its own default
+
+
+def template_param(name: str) -> str:
+    """A template as an address writes it."""
+    return template_label(name)
+
+
+def choose_template(default: str, key: str) -> str:
+    """One of the six templates by name, or the user's own as a text."""
+    names = [default, *(name for name in TEMPLATES if name != default)]
+    chosen = st.selectbox(
+        "Template",
+        names,
+        key=key,
+        bind=BOUND,
+        format_func=template_label,
+        accept_new_options=True,
+        help="The six templates of Ushio et al. 2021; **what-to** is the one of Rezaee and "
+        "Camacho-Collados. Or type your own, with [A], [B], [C] and [D] once each.",
+    )
+    text = chosen or default
+    resolve_template(text)
+    return template_name(text)
+
+
+def draw_examples() -> None:
+    """Worked examples; a click fills in the four words, or the pairs."""
+
+    def take(words: tuple[str, str, str, str]) -> None:
+        for key, word in zip("abcd", words, strict=True):
+            st.session_state[key] = word
+        st.session_state["blank"] = "D"
+
+    with st.container(height=380, border=False, gap=None):
+        for words in EXAMPLES:
+            a, b, c, d = map(plain, words)
+            st.button(
+                f"{a} : {b} :: {c} : {d}",
+                key=" ".join(words),
+                type="tertiary",
+                on_click=take,
+                args=(words,),
+            )

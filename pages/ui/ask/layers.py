@@ -1,0 +1,109 @@
+"""The answer after each layer of a model, as a heat map of ranks, lines, and a table.
+
+Imported when it is asked for: charts take longer than the first answer.
+"""
+
+from html import escape
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from lama_core.probes.cloze.inspection import ModelLayers
+from lama_core.rounding import fixed
+from pages.ui.shared import charts
+from pages.ui.shared.charts import MOST_LETTERS
+from pages.ui.shared.colours import PALETTE
+from pages.ui.shared.messages import plain
+
+SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
+
+
+def draw_layers(found: ModelLayers, title: str) -> None:
+    """A model's words through its layers. title: of the model, for people."""
+    charts.show(
+        layer_ranks(found),
+        f"ranks in {found.name}",
+        title=f"{title}: ranks by layer",
+    )
+    charts.show(
+        layer_lines(found),
+        f"log-probabilities in {found.name}",
+        title=f"{title}: log-probabilities by layer",
+    )
+    with st.expander("As a table"):
+        st.dataframe(layers_table(found), hide_index=True)
+    for note in found.notes:
+        st.caption(plain(note))
+
+
+def layers_table(found: ModelLayers) -> pd.DataFrame:
+    """A row a layer, the last one first: its answer, and each word's rank and log-probability."""
+    rows = []
+    for layer in reversed(found.layers):
+        row = {"layer": layer.title, "first answer": layer.first}
+        row["its log-prob."] = fixed(layer.log_prob, 2)
+        for word, name in zip(found.words, _titles_of_words(found), strict=True):
+            row[f"{name}: rank"] = f"{word.ranks[layer.number]:,}"
+            row[f"{name}: log-prob."] = fixed(word.log_probs[layer.number], 2)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def layer_ranks(found: ModelLayers) -> go.Figure:
+    """Where words stand after each layer: layer by word, coloured by rank on a log scale."""
+    ranks = np.array([word.ranks for word in found.words]).T
+    words = _titles_of_words(found)
+    firsts = [f"{layer.title} · {layer.first[:MOST_LETTERS]}" for layer in found.layers]
+    hover = [
+        [
+            f"{escape(word)} after layer {layer.title}: rank {rank:,} of {found.n_candidates:,}"
+            for word, rank in zip(words, line, strict=True)
+        ]
+        for layer, line in zip(found.layers, ranks.tolist(), strict=True)
+    ]
+    figure = charts.heat_map(
+        -np.log10(ranks.astype(float)),
+        [[f"{rank:,}" for rank in line] for line in ranks.tolist()],
+        ("layer · its first answer", firsts),
+        ("word", words),
+        hovertext=hover,
+        hovertemplate="%{hovertext}<extra></extra>",
+        colorscale=charts.SCALE,
+        zmin=-np.ceil(np.log10(max(found.n_candidates, 10))),
+        zmax=0,
+        showscale=False,  # every cell has its rank
+    )
+    return figure.update_layout(height=180 + 20 * len(firsts))
+
+
+def _said_of_layer(row: Any) -> str:
+    return f"{row.word} after layer {row.layer}: {fixed(row.value, 2)}, rank {row.rank:,}"
+
+
+def layer_lines(found: ModelLayers) -> go.Figure:
+    """The log-probability of words after each layer: a line a word."""
+    figure = go.Figure()
+    titles = [layer.title for layer in found.layers]
+    inks = zip(found.words, _titles_of_words(found), cycle(PALETTE), cycle(SYMBOLS), strict=False)
+    for word, title, colour, symbol in inks:
+        rows = {"layer": titles, "rank": word.ranks, "value": word.log_probs}
+        table = pd.DataFrame(
+            rows | {"at": range(len(titles)), "word": escape(title[:MOST_LETTERS])}
+        )
+        table = charts.described(table, _said_of_layer)
+        style: charts.Style = {"marker_symbol": symbol, "marker_size": 7, "marker_color": colour}
+        style |= {"line_width": 3 if word.is_gold else 1.5, "name": table["word"].iloc[0]}
+        charts.add(figure, go.Scatter, table, "at", "value", mode="lines+markers", **style)
+    # Of many layers every third has its name, or every fourth.
+    step = 1 + len(titles) // 12
+    kept = list(range(len(titles) - 1, -1, -step))[::-1]
+    axis = {"title": "layer", "tickvals": kept, "ticktext": [titles[at] for at in kept]}
+    return figure.update_layout(xaxis=axis, yaxis_title="log-probability", height=320)
+
+
+def _titles_of_words(found: ModelLayers) -> list[str]:
+    return [f"{word.word} ✓" if word.is_gold else word.word for word in found.words]

@@ -1,0 +1,153 @@
+"""Compare sentences: whole sentences, such as minimal pairs, token by token."""
+
+from dataclasses import replace
+from html import escape
+
+import streamlit as st
+
+from lama_core.probes.statements.scoring import shown_tokens
+from lama_core.probes.statements.sentences import (
+    MAX_SENTENCES,
+    ModelSentences,
+    ScoredSentence,
+    SentencesAnswer,
+    SentencesRequest,
+)
+from lama_core.rounding import fixed
+from pages.ui.ask.answers import choose_hiding, describe
+from pages.ui.shared import cache, history, url_state
+from pages.ui.shared.export import Rows, draw_answer_export
+from pages.ui.shared.messages import plain
+from pages.ui.shared.model_columns import Column, ask_each, draw_language_note
+from pages.ui.shared.token_strips import heat_scale, heat_strip
+
+# The one that people find right comes first.
+EXAMPLES = (
+    ("The keys to the cabinet are on the table.", "The keys to the cabinet is on the table."),
+    ("The pilots that the senator likes laugh.", "The pilots that the senator likes laughs."),
+    ("No student has ever read the book.", "Some student has ever read the book."),
+    ("She put the cup on the table.", "She put on the table."),
+)
+
+
+def draw_sentences() -> None:
+    """The whole tab."""
+    st.caption(
+        "Type two or more sentences, such as a right one and a wrong one: each model says how "
+        "likely it finds each, token by token. What the sentences don't share is underlined."
+    )
+    request = _ask()
+    request.check()
+    history.note(request)
+
+    def ask(name: str, _: tuple[str, ...]) -> ModelSentences:
+        return cache.scored_sentences(request, name)
+
+    draw_language_note(" ".join(request.texts), request.models)
+    columns = ask_each(request.models, ask, _describe, per_row=2)  # a sentence needs room
+    for column in columns.values():
+        with column.place.container():
+            st.html(_strips(column))
+    if columns:
+        st.caption(
+            "Log-probabilities are natural logarithms. The stronger a token's colour, the less "
+            "likely it is where it stands. The sum falls with every token; between sentences of "
+            "other lengths the mean is the fairer one."
+        )
+        _draw_export(replace(request, models=tuple(columns)), columns)
+
+
+def _ask() -> SentencesRequest:
+    """The widgets of the tab."""
+    typed = st.text_area(
+        "Sentences, one a line",
+        "\n".join(EXAMPLES[0]),
+        key="sentences",
+        bind=url_state.BOUND,
+        height=110,
+        help=f"Two or more, at most {MAX_SENTENCES}; scored as they are typed.",
+    )
+    models, more = st.columns([3, 1], vertical_alignment="bottom")
+    with models:
+        names = url_state.choose_models()
+    with more, st.container(horizontal=True):
+        with st.popover("Examples", icon=":material/lightbulb:"):
+            _draw_examples()
+        with st.popover("Options", icon=":material/tune:"):
+            hiding, precision = choose_hiding()
+    texts = tuple(line for line in (typed or "").splitlines() if line.strip())
+    return SentencesRequest(texts=texts, models=names, hiding=hiding, precision=precision)
+
+
+def _draw_examples() -> None:
+    def take(texts: tuple[str, ...]) -> None:
+        st.session_state["sentences"] = "\n".join(texts)
+
+    for texts in EXAMPLES:
+        st.button(
+            plain(texts[0]),
+            key=texts[0],
+            type="tertiary",
+            on_click=take,
+            args=(texts,),
+            help=plain(texts[1]),
+        )
+
+
+def _describe(found: ModelSentences) -> str:
+    return describe(found.kind, found.precision, found.device)
+
+
+def _strips(column: Column[ModelSentences]) -> str:
+    """A model's sentences as strips of tokens, each under its sum and mean."""
+    found, colour = column.answer, column.colour
+    best = found.likeliest()
+    parts = [heat_scale(colour)]
+    for one in found.sentences:
+        parts.append(
+            f'<div class="lx-pair"><b>{_values(one)}</b><span class="lx-muted">'
+            f"{_less_first(one, found)}</span>"
+            + '<span class="lx-chip">likeliest</span>' * (one is best)
+            + f"</div>{heat_strip(one.tokens, colour)}"
+        )
+    parts += [f'<div class="lx-muted">{escape(note)}</div>' for note in found.notes()]
+    return "".join(parts)
+
+
+def _values(one: ScoredSentence) -> str:
+    if one.total is None or one.mean is None:
+        return one.fault
+    n = f"{one.n_scored:,} tokens"
+    return f"log-prob. {fixed(one.total, 2)}, mean {fixed(one.mean, 2)} over {n}"
+
+
+def _less_first(one: ScoredSentence, found: ModelSentences) -> str:
+    if one is found.sentences[0] or one.difference is None or one.mean_difference is None:
+        return ""
+    total, mean = (fixed(value, 2, signed=True) for value in (one.difference, one.mean_difference))
+    return f"compared with the first: {total}, mean {mean}"
+
+
+def _draw_export(request: SentencesRequest, columns: dict[str, Column[ModelSentences]]) -> None:
+    """What can be taken away: a row a sentence and model, and the command."""
+    answer = SentencesAnswer(request, tuple(column.answer for column in columns.values()))
+    draw_answer_export("sentences", answer, request, rows=lambda: _rows(answer))
+
+
+def _rows(answer: SentencesAnswer) -> Rows:
+    return [
+        {
+            "model": model.name,
+            "sentence": one.text,
+            "sum": one.total,
+            "mean": one.mean,
+            "n_tokens": one.n_scored,
+            "difference": one.difference,
+            "mean_difference": one.mean_difference,
+            "tokens": "  ".join(shown_tokens(one.tokens)),
+            "precision": model.precision,
+            "device": model.device,
+        }
+        for model in answer.models
+        for one in model.sentences
+    ]

@@ -1,0 +1,185 @@
+"""The content of a data set: counts by source and relation, templates, facts, excluded lines."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from lama_core.datasets import AnalogyDataset, Dataset, Dropped, ReadReport
+from lama_core.datasets.library.installed import Listed
+from lama_core.types import Relation
+from pages.ui.shared import cache
+from pages.ui.shared.messages import counted, plain
+from pages.ui.shared.partial_lama import draw_partial
+from pages.ui.shared.run_choice import relation_label
+from pages.ui.shared.url_state import choose, draw_rows
+
+MOST_FACTS = 500
+MOST_REPORTED = 200
+
+
+def draw_content(listed: Listed) -> None:
+    """What an installed source holds."""
+    if listed.kind == "analogies":
+        dataset = cache.analogies_of(listed.name)
+        _draw_pairs(dataset)
+        _draw_report(dataset.report)
+        return
+    facts = cache.dataset_of(listed.name)
+    if listed.kind == "facts":
+        draw_partial(
+            listed.name, [(one.source, len(facts.facts_of(one.name))) for one in facts.relations]
+        )
+        _draw_counts(facts)
+    _draw_relations(facts)
+    _draw_report(facts.report)
+
+
+def _draw_counts(dataset: Dataset) -> None:
+    """Facts and relations of each knowledge source, as the paper counts them."""
+    n_facts = dataset.n_facts_by_source()
+    cells = st.columns(max(4, len(dataset.sources())))
+    for cell, name in zip(cells, dataset.sources(), strict=False):
+        relations = [relation for relation in dataset.relations if relation.source == name]
+        cell.metric(name, counted(n_facts.get(name, 0), "fact"))
+        cell.caption(counted(len(relations), "relation"))
+
+
+def _draw_relations(dataset: Dataset) -> None:
+    """The relations as a table; the chosen one with its templates and facts."""
+    relations = dataset.relations
+    said = pd.DataFrame(
+        {
+            "answers": [len(relation.answers) or None for relation in relations],
+            "domains": [", ".join(relation.domains) or None for relation in relations],
+        }
+    )
+    table = pd.DataFrame(
+        {
+            "relation": [relation.name for relation in relations],
+            "label": [relation.label for relation in relations],
+            "source": [relation.source for relation in relations],
+            "type": [relation.type for relation in relations],
+            "facts": [len(dataset.facts_of(relation.name)) for relation in relations],
+            "templates": [len(relation.prompts) for relation in relations],
+            "template": [
+                relation.prompts[0].template if relation.prompts else "each fact's own sentence"
+                for relation in relations
+            ],
+        }
+    ).join(said.dropna(axis="columns", how="all"))
+    names, wide = list(table["relation"]), st.column_config.TextColumn(width="large")
+    draw_rows(table, names, key="relation", height=420, column_config={"template": wide})
+    name = choose("Relation", names, key="relation")
+    _draw_relation(dataset, dataset.relation(name))
+
+
+def _draw_relation(dataset: Dataset, relation: Relation) -> None:
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        st.markdown(f"### {plain(relation_label(relation.name, relation.label))}")
+        if relation.description:
+            st.caption(plain(relation.description))
+        if relation.prompts:
+            st.dataframe(
+                pd.DataFrame(
+                    {
+                        "template": [prompt.template for prompt in relation.prompts],
+                        "origin": [prompt.origin for prompt in relation.prompts],
+                        "weight": [prompt.weight for prompt in relation.prompts],
+                    }
+                ).dropna(axis="columns", how="all"),
+                hide_index=True,
+                placeholder="",
+            )
+        else:
+            st.caption("No template: each fact brings its own sentence with a blank.")
+        if relation.negated_template:
+            st.caption(f"Negated: {plain(relation.negated_template)}")
+        if relation.domains:
+            st.caption(f"Domains: {plain(', '.join(relation.domains))}")
+        if relation.answers:
+            st.markdown(f"### {len(relation.answers):,} answers to choose from")
+            st.dataframe(
+                pd.DataFrame({"answer": relation.answers[:MOST_FACTS]}),
+                hide_index=True,
+                height=280 if len(relation.answers) > 7 else "content",
+            )
+            if len(relation.answers) > MOST_FACTS:
+                st.caption(f"The first {MOST_FACTS} of {len(relation.answers):,}.")
+    facts = dataset.facts_of(relation.name)
+    with right:
+        st.markdown(f"### {counted(len(facts), 'fact')}")
+        shown = facts[:MOST_FACTS]
+        table = pd.DataFrame(
+            {
+                "subject": [fact.subject for fact in shown],
+                "object": [fact.object for fact in shown],
+                "sentence": [fact.sentences[0] if fact.sentences else None for fact in shown],
+                "sentences": [len(fact.sentences) or None for fact in shown],
+                "origin": [fact.origin or None for fact in shown],
+            }
+        )
+        st.dataframe(
+            table.dropna(axis="columns", how="all"),
+            hide_index=True,
+            placeholder="",
+            height=420 if len(facts) > 10 else "content",
+        )
+        if len(facts) > MOST_FACTS:
+            st.caption(f"The first {MOST_FACTS} of {len(facts):,}.")
+
+
+def _draw_pairs(dataset: AnalogyDataset) -> None:
+    """The relations of a set of analogies, and the pairs of the chosen one."""
+    st.dataframe(
+        [
+            {
+                "relation": relation.name,
+                "kind": relation.kind,
+                "pairs": len(relation.pairs),
+                "several answers": relation.one_to_many,
+                "holds backwards": relation.bidirectional,
+                "first pair": " : ".join((relation.pairs[0][0], relation.pairs[0][1][0])),
+            }
+            for relation in dataset.relations
+        ],
+        hide_index=True,
+        height=420 if len(dataset.relations) > 10 else "content",
+    )
+    names = [relation.name for relation in dataset.relations]
+    chosen = dataset.relation(choose("Relation", names, key="relation"))
+    st.dataframe(
+        [{"head": head, "tail": " / ".join(tails)} for head, tails in chosen.pairs],
+        hide_index=True,
+        height=420 if len(chosen.pairs) > 10 else "content",
+    )
+
+
+def _draw_report(report: ReadReport) -> None:
+    """Every line that was excluded, with file, line and reason; and the notes."""
+    draw_dropped(report.dropped)
+    if report.notes:
+        with st.expander(f"Reading it: {counted(len(report.notes), 'note')}"):
+            st.markdown("  \n".join(plain(note) for note in report.notes))
+
+
+def draw_dropped(dropped: Sequence[Dropped], *, what: str = "line", opened: bool = False) -> None:
+    """The excluded lines (or rows) as a table, each with its reason; nothing where there is none.
+
+    opened: whether the table is open at first.
+    """
+    if not dropped:
+        return
+    rows = [
+        {"file": one.file, "line": one.line or None, "reason": one.reason}
+        for one in dropped[:MOST_REPORTED]
+    ]
+    table = pd.DataFrame(rows).dropna(axis="columns", how="all")
+    if table["file"].nunique() == 1:
+        table = table.drop(columns="file")
+    with st.expander(f"{counted(len(dropped), what)} excluded", expanded=opened):
+        small = st.column_config.NumberColumn(width="small")
+        st.dataframe(table, hide_index=True, placeholder="", column_config={"line": small})
+        if len(dropped) > MOST_REPORTED:
+            st.caption(f"The first {MOST_REPORTED} of {len(dropped):,}.")

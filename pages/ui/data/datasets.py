@@ -1,0 +1,329 @@
+"""The list of knowledge sources, the ways to get one, and renaming and deleting one's own."""
+
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from lama_core.api.data import long_answers
+from lama_core.datasets.library import installed
+from lama_core.datasets.library.download import ImportRequest, import_name
+from lama_core.datasets.library.installed import Listed
+from lama_core.datasets.library.manage import (
+    dataset_bytes,
+    delete_dataset,
+    rename_dataset,
+    users_of,
+)
+from lama_core.datasets.library.published import is_published, source
+from lama_core.errors import UserError
+from lama_core.files import bytes_text, given_path
+from lama_core.runs.find import list_runs
+from pages.ui.data.contents import draw_dropped
+from pages.ui.data.mapping import Opened, draw_mapping
+from pages.ui.results.new_run import ANSWERS, WORDS
+from pages.ui.shared import cache, fetching, jobs, links, screens, visitors
+from pages.ui.shared.messages import (
+    counted,
+    described,
+    faults_shown,
+    plain,
+    show_fault,
+    show_note,
+)
+from pages.ui.shared.url_state import choose, draw_rows
+
+IMPORT = "import data"
+UPLOADS = ("csv", "tsv", "jsonl", "txt", "zip", "tar", "tgz", "tar.gz")
+IMPORTED = "imported"  # in the session: the name of what was imported last
+NO_FILE = "Choose a file."
+TABLE_HELP = (
+    "A table has a row for each fact: **subject** and **object**, and a **template** such as "
+    "`The capital of [X] is [Y] .` or a **sentence** with `[MASK]`. **relation** groups rows; "
+    "without it they are one relation, named as the file. Columns of other names and missing "
+    "templates are chosen before the import."
+)
+
+
+def status_of(listed: Listed) -> str:
+    """Where a source is, in two or three words."""
+    return "installed" if listed.installed else "can be downloaded"
+
+
+def choose_source(sources: list[Listed]) -> Listed:
+    """All sources as a table; a click on a row, or the field under it, chooses one."""
+    if "source later" in st.session_state:
+        st.session_state["source"] = st.session_state.pop("source later")
+    table = pd.DataFrame(
+        {
+            "name": [listed.name for listed in sources],
+            "what": [listed.title for listed in sources],
+            "kind": [listed.kind for listed in sources],
+            "where": [status_of(listed) for listed in sources],
+            "relations": [listed.n_relations for listed in sources],
+            "facts or pairs": [listed.n_facts for listed in sources],
+            "download (MB)": [
+                listed.size / 1e6 if listed.size and not listed.installed else None
+                for listed in sources
+            ],
+            "licence": [listed.licence for listed in sources],
+        }
+    )
+    number, names = st.column_config.NumberColumn, [listed.name for listed in sources]
+    draw_rows(
+        table,
+        names,
+        key="source",
+        height=None,
+        column_config={
+            "relations": number(format="localized"),
+            "facts or pairs": number(format="localized"),
+            "download (MB)": number(format="%.1f"),
+            "what": st.column_config.TextColumn(width="large"),
+        },
+    )
+    left, _ = st.columns([3, 2], gap="large")
+    name = choose("Source", names, key="source", place=left)
+    return sources[names.index(name)]
+
+
+def draw_source(listed: Listed) -> None:
+    """What is known of a source, and what can be done with it; its licence before any fetch."""
+    st.subheader(plain(listed.title), anchor=False)
+    published = is_published(listed.name)
+    note = source(listed.name).note if published else ""
+    own = listed.name in installed.installed_names()
+    facts = {
+        "licence": listed.licence,
+        "cite": listed.citation,
+        "home": listed.homepage,
+        "folder": listed.path if listed.installed and visitors.may("manage") else "",
+        "size on disk": bytes_text(dataset_bytes(listed.name)) if own else "",
+        "note": note,
+    }
+    st.markdown(described(facts, links=published))
+    if not listed.installed:
+        fetching.draw_source_offer(listed.name)
+        return
+    with st.container(horizontal=True):
+        can_ask = listed.kind == "facts" and visitors.may("run")
+        if can_ask and st.button("Ask models these facts", icon=":material/play_arrow:"):
+            _open_new_run(listed.name, WORDS)
+        if own:
+            _draw_own(listed.name)
+
+
+def draw_import() -> None:
+    """A field for a file on this machine, and one for an upload; a table is previewed and mapped.
+
+    What was typed stays until an import has succeeded.
+    """
+    if not visitors.may("upload"):
+        st.caption(visitors.WHO["upload"])
+        return
+    job = jobs.find(IMPORT)
+    running = job is not None and job.running
+    if running:
+        jobs.draw_progress(IMPORT)
+    elif job is not None:
+        _end_import(job)
+    if (name := st.session_state.get(IMPORTED)) in installed.installed_names():
+        with faults_shown():
+            _draw_imported(name)
+    form = st.session_state.get("import forms", 0)
+    file, name = _choose_file(form)
+    request = None
+    if file is not None:
+        with faults_shown():
+            request = draw_mapping(file, ImportRequest(file.name, name or None))
+    wanted = st.button(
+        "Import",
+        icon=":material/upload:",
+        type="primary",
+        disabled=running or (file is not None and request is None),
+    )
+    if wanted:
+        st.session_state.pop("to replace", None)
+        if file is None:
+            show_note("Choose a file, or type a path." if visitors.may("paths") else NO_FILE)
+            return
+    if file is None or request is None or running:
+        return
+    taken = import_name(Path(file.name), name or None)
+    is_there = taken in installed.installed_names()
+    if wanted and is_there:
+        st.session_state["to replace"] = taken
+    replaces = is_there and st.session_state.get("to replace") == taken and _agree(taken)
+    if not (replaces or (wanted and not is_there)):
+        return
+    st.session_state.pop(IMPORTED, None)
+    path = file.open()
+    request = replace(request, path=str(path), replace=replaces)
+    jobs.start(IMPORT, request, scratch=path.parent if file.is_copy else None)
+    st.rerun()
+
+
+def _choose_file(form: int) -> tuple[Opened | None, str]:
+    """The file or folder to import, and the name for it; None while there isn't one, or two."""
+    path = ""
+    if visitors.may("paths"):
+        path = st.text_input(
+            "Folder, archive or table on this machine",
+            key=f"import path {form}",
+            placeholder="/path/to/LAMA/data, data.zip, or facts.csv",
+            help="LAMA, LPAQA, ParaRel, BEAR, BATS or Google's analogies as their authors "
+            "publish them, or a CSV, TSV or JSONL with a row for each fact. It is copied.",
+        ).strip()
+    upload = st.file_uploader(
+        "Or upload a file" if visitors.may("paths") else "A file",
+        type=UPLOADS,
+        key=f"import file {form}",
+        help=TABLE_HELP,
+    )
+    name = st.text_input(
+        "Name",
+        key=f"import name {form}",
+        placeholder="As the folder or file",
+        help="If a source has this name, you are asked before it is replaced.",
+    ).strip()
+    if path and upload is not None:
+        show_note("Type a path or choose a file, not both.")
+        return None, name
+    if upload is not None:
+        file = upload
+        return Opened(file.name, file.file_id, file.size, lambda: _keep(file), True), name
+    if not path:
+        return None, name
+    given = given_path(path)
+    about = given.stat() if given.is_file() else None
+    mark = f"{given} {about.st_mtime_ns} {about.st_size}" if about else path
+    return Opened(path, mark, about.st_size if about else 0, lambda: given, False), name
+
+
+def _agree(name: str) -> bool:
+    """Say what an import of this name would replace; whether its owner has said yes."""
+    said = f"**{plain(installed.describe(name))}** is here already"
+    if not visitors.may("manage"):
+        st.warning(f"{said}: give the import another name.", icon=":material/warning:")
+        return False
+    st.warning(f"{said}, and would be replaced{_consequences(name)}.", icon=":material/warning:")
+    with st.container(horizontal=True):
+        yes = st.button("Replace it", icon=":material/sync:", key="replace")
+        if st.button("Keep it", key="keep"):
+            del st.session_state["to replace"]
+            st.rerun()
+    return yes
+
+
+def _consequences(name: str) -> str:
+    """What else hangs on a source, as the rest of a sentence."""
+    n_runs = sum(run.dataset == name for run in list_runs())
+    users = users_of(name)
+    said = []
+    if n_runs:
+        runs = f"{n_runs} runs made on it are" if n_runs > 1 else "1 run made on it is"
+        said.append(f"; {runs} kept")
+    if users:
+        said.append(f"; {plain(', '.join(users))} ask with its templates, and lose them")
+    return "".join(said)
+
+
+def _draw_own(name: str) -> None:
+    """Rename or delete a source; only for its owner."""
+    if not visitors.may("manage"):
+        st.caption(visitors.OWNERS_ONLY)
+        return
+    with st.popover("Rename", icon=":material/edit:"), faults_shown():
+        new = st.text_input("New name", name, key=f"new name of {name}")
+        st.caption(f"Runs that were made on it show the old name{_consequences(name)}.")
+        if st.button("Rename it", key=f"rename {name}"):
+            st.session_state["source later"] = rename_dataset(name, new)
+            st.rerun()
+    with st.popover("Delete", icon=":material/delete:"), faults_shown():
+        st.markdown(
+            f"{plain(installed.describe(name))}, {bytes_text(dataset_bytes(name))}, is removed "
+            f"from the disk for good{_consequences(name)}."
+        )
+        if st.button("Delete it for good", key=f"delete {name}", type="primary"):
+            delete_dataset(name)
+            st.session_state["source later"] = installed.STARTER
+            st.rerun()
+
+
+def _end_import(job: jobs.Job) -> None:
+    """Say how an import ended, once; what was imported is described until the next one."""
+    jobs.forget(IMPORT)
+    if job.error:
+        show_fault(job.error)
+        return
+    if job.cancelled:
+        st.caption("Cancelled; nothing half-made was kept.")
+        return
+    st.session_state["import forms"] = st.session_state.get("import forms", 0) + 1
+    (name,) = job.names("data")
+    st.session_state["source later"] = st.session_state[IMPORTED] = name
+    st.rerun()
+
+
+def _draw_imported(name: str) -> None:
+    """What was imported, each row that was excluded and why, and what to do with it."""
+    record = installed.read_record(name)
+    is_facts = record.kind == "facts"
+    dataset = cache.dataset_of(name) if is_facts else None
+    read = cache.analogies_of if record.kind == "analogies" else cache.dataset_of
+    report = dataset.report if dataset else read(name).report
+    what = "pair" if record.kind == "analogies" else "fact"
+    st.success(
+        f"Imported {plain(name)}: {counted(record.n_facts or 0, what)}.",
+        icon=":material/check_circle:",
+    )
+    draw_dropped(report.dropped, opened=True)
+    with st.spinner("Counting the tokens of the answers"):
+        found = long_answers(dataset) if dataset else None
+    if found and found.long:
+        is_one = len(found.long) == 1
+        examples = ", ".join(found.long[:3]) + (", ..." if len(found.long) > 3 else "")
+        show_note(
+            f"{len(found.long):,} of {counted(found.n_objects, 'object')} "
+            f"{'is' if is_one else 'are'} more than one token in {plain(found.model)} "
+            f"({plain(examples)}): a run of words at a blank excludes "
+            f"{'its' if is_one else 'their'} facts. Rank whole answers instead?"
+        )
+    with st.container(horizontal=True):
+        if is_facts and visitors.may("run"):
+            if (
+                found
+                and found.long
+                and st.button(
+                    "Rank whole answers", icon=":material/format_list_numbered:", type="primary"
+                )
+            ):
+                _open_new_run(name, ANSWERS)
+            if st.button("Ask models these facts", icon=":material/play_arrow:"):
+                _open_new_run(name, WORDS)
+        if st.button("Show the data set", icon=":material/visibility:"):
+            links.go(screens.DATA, {"source": name})
+
+
+def _open_new_run(name: str, kind: str) -> None:
+    """Go to a new run on a source. kind: what is ranked, `WORDS` or `ANSWERS`."""
+    st.session_state["new data"], st.session_state["new kind"] = name, kind
+    links.go(screens.DATA, screens.NEW_RUN)
+
+
+def _keep(upload: "st.runtime.uploaded_file_manager.UploadedFile") -> Path:
+    """The uploaded file on disk, under its own name, alone in a folder."""
+    folder = Path(tempfile.mkdtemp(prefix="lama-import-"))
+    path = folder / Path(upload.name).name
+    try:
+        path.write_bytes(upload.getbuffer())
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise UserError(
+            f"The file could not be kept here: {error.strerror}. Rename it or make room, and "
+            "choose it again."
+        ) from error
+    return path

@@ -1,0 +1,447 @@
+"""What a step shows: models asked now, and finished runs as charts. Each returns what it showed."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from lama_core.errors import UserError, did_you_mean
+from lama_core.lessons.chart_data import FIGURES, figure_table, without_relations
+from lama_core.lessons.lesson import Analogy, Ask, Compare, Live, ShowRun, Step, Try
+from lama_core.lessons.step_results import Shown
+from lama_core.lessons.stored_answers import Stored
+from lama_core.metrics import METRICS
+from lama_core.models.sources.catalog import find_model
+from lama_core.probes.analogy.plan import AnalogyRequest
+from lama_core.probes.analogy.templates import ask_for
+from lama_core.probes.cloze.query import ModelAnswer, Prediction
+from lama_core.probes.plan import ProbeRequest
+from lama_core.reports.html import grid
+from lama_core.requests import command_line
+from lama_core.rounding import percent
+from lama_core.runs.find import list_runs
+from lama_core.runs.info import RunInfo
+from lama_core.scoring.blanks import parse_query
+from pages.ui.lessons.lesson_models import askable, draw_unknown, stored_answers
+from pages.ui.lessons.teacher import HEIGHT, enlarged, is_teaching
+from pages.ui.shared import cache, charts, predictions, screens
+from pages.ui.shared.colours import model_colours
+from pages.ui.shared.messages import plain, show_note
+from pages.ui.shared.model_columns import Column, ask_each, reserve_line
+from pages.ui.shared.run_choice import pick_runs
+from pages.ui.shared.url_state import BOUND, title_of
+
+N_BEST = 5
+ASKED = ("cloze", "contrast")  # kinds of probe that ask a blank of each fact
+MARKS = {"gold": " ✓", "wrong": " ✗", "": ""}
+RANKS = ("first", "second", "third", "fourth", "fifth")
+PAGES = {
+    "ask": "Ask",
+    "cloze": "Ask",
+    "analogy": "Ask",
+    "results": "Results",
+    "facts": "Results",
+    "prompts": "Results",
+}
+
+
+def draw_ask(step: Ask, key: str) -> Shown:
+    """A query, each model's five best words side by side."""
+    return _draw_query(step, step.query, step.gold)
+
+
+def _draw_query(step: Live, text: str, gold: str) -> Shown:
+    query = parse_query(text)
+    _draw_sentence(query.parts)
+
+    def ask(name: str, here: tuple[str, ...]) -> ModelAnswer:
+        settings = step.settings(here)
+        return cache.cloze_answer(settings, name, query.text(), gold, N_BEST, False)
+
+    names = askable(step.models)
+    line = reserve_line(text)
+    columns = ask_each(names, ask, predictions.describe)
+    given = tuple(column.answer for column in columns.values())
+    with line:
+        predictions.draw_firsts(given, 0)
+    for column in columns.values():
+        with column.place.container():
+            predictions.draw_answers(column.answer.blanks[0], column.colour)
+    best: dict[str, list[tuple[str, float]]] = {
+        name: [(item.token, item.prob) for item in column.answer.blanks[0].predictions]
+        for name, column in columns.items()
+    }
+    answers = stored_answers(step.models, (text,))
+    stored = {name: found[text] for name, found in answers.items()}
+    for name, one in stored.items():
+        _draw_stored(name, one)
+    best |= {name: _pairs(one) for name, one in stored.items()}
+    notes = [_ranked(step, columns)] if columns else []
+    notes += [f"{title_of(name)}: from the stored run {one.run}." for name, one in stored.items()]
+    st.caption(plain(" ".join(notes[:1])) if columns else "")
+    _draw_link("Open on Ask", "", {"text": text, "gold": gold, "models": names})
+    return Shown(
+        heads=("model", *RANKS),
+        rows=tuple(
+            (title_of(name), *(_word(*pair) for pair in pairs), *[""] * (N_BEST - len(pairs)))
+            for name, pairs in best.items()
+        ),
+        title=text,
+        notes=(*([f"Right answer: {gold}."] if gold else []), *notes),
+        firsts={(text, name): pairs[0][0] for name, pairs in best.items() if pairs},
+    )
+
+
+def _draw_sentence(parts: Sequence[str]) -> None:
+    blank = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
+    st.html(f'<div class="lx-sentence">{blank.join(map(escape, parts))}</div>')
+
+
+def _ranked(step: Live, columns: Mapping[str, Column[Any]]) -> str:
+    """Which words were ranked, in a sentence."""
+    candidates, _ = cache.candidates_of(step.settings(tuple(columns)))
+    if candidates.words is None:
+        return "Ranked: each model's whole vocabulary."
+    return f"Ranked: the {len(candidates.words):,} words that are one token in every model asked."
+
+
+def _word(word: str, prob: float) -> str:
+    return f"{word} ({predictions.probability(prob)})"
+
+
+def _mark(word: str, gold: str, wrong: str) -> str:
+    """How a word is marked: as the right answer, as the one that a negation rules out, or not."""
+    return {gold.casefold(): "gold", wrong.casefold(): "wrong"}.get(word.casefold(), "")
+
+
+def _pairs(stored: Stored) -> list[tuple[str, float]]:
+    return [
+        (word, math.exp(value)) for word, value in zip(stored.words, stored.log_probs, strict=True)
+    ]
+
+
+def _draw_stored(name: str, stored: Stored) -> None:
+    """A stored run's answers, of a model that isn't here."""
+    words = ", ".join(_word(*pair) for pair in _pairs(stored))
+    st.info(
+        f"**{plain(title_of(name))}** isn't on this machine. Its stored run on "
+        f"{stored.n_candidates:,} words answers: {plain(words)}.",
+        icon=":material/inventory_2:",
+    )
+
+
+def draw_compare(step: Compare, key: str) -> Shown:
+    """Several queries, each model's first words."""
+    golds = step.gold_of
+
+    def ask(name: str, here: tuple[str, ...]) -> tuple[Prediction, ...]:
+        settings = step.settings(here)
+        return tuple(
+            cache.cloze_answer(settings, name, parse_query(text).text(), golds[text], 1, False)
+            .blanks[0]
+            .predictions[0]
+            for text in step.queries
+        )
+
+    sentences = {text: parse_query(text).parts for text in step.queries}
+    return _draw_firsts(step, sentences, golds, step.wrong_of, ask)
+
+
+def draw_analogy(step: Analogy, key: str) -> Shown:
+    """Analogies, each model's first answers."""
+    rows = dict(zip(step.rows, step.analogies, strict=True))
+    questions = {row: ask_for([*words[:3], None], step.template) for row, words in rows.items()}
+    golds = {row: words[3] for row, words in rows.items()}
+
+    def ask(name: str, here: tuple[str, ...]) -> tuple[Prediction, ...]:
+        settings = step.settings(here)
+        return tuple(
+            cache.solution(settings, name, questions[row], golds[row], False, 1, False)
+            .cloze.models[0]
+            .blanks[0]
+            .predictions[0]
+            for row in rows
+        )
+
+    sentences = {row: question.query.parts for row, question in questions.items()}
+    return _draw_firsts(step, sentences, golds, {}, ask)
+
+
+def _draw_firsts(
+    step: Live,
+    sentences: Mapping[str, Sequence[str]],
+    golds: Mapping[str, str],
+    wrong: Mapping[str, str],
+    ask: Callable[[str, tuple[str, ...]], tuple[Prediction, ...]],
+) -> Shown:
+    """Each model's first words in some sentences.
+
+    sentences: row -> its parts around the blank. wrong: row -> the answer that a negation rules
+    out.
+    """
+
+    def describe(_: tuple[Prediction, ...]) -> str:
+        return f"its first answers to {len(sentences)} queries"
+
+    names = askable(step.models)
+    columns = ask_each(names, ask, describe)
+    firsts: dict[tuple[str, str], tuple[str, float]] = {}
+    for name, column in columns.items():
+        firsts |= {
+            (row, name): (item.token, item.prob)
+            for row, item in zip(sentences, column.answer, strict=True)
+        }
+        with column.place.container():
+            _draw_column(name, sentences, golds, wrong, firsts)
+    notes = [_ranked(step, columns)] if columns else []
+    stored = {} if isinstance(step, Analogy) else stored_answers(step.models, sentences)
+    for name, found in stored.items():
+        firsts |= {(row, name): _pairs(one)[0] for row, one in found.items()}
+        said = f"{title_of(name)} isn't on this machine: from its stored run."
+        with st.container(border=True):
+            st.caption(plain(said))
+            _draw_column(name, sentences, golds, wrong, firsts)
+        notes.append(said)
+    st.caption(plain(notes[0]) if columns else "")
+    shown = [name for name in step.models if any(of == name for _, of in firsts)]
+    with_gold = any(golds.values())
+
+    def cell(row: str, name: str) -> str:
+        if (row, name) not in firsts:
+            return ""
+        word, prob = firsts[row, name]
+        return _word(word, prob) + MARKS[_mark(word, golds[row], wrong.get(row, ""))]
+
+    return Shown(
+        heads=("query", *map(title_of, shown), *["right answer"] * with_gold),
+        rows=tuple(
+            (row, *(cell(row, name) for name in shown), *[golds[row]] * with_gold)
+            for row in sentences
+        ),
+        notes=tuple(notes),
+        firsts={place: word for place, (word, _) in firsts.items()},
+    )
+
+
+def _draw_column(
+    name: str,
+    sentences: Mapping[str, Sequence[str]],
+    golds: Mapping[str, str],
+    wrong: Mapping[str, str],
+    firsts: Mapping[tuple[str, str], tuple[str, float]],
+) -> None:
+    """A model's first words, each in its sentence."""
+    lines = []
+    for row, parts in sentences.items():
+        if (row, name) not in firsts:
+            continue
+        word, prob = firsts[row, name]
+        filled = f'<b class="word">{escape(word)}</b>'.join(map(escape, parts))
+        lines.append(
+            f'<tr class="{_mark(word, golds[row], wrong.get(row, ""))}"><td>{filled}</td>'
+            f'<td class="num">{predictions.probability(prob)}</td></tr>'
+        )
+    st.html(
+        '<table class="lx"><thead><tr><th>first answer</th><th class="num">prob.</th></tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table>"
+    )
+
+
+def draw_run(step: ShowRun, key: str) -> Shown:
+    """A figure of finished runs, as a chart."""
+    kind = FIGURES[step.figure]
+    infos = _runs_of(step)
+    _draw_without(step, [name for name in step.models if name not in {i.model for i in infos}])
+    if not infos:
+        return Shown(notes=("No finished run was here.",))
+    missing = without_relations(infos, step)
+    if missing:
+        show_note(plain(missing))
+    with st.spinner("Counting", show_time=True):
+        table: pd.DataFrame = cache.of_runs(
+            f"lesson {step!r}",
+            infos,
+            "filtered",
+            step.relations,
+            lambda runs: figure_table(runs, step),
+            step.k,
+        )
+    if table.empty:
+        if not missing:
+            show_note("These runs count no such fact.")
+        return Shown(notes=(missing or "The runs count no such fact.",))
+    models = {info.id: info.model for info in infos}
+    titles = {name: title_of(name) for name in step.models if name in models.values()}
+    drawn = table.assign(
+        name=table["run"].map(models).map(titles),
+        relation=table["row"],
+        label=table["row"],
+        chance=float("nan"),
+    )
+    colours = model_colours(step.models)
+    title = f"{kind.title_of(step)}, {step.data}"
+    if len(titles) == 1:  # without a legend nothing else says whose it is
+        title += f", {next(iter(titles.values()))}"
+    figure = charts.precision_by_relation(
+        drawn,
+        {title: colours[name] for name, title in titles.items()},
+        what="share",
+        metric=METRICS["p_at_1"],
+        counts=kind.counts,
+    )
+    figure.update_yaxes(title=kind.rows_of(step))
+    figure.update_xaxes(title="share, %")
+    if is_teaching():  # the whole chart on the screen, below the text
+        figure.update_layout(height=min(figure.layout.height or HEIGHT, HEIGHT / enlarged()))
+    charts.show(
+        figure,
+        f"lesson chart {key}",
+        title=title,
+        footnote=", ".join(dict.fromkeys(info.id for info in infos)),
+        enlarged=enlarged(),
+    )
+    notes = [str(note) for note in dict.fromkeys(table["note"]) if note]
+    marks = {
+        "low": "Lines: 95 % intervals.",
+        "freq": "Upright marks: always the relation's most frequent object (Freq baseline).",
+    }
+    under = " ".join(
+        [*notes, *(said for column, said in marks.items() if drawn[column].notna().any())]
+    )
+    if under:
+        st.caption(plain(under))
+    notes.insert(0, f"Finished runs: {', '.join(dict.fromkeys(info.id for info in infos))}.")
+    numbers = st.container()
+    if step.figure != "analogies":
+        _draw_link(
+            "Open in Results",
+            "results",
+            {"data": step.data, "models": tuple(titles), "tab": TABS.get(step.figure, "P@k")},
+        )
+    else:
+        _draw_link("Open in Results", "analogy", {"view": "Probes"})
+    lines: list[Any] = list(drawn.itertuples())
+    baseline = bool(drawn["freq"].notna().any())
+    shown = Shown(
+        heads=(
+            kind.rows_of(step),
+            "model",
+            "%",
+            "95 % interval",
+            kind.counts,
+            *["Freq baseline, %"] * baseline,
+        ),
+        rows=tuple(
+            (
+                str(line.row),
+                str(line.name),
+                percent(line.value),
+                f"{percent(line.low)} to {percent(line.high)}" if line.low == line.low else "",
+                f"{int(line.n):,}",
+                *[percent(line.freq) if line.freq == line.freq else ""] * baseline,
+            )
+            for line in lines
+        ),
+        shares=tuple(float(line.value) for line in lines),
+        title=title,
+        notes=tuple(filter(None, (*notes, missing))),
+        values={(str(line.row), models[str(line.run)]): float(line.value) for line in lines},
+    )
+    with numbers.expander("The numbers", icon=":material/table:"):
+        st.html(f'<div class="lx-lesson">{grid(shown.heads, shown.rows, (2, 3, 4, 5))}</div>')
+    return shown
+
+
+TABS = {
+    "by relation": "P@k",
+    "curve": "Curves",
+    "ranks": "Ranks",
+    "slices": "Slices",
+    "mentions": "Correlations",
+    "rankings": "P@k",
+    "altered": "Wording",
+    "wordings": "Wording",
+}
+
+
+def _runs_of(step: ShowRun) -> tuple[RunInfo, ...]:
+    """A step's runs, the project's own before a user's; of several models on the same facts."""
+    if step.figure == "analogies":
+        listing = list_runs(kinds=("analogy",))
+        return tuple(
+            info
+            for name in step.models
+            for info in listing
+            if (info.model, info.dataset) == (name, step.data)
+            and info.prompts.endswith("unsupervised")
+        )
+    infos = list_runs(kinds=ASKED).runs
+    picked = pick_runs(infos, step.data, step.prompts)
+    picked |= pick_runs([info for info in infos if info.bundled], step.data, step.prompts)
+    found = tuple(picked[name] for name in step.models if name in picked)
+    return tuple(run.info for run in cache.aligned(found)) if len(found) > 1 else found
+
+
+def _draw_without(step: ShowRun, names: Sequence[str]) -> None:
+    """Say which models have no run, and what makes it."""
+    hint = did_you_mean(step.data, {info.dataset for info in list_runs().runs} - {step.data})
+    on = f"{step.data}{hint}" + f", prompts {step.prompts}," * (step.prompts != "manual")
+    for name in names:
+        try:
+            find_model(name)
+        except UserError:
+            draw_unknown(name)
+            continue
+        request = (
+            AnalogyRequest(step.data, models=(name,))
+            if step.figure == "analogies"
+            else ProbeRequest(step.data, models=(name,), prompts=step.prompts)
+        )
+        show_note(
+            plain(f"{title_of(name)}: no finished run of it on {on} is here. ")
+            + "Once the model is on this machine, this makes one: "
+            + f"`{command_line(request)}`."
+        )
+
+
+def draw_try(step: Try, key: str) -> Shown:
+    """The reader's own query, and the way to the page that does more."""
+    shown = Shown()
+    if step.query:
+        own = st.text_input(
+            "Your own sentence with a blank",
+            step.query,
+            key="own",
+            bind=BOUND,
+            max_chars=2000,
+            help="Write ___ where a word is missing.",
+        )
+        if (own or "").strip():
+            shown = _draw_query(step, own or "", "")
+    if not step.query or step.page not in ("ask", "cloze") or step.params:
+        _draw_link(f"Go on in {PAGES[step.page]}", step.page, step.params)
+    return shown
+
+
+def _draw_link(label: str, name: str, params: screens.Params) -> None:
+    """The way to a screen. name: of its page, also of one of an earlier version."""
+    page, params = screens.resolve(name, params)
+    given = {name: value for name, value in params.items() if value}
+    pairs = [
+        (name, one)
+        for name, value in given.items()
+        for one in ([value] if isinstance(value, str) else value)
+    ]
+    st.page_link(page, label=label, icon=":material/open_in_new:", query_params=pairs)
+
+
+DRAWN: dict[type[Step], Callable[[Any, str], Shown]] = {
+    Ask: draw_ask,
+    Compare: draw_compare,
+    Analogy: draw_analogy,
+    ShowRun: draw_run,
+    Try: draw_try,
+}

@@ -1,0 +1,143 @@
+"""A new study of prompts, for the page Data and runs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from lama_core.datasets.library.installed import (
+    pair_set_names,
+    prompt_set_names,
+    prompts_dir,
+)
+from lama_core.datasets.prompt_sets import relations_in
+from lama_core.errors import UserError
+from lama_core.glossary import explain
+from lama_core.probes.prompts.plan import COMBINATIONS, StudyRequest, check_study
+from lama_core.runs.find import list_runs
+from pages.ui.prompts.study_choice import MADE
+from pages.ui.shared import cache, links, screens, visitors
+from pages.ui.shared.run_form import (
+    KEPT,
+    RunForm,
+    choose_limit,
+    choose_relations,
+    draw_no_data,
+    draw_run_form,
+    facts_here,
+)
+from pages.ui.shared.url_state import pick
+
+OWN_PROMPTS = "The relations' own"
+HALVES = "Half of the facts"
+
+
+def draw_form() -> None:
+    """Choose what to study, start it, watch it."""
+    note = (
+        "Top-1 and the optimised ensembles are kept as runs, too: see them on Results, under the "
+        "ranking that is chosen there."
+    )
+    draw_run_form(RunForm("a study of prompts", _choose, _show, note))
+
+
+def _show(names: Sequence[str]) -> None:
+    studies = [run.id for run in list_runs(kinds=("study",)) if run.id in names]
+    st.session_state[MADE] = studies[:1]
+    links.go(screens.RESULTS, {**screens.PROMPTS, "study": studies[:1]})
+
+
+def _choose() -> StudyRequest | None:
+    """The widgets of a new study; they are not part of the page's address."""
+    data = facts_here()
+    models = visitors.models_here()
+    if not data or not models:
+        draw_no_data("facts" if not data else "models")
+        return None
+    left, right = st.columns(2, gap="large")
+    with left:
+        dataset = st.selectbox("Data", data, key="study data", persist_state=KEPT)
+        prompts = _choose_set(
+            "Prompts",
+            OWN_PROMPTS,
+            prompt_set_names(),
+            "study prompts",
+            "An imported set (LPAQA's, say, by the tab Import), or the path of a folder with mine, "
+            "paraphrase and manual_paraphrase in it. The relation's own template and paraphrases "
+            "are always asked, too.",
+        )
+        known = cache.relations_of(dataset)
+        if prompts:
+            here = relations_in(prompts_dir(prompts))
+            known = {name: title for name, title in known.items() if name in here}
+            if not known:
+                raise UserError(f"{prompts} has prompts of no relation of {dataset}.")
+        relations = choose_relations(known, "study relations")
+        first = models.index("minilm-mlm") if "minilm-mlm" in models else 0
+        model = st.selectbox("Model", models, index=first, key="study model", persist_state=KEPT)
+        what = "Facts a relation (at most, to train and to test)"
+        limit = choose_limit(100, "study limit", what=what)
+    with right:
+        training = _choose_set(
+            "Training pairs",
+            HALVES,
+            pair_set_names(),
+            "study training",
+            "An imported set that has training pairs (LPAQA's has), or the path of a folder with "
+            "one P*.jsonl a relation. Without them half of the facts train and the other half "
+            "test.",
+        )
+        ranking = pick(
+            "Ranking",
+            ("raw", "filtered"),
+            key="study ranking",
+            bound=False,
+            help=f"{explain('Filtered and raw ranking')} Prompts are chosen by it, and all of the "
+            "study is shown in it. The published values of prompts are raw.",
+        )
+        own = st.text_area(
+            "Your own prompts (optional, one a line)",
+            key="study own",
+            persist_state=KEPT,
+            help="For a single relation. [X] stands for the subject, [Y] for the blank.",
+        )
+        blind = st.toggle(
+            "Include subject-blind prompts in ensembles",
+            key="study blind",
+            persist_state=KEPT,
+            help="A causal model sees the text before the blank: a prompt with the subject later "
+            "hides the subject from it, and is excluded from ensembles. On: such prompts are "
+            "included.",
+        )
+    templates = tuple(line.strip() for line in own.splitlines() if line.strip())
+    request = StudyRequest(
+        dataset=dataset,
+        model=model,
+        relations=relations,
+        prompts=prompts,
+        own=templates,
+        training=training,
+        ranking="filtered" if ranking == "filtered" else "raw",
+        combinations=(*COMBINATIONS, "user") if templates else COMBINATIONS,
+        limit=limit,
+        train_limit=limit,
+        drop_overlap=training is not None,
+        blind=blind,
+    )
+    check_study(request, cache.dataset_of(dataset))
+    return request
+
+
+def _choose_set(
+    label: str, without: str, names: Sequence[str], key: str, meaning: str
+) -> Path | None:
+    """An imported set by its name, or a folder that is typed in; None without one."""
+    chosen = st.selectbox(
+        label,
+        [without, *names],
+        key=key,
+        persist_state=KEPT,
+        accept_new_options=visitors.may("paths"),
+        help=meaning,
+    )
+    return Path(chosen) if chosen and chosen != without else None

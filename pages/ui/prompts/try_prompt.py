@@ -1,0 +1,266 @@
+"""A prompt of the user's next to the manual one on the same facts, with the paired difference.
+
+Of a prompt that the study holds, the result is there at once. A new one is queried fact by fact,
+until the user is satisfied.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import streamlit as st
+
+from lama_core.datasets.prompt_sets import check_templates
+from lama_core.models.sources.catalog import find_model
+from lama_core.models.sources.locations import is_here
+from lama_core.probes.prompts.accuracy_growth import Growth, stored_growth
+from lama_core.rounding import percent
+from lama_core.scoring.blanks import shows_subject
+from pages.ui.prompts.study_choice import PromptsChoice
+from pages.ui.prompts.table import draw_facts
+from pages.ui.shared import charts, links, query_queue
+from pages.ui.shared.fetching import draw_offer
+from pages.ui.shared.messages import faults_shown, plain
+from pages.ui.shared.url_state import BOUND, title_of
+
+BATCH = 8
+STATE = "trying"
+EXAMPLE = "tried example"  # in the session: the prompt that was filled in last
+
+
+def example_of(choice: PromptsChoice) -> str:
+    """The prompt of the study, other than the manual one, that is best on the training facts."""
+    pool, accuracies = choice.study.pool, choice.study.train_accuracies
+    others = [one for one in choice.eligible or pool.eligible("all") if one != pool.manual]
+    best = max(others, key=lambda one: accuracies[one], default=None)
+    return "" if best is None else pool.templates[best]
+
+
+def draw_try(choice: PromptsChoice) -> None:
+    """The prompt and its result: the study's, else the model's as far as it was queried."""
+    study, model = choice.study, plain(title_of(choice.info.model))
+    _fill_in(example_of(choice))
+    box, go_box = st.columns([4, 1], vertical_alignment="bottom")
+    template = box.text_input(
+        "Your prompt",
+        key="try",
+        bind=BOUND,
+        placeholder="[X] is a city in [Y] .",
+        help="[X] is the subject, [Y] the blank. A prompt of the study shows its "
+        "result at once; click **Try it** for a new one.",
+    )
+    clicked = go_box.button(
+        "Try it", type="primary", icon=":material/play_arrow:", disabled=not template
+    )
+    if "[X]" in template and not shows_subject(template, choice.info.context):
+        st.caption(
+            f"The blank comes before the subject: this prompt hides the subject from {model}, and "
+            "every fact gets the same answers."
+        )
+    stored = study.pool.find(template)
+    if stored is not None:
+        facts = range(len(study.test))
+        _draw_result(choice, stored_growth(study, stored, facts), facts)
+        return
+    entry = find_model(choice.info.model)
+    if not is_here(entry):
+        draw_offer(entry)
+        return
+    mark = (choice.info.digest, study.relation.name, template)
+    if clicked:
+        with faults_shown():
+            check_templates([template])
+            growth = Growth(template, len(study.test))
+            st.session_state[STATE] = {"mark": mark, "growth": growth, "running": True}
+    state = st.session_state.get(STATE)
+    if state is None or state["mark"] != mark:
+        st.caption(f"Click **Try it** to query {model} about the {len(study.test):,} test facts.")
+    else:
+        _draw_tried(choice, state)
+
+
+def _fill_in(example: str) -> None:
+    """Fill in the example where there is no prompt, or an example of something else."""
+    before = st.session_state.get("try", "")
+    if links.entered() or not before:
+        before = st.query_params.get("try", before)
+    if before in ("", st.session_state.get(EXAMPLE)) and example:
+        st.session_state["try"] = example
+        links.put("try", [example])
+    st.session_state[EXAMPLE] = example
+
+
+def _draw_tried(choice: PromptsChoice, state: dict[str, Any]) -> None:
+    """The result on the facts that were queried so far; more of them while it runs."""
+    place = st.empty()
+    if state["growth"].asked:
+        with place.container():
+            _draw_grown(choice, state)
+    if state["growth"].is_whole:
+        return
+    running = state["running"]
+    st.button(
+        "Stop" if running else "Resume",
+        icon=":material/stop:" if running else ":material/play_arrow:",
+        on_click=_set_running,
+        args=(not running,),
+    )
+    if not running:
+        return
+    with faults_shown():
+        while not state["growth"].is_whole:
+            state["growth"] = _grown(choice, state["growth"])
+            with place.container():
+                _draw_grown(choice, state)
+    state["running"] = False
+    if state["growth"].is_whole:
+        st.rerun()
+
+
+def _set_running(running: bool) -> None:
+    st.session_state[STATE]["running"] = running
+
+
+def _grown(choice: PromptsChoice, growth: Growth) -> Growth:
+    from lama_core.models.cache import load_model
+    from lama_core.probes.prompts.accuracy_growth import grow
+    from lama_core.probes.prompts.fact_queries import make_asked
+
+    study, info = choice.study, choice.info
+    model = load_model(info.model, precision=info.precision)
+    state = st.session_state[STATE]
+    if "facts" not in state:
+        state["facts"] = make_asked(
+            study.relation,
+            study.test,
+            choice.whole.candidates,
+            model,
+            info.context,
+            template=study.pool.prompts[0].template,
+            known=study.known(),
+        )
+        n_facts = len(state["facts"].facts)
+        state["order"] = np.random.default_rng(0).permutation(n_facts).tolist()
+        growth = Growth(growth.template, n_facts)
+    with query_queue.turn():
+        return grow(
+            growth,
+            model,
+            state["facts"],
+            info.context,
+            study.ranking,
+            n_facts=BATCH,
+            order=state["order"],
+        )
+
+
+def _draw_grown(choice: PromptsChoice, state: dict[str, Any]) -> None:
+    """The result so far, and how it came about."""
+    growth: Growth = state["growth"]
+    places = {fact.id: place for place, fact in enumerate(choice.study.test)}
+    order = state["order"][: len(growth.asked)]
+    facts = [places[state["facts"].facts[number].id] for number in order]
+    _draw_result(choice, growth, facts, running=state["running"])
+    if not state["running"]:  # a new chart for each batch would flicker
+        _draw_curve(choice, growth)
+
+
+def _draw_result(
+    choice: PromptsChoice, growth: Growth, facts: Sequence[int], *, running: bool = False
+) -> None:
+    """Both prompts on the same facts, by position: the difference, P@1 of each, and the flips."""
+    study = choice.study
+    shown = {"Your prompt": growth}
+    manual = study.pool.manual
+    if manual is not None:
+        shown["Manual prompt"] = other = stored_growth(study, manual, facts)
+        st.markdown(_headline(growth, other))
+    for column, (title, one) in zip(st.columns(2), shown.items(), strict=False):
+        with column.container(border=True, height="stretch"):
+            st.markdown(f"**{title}**: {plain(one.template)}")
+            end = one.curve()[-1]
+            st.metric(
+                f"P@1, {study.ranking} ranking",
+                f"{percent(end.value)} %",
+                help="With Wilson's interval. If you stop because you like what you see, it is "
+                "too narrow: you have looked many times.",
+            )
+            st.caption(
+                f"95 % interval {percent(end.low)} to {percent(end.high)} %; "
+                f"{len(one.asked):,} of {growth.total:,} test facts"
+            )
+    if manual is not None and not running:
+        _draw_flips(choice, growth, other, facts)
+
+
+def _headline(own: Growth, manual: Growth) -> str:
+    """Which of the two prompts is ahead, in a sentence."""
+    found = own.less(manual)
+    low, high = found.interval.low, found.interval.high
+    ahead = "more" if found.difference >= 0 else "fewer"
+    said = (
+        f"your prompt gets {percent(abs(found.difference))} points {ahead} than the manual prompt "
+        f"on the same {found.n:,} facts (95 % interval of the paired difference: "
+        f"{percent(low, signed=True)} to {percent(high, signed=True)})."
+    )
+    if low <= 0 <= high:
+        return f"**No clear difference**: {said}"
+    return f"**Your prompt is {'better' if low > 0 else 'worse'}**: {said}"
+
+
+def _draw_flips(choice: PromptsChoice, own: Growth, manual: Growth, facts: Sequence[int]) -> None:
+    """The facts that only one of the prompts gets right; a click opens one on the page Ask."""
+    flips = np.flatnonzero(own.right != manual.right).tolist()
+    gained = int(own.right[flips].sum())
+    st.markdown(
+        f"**Facts where the prompts differ**: {gained:,} right only with yours, "
+        f"{len(flips) - gained:,} right only with the manual prompt"
+    )
+    if not len(flips):
+        return
+    rows = [
+        {
+            "subject": own.asked[at].subject,
+            "right answer": own.asked[at].gold,
+            "your prompt": own.asked[at].first,
+            "manual prompt": manual.asked[at].first,
+            "right with": "yours" if own.right[at] else "manual",
+        }
+        for at in flips
+    ]
+    draw_facts(choice, own.template, rows, [facts[at] for at in flips])
+
+
+def _draw_curve(choice: PromptsChoice, growth: Growth) -> None:
+    curve = growth.curve()
+    x = list(range(1, len(curve) + 1))
+    figure = go.Figure()
+    figure.add_scatter(
+        x=x + x[::-1],
+        y=[100 * one.high for one in curve] + [100 * one.low for one in reversed(curve)],
+        fill="toself",
+        line={"width": 0},
+        fillcolor=charts.FAINT,
+        hoverinfo="skip",
+        name="95 % interval",
+    )
+    figure.add_scatter(
+        x=x,
+        y=[100 * one.value for one in curve],
+        mode="lines",
+        hovertext=[percent(one.value) for one in curve],
+        line={"color": choice.colour, "width": 2.5},
+        name="P@1 so far",
+        customdata=[(percent(one.low), percent(one.high)) for one in curve],
+        hovertemplate="after %{x:,} facts: %{hovertext} %<br>95 % interval: %{customdata[0]} to "
+        "%{customdata[1]}<extra></extra>",
+    )
+    figure.update_yaxes(title="P@1, % of the facts queried", range=[0, 100])
+    figure.update_xaxes(title="facts queried, in random order", range=[0, growth.total])
+    charts.show(
+        figure.update_layout(height=320),
+        "growth",
+        title=f"Accuracy of {growth.template}",
+        footnote=choice.footnote,
+    )

@@ -1,0 +1,59 @@
+"""Prompts: how much a model knows depends on the wording (Jiang et al. 2020)."""
+
+import streamlit as st
+
+from pages.ui.prompts.study_choice import PromptsChoice, choose_study, describe
+from pages.ui.prompts.table import draw_prompts
+from pages.ui.shared import screens
+from pages.ui.shared.messages import counted, plain, show_note
+from pages.ui.shared.url_state import pick
+
+VIEWS = ("Try a prompt", "Prompts", "Ensembles", "One fact", screens.FOLDED)
+
+
+def draw_view(name: str, choice: PromptsChoice) -> None:
+    """One way of looking at the study; what it needs is imported when it is opened."""
+    if name == "Try a prompt":
+        from pages.ui.prompts.try_prompt import draw_try
+
+        draw_try(choice)
+    elif name == "Prompts":
+        draw_prompts(choice)
+    elif name == "Ensembles":
+        from pages.ui.prompts.ensembles import draw_ensembles
+
+        draw_ensembles(choice)
+    elif name == "One fact":
+        from pages.ui.prompts.fact import draw_fact
+
+        draw_fact(choice)
+    elif pick("Show", ("Analyses", "In the paper"), key="prompts_part") == "Analyses":
+        from pages.ui.prompts.analyses import draw_analyses
+
+        draw_analyses(choice)
+    else:
+        from pages.ui.prompts.published import draw_published
+
+        draw_published(choice)
+
+
+def draw_prompts_tab() -> None:
+    """Choose a study and a relation; look at the prompts in one of several ways."""
+    choice = choose_study()
+    if choice is None:
+        show_note(
+            "There is no study of prompts yet. A study queries a model about the same facts with "
+            "many prompts."
+        )
+        st.page_link(
+            screens.DATA,
+            label="Start a study",
+            icon=":material/play_arrow:",
+            query_params={"tab": "New study"},
+        )
+        return
+    draw_view(pick("View", VIEWS, key="prompts_view", label_visibility="collapsed"), choice)
+    st.caption(describe(choice))
+    if choice.study.notes:
+        with st.expander(f"{counted(len(choice.study.notes), 'note')} on what was excluded"):
+            st.markdown("\n".join(f"- {plain(note)}" for note in choice.study.notes))

@@ -1,0 +1,104 @@
+"""Golds by first answers: which words a model says for which, as a chart and as a table."""
+
+from typing import Any, cast
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from lama_core.metrics.confusion import N_WORDS, Confusion, confusion
+from lama_core.metrics.fact_answers import JoinedAnswers
+from lama_core.rounding import percentage
+from pages.ui.shared import charts
+from pages.ui.shared.export import draw_export
+from pages.ui.shared.messages import counted, plain
+from pages.ui.shared.run_choice import RunChoice
+from pages.ui.shared.url_state import pick
+from pages.ui.wrong_answers.filters import FactsChoice, narrow
+from pages.ui.wrong_answers.rows import describe_filter, python_of
+
+Ints = NDArray[np.int64]
+SIZES = (10, N_WORDS, 40)
+
+
+def draw_confusion(
+    joined: JoinedAnswers, rows: Ints, chosen: FactsChoice, choice: RunChoice
+) -> None:
+    """The view: a chart of the most frequent words, and a table of every pair."""
+    head, box = st.columns([5, 2], vertical_alignment="bottom")
+    head.markdown(f"### Right answers and the first answers of {plain(chosen.of)}")
+    size = pick(
+        "Words on each side",
+        SIZES,
+        key="words",
+        first=N_WORDS,
+        place=box,
+        help="The most frequent words; all others share one row and one column.",
+    )
+    found = confusion(joined, rows, of=chosen.filter.of, n=int(size))
+    if not found.n:
+        st.info(
+            f"{plain(chosen.of)} counts none of these facts: loosen a filter.",
+            icon=":material/filter_alt_off:",
+        )
+        return
+    points = choice.show(
+        charts.confusion(found),
+        "confusion chart",
+        f"Right and first answers of {chosen.of}",
+    )
+    st.caption(_describe(found, chosen))
+    for point in points:
+        gold, answer = point["customdata"][:2]
+        if gold and answer:
+            narrow(of=chosen.of, gold=gold, answer=answer)
+    _draw_pairs(found, chosen)
+    n = "" if int(size) == N_WORDS else f", n={size}"
+    lines = (
+        python_of(chosen, choice)
+        + "\n\nfrom lama_core.metrics.confusion import confusion\n\n"
+        + f"found = confusion(joined, rows, of={chosen.filter.of}{n})\npairs = found.pairs"
+    )
+    made = choice.made() | describe_filter(chosen)
+    draw_export("confusion", lambda: found.pairs, made, lines)
+
+
+def _describe(found: Confusion, chosen: FactsChoice) -> str:
+    """What the chart counts, in numbers."""
+    said = f"{counted(found.n, 'fact')} with a first answer of {plain(chosen.of)}: "
+    said += f"{found.n_golds:,} right answers, {found.n_answers:,} first answers. Green: right."
+    golds, answers = found.n_golds - len(found.golds), found.n_answers - len(found.answers)
+    if golds or answers:
+        other = [f"{golds:,} right answers"] * bool(golds)
+        other += [f"{answers:,} first answers"] * bool(answers)
+        said += f" **Other** stands for {' and '.join(other)}; the table has every pair."
+    return f"{said} Click a cell to see its facts."
+
+
+def _draw_pairs(found: Confusion, chosen: FactsChoice) -> None:
+    """Every gold and answer that meet; a row that is picked leads to its facts."""
+    st.markdown("### Every pair")
+    number = st.column_config.NumberColumn
+    event: Any = st.dataframe(
+        found.pairs.assign(share=found.pairs["share"].map(percentage)),
+        hide_index=True,
+        column_config={
+            "gold": st.column_config.TextColumn("right answer"),
+            "answer": st.column_config.TextColumn("first answer"),
+            "n": number("facts", format="localized"),
+            "share": number(
+                "% of this right answer",
+                format="%.1f",
+                help="facts / all of the facts chosen above that have this gold and an answer",
+            ),
+        },
+        key="confusion pairs",
+        on_select="rerun",
+        selection_mode="single-row",
+        height=420 if len(found.pairs) > 10 else "content",
+    )
+    st.caption("Pick a row to see its facts: by its box, or by Shift and Space on the keyboard.")
+    picked = cast(list[int], event["selection"]["rows"])
+    if picked and picked[0] < len(found.pairs):
+        line = found.pairs.iloc[picked[0]]
+        narrow(of=chosen.of, gold=str(line["gold"]), answer=str(line["answer"]))

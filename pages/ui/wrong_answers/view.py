@@ -1,0 +1,19 @@
+"""Wrong answers: one row a fact with every model's answer, to look at errors one by one."""
+
+from pages.ui.shared import cache
+from pages.ui.shared.run_choice import RunChoice
+from pages.ui.shared.url_state import pick
+from pages.ui.wrong_answers.confusion import draw_confusion
+from pages.ui.wrong_answers.filters import choose_filters, draw_active
+from pages.ui.wrong_answers.rows import draw_fallbacks, draw_rows
+
+
+def draw_wrong_answers(choice: RunChoice) -> None:
+    """Choose filters; list the facts, or count the answers."""
+    joined = cache.joined_answers(choice.runs, choice.ranking)
+    chosen = choose_filters(choice, joined)
+    rows = joined.select(chosen.filter)
+    draw_active(chosen, choice, len(rows), len(joined.facts))
+    views = {"Facts": draw_rows, "Confusion": draw_confusion, "Wrong answers": draw_fallbacks}
+    view = pick("View", tuple(views), key="view", label_visibility="collapsed")
+    views[view](joined, rows, chosen, choice)
