@@ -90,7 +90,8 @@ def make_command(
     has_device: bool = False,
 ) -> Callable[..., None]:
     """Return a function with one parameter for each field, `device` where models are loaded, and
-    `json`."""
+    `json`.
+    """
     kind = function.request
     fields = {choice.name: choice for choice in choices(kind)}
 

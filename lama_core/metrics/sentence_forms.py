@@ -142,6 +142,7 @@ def wordings_in_texts(facts: pd.DataFrame, models: Sequence[str]) -> tuple[str, 
 
     Args:
         facts: With `subject` and `query`.
+
     Returns:
         None where no model's text is known.
     """

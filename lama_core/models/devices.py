@@ -108,7 +108,8 @@ def title_of(device: str) -> str:
 
 def unusual(precision: str, device: str) -> dict[str, str]:
     """What goes with a model's numbers as plain values: its precision unless it is fp32, its device
-    unless it is the processor, or isn't known. A server chooses its precision itself."""
+    unless it is the processor, or isn't known. A server chooses its precision itself.
+    """
     of_precision = {"precision": precision} if precision not in ("fp32", "auto") else {}
     return of_precision | ({"device": device} if device not in ("", "cpu") else {})
 

@@ -351,6 +351,7 @@ class Attributor(Protocol):
             steps: Points of the Gauss-Legendre rule, exactly. None: as many as the sum needs to
                 come within `MISSED` of the difference, at most `MOST_POINTS`.
             until: No more points are taken after this time (`time.monotonic`).
+
         Raises:
             UserError: For a model without gradients, and where the time is over before all steps.
         """

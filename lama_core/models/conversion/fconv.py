@@ -179,7 +179,7 @@ def _normalised(
     axes: tuple[int, ...],
     file: Path,
 ) -> np.ndarray:
-    """g v / |v|, the norm over some of the axes."""
+    """G v / |v|, the norm over some of the axes."""
     g = take(state, f"{name}.weight_g", lengths, file)
     v = take(state, f"{name}.weight_v", shape, file).astype(np.float64)
     return (g * v / np.sqrt((v**2).sum(axes, keepdims=True))).astype(np.float32)

@@ -61,7 +61,8 @@ Watch = Callable[[nn.Module, Any, Any, Any], Any]
 @dataclass(frozen=True, slots=True)
 class Step:
     """A layer that ran. stack: the list of modules that it is of. before, after: hidden states at
-    the position that is read, float [dim]; None where they aren't [1, position, dim]."""
+    the position that is read, float [dim]; None where they aren't [1, position, dim].
+    """
 
     stack: int
     before: torch.Tensor | None

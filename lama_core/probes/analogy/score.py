@@ -78,7 +78,7 @@ class PairScore:
 
     @property
     def mean_perplexity(self) -> float:
-        """exp of minus the mean log-probability of the scored tokens; NaN where there are none."""
+        """Exp of minus the mean log-probability of the scored tokens; NaN where there are none."""
         if not self.n_scored:
             return float("nan")
         return float(np.exp(np.float64(min(-self.total / self.n_scored, 1000.0))))

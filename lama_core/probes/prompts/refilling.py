@@ -109,7 +109,7 @@ class Refiller:
         )
 
     def log_probs(self, template: str, place: int) -> NDArray[np.float32]:
-        """log of the mean probability of every word in a place, float32 [word of `columns`]."""
+        """Log of the mean probability of every word in a place, float32 [word of `columns`]."""
         words = template.split()
         left, right = " ".join(words[:place]), " ".join(words[place + 1 :])
         queries = []

@@ -104,6 +104,7 @@ def take_share(
 
     Args:
         share: Above 0, at most 1; int(share * pairs) count, and at least one.
+
     Raises:
         UserError: If the share is out of its range.
     Source: Jiang et al. 2020, released code, `split_dev` (which shuffles without a seed).

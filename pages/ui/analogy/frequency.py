@@ -15,7 +15,7 @@ from lama_core.probes.analogy.accuracy_tables import (
 
 
 def draw_frequency(lines: Sequence[Accuracy], names: dict[str, str], probe: str) -> None:
-    """p by relation, of `random` also of each of its halves; summed up beside the paper's.
+    """P by relation, of `random` also of each of its halves; summed up beside the paper's.
 
     lines: of all probes, by relation. names: run id -> what its lines are called.
     """
