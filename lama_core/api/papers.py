@@ -83,8 +83,4 @@ reproduce = Function(
 )
 
 
-__all__ = [
-    "ReproducedPaper",
-    "ReproducedTable",
-    "reproduce",
-]
+__all__ = ["ReproducedPaper", "ReproducedTable", "reproduce"]

@@ -25,12 +25,7 @@ from lama_core.probes.prompts.backward import SubjectForm, measure_both_ways
 from lama_core.probes.prompts.fact_queries import make_asked
 from lama_core.probes.prompts.mining import SpacyParser
 from lama_core.probes.prompts.paper_tables import mean_curves
-from lama_core.probes.prompts.plan import (
-    PromptFolder,
-    SelectRequest,
-    StudyRequest,
-    plan_study,
-)
+from lama_core.probes.prompts.plan import PromptFolder, SelectRequest, StudyRequest, plan_study
 from lama_core.probes.prompts.refilling import Refiller, paraphrase_by_refilling, refine
 from lama_core.probes.prompts.selection import order_of
 from lama_core.probes.prompts.spec import Study, find_study, save_ensembles
@@ -507,8 +502,7 @@ class BothWaysRequest(Request):
         int, option("Number of prompts, the most accurate ones.", name="--prompts", ge=1)
     ] = 3
     n_objects: Annotated[
-        int,
-        option("Number of most probable objects to query backward.", name="--objects", ge=1),
+        int, option("Number of most probable objects to query backward.", name="--objects", ge=1)
     ] = 5
     subject: Annotated[
         SubjectForm,

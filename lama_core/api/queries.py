@@ -43,11 +43,7 @@ from lama_core.probes.cloze.wordings import (
     make_question,
 )
 from lama_core.probes.statements.scoring import shown_tokens
-from lama_core.probes.statements.sentences import (
-    SentencesAnswer,
-    SentencesRequest,
-    score_sentences,
-)
+from lama_core.probes.statements.sentences import SentencesAnswer, SentencesRequest, score_sentences
 from lama_core.probes.statements.typed_answers import RankAnswer, RankRequest, rank_answers
 from lama_core.requests import Function
 from lama_core.rounding import fixed

@@ -3,7 +3,7 @@
 A run is saved part by part; the same call again resumes an interrupted run.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -76,10 +76,6 @@ class Runs(Sequence[Run]):
     def __len__(self) -> int:
         """Return the number of runs."""
         return len(self.runs)
-
-    def __iter__(self) -> Iterator[Run]:
-        """Iterate over the runs, in the order of the models."""
-        return iter(self.runs)
 
     @property
     def frame(self) -> "pd.DataFrame":

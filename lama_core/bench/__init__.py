@@ -43,7 +43,7 @@ class BenchRow:
     limit_name: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the row with the ratios to peer and limit, None if there is no value."""
+        """Return the row with the ratios to peer and limit, None without a peer or limit."""
         ratios = {
             "ours_to_peer": self.ours / self.peer if self.peer else None,
             "ours_to_limit": self.ours / self.limit if self.limit else None,

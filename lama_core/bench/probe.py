@@ -146,10 +146,7 @@ def keeping(n_facts: int, repetitions: int) -> list[BenchRow]:
 
 
 def run(
-    *,
-    n_queries: int = 512,
-    memory_facts: int = N_MEMORY_FACTS,
-    repetitions: int = 3,
+    *, n_queries: int = 512, memory_facts: int = N_MEMORY_FACTS, repetitions: int = 3
 ) -> list[BenchRow]:
     """Measure speed, saving and memory.
 

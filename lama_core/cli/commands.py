@@ -12,7 +12,12 @@ from lama_core.requests import PROGRAM, Choice, Function, choices
 
 Json = Annotated[bool, Parameter(help="Print JSON.", negative="", show_default=False)]
 Yes = Annotated[
-    bool, Parameter(help="Actually delete. Default: only print what it would delete.", negative="")
+    bool,
+    Parameter(
+        help="Actually delete. Default: only print what it would delete.",
+        negative="",
+        show_default=False,
+    ),
 ]
 Device = Annotated[
     str | None,

@@ -28,7 +28,7 @@ def find_cooccurring(
     *,
     out: Annotated[
         Path | None,
-        Parameter(help=f"Write the co-occurring pairs to this file ({STATED_FILE} of a model)."),
+        Parameter(help=f"Write which pairs co-occur to this file ({STATED_FILE} of a model)."),
     ] = None,
     forms: Annotated[
         Path | None,

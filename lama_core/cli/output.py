@@ -39,10 +39,7 @@ def print_json(value: Any) -> None:
 
 
 def print_table(
-    columns: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    *,
-    title: str = "",
+    columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = ""
 ) -> None:
     """Print a table on standard output; columns of numbers are right-aligned."""
     table = Table(box=None, pad_edge=False)

@@ -18,12 +18,7 @@ def print_prompts(table: Table) -> None:
     output.print_table(
         ("relation", "prompt", "from", "weight"),
         [
-            (
-                row["relation"],
-                row["template"],
-                ", ".join(row["origins"]),
-                _number(row["weight"], 4),
-            )
+            (row["relation"], row["template"], ", ".join(row["origins"]), _number(row["weight"], 4))
             for row in table.rows
         ],
     )

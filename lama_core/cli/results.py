@@ -338,7 +338,7 @@ def _relations_counted(line: Mapping[Hashable, Any]) -> str:
 
 
 def _signed(interval: Interval) -> str:
-    """Return `-1.2 to +3.4`; empty if there is no interval."""
+    """Return `-1.2 to +3.4`; empty without an interval."""
     ends = (interval.low, interval.high)
     if ends[0] != ends[0]:
         return ""

@@ -61,9 +61,7 @@ def print_list(run_list: RunList) -> None:
 
 
 def rename(
-    run: Name,
-    title: Annotated[str, Parameter(help='The new title; "" removes the title.')],
-    /,
+    run: Name, title: Annotated[str, Parameter(help='The new title; "" removes the title.')], /
 ) -> None:
     """Change the title of a run that isn't bundled; its name and numbers stay the same."""
     info = api.rename_run(run, title)
