@@ -1,7 +1,7 @@
-"""A scoring library for what language models know: cloze queries, analogies, probing runs.
+"""A library that measures what language models know: cloze queries, analogies, probing runs.
 
 For notebooks: `import lama_core as lama`, then for example `lama.fill("Dante was born in ___.")`.
-The functions are in `lama_core.api`, which is imported when one of its names is first used.
+The functions are in `lama_core.api`, which is imported when one of them is first used.
 """
 
 import sys
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     )
 
 __version__ = "0.2.0"
-_PLACES = {
+_MODULES = {
     "queries": (
         "fill",
         "relation",
@@ -70,7 +70,7 @@ _PLACES = {
     "models": ("list_models", "get_model", "open_model", "use_device"),
     "papers": ("reproduce",),
 }
-_PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "__version__",
     "analogy",
@@ -111,30 +111,30 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Return a function of `lama_core.api`."""
-    if name in _PLACE_OF:
-        return getattr(import_module(f"lama_core.api.{_PLACE_OF[name]}"), name)
+    if name in _MODULE_OF:
+        return getattr(import_module(f"lama_core.api.{_MODULE_OF[name]}"), name)
     if name == "models":
         return import_module("lama_core.models")
     raise AttributeError(f"module 'lama_core' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """Return all names, those that aren't imported yet included."""
+    """Return all names, including those that aren't imported yet."""
     return sorted({*globals(), *__all__})
 
 
 class _Package(ModuleType):
-    """This package, of which `lama.models()` is also a function: it lists the models."""
+    """This package; it makes its subpackage `models` callable, so that `lama.models()` works."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Make the room `lama_core.models` callable when it is imported."""
+        """Make the subpackage `models` callable when it is imported."""
         if name == "models" and isinstance(value, ModuleType):
-            value.__class__ = _CallableRoom
+            value.__class__ = _CallablePackage
         super().__setattr__(name, value)
 
 
-class _CallableRoom(ModuleType):
-    """The room `lama_core.models`; called, it is `list_models`."""
+class _CallablePackage(ModuleType):
+    """The subpackage `lama_core.models`; calling it calls `list_models`."""
 
     def __call__(self) -> Any:
         """Return the models as a DataFrame."""

@@ -1,4 +1,4 @@
-"""The one exception for mistakes that a user can mend."""
+"""The exception for mistakes that a user can fix, and functions that check names."""
 
 import difflib
 import os
@@ -10,24 +10,25 @@ Choice = TypeVar("Choice", bound=str)
 
 
 class UserError(Exception):
-    """A mistake in what the user gave: one sentence that names the culprit and the remedy.
+    """A mistake that the user can fix: what is wrong, then what to do.
 
-    The command line prints it and exits with status 2; a page shows it as a message. Anything
-    else that is raised is a fault of ours.
+    The command line prints it and exits with status 2; a page shows it as a message. Any other
+    exception is a bug in this project.
     """
 
 
 class NotFetched(UserError):
-    """Something of a published source that isn't here yet.
+    """Data from a published source that isn't on this machine yet.
 
-    what: it, for people, with its verb (`LPAQA's prompts are`). source: the source's name, by which
-    it can be fetched.
+    Attributes:
+        what: The missing data and its verb, such as `LPAQA's prompts are`.
+        source: Name of the source, as `data get` takes it.
     """
 
     def __init__(self, what: str, source: str) -> None:
         super().__init__(
-            f"{what} not here yet: `data get {source}` fetches it, `data import PATH` takes a copy "
-            "of yours."
+            f"{what} not here yet. Fetch it with `data get {source}`, or import your own copy with "
+            "`data import PATH`."
         )
         self.what = what
         self.source = source
@@ -35,35 +36,50 @@ class NotFetched(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Impossible:
-    """Why a choice can't be made, shortly. source: to be fetched for it, or empty."""
+    """Why a choice is unavailable.
+
+    Attributes:
+        reason: A few words, such as `not here yet`.
+        source: The published source to fetch to make it available; empty if fetching can't help.
+    """
 
     reason: str
     source: str = ""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """` (did you mean 'x'?)` for the known name nearest to `name`, or an empty string."""
+    """Return ` (did you mean 'x'?)` for the known name most similar to `name`, or ""."""
     nearest = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f" (did you mean {nearest[0]!r}?)" if nearest else ""
 
 
 def choose(name: str, known: Iterable[Choice], what: str) -> Choice:
-    """The one of the known names that `name` is; what: the choice is called, for people.
+    """Return `name`, checked to be one of the known names.
 
-    Raises UserError for any other name, with the nearest one.
+    Args:
+        name: The name that the user typed.
+        known: All valid names.
+        what: What the names are of, for the error, such as `relation`.
+
+    Raises:
+        UserError: If the name is unknown; suggests the most similar one and lists all.
     """
     names = tuple(known)
-    for one in names:
-        if name == one:
-            return one
+    for valid in names:
+        if name == valid:
+            return valid
     listed = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
     hint = did_you_mean(name, names)
     raise UserError(f"Unknown {what} {name[:60]!r}{hint}: choose {listed}.")
 
 
 def positive(variable: str, default: int) -> int:
-    """A whole number of the environment. Raises UserError for anything else."""
-    given = os.environ.get(variable, "").strip()
-    if given and not (given.isdecimal() and len(given) <= 15):
-        raise UserError(f"{variable} is {given[:40]!r}: write a whole number.")
-    return int(given) if given else default
+    """Return an environment variable's value, a whole number from 0; `default` if it isn't set.
+
+    Raises:
+        UserError: If the value isn't such a number.
+    """
+    text = os.environ.get(variable, "").strip()
+    if text and not (text.isdecimal() and len(text) <= 15):
+        raise UserError(f"{variable} is {text[:40]!r}: write a whole number.")
+    return int(text) if text else default

@@ -1,8 +1,8 @@
-"""Files and folders, written, replaced and removed whole or not at all.
+"""Atomic operations on files and folders: write, replace and remove.
 
-What isn't whole yet, or is being removed, lies in a hidden folder `.work-*` beside its place. Its
-maker holds the lock in it; one that nobody holds was left by a process that was killed, and is
-cleared by the next process that works in the same place.
+Unfinished files, and those being removed, are in a hidden folder `.work-*` next to the target. The
+process that uses it holds the lock file in it. A folder whose lock is free was left by a killed
+process; the next process that works in the same parent folder deletes it.
 """
 
 import gzip
@@ -12,7 +12,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from io import BufferedReader
 from pathlib import Path
@@ -25,16 +25,16 @@ from lama_core.errors import UserError
 WORK = ".work-"
 LOCK = ".lock"
 MAX_FILE = 64 << 20
-MAX_UNPACKED = 1 << 30  # of lines in gzip
+MAX_UNPACKED = 1 << 30  # bytes of an unpacked gzip file
 MAX_LINE = 1 << 16
 _REPLACING = ".replacing.lock"
-_OLD = ".old"  # a folder whose replacement is under way
+_OLD = ".old"  # suffix of a folder that is being replaced
 _CHUNK = 1 << 20
 
 
 @contextmanager
 def work_folder(parent: Path) -> Iterator[Path]:
-    """A hidden folder in `parent` to make something in; it goes with all that is left in it."""
+    """Yield a new hidden folder in `parent`; it and its contents are deleted after the block."""
     parent.mkdir(parents=True, exist_ok=True)
     _clear_once(parent.absolute())
     while True:
@@ -44,7 +44,7 @@ def work_folder(parent: Path) -> Iterator[Path]:
             lock.acquire(timeout=0)
             break
         except (Timeout, FileNotFoundError):
-            continue  # another process took it for a leftover before it was locked
+            continue  # another process deleted it as a leftover before it was locked
     try:
         yield folder
     finally:
@@ -58,18 +58,18 @@ def _clear_once(parent: Path) -> None:
 
 
 def clear_leftovers(parent: Path) -> None:
-    """Remove what processes that were killed left half-made or half-removed in a folder."""
-    for left in parent.glob(f"{WORK}*"):
+    """Delete the work folders that killed processes left in `parent`."""
+    for leftover in parent.glob(f"{WORK}*"):
         try:
-            with FileLock(left / LOCK).acquire(timeout=0):
-                shutil.rmtree(left, ignore_errors=True)
+            with FileLock(leftover / LOCK).acquire(timeout=0):
+                shutil.rmtree(leftover, ignore_errors=True)
         except (Timeout, OSError):
-            continue  # at work; or of a place that can't be written, where it harms nobody
+            continue  # in use, or in a read-only folder
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary path that becomes `path` when the block ends without an error."""
+    """Yield a temporary path, renamed to `path` when the block ends without an error."""
     with work_folder(path.parent) as folder:
         part = folder / path.name
         part.touch()
@@ -80,9 +80,10 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def given_path(given: str | Path) -> Path:
-    """A path as a person gives it, with `~` expanded.
+    """Return a path that the user typed, with `~` expanded; it need not exist.
 
-    Raises UserError for one that no file can have, and for the home of somebody who isn't here.
+    Raises:
+        UserError: If no file can have this path, or `~NAME` isn't a user of this machine.
     """
     try:
         path = Path(given).expanduser()
@@ -96,39 +97,41 @@ def given_path(given: str | Path) -> Path:
 
 
 def open_file(path: Path, max_bytes: int | None = None) -> BufferedReader:
-    """A plain file, opened to be read.
+    """Open a regular file for reading.
 
-    Raises UserError if it can't be, for one of more than `max_bytes`, and for a folder, pipe,
-    socket or device, whose end may never come.
+    Raises:
+        UserError: If the file can't be read, has more than `max_bytes`, or is a folder, pipe,
+            socket or device, whose data may never end.
     """
     try:
-        # Without waiting: a pipe would hold the caller until somebody writes into it.
+        # Non-blocking: opening a pipe would wait for a writer.
         number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         status = os.fstat(number)
         if stat.S_ISREG(status.st_mode) and (max_bytes is None or status.st_size <= max_bytes):
             return os.fdopen(number, "rb")
         os.close(number)
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+    except (OSError, ValueError) as error:  # ValueError: an invalid file name
         raise cant_be_read(path, error) from error
     if stat.S_ISREG(status.st_mode):
         raise _too_large(path, max_bytes or 0)
-    raise UserError(f"{path} is no plain file: it can't be read.")
+    raise UserError(f"{path} can't be read: not a regular file.")
 
 
 def cant_be_read(path: Path, error: OSError | ValueError) -> UserError:
-    """What is said of a file that the system doesn't give."""
+    """Return the error for a file that the operating system can't open or read."""
     reason = error.strerror if isinstance(error, OSError) else error
     return UserError(f"{path} can't be read: {reason}.")
 
 
 def _too_large(path: Path, max_bytes: int) -> UserError:
-    return UserError(f"{path} is larger than {bytes_text(max_bytes)}, the most that is read.")
+    return UserError(f"{path} is larger than {bytes_text(max_bytes)}, the limit.")
 
 
 def read_file(path: Path, max_bytes: int = MAX_FILE) -> bytes:
-    """All bytes of a plain file, or none: a file that grows is read no further than the bound.
+    """Return all bytes of a regular file.
 
-    Raises UserError as `open_file` does.
+    Raises:
+        UserError: As `open_file`; also for a file that grows past `max_bytes` while it is read.
     """
     with open_file(path, max_bytes) as file:
         data = _read(file, path, max_bytes + 1)
@@ -138,7 +141,7 @@ def read_file(path: Path, max_bytes: int = MAX_FILE) -> bytes:
 
 
 def copy_file(source: Path, target: Path, max_bytes: int) -> int:
-    """Copy the bytes of a plain file; how many. Raises UserError as `read_file` does."""
+    """Copy a regular file and return its number of bytes. Raises UserError as `read_file`."""
     n_bytes = 0
     with open_file(source, max_bytes) as file, target.open("wb") as out:
         while chunk := _read(file, source, _CHUNK):
@@ -151,19 +154,19 @@ def copy_file(source: Path, target: Path, max_bytes: int) -> int:
 
 def _read(file: BinaryIO, path: Path, n_bytes: int) -> bytes:
     try:
-        return file.read(n_bytes) or b""  # None: a file of the system's that would wait
+        return file.read(n_bytes) or b""  # None: a special file without data yet
     except OSError as error:
         raise cant_be_read(path, error) from error
 
 
 def write_text_whole(path: Path, text: str) -> None:
-    """Write a UTF-8 text file whole or not at all."""
+    """Write a UTF-8 text file atomically."""
     with whole_file(path) as part:
         part.write_text(text, encoding="utf-8")
 
 
 def write_packed_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write lines in gzip, whole or not at all; the same lines give the same bytes."""
+    """Write lines to a gzip file atomically; the same lines give the same bytes."""
     buffer = io.BytesIO()
     with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as stream:
         stream.writelines(f"{line}\n".encode() for line in lines)
@@ -172,9 +175,11 @@ def write_packed_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 def read_packed_lines(path: Path) -> Iterator[str]:
-    """The lines of a UTF-8 file in gzip. Raises UserError if it unpacks to more than a GB.
+    """Yield the lines of a gzip file in UTF-8.
 
-    Of a file that is none: OSError, EOFError, zlib.error, UnicodeDecodeError.
+    Raises:
+        UserError: If the file unpacks to more than 1 GiB.
+        OSError: If the file isn't a valid gzip file; also EOFError, zlib.error, UnicodeDecodeError.
     """
     n_bytes = 0
     with open_file(path, MAX_FILE) as packed, gzip.open(packed) as stream:
@@ -186,19 +191,17 @@ def read_packed_lines(path: Path) -> Iterator[str]:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Bytes of all files in a folder, which may be growing or shrinking; links aren't followed."""
-    sizes = 0
+    """Return the bytes of all files in a folder, which may be in use; links aren't followed."""
+    n_bytes = 0
     for parent, _folders, names in os.walk(folder):
         for name in names:
-            try:
-                sizes += os.lstat(os.path.join(parent, name)).st_size
-            except FileNotFoundError:
-                continue  # renamed between the listing and the look
-    return sizes
+            with suppress(FileNotFoundError):  # renamed since the folder was listed
+                n_bytes += os.lstat(os.path.join(parent, name)).st_size
+    return n_bytes
 
 
 def bytes_text(n_bytes: int) -> str:
-    """Bytes as a person reads them: `93 MB`."""
+    """Return a number of bytes as text, such as `93 MB`."""
     for unit, step in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if n_bytes >= step:
             return f"{n_bytes / step:.3g} {unit}"
@@ -206,25 +209,26 @@ def bytes_text(n_bytes: int) -> str:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder and all in it: out of sight at once, then file by file.
+    """Delete a folder and its contents: rename it away at once, then delete file by file.
 
-    Links in it are removed, not what they lead to.
-    Raises UserError if the folder is a link itself, or can't be removed.
+    Links inside are deleted, their targets aren't.
+
+    Raises:
+        UserError: If the folder itself is a link, or can't be deleted.
     """
     if folder.is_symlink():
-        raise UserError(f"{folder} is a link: remove it where it was made.")
+        raise UserError(f"{folder} is a symbolic link. Delete the link itself.")
     try:
-        with work_folder(folder.parent) as gone:
-            folder.rename(gone / folder.name)
+        with work_folder(folder.parent) as trash:
+            folder.rename(trash / folder.name)
     except OSError as error:
         raise UserError(f"{folder} can't be removed: {error.strerror}.") from error
 
 
 def replace_folder(new: Path, place: Path) -> None:
-    """Put the folder `new` at `place`, in the stead of what is there.
+    """Move the folder `new` to `place`, replacing any folder there.
 
-    A process that is killed meanwhile leaves the old one or the new one, whole, where
-    `kept_folder` finds it.
+    If the process is killed meanwhile, `kept_folder` finds the complete old or new folder.
     """
     with changing(place):
         if place.exists():
@@ -235,18 +239,21 @@ def replace_folder(new: Path, place: Path) -> None:
 
 @contextmanager
 def changing(place: Path) -> Iterator[None]:
-    """Alone in changing what stands at `place`; a replacement that was killed is ended first."""
+    """Lock `place` for changes; first finish a replacement that was interrupted there."""
     lock = FileLock(place.parent / _REPLACING)
     with lock:
         end_replacement(place)
         try:
             yield
         finally:
-            Path(lock.lock_file).unlink(missing_ok=True)  # while it is held
+            Path(lock.lock_file).unlink(missing_ok=True)  # before the lock is released
 
 
 def end_replacement(place: Path) -> None:
-    """Remove the old folder where the new one has come, else put it back. To be called alone."""
+    """Finish an interrupted replacement: delete the old folder, or restore it without a new one.
+
+    Call this inside `changing`.
+    """
     old = _set_aside(place)
     if old.exists() and place.exists():
         remove_folder(old)
@@ -255,28 +262,31 @@ def end_replacement(place: Path) -> None:
 
 
 def kept_folder(place: Path) -> Path:
-    """`place`, or where what belongs there is since its replacement was killed."""
+    """Return `place`, or the old folder's temporary path if a replacement was interrupted."""
     old = _set_aside(place)
     return old if old.is_dir() and not place.exists() else place
 
 
 def kept_names(parent: Path) -> tuple[str, ...]:
-    """Names of the folders in `parent`, sorted, of those whose replacement was killed too.
+    """Return the sorted names of the folders in `parent`, including interrupted replacements.
 
-    Hidden ones aren't named, and no links. Raises UserError if `parent` can't be read.
+    Hidden folders and links are excluded.
+
+    Raises:
+        UserError: If `parent` can't be read.
     """
-    found = (child.name for child in folders_in(parent))
-    names = (
+    names = {
         name[1 : -len(_OLD)] if name.startswith(".") and name.endswith(_OLD) else name
-        for name in found
-    )
-    return tuple(sorted({name for name in names if name and not name.startswith(".")}))
+        for name in (child.name for child in folders_in(parent))
+    }
+    return tuple(sorted(name for name in names if name and not name.startswith(".")))
 
 
 def folders_in(parent: Path) -> list[Path]:
-    """The folders in `parent`, in order of their names, no links; none if it isn't there.
+    """Return the folders in `parent` sorted by path, without links; [] if `parent` doesn't exist.
 
-    Raises UserError if `parent` can't be read.
+    Raises:
+        UserError: If `parent` can't be read.
     """
     try:
         children = sorted(parent.iterdir())

@@ -1,7 +1,7 @@
-"""What the words of this project mean: docs/glossary.md, which the pages' help texts are from.
+"""The glossary docs/glossary.md, the source of the pages' help texts.
 
-A term is a heading of the third level, its meaning the paragraphs under it. The figures of runs say
-their own meaning (`figures_text` of the room metrics).
+Each third-level heading is a term; the paragraphs under it are its meaning. Measures of runs are
+explained by `lama_core.metrics` (`figures_text`) instead.
 """
 
 import re
@@ -15,9 +15,10 @@ FILE = "glossary.md"
 
 
 def explain(term: str) -> str:
-    """What a term means, in Markdown, a line a paragraph.
+    """Return the meaning of a term in Markdown, one line per paragraph.
 
-    Raises KeyError for one that the glossary doesn't have.
+    Raises:
+        KeyError: If the glossary doesn't have the term.
     """
     meanings = read_terms(glossary_text())
     if term not in meanings:
@@ -27,16 +28,16 @@ def explain(term: str) -> str:
 
 @cache
 def glossary_text() -> str:
-    """docs/glossary.md, as it is."""
+    """Return the text of docs/glossary.md."""
     return read_file(DOCS / FILE).decode()
 
 
 @cache
 def read_terms(text: str) -> dict[str, str]:
-    """Term -> meaning, of a glossary's text."""
-    found = {}
-    for part in re.split(r"^### ", text, flags=re.M)[1:]:
-        term, _, rest = part.partition("\n")
+    """Return the meaning of each term in a glossary's text."""
+    meanings = {}
+    for section in re.split(r"^### ", text, flags=re.M)[1:]:
+        term, _, rest = section.partition("\n")
         paragraphs = rest.partition("\n## ")[0].strip().split("\n\n")
-        found[term] = "\n\n".join(" ".join(one.split()) for one in paragraphs)
-    return found
+        meanings[term] = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    return meanings

@@ -1,8 +1,8 @@
-"""Where things are: the project's own files, the user's cache and the user's data.
+"""Paths of the project's own files, the user's cache and the user's data.
 
-The only module that knows both layouts: a checkout, where `app.py`, `pages`, `assets` and `docs`
-lie next to `lama_core`, and an installed package, where they lie inside it. `LAMA_HOME`, when set,
-holds both the cache and the data.
+Only this module distinguishes the two layouts: a checkout, where `app.py`, `pages`, `assets` and
+`docs` are next to `lama_core`, and an installed package, where they are inside it. The environment
+variable `LAMA_HOME`, if set, is the folder of both the cache and the data.
 """
 
 import os
@@ -18,16 +18,16 @@ ROOT = _CHECKOUT if IS_CHECKOUT else _PACKAGE
 APP_FILE = ROOT / "app.py" if IS_CHECKOUT else ROOT / "web" / "app.py"
 ASSETS = ROOT / "assets"
 DOCS = ROOT / "docs"
-# What `python -m lama_core` needs on its path; in a checkout it isn't installed.
-IMPORT_ROOT = _PACKAGE.parent
+# The folder that `python -m lama_core` needs on its path; a checkout isn't installed.
+IMPORT_ROOT = _CHECKOUT
 APP_NAME = "lama-explorer"
-# Packages that carry further models, in folders of their names.
+# Packages with further models, one folder per model.
 MODEL_PACKAGES = ("lama_explorer_twin",)
 CORPUS_SUMMARY = "corpus.json"
 
 
 def model_dir(name: str) -> Path:
-    """Folder of a model that the project carries; where it should be if it isn't installed."""
+    """Return the folder of a model that comes with the project, whether or not it is installed."""
     folder = ASSETS / "models" / name
     if folder.is_dir():
         return folder
@@ -39,29 +39,26 @@ def model_dir(name: str) -> Path:
 
 
 def cache_dir() -> Path:
-    """Folder for what can be fetched or computed again (weights, downloads); not created here."""
+    """Return the folder for files that can be fetched or computed again; it isn't created."""
     home = os.environ.get("LAMA_HOME")
     return Path(home) / "cache" if home else Path(platformdirs.user_cache_dir(APP_NAME))
 
 
 def training_dir() -> Path:
-    """Folder of `tools.training`: `corpus`, `tokens` and checkpoints; not created here."""
+    """Return the folder of `tools.training` (corpus, tokens, checkpoints); it isn't created."""
     return cache_dir() / "train-mlm"
 
 
 def corpus_files() -> list[Path]:
-    """The text files of the embedded model's corpus; none if it isn't built here.
-
-    `CORPUS_SUMMARY` is written last: without it the corpus isn't whole.
-    """
+    """Return the training files of the embedded model's corpus; [] if it isn't built yet."""
     folder = training_dir() / "corpus"
-    if not (folder / CORPUS_SUMMARY).is_file():
+    if not (folder / CORPUS_SUMMARY).is_file():  # written last: the corpus is incomplete
         return []
     held_out = set(folder.glob("*.held-out.txt"))
     return sorted(set(folder.glob("*.txt")) - held_out)
 
 
 def data_dir() -> Path:
-    """Folder for what the user made or imported (datasets, runs); not created here."""
+    """Return the folder for the user's datasets and runs; it isn't created."""
     home = os.environ.get("LAMA_HOME")
     return Path(home) / "data" if home else Path(platformdirs.user_data_dir(APP_NAME))

@@ -1,8 +1,8 @@
-"""How long work says how far it is, from the library to a terminal's bar and a page's job.
+"""Progress reports of long-running work, for the terminal's progress bar and the pages' jobs.
 
-A callback gets a `Progress` for each step. Between processes the same travels as lines of JSON on
-standard error, one key each: `{"progress": {...}}`, `{"note": "..."}`, `{"result": {...}}` and
-`{"error": "..."}` (see `cli.show` for who writes them, and the pages' jobs for who reads them).
+A callback receives a `Progress` for each step. Between processes, reports are lines of JSON on
+standard error with one key each: `{"progress": {...}}`, `{"note": "..."}`, `{"result": {...}}` and
+`{"error": "..."}`. `lama_core.cli.output` writes them; the pages' jobs read them.
 """
 
 import logging
@@ -28,11 +28,14 @@ What = Literal["run", "model", "data"]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One step of some work.
+    """One progress report.
 
-    stage: what is being done, for people. done, total: in `unit`; total is None where it isn't
-    known. resumed: how much of `done` an earlier sitting had done. result: what this step finished,
-    if anything.
+    Attributes:
+        stage: The current activity, as users read it.
+        done: Finished units.
+        total: All units; None if unknown.
+        resumed: How much of `done` was finished before this process started.
+        result: The run, model or dataset that this step finished, if any.
     """
 
     stage: str
@@ -45,7 +48,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A finished run, model or dataset, by the name under which it is found again."""
+    """The name of a finished run, model or dataset."""
 
     what: What
     name: str
@@ -67,10 +70,11 @@ def log_note(text: str) -> None:
 
 
 class Pace:
-    """How fast a stage goes, from the steps that were seen of it in the last minute.
+    """The speed of a stage over the last minute.
 
-    Work is uneven: what was done before is passed in a moment, and some queries cost many times
-    others. Where a step takes longer than a minute, the last two count.
+    A mean over the whole stage would be misleading: resumed parts pass in a moment, and some
+    queries take many times longer than others. If a step takes longer than a minute, the last two
+    reports count.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -79,7 +83,7 @@ class Pace:
         self._seen: deque[tuple[float, int]] = deque()
 
     def see(self, step: Progress) -> None:
-        """Take note of a step; another stage begins anew."""
+        """Record a report; a new stage resets the speed."""
         now = (self._clock(), step.done)
         if step.stage != self._stage or (self._seen and step.done < self._seen[-1][1]):
             self._stage = step.stage
@@ -90,21 +94,21 @@ class Pace:
 
     @property
     def per_second(self) -> float:
-        """Units a second of late in this stage; 0 before its second step."""
+        """Recent units per second in this stage; 0 before its second report."""
         if not self._seen:
             return 0.0
         (began, before), (last, done) = self._seen[0], self._seen[-1]
         return (done - before) / (last - began) if last > began else 0.0
 
     def seconds_left(self, step: Progress) -> float | None:
-        """Seconds to the end of the stage at this pace; None where it isn't known."""
+        """Return the seconds to the end of the stage at this speed; None if unknown."""
         if step.total is None or not self.per_second:
             return None
         return (step.total - step.done) / self.per_second
 
 
 def describe(step: Progress, pace: Pace | None = None) -> str:
-    """A step as people read it: the stage, how much is done, at what pace, and the time left."""
+    """Return a report as text: the stage, the amount done, the speed and the time left."""
     if step.unit == "bytes":
         if step.total:
             return f"{step.stage}: {step.done / 1e6:.0f} of {step.total / 1e6:.0f} MB"
@@ -115,10 +119,10 @@ def describe(step: Progress, pace: Pace | None = None) -> str:
         return f"{step.stage}: {step.done:,} {step.unit}" if step.done else step.stage
     text = f"{step.stage}: {step.done:,} of {step.total:,} {step.unit}"
     if step.done >= step.total:
-        return f"{text}, putting the results together"
+        return f"{text}, saving the results"
     left = pace.seconds_left(step) if pace else None
     if pace is None or left is None:
-        return f"{text}, {step.resumed:,} from before" if step.resumed else text
+        return f"{text}, {step.resumed:,} done earlier" if step.resumed else text
     minutes, seconds = divmod(round(left), 60)
     hours, minutes = divmod(minutes, 60)
     clock = f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
@@ -127,7 +131,7 @@ def describe(step: Progress, pace: Pace | None = None) -> str:
 
 
 def describe_briefly(title: str, step: Progress, pace: Pace) -> str:
-    """A step in a few words, as `Run: 40 % · 2 min left`. title: what the work is."""
+    """Return a report in a few words, such as `Run: 40 % · 2 min left`; `title` names the work."""
     if not step.total:
         return f"{title}: {step.stage}"
     share = f"{title}: {int(100 * min(1, step.done / step.total))} %"

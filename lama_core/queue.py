@@ -1,12 +1,13 @@
-"""Queues for what only a few can use at a time: queries of visitors, and passes through a model.
+"""Queues that limit how many queries and forward passes run at the same time.
 
-A queue has slots. A free slot goes at once to the ticket that ranks first among those that wait; of
-equals, to the one that came first.
+A queue has a fixed number of slots. A free slot goes to the waiting ticket with the lowest rank,
+among equal ranks to the one that arrived first.
 
-- `VisitorQueue`: whole queries, one of each visitor before a second of anybody.
-- `PassQueue`: single forward passes, each next one to the query that had its slot for the smallest
-  share of the time since it began. Passes are short, so a short query is answered at once, whoever
-  rescores a thousand words; and what has waited long had a small share, so no long one starves.
+- `VisitorQueue` schedules whole queries: a visitor's second query waits until every other visitor
+  with a waiting query has a slot.
+- `PassQueue` schedules single forward passes: the next slot goes to the query that has used the
+  smallest share of the time since it began. Passes are short, so a short query is answered quickly
+  while a long one runs, and a long query that has waited gets its turn.
 """
 
 import os
@@ -24,7 +25,13 @@ LOOK_SECONDS = 0.25
 
 @dataclass(eq=False)
 class Ticket:
-    """A place in a queue. who: a visitor or a thread. since: when the query began, in seconds."""
+    """A place in a queue.
+
+    Attributes:
+        who: The visitor or thread.
+        since: Start of the query, in seconds of `time.monotonic`.
+        granted: Set once the ticket has a slot.
+    """
 
     who: Hashable
     since: float
@@ -32,7 +39,7 @@ class Ticket:
 
 
 class Queue:
-    """A number of slots, and the tickets that have one or wait for one."""
+    """A fixed number of slots, and the tickets that hold one or wait for one."""
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
@@ -42,25 +49,29 @@ class Queue:
 
     @property
     def n_waiting(self) -> int:
-        """How many wait for a slot."""
+        """Number of tickets that wait for a slot."""
         return len(self._waiting)
 
     @property
     def n_running(self) -> int:
-        """How many have a slot."""
+        """Number of tickets that hold a slot."""
         return len(self._running)
 
     def _rank(self, ticket: Ticket) -> tuple[float, ...]:
-        """By which a slot is given; the lowest first."""
+        """Return the ticket's rank; the lowest gets the next slot."""
         raise NotImplementedError
 
     @contextmanager
     def _slot(
-        self, ticket: Ticket, wait: Callable[[Ticket], object] = lambda one: one.granted.wait()
+        self,
+        ticket: Ticket,
+        wait: Callable[[Ticket], object] = lambda queued: queued.granted.wait(),
     ) -> Iterator[None]:
-        """Wait for a slot and have it in the block. wait: returns once the ticket is granted.
+        """Wait for a slot and hold it during the block; an exception while waiting gives up.
 
-        What interrupts the waiting leaves the queue, too.
+        Args:
+            ticket: The ticket to queue.
+            wait: Returns once the ticket is granted.
         """
         with self._mutex:
             self._waiting.append(ticket)
@@ -82,65 +93,69 @@ class Queue:
 
 
 class VisitorQueue(Queue):
-    """Slots for whole queries, shared between visitors."""
+    """Slots for whole queries, shared fairly between visitors."""
 
     def __init__(self, slots: int, max_waiting: int = MAX_WAITING) -> None:
         super().__init__(slots)
         self.max_waiting = max_waiting
 
     def _rank(self, ticket: Ticket) -> tuple[float, ...]:
-        return sum(one.who == ticket.who for one in self._running), ticket.since
+        return sum(running.who == ticket.who for running in self._running), ticket.since
 
     @contextmanager
     def slot(
         self, who: str, tell: Callable[[int], None], since: float | None = None
     ) -> Iterator[None]:
-        """Wait for a slot and have it in the block.
+        """Wait for a slot and hold it during the block.
 
-        who: of one visitor, one query at a time comes before other visitors'. tell: gets the number
-        of queries before this one whenever it changes; what it raises ends the waiting. since: when
-        the page was requested (`time.monotonic`): its second model comes before later visitors'
-        first.
-        Raises UserError if too many wait already.
+        Args:
+            who: The visitor. Each visitor's first query ranks before any visitor's second.
+            tell: Receives the number of queries ahead whenever it changes; an exception from it
+                leaves the queue.
+            since: When the page was requested (`time.monotonic`), so that its queries to further
+                models rank before those of later visitors. Default: now.
+
+        Raises:
+            UserError: If the queue is full.
         """
 
         def wait(ticket: Ticket) -> None:
-            told = None
+            reported = None
             while not ticket.granted.is_set():
-                before = self._n_before(ticket)
-                if before != told:
-                    told = before
-                    tell(before)
+                n_ahead = self._n_ahead(ticket)
+                if n_ahead != reported:
+                    reported = n_ahead
+                    tell(n_ahead)
                 ticket.granted.wait(LOOK_SECONDS)
 
         if self.n_waiting >= self.max_waiting:
             raise UserError(
-                f"{self.n_waiting} questions wait for a model already: ask again in a minute."
+                f"The queue is full: {self.n_waiting} queries are waiting. Try again in a minute."
             )
         with self._slot(Ticket(who, time.monotonic() if since is None else since), wait):
             yield
 
-    def _n_before(self, ticket: Ticket) -> int:
+    def _n_ahead(self, ticket: Ticket) -> int:
         with self._mutex:
-            own = self._rank(ticket)
-            return sum(self._rank(one) < own for one in self._waiting)
+            rank = self._rank(ticket)
+            return sum(self._rank(waiting) < rank for waiting in self._waiting)
 
 
 class PassQueue(Queue):
-    """Slots for forward passes, shared between queries, each in a thread of its own."""
+    """Slots for forward passes, shared fairly between queries; each query has its own thread."""
 
     def __init__(self, slots: int = 1) -> None:
         super().__init__(slots)
-        self._here = threading.local()  # of each thread: whether it has a slot
-        self._used: dict[Hashable, tuple[float, float]] = {}  # thread -> begun, seconds used
+        self._thread = threading.local()  # has_slot: whether this thread holds a slot
+        self._used: dict[Hashable, tuple[float, float]] = {}  # thread -> start, seconds used
 
     def _rank(self, ticket: Ticket) -> tuple[float, ...]:
-        begun, used = self._used.get(ticket.who, (ticket.since, 0.0))
-        return (used / max(time.monotonic() - begun, 1e-3),)
+        start, used = self._used.get(ticket.who, (ticket.since, 0.0))
+        return (used / max(time.monotonic() - start, 1e-3),)
 
     @contextmanager
     def query(self) -> Iterator[None]:
-        """In the block, this thread's passes are those of a new query, which had no share yet."""
+        """Count this thread's passes during the block as those of a new query."""
         me = threading.get_ident()
         self._used[me] = (time.monotonic(), 0.0)
         try:
@@ -150,22 +165,22 @@ class PassQueue(Queue):
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """Wait for a slot and have it in the block; a thread that has one keeps it."""
-        if getattr(self._here, "has_slot", False):
+        """Wait for a slot and hold it during the block; a nested call shares the thread's slot."""
+        if getattr(self._thread, "has_slot", False):
             yield
             return
         me = threading.get_ident()
         with self._slot(Ticket(me, time.monotonic())):
-            self._here.has_slot, start = True, time.monotonic()
+            self._thread.has_slot, granted = True, time.monotonic()
             try:
                 yield
             finally:
-                self._here.has_slot = False
+                self._thread.has_slot = False
                 if me in self._used:
-                    begun, used = self._used[me]
-                    self._used[me] = (begun, used + time.monotonic() - start)
+                    start, used = self._used[me]
+                    self._used[me] = (start, used + time.monotonic() - granted)
 
 
-# Of this process: its models share its cores.
+# One queue per process: its models share the CPU cores.
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 PASSES = PassQueue(CORES)

@@ -1,14 +1,14 @@
-"""Requests: one definition of each field, from which every form of a request is made.
+"""Requests: the fields of each command and Python function, defined once.
 
-A request is a frozen dataclass. A field's type, default and `option(...)` or `argument(...)`
-(help text, bounds, another name) are declared once, as in
+A request is a frozen dataclass. Each field declares its type, default and help text, bounds and
+option name, for example
 
     top_k: Annotated[int, option("Number of predictions to show.", ge=1, le=100)] = 5
 
-From them come the option of the command line (`cli.commands`), the signature and docstring of the
-Python function (`Function`), the JSON record that pages and files keep (`record`, `from_record`),
-and the exported command and Python call (`command_line`, `python_call`). Rules that involve several
-fields are in the request's `check`.
+This module and `cli.commands` generate everything else: the command-line option, the signature and
+docstring of the Python function (`Function`), the JSON record of pages and files (`record`,
+`from_record`), and the exported command and Python call (`command_line`, `python_call`). Rules that
+involve several fields are in the request's method `check`.
 """
 
 import dataclasses
@@ -38,9 +38,9 @@ import msgspec
 from lama_core.errors import UserError, choose
 from lama_core.progress import OnNote, OnProgress, log_note, silent
 
-SURROGATE = re.compile("[\ud800-\udfff]")  # half a character, which JSON can hold and text can't
+SURROGATE = re.compile("[\ud800-\udfff]")  # half a character: valid in JSON, invalid in UTF-8
 PROGRAM = "lama-explorer"
-LONGEST = 60  # characters of a refused value that an error repeats
+LONGEST = 60  # characters of an invalid value that an error shows
 
 Asked = TypeVar("Asked", bound="Request")
 Answer = TypeVar("Answer")
@@ -49,36 +49,39 @@ P = ParamSpec("P")
 
 
 def option(help_text: str, *, name: str = "", **bounds: Any) -> msgspec.Meta:
-    """Declare a field as a command-line option, named after the field unless `name` is given.
+    """Declare a field as a command-line option.
 
     Args:
         help_text: One sentence for `--help`, docstrings and forms.
-        name: Another name of the option, such as `--model` for the field `models`.
-        bounds: `ge`, `le`, `min_length`, `max_length`, as of `msgspec.Meta`.
+        name: Name of the option, such as `--model` for the field `models`. Default: the field's.
+        **bounds: `ge`, `le`, `min_length` or `max_length` of `msgspec.Meta`.
     """
     return msgspec.Meta(description=help_text, extra={"option": name}, **bounds)
 
 
 def argument(help_text: str, *, takes_dash: bool = False) -> msgspec.Meta:
-    """Declare a field as a positional argument of the command, one word or several.
+    """Declare a field as a positional argument of the command, with one or several values.
 
-    takes_dash: The word may be `-`, standard input; of all others, what begins so is an option.
+    Args:
+        help_text: One sentence for `--help` and docstrings.
+        takes_dash: Accept `-` (standard input); otherwise words that begin with `-` are options.
     """
     return msgspec.Meta(description=help_text, extra={"argument": True, "takes_dash": takes_dash})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Choice:
-    """One field of a request, as its declaration says.
+    """One declared field of a request.
 
     Attributes:
-        option: Name on the command line, such as `--top-k`; of an argument the field's name.
+        option: Name on the command line, such as `--top-k`; for an argument, the field's name.
         kind: The type without its annotations.
         checked: The type with its bounds, without None.
-        default: `dataclasses.MISSING` of a field that must be given.
-        takes_dash: As an argument, it may begin with `-`.
-        is_positional: The Python function takes it without its name.
-        always: The default depends on the machine, so records and exports always name the value.
+        default: The default; `dataclasses.MISSING` if the field is required.
+        always: Records and exports always include the value, because the default depends on the
+            machine.
+        takes_dash: The argument may begin with `-`.
+        is_positional: The Python function takes it by position.
     """
 
     name: str
@@ -94,24 +97,24 @@ class Choice:
 
     @property
     def is_several(self) -> bool:
-        """Whether it holds several values: an option to repeat, or the last arguments."""
+        """Whether it has several values: a repeatable option, or all remaining arguments."""
         return get_origin(self.kind) is Sequence
 
     @property
     def label(self) -> str:
-        """The field for people, in errors."""
+        """The field's name in error messages."""
         return self.option.removeprefix("--").replace("-", " ")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Request:
-    """The base of all requests.
+    """The base class of all requests.
 
     Attributes:
         command: The words of its command, such as ("analogy", "solve").
         python: The name of its function in `lama_core`.
         on_progress: Called with a `Progress` for each step.
-        on_note: Called with each sentence that the user should read, such as a fallback.
+        on_note: Called with each message for the user, such as a fallback.
     """
 
     command: ClassVar[tuple[str, ...]] = ()
@@ -121,12 +124,16 @@ class Request:
     on_note: OnNote = dataclasses.field(default=log_note, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Keep several values as a tuple, and the text of a path as a path."""
+        """Convert lists to tuples, and text to Path for path fields."""
         for choice in choices(type(self)):
-            object.__setattr__(self, choice.name, _kept(choice, getattr(self, choice.name)))
+            object.__setattr__(self, choice.name, _converted(choice, getattr(self, choice.name)))
 
     def check(self) -> None:
-        """Raise UserError, naming the field, for a value that its declaration doesn't allow."""
+        """Check every value against its declaration.
+
+        Raises:
+            UserError: For the first invalid value; names the field.
+        """
         for choice in choices(type(self)):
             _check(choice, getattr(self, choice.name))
 
@@ -144,31 +151,24 @@ def choices(kind: type[Request]) -> tuple[Choice, ...]:
 def _read_choices(kind: type[Request]) -> Iterator[Choice]:
     hints = get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(kind):
-        meta = next(
-            (
-                one
-                for one in getattr(hints[field.name], "__metadata__", ())
-                if isinstance(one, msgspec.Meta)
-            ),
-            None,
-        )
-        if meta is None:
+        hint = hints[field.name]
+        metas = [item for item in getattr(hint, "__metadata__", ()) if type(item) is msgspec.Meta]
+        if not metas:
             continue
-        extra = meta.extra or {}
+        extra = metas[0].extra or {}
         is_argument = bool(extra.get("argument"))
-        stated = get_args(hints[field.name])[0]
-        kind_alone = _without_none(stated)
-        made = field.default_factory is not dataclasses.MISSING
+        option_name = extra.get("option") or "--" + field.name.replace("_", "-")
+        declared = get_args(hint)[0]
+        not_none = _without_none(declared)
+        has_factory = field.default_factory is not dataclasses.MISSING
         yield Choice(
             name=field.name,
-            option=field.name
-            if is_argument
-            else extra.get("option") or "--" + field.name.replace("_", "-"),
-            help_text=meta.description or "",
-            kind=stated,
-            checked=Annotated[kind_alone, meta],
-            default=cast(Any, field.default_factory)() if made else field.default,
-            always=made,
+            option=field.name if is_argument else option_name,
+            help_text=metas[0].description or "",
+            kind=declared,
+            checked=Annotated[not_none, metas[0]],
+            default=cast(Any, field.default_factory)() if has_factory else field.default,
+            always=has_factory,
             is_argument=is_argument,
             takes_dash=bool(extra.get("takes_dash")),
             is_positional=is_argument and not field.kw_only,
@@ -176,14 +176,14 @@ def _read_choices(kind: type[Request]) -> Iterator[Choice]:
 
 
 def _without_none(kind: Any) -> Any:
-    """The type without `| None`: bounds are of a number or text."""
+    """Return the type without `| None`, because bounds apply to a number or text only."""
     if get_origin(kind) not in (Union, UnionType):
         return kind
-    return Union[tuple(one for one in get_args(kind) if one is not type(None))]  # noqa: UP007
+    return Union[tuple(item for item in get_args(kind) if item is not type(None))]  # noqa: UP007
 
 
-def _kept(choice: Choice, value: Any) -> Any:
-    """A value as a request keeps it: several as a tuple (one text counts as one), paths as such."""
+def _converted(choice: Choice, value: Any) -> Any:
+    """Convert several values to a tuple (a string is one value), and a path's text to Path."""
     if choice.is_several and isinstance(value, Iterable):
         return (value,) if isinstance(value, str) else tuple(value)
     is_path = isinstance(value, str) and _without_none(choice.kind) is Path
@@ -191,14 +191,14 @@ def _kept(choice: Choice, value: Any) -> Any:
 
 
 def _check(choice: Choice, value: Any) -> None:
-    """Raise UserError for a value of another type, outside the bounds, or none of the names."""
+    """Raise UserError if a value has the wrong type, is out of bounds or is an unknown name."""
     if value is None and type(None) in get_args(choice.kind):
         return
     names = literals(choice.kind)
     if names and isinstance(value, str):
         choose(value, names, choice.label)
         return
-    if any(isinstance(one, str) and SURROGATE.search(one) for one in _each(value)):
+    if any(isinstance(item, str) and SURROGATE.search(item) for item in _each(value)):
         raise UserError(f"{choice.label}: {str(value)[:LONGEST]!r} is not valid text.")
     try:
         msgspec.convert(value, choice.checked, builtin_types=(bytes,))
@@ -213,7 +213,7 @@ def _each(value: Any) -> tuple[Any, ...]:
 
 
 def literals(kind: Any) -> tuple[str, ...]:
-    """Return the names that a type allows, `Literal[...]` or such or None; () of any other."""
+    """Return the values of a type `Literal[...]`, with or without `| None`; () for other types."""
     if get_origin(kind) is Literal:
         return get_args(kind)
     if get_origin(kind) in (Union, UnionType):
@@ -222,7 +222,7 @@ def literals(kind: Any) -> tuple[str, ...]:
 
 
 def _changed(request: Request) -> Iterator[tuple[Choice, Any]]:
-    """The fields to name for the same request again: arguments, and what isn't at its default."""
+    """Yield the fields that define the request: arguments, and options without default values."""
     for choice in choices(type(request)):
         value = getattr(request, choice.name)
         if choice.is_argument or choice.always or value != choice.default:
@@ -230,46 +230,53 @@ def _changed(request: Request) -> Iterator[tuple[Choice, Any]]:
 
 
 def arguments(request: Request, *more: str) -> list[str]:
-    """Return the words after `lama-explorer` that make the same request.
+    """Return the words after `lama-explorer` that make the same request, without default values.
 
-    Fields at their default are left out. more: further options, such as `--json`.
+    Args:
+        request: The request.
+        *more: Further options, such as `--json`.
     """
     words: list[str] = []
     names: list[str] = []
     for choice, value in _changed(request):
         if choice.is_argument:
-            names += [str(one) for one in _each(value)]
+            names += map(str, _each(value))
         elif isinstance(value, bool):
             words.append(choice.option if value else choice.option.replace("--", "--no-", 1))
         else:
-            # A value that looks like an option is joined to its name.
+            # `--gold=-x`: a value that begins with a hyphen would be taken for an option.
             for text in map(str, _each(value)):
                 words += [f"{choice.option}={text}"] if text[:1] == "-" else [choice.option, text]
-    # After `--`, nothing is an option.
-    marked = ["--", *names] if any(name.startswith("-") for name in names) else names
-    return [*request.command, *words, *more, *marked]
+    # All words after `--` are arguments.
+    separator = ["--"] if any(name.startswith("-") for name in names) else []
+    return [*request.command, *words, *more, *separator, *names]
 
 
 def command_line(request: Request, *more: str) -> str:
-    """Return the whole command, quoted for a shell. more: further words, such as `--json`."""
+    """Return the whole command, quoted for a shell.
+
+    Args:
+        request: The request.
+        *more: Further options, such as `--json`.
+    """
     return shlex.join([PROGRAM, *arguments(request, *more)])
 
 
 def python_call(request: Request) -> str:
     """Return the call of the Python function that makes the same request."""
-    given: list[str] = []
+    positional: list[str] = []
     named: list[str] = []
     for choice, value in _changed(request):
         text = repr(_plain(value))
         if choice.is_positional:
-            given.append(text)
+            positional.append(text)
         else:
             named.append(f"{choice.name}={text}")
-    return f"lama.{request.python}({', '.join([*given, *named])})"
+    return f"lama.{request.python}({', '.join([*positional, *named])})"
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON and Python's text have it: several as a list, a path as text."""
+    """Return a value for JSON: a list for several values, text for a path."""
     if isinstance(value, tuple):
         return list(value)
     return str(value) if isinstance(value, Path) else value
@@ -281,7 +288,7 @@ def values(request: Request) -> dict[str, Any]:
 
 
 def record(request: Request) -> dict[str, Any]:
-    """Return the fields that aren't at their default, as JSON holds them."""
+    """Return the fields that differ from their default, as JSON values."""
     return {
         choice.name: _plain(value)
         for choice, value in _changed(request)
@@ -290,10 +297,14 @@ def record(request: Request) -> dict[str, Any]:
 
 
 def from_record(kind: type[Asked], given: object) -> Asked:
-    """Return the request of which `record` made `given`, which may come from a file or a URL.
+    """Return the request that a record describes.
+
+    Args:
+        kind: The class of the request.
+        given: The fields as returned by `record`; untrusted, from a file or URL.
 
     Raises:
-        UserError: If it isn't such a record; names the first field that is wrong.
+        UserError: If the record is invalid; names the first invalid field.
     """
     if not isinstance(given, dict):
         raise UserError("A query must be a JSON object.")
@@ -307,7 +318,7 @@ def from_record(kind: type[Asked], given: object) -> Asked:
             if choice.is_several and not isinstance(value, list):
                 raise UserError(f"{name} must be a list.")
             try:
-                _check(choice, _kept(choice, value))
+                _check(choice, _converted(choice, value))
             except UserError as error:
                 raise UserError(f"{name}: {error}") from error
         elif choice.default is dataclasses.MISSING:
@@ -316,10 +327,10 @@ def from_record(kind: type[Asked], given: object) -> Asked:
 
 
 class Function(Generic[P, Asked, Answer, Shown]):
-    """A function of the Python API, made from a request class and what answers it.
+    """A function of the Python API, made from a request class and an implementation.
 
-    Called with the fields of the request, it returns what a notebook shows: mostly a DataFrame.
-    `answer` takes a whole request and returns everything that is known; commands and pages use it.
+    Call it with the fields of the request to get the result for notebooks, mostly a DataFrame.
+    Commands and pages call `answer` with a request to get the full result.
     """
 
     def __init__(
@@ -337,31 +348,36 @@ class Function(Generic[P, Asked, Answer, Shown]):
         self.__signature__ = _signature(self.request)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Shown:
-        """Answer the request of these fields."""
+        """Return the result for a notebook; the arguments are the fields of the request."""
         return self._shown(self.answer(cast(Any, self.request)(*args, **kwargs)))
 
     def answer(self, request: Asked) -> Answer:
-        """Answer a request. Raises UserError for one that can't be answered."""
+        """Return the full result of a request.
+
+        Raises:
+            UserError: If a field is invalid, or the request can't be carried out.
+        """
         request.check()
         return self._answer(request)
 
 
 def _signature(kind: type[Request]) -> inspect.Signature:
-    """The fields, by keyword but for the arguments, then on_progress and on_note."""
+    """Return the request's constructor signature with plain types and resolved defaults."""
     by_name = {choice.name: choice for choice in choices(kind)}
-    found = []
-    for name, one in inspect.signature(kind).parameters.items():
-        choice = by_name.get(name)
-        if choice is not None and choice.always:
-            one = one.replace(default=choice.default)
-        found.append(one.replace(annotation=choice.kind if choice else one.annotation))
-    return inspect.Signature(found)
+    parameters = []
+    for name, parameter in inspect.signature(kind).parameters.items():
+        if choice := by_name.get(name):
+            parameter = parameter.replace(annotation=choice.kind)
+            if choice.always:
+                parameter = parameter.replace(default=choice.default)
+        parameters.append(parameter)
+    return inspect.Signature(parameters)
 
 
 def _documented(doc: str, kind: type[Request]) -> str:
-    """A docstring with the request's fields as its `Args`, before the `Returns`."""
+    """Return a docstring with the request's fields as `Args`, inserted before `Returns`."""
     lines = [f"    {choice.name}: {choice.help_text}" for choice in choices(kind)]
     lines.append("    on_progress: Called with a `lama_core.progress.Progress` for each step.")
-    lines.append("    on_note: Called with each sentence that the user should read.")
-    head, mark, rest = inspect.cleandoc(doc).partition("Returns:")
-    return "\n".join([head.rstrip(), "", "Args:", *lines, "", mark + rest])
+    lines.append("    on_note: Called with each message for the user, such as a fallback.")
+    head, heading, rest = inspect.cleandoc(doc).partition("Returns:")
+    return "\n".join([head.rstrip(), "", "Args:", *lines, "", heading + rest])

@@ -1,32 +1,32 @@
-"""Numbers as papers print them: halves round away from zero, so that 21.95 is 22.0.
+"""Numbers rounded as in papers: halves away from zero, so that 21.95 becomes 22.0.
 
-A number is rounded as its shortest decimal text, which is what people read: the float 21.95 lies a
-little below 21.95, and Python's own formats make 21.9 of it.
+A number is rounded from its shortest decimal text. Python's formats would give 21.9, because the
+float 21.95 is slightly smaller than 21.95.
 """
 
 import math
 from decimal import ROUND_HALF_UP, Context, Decimal
 
-_CONTEXT = Context(prec=400, rounding=ROUND_HALF_UP)  # digits of the largest float, and to spare
+_CONTEXT = Context(prec=400, rounding=ROUND_HALF_UP)  # more digits than the largest float has
 
 
 def rounded(value: float, digits: int) -> float:
-    """A number with so many decimals; what is infinite or no number stays as it is."""
+    """Return a number rounded to `digits` decimals; infinite values and NaN are unchanged."""
     return float(_rounded(Decimal(repr(float(value))), digits)) if math.isfinite(value) else value
 
 
 def fixed(value: float, digits: int, *, signed: bool = False) -> str:
-    """A number as text with so many decimals, thousands apart: `1,234.5`. signed: with its plus."""
+    """Return a number as text with `digits` decimals, such as `1,234.5`; signed: with a plus."""
     return _text(Decimal(repr(float(value))), digits, signed=signed)
 
 
 def percent(share: float, digits: int = 1, *, signed: bool = False) -> str:
-    """A share as text in per cent, without the sign: 0.2195 is `22.0`."""
+    """Return a share as text in percent, without the percent sign: 0.2195 gives `22.0`."""
     return _text(100 * Decimal(repr(float(share))), digits, signed=signed)
 
 
 def percentage(share: float, digits: int = 1) -> float:
-    """A share in per cent with so many decimals: 0.2195 is 22.0. What is no number stays so."""
+    """Return a share in percent, rounded: 0.2195 gives 22.0; infinite values and NaN stay."""
     if not math.isfinite(share):
         return share
     return float(_rounded(100 * Decimal(repr(float(share))), digits))
@@ -39,5 +39,5 @@ def _rounded(value: Decimal, digits: int) -> Decimal:
 def _text(value: Decimal, digits: int, *, signed: bool) -> str:
     if not value.is_finite():
         return str(float(value))
-    # Without the plus a zero has no minus either; with it, the sign says on which side it lies.
+    # Unsigned, -0.0 is printed without its minus (z); signed, the sign tells a rounded -0.04.
     return f"{_rounded(value, digits):{'+' if signed else 'z'},}"

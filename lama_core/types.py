@@ -1,6 +1,6 @@
-"""The nouns that every module shares: Fact, Prompt, Relation and Query.
+"""The types that all modules share: Fact, Prompt, Relation and Query.
 
-All are frozen: what a run was made from can't change under it.
+All are frozen, so that a run's inputs can't change while it is made.
 """
 
 from dataclasses import dataclass
@@ -11,10 +11,12 @@ RelationType = Literal["1-1", "N-1", "N-M"]
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A template: a text with one `[X]` (the subject) and one `[Y]` (the blank).
+    """A prompt's template and where it comes from.
 
-    weight: the prompt's share in an ensemble, where its source publishes one.
-    origin: where it comes from: `manual`, `mined`, `paraphrased`, `user`, ...
+    Attributes:
+        template: A text with one `[X]` (the subject) and one `[Y]` (the blank).
+        origin: Such as `manual`, `mined`, `paraphrased` or `user`.
+        weight: Weight in an ensemble, if its source publishes one.
     """
 
     template: str
@@ -26,12 +28,13 @@ class Prompt:
 class Relation:
     """A relation of a knowledge source, such as P19, "place of birth".
 
-    source: the knowledge source it belongs to: `TREx`, `Google_RE`, `ConceptNet`, `Squad`.
-    type: 1-1, N-1 or N-M as LAMA's relations.jsonl says, None where it doesn't.
-    prompts: the manual template first, then paraphrases; empty for a relation whose facts bring
-        their own sentences (ConceptNet, SQuAD).
-    answers: what a fact's object is one of, where the data say so (BEAR's answer spaces).
-    domains: what the relation is about, as the data say.
+    Attributes:
+        source: The knowledge source: `TREx`, `Google_RE`, `ConceptNet` or `Squad`.
+        type: 1-1, N-1 or N-M from LAMA's relations.jsonl; None if it has none.
+        prompts: The manual template, then paraphrases; empty if each fact has its own sentences
+            (ConceptNet, SQuAD).
+        answers: All possible objects, if the data list them (BEAR's answer spaces).
+        domains: Subject areas of the relation, if the data give them.
     """
 
     name: str
@@ -47,13 +50,15 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One (subject, relation, object), with the sentences that state it.
+    """A triple (subject, relation, object) and the sentences that express it.
 
-    id: unique within its dataset, stable across loads.
-    sentences: cloze sentences with `[MASK]` in the object's place, at most what the file holds.
-    negated_sentences, misprimed_sentences: the same, negated or after a misleading word.
-    judgments: yes and no votes of the judges (Google-RE), None where nobody judged.
-    origin: where the fact itself comes from, as its file says; empty if it doesn't.
+    Attributes:
+        id: Unique within its dataset, the same at each load.
+        sentences: Cloze sentences with `[MASK]` in place of the object, from the data.
+        negated_sentences: The negated sentences.
+        misprimed_sentences: The sentences after a misleading word.
+        judgments: Yes and no votes of the annotators (Google-RE); None without annotation.
+        origin: The source of the fact, if its file names one; else empty.
     """
 
     id: str
@@ -72,10 +77,14 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A text with one or more blanks, cut at its blanks: `parts` has one more item than blanks.
+    """A text with one or more blanks.
 
     `Query(("The capital of France is ", "."))` is "The capital of France is ___."
-    second: where a second segment begins, as a part and a character of it; None: the text is one.
+
+    Attributes:
+        parts: The text between the blanks, one more than there are blanks.
+        second: Start of the second segment (index of the part, character in it); None if the text
+            is a single segment.
     """
 
     parts: tuple[str, ...]
@@ -83,9 +92,9 @@ class Query:
 
     @property
     def n_blanks(self) -> int:
-        """How many blanks the text has."""
+        """Number of blanks."""
         return len(self.parts) - 1
 
     def text(self, blank: str = "[MASK]") -> str:
-        """The text with `blank` written in the place of each blank."""
+        """Return the text with each blank written as `blank`."""
         return blank.join(self.parts)

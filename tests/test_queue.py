@@ -239,7 +239,7 @@ def test_a_question_that_fails_makes_room() -> None:
 def test_the_queue_is_bounded() -> None:
     queue = VisitorQueue(slots=1, max_waiting=2)
     visitors = come(queue, "a", "b", "c")
-    with pytest.raises(UserError, match="ask again in a minute"), queue.slot("d", lambda n: None):
+    with pytest.raises(UserError, match="Try again in a minute"), queue.slot("d", lambda n: None):
         pytest.fail("it was full")
     for one in visitors:
         one.done.set()

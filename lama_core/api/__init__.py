@@ -1,6 +1,7 @@
-"""The public Python functions, one module a subject; `lama_core` offers all of them by name.
+"""The public Python functions, grouped by subject; `lama_core` exports all of them.
 
-Commands and pages call these functions. Each takes the fields of a request (see `requests`) and
-returns a DataFrame or a small object with `.frame`; `function.answer(request)` returns everything
-that is known. All raise UserError, with one sentence, for what can't be answered.
+Commands and pages call these functions. Each takes the fields of a request (see
+`lama_core.requests`) and returns a DataFrame or a small object with `.frame`;
+`function.answer(request)` returns the full result. All raise UserError if a request is invalid or
+can't be carried out.
 """

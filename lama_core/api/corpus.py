@@ -1,4 +1,4 @@
-"""The embedded model's training text: built, and searched for facts and probe sentences."""
+"""Build the embedded model's training text, and search it for facts and probe sentences."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -34,13 +34,13 @@ SENTENCES = "(sentences without the subject)"
 
 @dataclass(frozen=True)
 class SearchedSource:
-    """What the passages of one source hold of the facts.
+    """Numbers of pairs and probe sentences found in the passages of one source.
 
     Attributes:
         n_pairs: Pairs whose subject and object co-occur in a passage.
-        n_verbatim: Probe sentences that occur letter by letter.
-        n_almost: Probe sentences that occur apart from case, punctuation and articles.
-        n_wordings: Wordings with a sentence form of the source.
+        n_verbatim: Probe sentences that occur verbatim.
+        n_almost: Probe sentences that occur, ignoring case, punctuation and articles.
+        n_wordings: Wordings that share a sentence form with the source.
     """
 
     source: str
@@ -53,12 +53,14 @@ class SearchedSource:
 
 @dataclass(frozen=True)
 class SearchedWording:
-    """One wording of a relation and what the passages of all sources hold of it.
+    """One wording of a relation and its occurrences in the passages of all sources.
 
     Attributes:
         template: The wording; `SENTENCES` for sentences that don't name the subject.
         form_in: Sources with the same sentence form.
-        n_sentences: Facts with this wording.
+        n_sentences: Probe sentences with this wording, one for each fact.
+        n_verbatim: Probe sentences that occur verbatim.
+        n_almost: Probe sentences that occur, ignoring case, punctuation and articles.
     """
 
     relation: str
@@ -70,14 +72,14 @@ class SearchedWording:
 
 
 @dataclass(frozen=True)
-class Stated:
-    """What a training text holds of a dataset's facts.
+class CorpusSearch:
+    """A dataset's facts and probe sentences found in a training text.
 
     Attributes:
-        n_pairs: Pairs of a subject and an object.
+        n_pairs: Distinct pairs of a subject and an object in the dataset.
         n_stated: Pairs that co-occur in a passage.
         sources: One for each source, in the order of the corpus.
-        wordings: One for each wording of each relation, in the order of the data.
+        wordings: One for each wording of each relation, in the order of the dataset.
     """
 
     n_pairs: int
@@ -86,20 +88,27 @@ class Stated:
     wordings: tuple[SearchedWording, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `data find-stated --json` prints."""
+        """Return what `data find-cooccurring --json` prints."""
         return {
             "pairs": self.n_pairs,
             "stated": self.n_stated,
-            "sentences": sum(one.n_sentences for one in self.wordings),
-            "verbatim": sum(one.n_verbatim for one in self.wordings),
-            "almost": sum(one.n_almost for one in self.wordings),
-            "sources": [asdict(one) for one in self.sources],
-            "wordings": [asdict(one) for one in self.wordings],
+            "sentences": sum(wording.n_sentences for wording in self.wordings),
+            "verbatim": sum(wording.n_verbatim for wording in self.wordings),
+            "almost": sum(wording.n_almost for wording in self.wordings),
+            "sources": [asdict(source) for source in self.sources],
+            "wordings": [asdict(wording) for wording in self.wordings],
         }
 
 
 def build_corpus(*, on_progress: OnProgress = silent) -> Corpus:
-    """Return the corpus, built in the cache from fetched sources where it isn't there yet."""
+    """Return the embedded model's training text, built in the cache from fetched sources if needed.
+
+    Args:
+        on_progress: Called with a `Progress` for each step.
+
+    Raises:
+        UserError: If a source isn't fetched and can't be.
+    """
     return build.build_corpus(corpus_dir(), report=lambda stage: on_progress(Progress(stage)))
 
 
@@ -112,7 +121,7 @@ Wording = tuple[str, str]
 """A relation and a template of it."""
 
 
-def find_stated(
+def find_cooccurring(
     out: Path | None = None,
     *,
     dataset: str = STARTER,
@@ -120,84 +129,88 @@ def find_stated(
     without: Sequence[str] = (),
     forms: Path | None = None,
     on_progress: OnProgress = silent,
-) -> Stated:
-    """Search a training text for a dataset's facts and probe sentences, source by source.
+) -> CorpusSearch:
+    """Search the embedded model's training text for a dataset's facts and probe sentences.
 
-    A probe sentence is a query with the gold answer in its blank. Passages are read one by one, so
-    memory depends on the facts and not on the text.
+    A pair co-occurs if a passage contains its subject and its object. A probe sentence is a query
+    with the gold answer in its blank. Passages are read one by one, so memory depends on the number
+    of facts, not on the size of the text.
 
     Args:
-        out: Write which pairs co-occur to this file, in the model's folder.
+        out: Write which pairs co-occur to this file, `STATED_FILE` in the model's folder.
+        dataset: Name of a dataset, or a folder in LAMA's layout.
         prompts: A prompt set, or a folder of LPAQA's prompts.
-        without: Sources that the model hasn't read.
-        forms: Write the sources' sentence forms to this file, in the model's folder.
+        without: Sources that weren't in the model's training.
+        forms: Write the sources' sentence forms to this file, `FORMS_FILE` in the model's folder.
+        on_progress: Called with a `Progress` for each source.
+
+    Returns:
+        The numbers of pairs and sentences found, by source and by wording.
+
+    Raises:
+        UserError: If the dataset, the prompts or a source is unknown, or the text can't be built.
     """
     data = load_dataset(dataset)
     sentences = _probe_sentences(data, prompts)
-    kept = {source.name: source for source in all_but(without)}
-    written = corpus_forms(tuple(kept.values()))
-    having = {wording: _sources_of(wording, written) for wording in sentences}
+    sources = {source.name: source for source in all_but(without)}
+    sentence_forms = corpus_forms(tuple(sources.values()))
+    form_in = {wording: _sources_of(wording, sentence_forms) for wording in sentences}
     pairs = [(fact.subject, fact.object) for fact in data.facts]
     pair_index = PairIndex(pairs)
-    index = SentenceIndex(text for texts in sentences.values() for text in texts)
-    co_occurring: set[Pair] = set()
+    sentence_index = SentenceIndex(text for texts in sentences.values() for text in texts)
+    cooccurring: set[Pair] = set()
     verbatim: set[str] = set()
     almost: set[str] = set()
     searched = []
     for name, _, path in build_corpus(on_progress=on_progress).train:
-        if name not in kept:
+        if name not in sources:
             continue
-        on_progress(Progress(f"searching: {kept[name].title}"))
-        here = pair_index.find(read_lines(path))
-        found = index.find(read_lines(path))
-        co_occurring |= here
+        on_progress(Progress(f"searching: {sources[name].title}"))
+        found_pairs = pair_index.find(read_lines(path))
+        found = sentence_index.find(read_lines(path))
+        cooccurring |= found_pairs
         verbatim |= found.verbatim
         almost |= found.almost
-        n_passages = sum(1 for _ in read_lines(path))
-        n_wordings = sum(name in sources for sources in having.values())
         searched.append(
             SearchedSource(
                 name,
-                n_passages,
-                len(here),
-                _count(sentences, found.verbatim),
-                _count(sentences, found.almost),
-                n_wordings,
+                n_passages=sum(1 for _ in read_lines(path)),
+                n_pairs=len(found_pairs),
+                n_verbatim=_count(sentences, found.verbatim),
+                n_almost=_count(sentences, found.almost),
+                n_wordings=sum(name in names for names in form_in.values()),
             )
         )
     if out is not None:
-        cooccurrence.save_stated(pairs, frozenset(co_occurring), out)
+        cooccurrence.save_stated(pairs, frozenset(cooccurring), out)
     if forms is not None:
-        save_forms(written, forms)
-    rows = tuple(
+        save_forms(sentence_forms, forms)
+    wordings = tuple(
         SearchedWording(
-            relation,
-            template,
-            having[relation, template],
-            len(texts),
-            sum(text in verbatim for text in texts),
-            sum(text in almost for text in texts),
+            *wording,
+            form_in[wording],
+            n_sentences=len(texts),
+            n_verbatim=sum(text in verbatim for text in texts),
+            n_almost=sum(text in almost for text in texts),
         )
-        for (relation, template), texts in sentences.items()
+        for wording, texts in sentences.items()
     )
-    return Stated(len(set(pairs)), len(co_occurring), tuple(searched), rows)
+    return CorpusSearch(len(set(pairs)), len(cooccurring), tuple(searched), wordings)
 
 
 def _probe_sentences(data: Dataset, prompts: str) -> dict[Wording, list[str]]:
-    """The sentences of each wording: the queries that count, with the gold answer filled in."""
+    """Return the sentences of each wording: queries that count, with the gold answer filled in."""
     chosen = make_prompt_set(prompts, data.relations)
     names = [relation.name for relation in data.relations]
     found: defaultdict[Wording, list[str]] = defaultdict(list)
     for row in make_questions(data, names, chosen, None):
         if row.query is not None and row.query.n_blanks == 1 and row.excluded is None:
             templates = chosen.of(row.relation.name)
-            by_template = row.prompt < len(templates)
-            wording = (
-                templates[row.prompt]
-                if by_template
-                else query_template(row.query.text(), row.fact.subject) or SENTENCES
-            )
-            found[row.relation.name, wording].append(row.query.text(row.fact.object))
+            if row.prompt < len(templates):
+                template = templates[row.prompt]
+            else:
+                template = query_template(row.query.text(), row.fact.subject) or SENTENCES
+            found[row.relation.name, template].append(row.query.text(row.fact.object))
     return found
 
 
@@ -215,10 +228,10 @@ __all__ = [
     "STARTER",
     "STATED_FILE",
     "Corpus",
+    "CorpusSearch",
     "SearchedSource",
     "SearchedWording",
-    "Stated",
     "build_corpus",
     "corpus_dir",
-    "find_stated",
+    "find_cooccurring",
 ]

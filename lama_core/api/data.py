@@ -1,4 +1,4 @@
-"""Knowledge sources: listed, loaded, fetched, imported, renamed and deleted."""
+"""Knowledge sources: list, load, fetch, import, rename and delete them."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -51,38 +51,41 @@ SHOWN = (
 
 
 def list_datasets() -> "pd.DataFrame":
-    """Return the knowledge sources: what is here, what can be fetched, licence and citation."""
-    import pandas as pd  # heavy
+    """Return the knowledge sources as a table, installed ones and those that can be fetched.
+
+    Returns:
+        A DataFrame with a row for each source: name, kind, size, licence, citation and folder.
+    """
+    import pandas as pd  # slow to import
 
     return pd.DataFrame(dataset_records())
 
 
 def dataset_records() -> list[dict[str, Any]]:
-    """Return the sources as plain values, as `data list --json` prints them."""
+    """Return the knowledge sources as `data list --json` prints them."""
     records = [asdict(row) for row in listed()]
     return [{name: record[name] for name in SHOWN} for record in records]
 
 
 def listed() -> tuple[Listed, ...]:
-    """Return the sources with all that is known of them."""
+    """Return the knowledge sources, installed ones and those that can be fetched."""
     return tuple(installed.listing())
 
 
 @dataclass(frozen=True)
-class Brought:
-    """A source that was fetched or imported."""
+class AddedDataset:
+    """A fetched or imported source."""
 
     installed: Installed
 
     def to_json(self) -> dict[str, Any]:
         """Return what `data get --json` and `data import --json` print."""
         dataset = self.installed.dataset
-        is_facts = isinstance(dataset, Dataset)
         return {
             "name": dataset.name,
             "n_relations": len(dataset.relations),
             "n_facts": len(dataset.facts) if isinstance(dataset, Dataset) else dataset.n_pairs,
-            "sources": by_source(dataset) if is_facts else [],
+            "sources": by_source(dataset),
             "dropped": [asdict(item) for item in dataset.report.dropped],
             "notes": list(dataset.report.notes),
             "digest": dataset.digest,
@@ -91,7 +94,7 @@ class Brought:
 
 
 def by_source(dataset: Dataset | AnalogyDataset) -> list[dict[str, Any]]:
-    """Return the numbers of relations and facts of each source of a dataset."""
+    """Return the number of relations and facts for each source of a dataset; [] for analogies."""
     if not isinstance(dataset, Dataset):
         return []
     n_facts = dataset.n_facts_by_source()
@@ -105,12 +108,12 @@ def by_source(dataset: Dataset | AnalogyDataset) -> list[dict[str, Any]]:
     ]
 
 
-def _get(request: GetRequest) -> Brought:
+def _get(request: GetRequest) -> AddedDataset:
     published = source(request.name)
-    told = f"{published.title}; licence: {published.licence}; cite: {published.citation}"
-    request.on_note(f"{told}; {published.note}" if published.note else told)
+    note = f"{published.title}; licence: {published.licence}; cite: {published.citation}"
+    request.on_note(f"{note}; {published.note}" if published.note else note)
     guess = _guess_with(request.guesser, request.on_progress) if request.guesser else None
-    return _brought(
+    return _added(
         request,
         download.get_dataset(
             request.name,
@@ -122,17 +125,17 @@ def _get(request: GetRequest) -> Brought:
     )
 
 
-def _brought(request: Request, found: Installed) -> Brought:
-    name = found.folder.name
-    request.on_progress(Progress(f"{name} is here", 1, 1, result=Result("data", name)))
-    return Brought(found)
+def _added(request: Request, dataset: Installed) -> AddedDataset:
+    name = dataset.folder.name
+    request.on_progress(Progress(f"{name} is installed", 1, 1, result=Result("data", name)))
+    return AddedDataset(dataset)
 
 
 def _guess_with(model_name: str, on_progress: OnProgress) -> Guess:
-    """Return what gives a model's likeliest words of its whole vocabulary at a blank."""
+    """Return a function that gives a model's most probable words at a blank."""
     model = load_model(model_name, on_progress=on_progress)
     if not KINDS[model.kind].sees_both:
-        raise UserError(f"{model_name} sees no right side: choose a masked model.")
+        raise UserError(f"{model_name} can't use the text after a blank. Choose a masked model.")
     candidates = named_candidates("full", [model.vocabulary])
     columns = candidates.columns(model.vocabulary)
 
@@ -146,17 +149,20 @@ def _guess_with(model_name: str, on_progress: OnProgress) -> Guess:
 get_data = Function(
     GetRequest,
     _get,
-    lambda brought: brought.installed.dataset,
-    """Fetch a published source from its authors' address; a broken download is continued.
+    lambda added: added.installed.dataset,
+    """Download a published source from its authors; an interrupted download resumes.
 
     Returns:
         The dataset.
+
+    Raises:
+        UserError: If the source is unknown, the download fails, or its checksum differs.
     """,
 )
 
 
-def _import(request: ImportRequest) -> Brought:
-    return _brought(
+def _import(request: ImportRequest) -> AddedDataset:
+    return _added(
         request,
         download.import_dataset(
             Path(request.path),
@@ -171,23 +177,27 @@ def _import(request: ImportRequest) -> Brought:
 import_data = Function(
     ImportRequest,
     _import,
-    lambda brought: brought.installed.dataset,
-    """Import a source that is on this machine, and report what was excluded and why.
+    lambda added: added.installed.dataset,
+    """Import a source from this machine, and report which rows are excluded and why.
 
     Returns:
-        The dataset; `.report` says what was excluded.
+        The dataset; `.report` lists the excluded rows with their reasons.
+
+    Raises:
+        UserError: If the path has no known format, or the name is already in use.
     """,
 )
 
 
 @dataclass(frozen=True)
 class TablePreview:
-    """The beginning of a table to import.
+    """The first rows of a table to import.
 
     Attributes:
-        header: Names of its columns.
-        rows: Its first rows: column -> value, empty ones left out.
-        columns: subject, object, relation, template -> the column that is it by its name, or "".
+        header: Names of the columns.
+        rows: The first rows, as column -> value without empty values.
+        columns: Role (subject, object, relation, template) -> the column with a matching name, or
+            "" if there is none.
     """
 
     header: tuple[str, ...]
@@ -196,34 +206,42 @@ class TablePreview:
 
 
 def is_table(path: Path) -> bool:
-    """Whether a file is a table by its name: CSV, TSV or JSONL."""
+    """Whether a file's suffix is that of a table: CSV, TSV or JSONL."""
     return path.suffix.lower() in user_table.SUFFIXES
 
 
 def preview_table(path: Path) -> TablePreview:
-    """Return the first rows of a table. Raises UserError if it can't be read."""
+    """Return the first rows of a table.
+
+    Raises:
+        UserError: If the file can't be read.
+    """
     header, rows = user_table.first_rows(given_path(path), PREVIEWED)
     columns = {role: user_table.named_column(header, role) for role in user_table.ROLES}
     return TablePreview(header, rows, columns)
 
 
 def scan_table(path: Path, request: ImportRequest) -> Scan:
-    """Return what an import would find in a table, without importing it.
+    """Return the relations and facts that an import would find in a table, without importing it.
+
+    Args:
+        path: The table.
+        request: Names of the columns.
 
     Raises:
-        UserError: If a column isn't there, or a template can't be used.
+        UserError: If a column is missing, or a template is invalid.
     """
     return user_table.scan(given_path(path), request.columns())
 
 
 @dataclass(frozen=True)
 class LongAnswers:
-    """The objects of a dataset that a model can't answer at one blank.
+    """The objects of a dataset that a model can't predict at a single blank.
 
     Attributes:
         model: Title of the model.
-        long: The different objects that aren't one token of it, in file order.
-        n_objects: How many different objects there are.
+        long: The distinct objects that aren't a single token of the model, in file order.
+        n_objects: Number of distinct objects.
     """
 
     model: str
@@ -232,20 +250,20 @@ class LongAnswers:
 
 
 def long_answers(dataset: Dataset, model: str = DEFAULT_MODEL) -> LongAnswers:
-    """Return which objects are more than one token of a model: cloze queries exclude their facts.
+    """Return the objects of several tokens in a model; cloze queries exclude their facts.
 
     Args:
-        dataset: Its facts count; with a list of answers, too, only the objects.
+        dataset: The dataset; only objects of facts count, not other possible answers.
         model: Name of a model that is on this machine.
     """
     spelling = spell(load_model(model).vocabulary)
     objects = tuple(dict.fromkeys(fact.object for fact in dataset.facts))
-    long = tuple(one for one in objects if not spelling.tokens(one))
+    long = tuple(word for word in objects if not spelling.tokens(word))
     return LongAnswers(find_model(model).title, long, len(objects))
 
 
 __all__ = [
-    "Brought",
+    "AddedDataset",
     "ImportRequest",
     "LongAnswers",
     "Scan",

@@ -1,4 +1,4 @@
-"""Models: listed, fetched, added, forgotten and converted."""
+"""Models: list, fetch, add, remove and convert them."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Fetched:
-    """A model of the list, and where its files are.
+class FetchedModel:
+    """A listed model and the folder of its files.
 
     Attributes:
-        folder: None for a model on a server.
+        folder: The folder; None for a model on a server.
     """
 
     entry: Entry
@@ -38,19 +38,24 @@ class Fetched:
 
 
 def list_models() -> "pd.DataFrame":
-    """Return the models: where each comes from, its size, and whether it is on this machine."""
-    import pandas as pd  # heavy
+    """Return the models as a table.
+
+    Returns:
+        A DataFrame with a row for each model: its kind, size, source, and whether it is on this
+        machine (`here`).
+    """
+    import pandas as pd  # slow to import
 
     return pd.DataFrame([model_record(entry) for entry in entries()])
 
 
 def entries() -> tuple[Entry, ...]:
-    """Return the models of the list, with all that is known of them."""
+    """Return the entries of the list of models."""
     return tuple(all_models())
 
 
 def model_record(entry: Entry) -> dict[str, Any]:
-    """Return what is known of a model as plain values, as `models info --json` prints it."""
+    """Return a model's entry as `models info --json` prints it."""
     known = {key: value for key, value in asdict(entry).items() if key not in ("source", "added")}
     located = locate(entry)
     return {
@@ -68,11 +73,18 @@ def model_record(entry: Entry) -> dict[str, Any]:
 
 
 def model_info(name: str) -> dict[str, Any]:
-    """Return what is known of a model, by its name, folder or hub name."""
+    """Return a model's entry as `models info --json` prints it.
+
+    Args:
+        name: Name of a listed model, a folder, or a hub name.
+
+    Raises:
+        UserError: If there is no such model.
+    """
     return model_record(find_model(name))
 
 
-def _get(request: ModelRequest) -> Fetched:
+def _get(request: ModelRequest) -> FetchedModel:
     entry = find_model(request.name)
     folder = None
     if entry.source.how != "server":
@@ -81,18 +93,21 @@ def _get(request: ModelRequest) -> Fetched:
     if entry.added or folder is None:
         add_checked(request.name)
     finished = Result("model", entry.name)
-    request.on_progress(Progress(f"{entry.name} is here", 1, 1, result=finished))
-    return Fetched(entry, folder)
+    request.on_progress(Progress(f"{entry.name} is on this machine", 1, 1, result=finished))
+    return FetchedModel(entry, folder)
 
 
 get_model = Function(
     ModelRequest,
     _get,
     lambda fetched: fetched.folder,
-    """Fetch a model, so that it is on this machine from then on.
+    """Fetch a model to this machine, or connect to a model on a server.
 
     Returns:
-        The folder with its files; None for a model on a server.
+        The folder with the model's files; None for a model on a server.
+
+    Raises:
+        UserError: If the model is unknown, or fetching or connecting fails.
     """,
 )
 
@@ -100,20 +115,37 @@ get_model = Function(
 def open_model(
     name: str, *, precision: Precision = "auto", on_progress: OnProgress = silent
 ) -> "Model":
-    """Return a model, fetched and loaded where necessary."""
+    """Return a model, ready for queries; fetch and load it if necessary.
+
+    Args:
+        name: Name of a listed model, a folder, a GGUF file, a hub name or server:URL#MODEL.
+        precision: Precision of the computation: auto, fp32 or bf16.
+        on_progress: Called with a `Progress` for each step.
+
+    Raises:
+        UserError: If the model is unknown, or can't be fetched or loaded.
+    """
     return load_model(name, precision=precision, on_progress=on_progress)
 
 
 def add_model(name: str) -> Entry:
-    """Add a folder, GGUF file, hub name or server:URL#MODEL to the list of models.
+    """Add a model to the list, after checking that it can be queried.
 
-    Raises UserError, saying why, for one that can't be queried.
+    Args:
+        name: A folder, GGUF file, hub name or server:URL#MODEL.
+
+    Raises:
+        UserError: If the model can't be queried; gives the reason.
     """
     return add_checked(name)
 
 
 def forget_model(name: str) -> None:
-    """Remove a model of your own from the list; its files stay."""
+    """Remove a model that the user added from the list; its files are kept.
+
+    Raises:
+        UserError: If the list has no such model, or it comes with the project.
+    """
     _forget(find_model(name).name)
 
 
@@ -122,8 +154,16 @@ def convert_model(
 ) -> tuple[str, Path]:
     """Convert a release in an old format (ELMo, Transformer-XL, fconv, ERNIE) to a model folder.
 
+    Args:
+        folder: Folder with the files of the release.
+        out: New folder for the model; it must not exist yet.
+        on_progress: Called with a `Progress` for each step.
+
     Returns:
-        What the release is, and the new folder.
+        The title of the release, and the new folder.
+
+    Raises:
+        UserError: If the release is unknown or damaged, or `out` exists.
     """
     source, target = given_path(Path(folder)), given_path(Path(out))
     release = _convert(source, target, on_progress)
@@ -132,7 +172,7 @@ def convert_model(
 
 
 __all__ = [
-    "Fetched",
+    "FetchedModel",
     "add_model",
     "convert_model",
     "entries",

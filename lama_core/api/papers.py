@@ -1,4 +1,4 @@
-"""Papers: their tables and figures reproduced, with our numbers next to the published ones."""
+"""Reproduce papers' tables and figures, with our numbers next to the published ones."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,11 +17,11 @@ from lama_core.requests import Function, command_line
 
 
 @dataclass(frozen=True)
-class Reproduced:
-    """A paper's tables and figures, ours and theirs.
+class ReproducedPaper:
+    """A paper's tables and figures with our numbers and the published ones.
 
     Attributes:
-        html: The file with the charts.
+        html: The report with charts.
     """
 
     found: Reproduction
@@ -56,30 +56,31 @@ def _table_json(table: ReproducedTable) -> dict[str, Any]:
     return {**about, "notes": table.made.notes, "rows": rows}
 
 
-def _reproduce(request: ReproduceOptions) -> Reproduced:
-    known = find_paper(request.paper)
-    default = data_dir() / "reproductions" / f"{known.name}.html"
-    place = given_path(request.html) if request.html else default
-    found = known.reproduce(request)
-    with whole_file(place) as part:
+def _reproduce(request: ReproduceOptions) -> ReproducedPaper:
+    paper = find_paper(request.paper)
+    default = data_dir() / "reproductions" / f"{paper.name}.html"
+    html = given_path(request.html) if request.html else default
+    found = paper.reproduce(request)
+    with whole_file(html) as part:
         part.write_text(as_html(found, command_line(request)), encoding="utf-8")
-    return Reproduced(found, place)
+    return ReproducedPaper(found, html)
 
 
 reproduce = Function(
     ReproduceOptions,
     _reproduce,
-    lambda made: made.frame,
-    """Fetch, run, and compare our numbers with a paper's; list what can't be computed, and why.
+    lambda paper: paper.frame,
+    """Reproduce a paper's tables and figures: fetch the data, run the probes, compare the numbers.
+
+    Unavailable numbers are listed with the reason.
 
     Returns:
         A DataFrame with a row for each cell of each table: ours, published, and the difference.
+
+    Raises:
+        UserError: If the paper or the table is unknown.
     """,
 )
 
 
-__all__ = [
-    "Reproduced",
-    "ReproducedTable",
-    "reproduce",
-]
+__all__ = ["ReproducedPaper", "ReproducedTable", "reproduce"]

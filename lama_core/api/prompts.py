@@ -1,8 +1,8 @@
-"""Prompts: listed, mined, paraphrased, selected, weighted and analysed (Jiang et al. 2020)."""
+"""Prompts: list, mine, paraphrase, select, weight and analyse them (Jiang et al. 2020)."""
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -25,12 +25,7 @@ from lama_core.probes.prompts.backward import SubjectForm, measure_both_ways
 from lama_core.probes.prompts.fact_queries import make_asked
 from lama_core.probes.prompts.mining import SpacyParser
 from lama_core.probes.prompts.paper_tables import mean_curves
-from lama_core.probes.prompts.plan import (
-    PromptFolder,
-    SelectRequest,
-    StudyRequest,
-    plan_study,
-)
+from lama_core.probes.prompts.plan import PromptFolder, SelectRequest, StudyRequest, plan_study
 from lama_core.probes.prompts.refilling import Refiller, paraphrase_by_refilling, refine
 from lama_core.probes.prompts.selection import order_of
 from lama_core.probes.prompts.spec import Study, find_study, save_ensembles
@@ -48,22 +43,20 @@ if TYPE_CHECKING:
 Rows = list[dict[str, Any]]
 Pairs = Annotated[
     Path | None,
-    option("Pairs: a P*.jsonl or a folder of them. Default: half of the dataset's facts."),
+    option(
+        "Subject-object pairs: a P*.jsonl file or a folder of them. Default: half of the dataset's "
+        "facts."
+    ),
 ]
-WrittenTo = Annotated[Path | None, option("Folder to write the prompts to, as RELATION.jsonl.")]
-Kept = Annotated[int, option("Number of prompts to keep.", ge=1)]
+OutputFolder = Annotated[Path | None, option("Write the prompts to RELATION.jsonl in this folder.")]
+NKept = Annotated[int, option("Number of prompts to keep.", ge=1)]
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of plain values.
-
-    Attributes:
-        about: What the rows are of, in words.
-    """
+    """Rows of plain values."""
 
     rows: Rows
-    about: str = ""
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -92,13 +85,13 @@ def _list(request: ListRequest) -> Table:
     loaded = load_dataset(request.dataset)
     chosen = [loaded.relation(name) for name in request.relations] or list(loaded.relations)
     rows: Rows = []
-    for one in chosen:
-        pool = load_pool(one, folder=folder)
+    for relation in chosen:
+        pool = load_pool(relation, folder=folder)
         for note in pool.notes:
             request.on_note(note)
         rows += [
             {
-                "relation": one.name,
+                "relation": relation.name,
                 "template": entry.prompt.template,
                 "origins": sorted(entry.origins),
                 "weight": entry.prompt.weight,
@@ -112,10 +105,13 @@ list_prompts = Function(
     ListRequest,
     _list,
     lambda table: table.frame,
-    """List each relation's prompts: where they come from, and their published weights.
+    """List each relation's prompts with their origins and published weights.
 
     Returns:
         A DataFrame with a row for each relation and prompt.
+
+    Raises:
+        UserError: If the dataset or a relation is unknown.
     """,
 )
 
@@ -127,27 +123,29 @@ class MineRequest(Request):
     command: ClassVar[tuple[str, ...]] = ("prompts", "mine")
     python: ClassVar[str] = "mine_prompts"
 
-    relation: Annotated[str, argument("The relation's name, such as P36.")] = field(kw_only=False)
+    relation: Annotated[str, argument("Name of the relation, such as P36.")] = field(kw_only=False)
     text: Annotated[
         Sequence[str],
-        option("A UTF-8 text; repeat for several. Default: the embedded model's training text."),
+        option(
+            "A text file in UTF-8; repeat for several. Default: the embedded model's training text."
+        ),
     ] = ()
     pairs: Pairs = None
     dataset: shared_fields.Dataset = STARTER
     method: Annotated[
         Literal["middle", "both", "pooled"],
         option(
-            "middle: middle words. both (the paper's): the most frequent middle words, then "
-            "--dependency prompts that only dependency paths give. pooled: the most frequent, "
-            "found in either way."
+            "middle: the words between subject and object. both (as in the paper): the most "
+            "frequent middle-word prompts, then --dependency prompts found only by dependency "
+            "paths. pooled: the most frequent prompts of both kinds together."
         ),
     ] = "middle"
     pipeline: Annotated[str, option("spaCy pipeline for dependency paths.")] = "en_core_web_sm"
-    keep: Kept = 40
+    keep: NKept = 40
     dependency: Annotated[
-        int, option("Method both: how many of them are from dependency paths.", ge=0)
+        int, option("Number of prompts from dependency paths, for --method both.", ge=0)
     ] = 10
-    out: WrittenTo = None
+    out: OutputFolder = None
 
 
 def _mine(request: MineRequest) -> Table:
@@ -166,12 +164,12 @@ def _mine(request: MineRequest) -> Table:
     )
     dropped = ", ".join(f"{number:,} {reason}" for reason, number in found.n_dropped)
     request.on_note(
-        f"{found.n_sentences:,} sentences, {found.n_matches:,} with a pair"
+        f"{found.n_sentences:,} sentences, {found.n_matches:,} contain a pair"
         f"{f'; dropped: {dropped}' if dropped else ''}"
     )
     rows: Rows = [
-        {"template": one.prompt.template, "count": one.count, "methods": list(one.methods)}
-        for one in found.kept
+        {"template": mined.prompt.template, "count": mined.count, "methods": list(mined.methods)}
+        for mined in found.kept
     ]
     _write(request, rows, request.relation)
     return Table(rows)
@@ -181,10 +179,13 @@ mine_prompts = Function(
     MineRequest,
     _mine,
     lambda table: table.frame,
-    """Find prompts in a text, between or around subjects and their objects.
+    """Mine prompts from the sentences of a text that contain a subject and its object.
 
     Returns:
         A DataFrame with a row for each prompt, the most frequent first.
+
+    Raises:
+        UserError: If the relation is unknown, a text can't be read, or spaCy isn't installed.
     """,
 )
 
@@ -200,14 +201,15 @@ class ParaphraseRequest(Request):
     by: Annotated[
         Literal["refill", "refine", "refine-words", "translate"],
         option(
-            "refill: a masked model refills the prompt's own words. refine (the paper's): each "
-            "word and sign between subject and object, until nothing changes. refine-words: "
-            "likewise, but every word of the prompt, and no sign. translate: there and back again."
+            "refill: a masked model replaces words of the prompt. refine (as in the paper): it "
+            "replaces each word and punctuation mark between subject and object until none "
+            "changes. refine-words: the same for every word of the prompt, without punctuation. "
+            "translate: translate to another language and back."
         ),
     ] = "refill"
     model: shared_fields.ModelName = shared_fields.DEFAULT_MODEL
     relation: Annotated[
-        str | None, option("Whose facts fill the prompt (not needed to translate).")
+        str | None, option("Relation whose facts fill the prompt; not needed for translate.")
     ] = None
     dataset: shared_fields.Dataset = STARTER
     pairs: Pairs = None
@@ -217,9 +219,9 @@ class ParaphraseRequest(Request):
     back: Annotated[str, option("Model that translates it back: hub name or folder.")] = (
         "Helsinki-NLP/opus-mt-de-en"
     )
-    beams: Annotated[int, option("Candidates in each direction (B).", ge=1)] = 7
-    keep: Kept = 40
-    out: WrittenTo = None
+    beams: Annotated[int, option("Number of candidates in each step (B).", ge=1)] = 7
+    keep: NKept = 40
+    out: OutputFolder = None
 
 
 def _paraphrase(request: ParaphraseRequest) -> Table:
@@ -230,7 +232,7 @@ def _paraphrase(request: ParaphraseRequest) -> Table:
 
 
 def _translated(request: ParaphraseRequest) -> Rows:
-    from lama_core.models.auxiliary.translator import HubTranslator  # loads transformers
+    from lama_core.models.auxiliary.translator import HubTranslator  # imports transformers
     from lama_core.probes.prompts.refilling import paraphrase_by_translation
 
     found = paraphrase_by_translation(
@@ -240,12 +242,12 @@ def _translated(request: ParaphraseRequest) -> Rows:
         n_beams=request.beams,
         n_kept=request.keep,
     )
-    return [asdict(one) for one in found.kept]
+    return [asdict(paraphrase) for paraphrase in found.kept]
 
 
 def _refilled(request: ParaphraseRequest) -> Rows:
     if request.relation is None:
-        raise UserError("Name the --relation whose facts fill the prompt.")
+        raise UserError("No facts to fill the prompt with: name a relation with --relation.")
     refiller = Refiller(
         load_model(request.model, on_progress=request.on_progress),
         _pairs(request, request.relation),
@@ -257,23 +259,26 @@ def _refilled(request: ParaphraseRequest) -> Rows:
     found = paraphrase_by_refilling(
         request.template, refiller, n_words=request.beams, n_kept=request.keep
     )
-    return [asdict(one) for one in found.kept]
+    return [asdict(paraphrase) for paraphrase in found.kept]
 
 
 paraphrase_prompt = Function(
     ParaphraseRequest,
     _paraphrase,
     lambda table: table.frame,
-    """Paraphrase a prompt with a masked model, or by translating it there and back.
+    """Paraphrase a prompt with a masked model, or by back-translation.
 
     Returns:
         A DataFrame with a row for each paraphrase.
+
+    Raises:
+        UserError: If the template or relation is invalid, or a model can't be loaded.
     """,
 )
 
 
 def _pairs(request: MineRequest | ParaphraseRequest, relation: str) -> "tuple[Fact, ...]":
-    """The pairs of a file or folder, or the half of the dataset's facts that trains."""
+    """Return the pairs of a file or folder, or else the training half of the dataset's facts."""
     if request.pairs is None:
         loaded = load_dataset(request.dataset)
         return halve(loaded.facts_of(loaded.relation(relation).name))[0]
@@ -284,22 +289,23 @@ def _pairs(request: MineRequest | ParaphraseRequest, relation: str) -> "tuple[Fa
 
 
 def _write(request: MineRequest | ParaphraseRequest, rows: Rows, relation: str) -> None:
-    """Write prompts as an LPAQA file, `out/RELATION.jsonl`."""
+    """Write prompts to `out/RELATION.jsonl` in LPAQA's format."""
     if request.out is None:
         return
     path = request.out / f"{relation}.jsonl"
     lines = [json.dumps({"template": row["template"]}, ensure_ascii=False) + "\n" for row in rows]
     write_text_whole(path, "".join(lines))
-    request.on_note(f"{len(rows)} prompts written to {path}")
+    request.on_note(f"Wrote {len(rows)} prompts to {path}")
 
 
 @dataclass(frozen=True)
-class Studied:
-    """A finished study of prompts, by relation.
+class StudyResult:
+    """A finished study of prompts.
 
     Attributes:
-        relations: What was measured of each relation, in natural order.
-        runs: Ensembles that were saved as runs.
+        study: The run of the study.
+        relations: The measurements of each relation, in natural order.
+        runs: The ensembles that were saved as runs.
     """
 
     study: Study
@@ -308,7 +314,7 @@ class Studied:
 
     @property
     def table(self) -> Sequence[Any]:
-        """A row for each set and method, over all relations; see `jiang2020_scores`."""
+        """A row for each set of prompts and method, over all relations (`jiang2020_scores`)."""
         return make_table(self.relations, self.relations[0].model)
 
     @property
@@ -324,44 +330,45 @@ class Studied:
             "ensembles": [
                 {
                     "relation": study.relation.name,
-                    "set": one.combination,
-                    "method": one.method,
-                    "objective": one.objective,
-                    "n_epochs": one.n_epochs,
+                    "set": fit.combination,
+                    "method": fit.method,
+                    "objective": fit.objective,
+                    "n_epochs": fit.n_epochs,
                     "weights": {
                         template: round(float(weight), 6)
-                        for template, weight in zip(study.pool.templates, one.weights, strict=True)
+                        for template, weight in zip(study.pool.templates, fit.weights, strict=True)
                         if weight > 0
                     },
                 }
                 for study in self.relations
-                for one in study.ensembles
+                for fit in study.ensembles
             ],
             "runs": [run.info.id for run in self.runs],
         }
 
     def prompts(self) -> Rows:
-        """Return a row for each relation and prompt, the best on the training facts first."""
-        return [row for one in self.relations for row in _prompt_rows(one, self.study.info.context)]
+        """Return a row for each relation and prompt, ordered by accuracy on the training facts."""
+        context = self.study.info.context
+        return [row for relation in self.relations for row in _prompt_rows(relation, context)]
 
 
-def _studied(request: SelectRequest) -> Studied:
+def _select(request: SelectRequest) -> StudyResult:
     planned = plan_study(request, load=loader(request))
     for note in planned.notes:
         request.on_note(note)
     study = Study(make_runs(request, [planned.spec], out=request.out)[0])
-    return Studied(study, tuple(study.relation(name) for name in study.relations))
+    return StudyResult(study, tuple(study.relation(name) for name in study.relations))
 
 
-def _fit(request: StudyRequest) -> Studied:
-    made = _studied(request)
+def _fit(request: StudyRequest) -> StudyResult:
+    result = _select(request)
     if not request.save_runs:
-        return made
-    runs = save_ensembles(made.study, folder=request.out)
+        return result
+    runs = save_ensembles(result.study, folder=request.out)
     for run in runs:
         request.on_note(f"run {run.info.id}")
         request.on_progress(Progress("Saved", 1, 1, result=Result("run", run.info.id)))
-    return Studied(made.study, made.relations, runs)
+    return replace(result, runs=runs)
 
 
 def _prompt_rows(study: RelationStudy, context: Context) -> Rows:
@@ -385,31 +392,38 @@ def _prompt_rows(study: RelationStudy, context: Context) -> Rows:
 
 select_prompts = Function(
     SelectRequest,
-    _studied,
-    lambda made: pd.DataFrame(made.prompts()),
+    _select,
+    lambda result: pd.DataFrame(result.prompts()),
     """Measure each prompt's accuracy on training and test facts.
 
     Returns:
         A DataFrame with a row for each relation and prompt, the best on the training facts first.
+
+    Raises:
+        UserError: If the dataset, a relation or the model is unknown, or no prompt can be scored.
     """,
 )
 study = Function(
     StudyRequest,
     _fit,
-    lambda made: made,
+    lambda result: result,
     """Select and weight prompts: Top-K and optimised ensembles, micro and macro accuracy.
 
     Returns:
         The study; `.frame` has a row for each set of prompts and method.
+
+    Raises:
+        UserError: If the dataset, a relation or the model is unknown, or no prompt can be scored.
     """,
 )
 
 
 @dataclass(frozen=True)
-class Analysed:
-    """What makes the prompts of a study differ.
+class StudyAnalysis:
+    """Analyses of the prompts of a study.
 
     Attributes:
+        divergence: Divergence of pairs of prompts, in bins of edit distance.
         found: `distance`, `divergence`, `curves`, and on request `transfer` and `patterns`.
     """
 
@@ -428,42 +442,49 @@ class Analysed:
         return self.found
 
 
-def _analyse(request: AnalyseRequest) -> Analysed:
-    here = find_study(request.study)
+def _analyse(request: AnalyseRequest) -> StudyAnalysis:
+    study = find_study(request.study)
     chosen = request.combination
-    studies = [here.relation(name) for name in here.relations]
+    relations = [study.relation(name) for name in study.relations]
     pairs = [
-        pair for one in studies for pair in analyses.prompt_pairs(one, chosen, request.distance)
+        pair
+        for relation in relations
+        for pair in analyses.prompt_pairs(relation, chosen, request.distance)
     ]
     divergence = analyses.measure_divergence(pairs)
     found: dict[str, Any] = {
         "distance": request.distance,
         "divergence": asdict(divergence),
-        "curves": mean_curves(studies),
+        "curves": mean_curves(relations),
     }
     if request.other is not None:
-        there = find_study(request.other)
+        other = find_study(request.other)
         found["transfer"] = [
-            asdict(analyses.transfer_weights(one, there.relation(one.relation.name), chosen))
-            for one in studies
-            if one.relation.name in there.relations and one.ensemble(chosen, "optimised")
+            asdict(analyses.transfer_weights(one, other.relation(one.relation.name), chosen))
+            for one in relations
+            if one.relation.name in other.relations and one.ensemble(chosen, "optimised")
         ]
     if request.patterns:
         parser = SpacyParser()
         found["patterns"] = [
-            asdict(row) for one in studies for row in analyses.rank_patterns(one, parser, chosen)
+            asdict(row)
+            for relation in relations
+            for row in analyses.rank_patterns(relation, parser, chosen)
         ]
-    return Analysed(request, here, divergence, found)
+    return StudyAnalysis(request, study, divergence, found)
 
 
 analyse_prompts = Function(
     AnalyseRequest,
     _analyse,
-    lambda analysed: analysed.frame,
-    """Analyse a study: divergence against edit distance, Top-K curves, weights of another model.
+    lambda analysis: analysis.frame,
+    """Analyse a study: divergence by edit distance, Top-K curves, and weights of another model.
 
     Returns:
         A DataFrame with a row for each bin of edit distance.
+
+    Raises:
+        UserError: If a study is missing, or has no prompts of this set.
     """,
 )
 
@@ -475,51 +496,53 @@ class BothWaysRequest(Request):
     command: ClassVar[tuple[str, ...]] = ("prompts", "both-ways")
     python: ClassVar[str] = "both_ways"
 
-    study: Annotated[str, argument("A study's name or folder.")] = field(kw_only=False)
+    study: Annotated[str, argument("Name or folder of a study.")] = field(kw_only=False)
     relations: shared_fields.Relations = ()
     n_prompts: Annotated[
-        int, option("Number of prompts, the best ones.", name="--prompts", ge=1)
+        int, option("Number of prompts, the most accurate ones.", name="--prompts", ge=1)
     ] = 3
     n_objects: Annotated[
-        int, option("Number of the likeliest objects to query back.", name="--objects", ge=1)
+        int, option("Number of most probable objects to query backward.", name="--objects", ge=1)
     ] = 5
     subject: Annotated[
         SubjectForm,
         option(
-            "How a subject of several subword tokens is scored: together (the paper's: all masked "
-            "at once, the mean) or in-turn (left to right, the sum)."
+            "How to score a subject of several subword tokens: together (as in the paper: all "
+            "masked at once, mean) or in-turn (left to right, sum)."
         ),
     ] = "together"
     n_facts: Annotated[
-        int, option("Maximum number of training and test facts.", name="--facts", ge=1)
+        int, option("Maximum number of training facts, and of test facts.", name="--facts", ge=1)
     ] = 30
 
 
 def _both_ways(request: BothWaysRequest) -> Table:
-    here = find_study(request.study)
+    study = find_study(request.study)
     model = load_model(
-        here.info.model, precision=here.info.precision, on_progress=request.on_progress
+        study.info.model, precision=study.info.precision, on_progress=request.on_progress
     )
     if not KINDS[model.kind].sees_both:
-        raise UserError(f"{model.name} sees no right side: choose the study of a masked model.")
+        raise UserError(
+            f"{model.name} can't use the text after a blank. Choose the study of a masked model."
+        )
     rows = []
-    for name in request.relations or here.relations:
-        one = here.relation(name)
-        best = order_of(one.pool, "all", one.train_accuracies)[: request.n_prompts]
-        prompts = [one.pool.prompts[number] for number in best]
+    for name in request.relations or study.relations:
+        result = study.relation(name)
+        best = order_of(result.pool, "all", result.train_accuracies)[: request.n_prompts]
+        prompts = [result.pool.prompts[number] for number in best]
         train, test = (
             make_asked(
-                one.relation,
+                result.relation,
                 facts[: request.n_facts],
-                here.candidates,
+                study.candidates,
                 model,
                 "both",
                 template=prompts[0].template,
             )
-            for facts in (one.train, one.test)
+            for facts in (result.train, result.test)
         )
 
-        def report(done: int, total: int, stage: str = f"{name}: querying back") -> None:
+        def report(done: int, total: int, stage: str = f"{name}: querying backward") -> None:
             request.on_progress(Progress(stage, done, total))
 
         found = measure_both_ways(
@@ -539,10 +562,13 @@ both_ways = Function(
     BothWaysRequest,
     _both_ways,
     lambda table: table.frame,
-    """Measure whether it helps that the subject follows from the object too.
+    """Measure whether adding the log-probability of the subject given the object helps.
 
     Returns:
-        A DataFrame with a row for each relation.
+        A DataFrame with a row for each relation: accuracy forward, and forward and backward.
+
+    Raises:
+        UserError: If the study is missing, or its model isn't a masked model.
     """,
 )
 
@@ -550,8 +576,8 @@ both_ways = Function(
 __all__ = [
     "OTHER",
     "PATTERNS",
-    "Analysed",
-    "Studied",
+    "StudyAnalysis",
+    "StudyResult",
     "Table",
     "analyse_prompts",
     "both_ways",

@@ -1,4 +1,4 @@
-"""Queries of one text: cloze, ranked answers, sentences, analogies, and what led to an answer.
+"""Query models with one text or file: cloze, ranked answers, sentences, analogies, inspection.
 
 Log-probabilities are natural logarithms. Models stay in memory between calls.
 """
@@ -43,11 +43,7 @@ from lama_core.probes.cloze.wordings import (
     make_question,
 )
 from lama_core.probes.statements.scoring import shown_tokens
-from lama_core.probes.statements.sentences import (
-    SentencesAnswer,
-    SentencesRequest,
-    score_sentences,
-)
+from lama_core.probes.statements.sentences import SentencesAnswer, SentencesRequest, score_sentences
 from lama_core.probes.statements.typed_answers import RankAnswer, RankRequest, rank_answers
 from lama_core.requests import Function
 from lama_core.rounding import fixed
@@ -69,29 +65,29 @@ if TYPE_CHECKING:
 
 class _HasRows(Protocol):
     def rows(self) -> list[dict[str, object]]:
-        """The answer as one plain row for each row of its table."""
+        """Return the rows of the answer's table."""
 
 
 def frame_of(answer: _HasRows) -> "pd.DataFrame":
-    """Return an answer's rows as a table."""
-    import pandas as pd  # 0.4 s to import, and the command line doesn't need it
+    """Return an answer's rows as a DataFrame."""
+    import pandas as pd  # slow to import (0.4 s), and not needed by the command line
 
     return pd.DataFrame(answer.rows())
 
 
 def _items(answer: ScoreAnswer | SentencesAnswer, name: str) -> "pd.DataFrame":
-    """A row for each model and item of its JSON list `name`, without the tokens."""
-    import pandas as pd  # as in `frame_of`
+    """Return a row for each model and item of its JSON list `name`, without the tokens."""
+    import pandas as pd  # slow to import
 
     return pd.DataFrame(
-        {"model": model["name"]} | {key: value for key, value in one.items() if key != "tokens"}
+        {"model": model["name"]} | {key: value for key, value in item.items() if key != "tokens"}
         for model in answer.to_json()["models"]
-        for one in model[name]
+        for item in model[name]
     )
 
 
 def _load(request: ModelSettings) -> "tuple[Model, ...]":
-    """The models of a request; their notes are reported."""
+    """Load the models of a request, and report their notes."""
     models = load_models(request, request.on_progress)
     for model in models:
         for note in model.notes:
@@ -103,11 +99,11 @@ def _load_with_words(
     request: ClozeSettings | InspectRequest,
 ) -> "tuple[tuple[Model, ...], Candidates]":
     models = _load(request)
-    return models, named_candidates(request.candidates, [one.vocabulary for one in models])
+    return models, named_candidates(request.candidates, [model.vocabulary for model in models])
 
 
 def _passage(request: ClozeRequest, query: Query) -> Found | None:
-    """The passage of the open book that is put before a query; reported, as is its absence."""
+    """Retrieve the open-book passage for a query, and report it or its absence."""
     if request.open_book is None:
         return None
     corpus = load_corpus(request.open_book)
@@ -115,12 +111,13 @@ def _passage(request: ClozeRequest, query: Query) -> Found | None:
     found = OpenBook(corpus).look_up(query)
     if found is None:
         request.on_note(
-            f"No passage of {request.open_book} shares a word with the text, so it is queried "
-            "without a passage."
+            f"The query has no open-book passage: no passage of {request.open_book} shares a word "
+            "with it."
         )
     else:
         request.on_note(
-            f"With a passage of {request.open_book}, score {fixed(found.score, 2)}: {found.passage}"
+            f"Open-book passage of {request.open_book}, score {fixed(found.score, 2)}: "
+            f"{found.passage}"
         )
     return found
 
@@ -149,10 +146,14 @@ fill = Function(
     ClozeRequest,
     _fill,
     frame_of,
-    """Fill the blanks of a text with each model's best words.
+    """Fill the blanks of a text with each model's most probable words.
 
     Returns:
-        A DataFrame with a row for each model, blank and word.
+        A DataFrame with a row for each model, blank and word: rank, prob, log_prob, and the gold
+        answer's rank if `gold` is given.
+
+    Raises:
+        UserError: If the text has no blank, or a model or candidate list is unknown.
 
     >>> import lama_core as lama
     >>> found = lama.fill("The capital of Norway is ___.", top_k=3, gold="Oslo")
@@ -188,10 +189,14 @@ relation = Function(
     RelationRequest,
     _relation,
     frame_of,
-    """Query a relation and a subject in every wording that the data has.
+    """Query models for a relation of a subject, in every wording in the dataset.
 
     Returns:
-        A DataFrame with a row for each model and wording.
+        A DataFrame with a row for each model and wording: its first word, and the gold answer's
+        rank.
+
+    Raises:
+        UserError: If the dataset, relation, model or candidate list is unknown.
 
     >>> import lama_core as lama
     >>> found = lama.relation("P36", subject="Norway")
@@ -211,10 +216,14 @@ rank = Function(
     RankRequest,
     _rank,
     frame_of,
-    """Rank answers of any length at a text's blank, best first.
+    """Rank answers of any length by their likelihood at a text's blank.
 
     Returns:
-        A DataFrame with a row for each model and answer; prob sums to 1 over the answers.
+        A DataFrame with a row for each model and answer, the most likely first; prob sums to 1 over
+        the answers.
+
+    Raises:
+        UserError: If the text doesn't have exactly one blank, or a model is unknown.
 
     >>> import lama_core as lama
     >>> answers = ["Egypt", "the United States", "Japan"]
@@ -229,17 +238,20 @@ rank = Function(
 
 
 def _sentences(request: SentencesRequest) -> SentencesAnswer:
-    return SentencesAnswer(request, tuple(score_sentences(one, request) for one in _load(request)))
+    return SentencesAnswer(request, tuple(score_sentences(m, request) for m in _load(request)))
 
 
 sentences = Function(
     SentencesRequest,
     _sentences,
     lambda answer: _items(answer, "sentences"),
-    """Compare whole sentences, such as minimal pairs, by the log-probability of each token.
+    """Compare whole sentences, such as minimal pairs, by the log-probabilities of their tokens.
 
     Returns:
         A DataFrame with a row for each model and sentence.
+
+    Raises:
+        UserError: If a sentence is empty or too long, or a model is unknown.
 
     >>> import lama_core as lama
     >>> found = lama.sentences(["The keys are here.", "The keys is here."])
@@ -252,7 +264,7 @@ sentences = Function(
 def _inspect(request: InspectRequest) -> InsideAnswer:
     query = parse_query(request.text)
     models, words = _load_with_words(request)
-    found = [look_inside(one, query, words.columns(one.vocabulary), request) for one in models]
+    found = [look_inside(m, query, words.columns(m.vocabulary), request) for m in models]
     return InsideAnswer(request, query.text(), tuple(found))
 
 
@@ -260,12 +272,15 @@ inspect = Function(
     InspectRequest,
     _inspect,
     frame_of,
-    """Show how models come to their answer: layer by layer, or by the tokens of the text.
+    """Show how models reach their answer, layer by layer or by the tokens of the text.
 
     Returns:
-        A DataFrame. Lens layers: a row for each model, layer (0: the embeddings) and word, one of
-        the last layer's predictions or the gold answer. Lens tokens: a row for each model and
-        token, with what the token adds to the log-probability of the answer.
+        A DataFrame. Lens layers: a row for each model, layer (0: the embeddings) and tracked word
+        (the last layer's predictions and the gold answer). Lens tokens: a row for each model and
+        token, with the token's contribution to the log-probability of the answer.
+
+    Raises:
+        UserError: If the text doesn't have exactly one blank, or a model doesn't support the lens.
 
     >>> import lama_core as lama
     >>> found = lama.inspect("The capital of Norway is ___.", lens="tokens")
@@ -313,6 +328,9 @@ batch = Function(
     Returns:
         A DataFrame with a row for each model and line: its first prediction, and the rank of the
         gold answer.
+
+    Raises:
+        UserError: If the file can't be read or has no sentences, or a model is unknown.
     """,
 )
 
@@ -337,10 +355,13 @@ analogy = Function(
     SolveRequest,
     _analogy,
     frame_of,
-    """Fill an analogy's blank with each model, and by vector arithmetic on its embeddings.
+    """Complete an analogy with each model, and by vector arithmetic on its input embeddings.
 
     Returns:
         A DataFrame with a row for each model, method (`model`, `3CosAdd`, `3CosMul`) and word.
+
+    Raises:
+        UserError: If the analogy doesn't have exactly one blank, or a model is unknown.
 
     >>> import lama_core as lama
     >>> found = lama.analogy(["Oslo", "Norway", "Paris", "___"], top_k=1)
@@ -364,11 +385,14 @@ score_analogies = Function(
     ScoreRequest,
     _score_analogies,
     lambda answer: _items(answer, "pairs"),
-    """Rank candidate pairs by how likely a model finds the analogy that they make with a pair.
+    """Rank candidate pairs by the likelihood of the analogy that each forms with a query pair.
 
     Returns:
-        A DataFrame with a row for each model and pair; perplexity is per token: exp of minus the
-        mean of the log-probabilities.
+        A DataFrame with a row for each model and pair. perplexity: exp of the negative mean
+        log-probability per token.
+
+    Raises:
+        UserError: If a pair isn't written as A:B, or a model is unknown.
 
     >>> import lama_core as lama
     >>> lama.score_analogies("Paris:France", ["Rome:Italy", "Rome:Peru"])[["rank", "pair"]]
@@ -380,8 +404,8 @@ score_analogies = Function(
 
 
 def frames(tables: Sequence["pd.DataFrame"]) -> "pd.DataFrame":
-    """Return several tables as one, their rows numbered again."""
-    import pandas as pd  # as in `frame_of`
+    """Concatenate tables and renumber their rows; an empty table for an empty list."""
+    import pandas as pd  # slow to import
 
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 

@@ -1,6 +1,6 @@
-"""Results of finished runs: score tables, other wordings, slices, and paired comparisons.
+"""Results of finished runs: score tables, effects of wording, slices and paired comparisons.
 
-P@ values are between 0 and 1.
+P@k values are between 0 and 1.
 """
 
 import math
@@ -44,7 +44,8 @@ class Results:
     """Finished runs and their scores.
 
     Attributes:
-        runs: As they were scored: on the facts that all of the same data count, unless `own`.
+        runs: The runs. Unless the request is unaligned, those of the same data and prompts are
+            restricted to the facts that all of them count.
     """
 
     request: ResultsRequest
@@ -53,17 +54,17 @@ class Results:
     @cached_property
     def frame(self) -> pd.DataFrame:
         """A row for each run and relation, source or type; see `metrics.score_table`."""
-        chosen = self.request
+        request = self.request
         return frames(
             [
                 metrics.score_table(
                     [run],
-                    by=chosen.by,
-                    ranking=chosen.ranking or run.info.ranking,
-                    k=chosen.k,
-                    relations=chosen.relations,
-                    conceptnet=chosen.conceptnet,
-                    mrr_depth=chosen.mrr_depth,
+                    by=request.by,
+                    ranking=request.ranking or run.info.ranking,
+                    k=request.k,
+                    relations=request.relations,
+                    conceptnet=request.conceptnet,
+                    mrr_depth=request.mrr_depth,
                 )
                 for run in self.runs
             ]
@@ -71,56 +72,52 @@ class Results:
 
     @property
     def chance_columns(self) -> list[str]:
-        """The columns on the chance level, if any run knows how many answers it ranked."""
-        ranked = ["n_answers"] if self.request.by == "relation" else []
-        return [*ranked, "chance"] if any(run.info.guessable for run in self.runs) else []
+        """The columns of the chance level; [] if no run knows how many answers it ranked."""
+        n_answers = ["n_answers"] if self.request.by == "relation" else []
+        return [*n_answers, "chance"] if any(run.info.guessable for run in self.runs) else []
 
     def to_json(self) -> Lines:
         """Return what `results --json` prints."""
         by_relation = self.request.by == "relation"
-        named = "relation" if by_relation else "source"
+        group = "relation" if by_relation else "source"
         over = [] if by_relation else ["n_relations", "of_relations", "mean_over"]
-        shown = [name for name, metric in METRICS.items() if metric.in_json]
-        more = ["p_at_k", "low", "high"] if self.request.k > 1 else []
-        head = ["run", "model", "dataset", named, "type", *over, "n", "n_excluded"]
-        lines = self.frame[[*head, *shown, *more, *self.chance_columns]].to_dict("records")
+        scores = [name for name, metric in METRICS.items() if metric.in_json]
+        at_k = ["p_at_k", "low", "high"] if self.request.k > 1 else []
+        head = ["run", "model", "dataset", group, "type", *over, "n", "n_excluded"]
+        lines = self.frame[[*head, *scores, *at_k, *self.chance_columns]].to_dict("records")
         for line in lines:
             if not math.isnan(line.get("n_answers", math.nan)):
                 line["n_answers"] = int(line["n_answers"])
         return lines
 
     def origins(self) -> list[str]:
-        """Say for each model with known training sources: P@k on facts from them, and on others."""
-        chosen, names = self.request, model_names(self.runs)
-        found = [
-            (
-                run.info,
-                trained_on(
-                    run,
-                    ranking=chosen.ranking or run.info.ranking,
-                    k=chosen.k,
-                    relations=chosen.relations,
-                ),
-            )
-            for run in self.runs
-        ]
-        return [
-            sentence(one, names[info.id], k=chosen.k, counts=info.counts)
-            for info, one in found
-            if one is not None
-        ]
+        """Return a sentence for each model with known training sources.
+
+        It compares P@k on facts from these sources with P@k on other facts.
+        """
+        request, names = self.request, model_names(self.runs)
+        sentences = []
+        for run in self.runs:
+            ranking = request.ranking or run.info.ranking
+            scores = trained_on(run, ranking=ranking, k=request.k, relations=request.relations)
+            if scores is not None:
+                name, counts = names[run.info.id], run.info.counts
+                sentences.append(sentence(scores, name, k=request.k, counts=counts))
+        return sentences
 
     def missing_of_lama(self) -> list[str]:
-        """Say what runs on a part of LAMA lack of what the published numbers cover."""
+        """Return a note for each run that lacks a part of LAMA that the published scores cover."""
         found = []
         for info in (run.info for run in self.runs):
-            counts = [(one.source, one.n + one.n_excluded) for one in info.relations]
+            counts = [
+                (relation.source, relation.n + relation.n_excluded) for relation in info.relations
+            ]
             shares = lama_shares(info.dataset, counts) if info.prompts == "manual" else ()
             found += [f"{info.id}: partial LAMA, {share}" for share in shares if share.lacks]
         return found
 
     def published(self) -> pd.DataFrame:
-        """Return LAMA's Table 2 as published; by source, its totals alone."""
+        """Return Table 2 of Petroni et al. 2019; only its totals if the request is by source."""
         table = published_scores()
         if self.request.by == "source":
             table = table[table["type"].isna() & table["relation"].isna()]
@@ -128,8 +125,8 @@ class Results:
 
 
 @dataclass(frozen=True)
-class Wordings:
-    """What other wordings of the same facts change: a row for each run and relation.
+class WordingEffects:
+    """Effects of the wording of queries, with a row for each run and relation.
 
     Attributes:
         agreement: Consistency of paraphrases (Elazar et al. 2021).
@@ -158,7 +155,7 @@ class Slices:
     frame: pd.DataFrame
 
     def unknown_training(self) -> str:
-        """Say of which models it isn't known what was seen in training; empty: of none."""
+        """Return a note on the models whose training text is unknown; empty if there are none."""
         return unknown_training([run.info.model for run in self.runs])
 
     def to_json(self) -> Lines:
@@ -167,7 +164,7 @@ class Slices:
 
 
 def model_names(runs: Sequence[Run]) -> dict[str, str]:
-    """Return each run's model, with its prompts and precision where they are unusual."""
+    """Return a label for each run: its model, and prompts and precision unless the default."""
     names = {}
     for info in (run.info for run in runs):
         prompts = "" if info.prompts == "manual" else info.prompts
@@ -176,7 +173,7 @@ def model_names(runs: Sequence[Run]) -> dict[str, str]:
     return names
 
 
-def _results(request: ResultsRequest) -> Results | Wordings | Slices:
+def _results(request: ResultsRequest) -> Results | WordingEffects | Slices:
     if request.runs:
         chosen = [load_run(name, kinds=FACT_KINDS) for name in request.runs]
     else:
@@ -185,45 +182,45 @@ def _results(request: ResultsRequest) -> Results | Wordings | Slices:
             request.on_note(problem)
         chosen = [Run(info) for info in listing]
     if not chosen:
-        raise UserError("There is no finished run yet: `probe --help` shows how to make one.")
+        raise UserError("No finished runs. Make one first: see `probe --help`.")
     for name in request.relations:
-        if not any(name == one.name for run in chosen for one in run.info.relations):
-            chosen[0].info.relation(name)  # raises, with the nearest name
+        if not any(name == relation.name for run in chosen for relation in run.info.relations):
+            chosen[0].info.relation(name)  # raises UserError with the most similar name
     if request.wording:
         return _wordings(request, chosen)
     if not request.own:
         chosen = [*align(chosen)]
-        if note := _on_which_facts(chosen):
+        if note := _alignment_note(chosen):
             request.on_note(note)
     return _slices(request, chosen) if request.slices else Results(request, tuple(chosen))
 
 
-def _on_which_facts(runs: Sequence[Run]) -> str:
-    """Which facts runs were scored on together, and where they ranked other words."""
+def _alignment_note(runs: Sequence[Run]) -> str:
+    """Return a note on the facts and candidates that aligned runs share; empty if none are."""
     exact_to = [run.info.exact_to for run in runs if run.info.exact_to is not None]
-    together = [run.info for run in runs if run.info.beside]
-    if not together:
+    aligned = [run.info for run in runs if run.info.beside]
+    if not aligned:
         return ""
-    said = "Runs of the same data and prompts are scored on the facts that all of them count."
+    note = "Runs of the same data and prompts are scored on the facts that all of them count."
     if exact_to:
-        said += (
-            " Where they ranked different words, they are ranked on the words that all ranked: P@k "
-            f"is exact up to k = {min(exact_to)}."
+        note += (
+            " Runs with different candidates are ranked on the candidates that all of them share: "
+            f"P@k is exact up to k = {min(exact_to)}."
         )
-    elif any(differing_candidates(info.beside) for info in together):
-        said += " Some of them rank different words: with fewer words every rank is better."
-    return f"{said} --own: each run on all its facts."
+    elif any(differing_candidates(info.beside) for info in aligned):
+        note += " Some runs have different candidates: fewer candidates give better ranks."
+    return f"{note} To score each run on all its facts, pass --unaligned."
 
 
-def _wordings(request: ResultsRequest, runs: Sequence[Run]) -> Wordings:
-    wanted = request.relations
+def _wordings(request: ResultsRequest, runs: Sequence[Run]) -> WordingEffects:
+    relations = request.relations
     agreement = [
         {"run": run.info.id, "model": run.info.model, **asdict(line)}
         for run in runs
         for line in metrics.paraphrase_consistency(
             run.facts, ranking=request.ranking or run.info.ranking
         )
-        if not wanted or line.relation in wanted
+        if not relations or line.relation in relations
     ]
     altered = [
         {**line, "prompts": run.info.prompts}
@@ -232,14 +229,14 @@ def _wordings(request: ResultsRequest, runs: Sequence[Run]) -> Wordings:
         for line in metrics.contrast(run, ranking=request.ranking or run.info.ranking).to_dict(
             "records"
         )
-        if not wanted or line["relation"] in wanted
+        if not relations or line["relation"] in relations
     ]
     if not agreement and not altered:
         raise UserError(
-            "None of these runs queries a fact in several wordings: run `probe` with --prompts "
+            "None of these runs has several wordings for a fact. Run `probe` with --prompts "
             "paraphrases, negated or misprimed."
         )
-    return Wordings(agreement, altered)
+    return WordingEffects(agreement, altered)
 
 
 def _slices(request: ResultsRequest, runs: Sequence[Run]) -> Slices:
@@ -264,6 +261,9 @@ results = Function(
     Returns:
         A DataFrame with a row for each run and relation (or source, or type).
 
+    Raises:
+        UserError: If there is no finished run, or a run or relation is unknown.
+
     >>> import lama_core as lama
     >>> scores = lama.results(["starter-minilm_mlm-manual"], by="source")
     >>> scores[["source", "n"]]
@@ -277,7 +277,7 @@ results = Function(
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedRuns:
     """Two runs on the same facts; differences are B minus A."""
 
     request: CompareRequest
@@ -297,7 +297,7 @@ class Compared:
     def to_json(self) -> dict[str, Any]:
         """Return what `compare --json` prints."""
         found = self.found
-        mcnemar = {"p": found.mcnemar.p}
+        p_value = {"p": found.mcnemar.p}
         return {
             "a": self.a.info.id,
             "b": self.b.info.id,
@@ -307,7 +307,7 @@ class Compared:
                 "unit": found.unit,
                 **_difference(found.over_facts),
                 "test": "McNemar, exact",
-                **mcnemar,
+                **p_value,
             },
             "over_relations": {
                 "unit": "relation",
@@ -316,7 +316,7 @@ class Compared:
                 "test": "Student's t",
             },
             "relations": [_difference(line) for line in found.relations],
-            "mcnemar": {"only_a": found.mcnemar.only_a, "only_b": found.mcnemar.only_b, **mcnemar},
+            "mcnemar": {"only_a": found.mcnemar.only_a, "only_b": found.mcnemar.only_b, **p_value},
             "agreement": asdict(found.agreement),
             "n_unpaired": found.n_unpaired,
             "flips": self.flips(),
@@ -325,7 +325,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class ComparedSlices:
-    """P@k of B minus that of A on slices of the facts that both count."""
+    """P@k of B minus P@k of A, on slices of the facts that both runs count."""
 
     request: CompareRequest
     a: Run
@@ -338,7 +338,7 @@ class ComparedSlices:
         return {"a": self.a.info.id, "b": self.b.info.id, "k": self.request.k, "slices": slices}
 
 
-def _compare(request: CompareRequest) -> Compared | ComparedSlices:
+def _compare(request: CompareRequest) -> ComparedRuns | ComparedSlices:
     a, b = (load_run(name, kinds=FACT_KINDS) for name in (request.run_a, request.run_b))
     if differing_candidates((a.info, b.info)):
         a, b = align((a, b))
@@ -349,44 +349,46 @@ def _compare(request: CompareRequest) -> Compared | ComparedSlices:
         return ComparedSlices(request, a, b, table)
     relations = request.relations or None
     found = metrics.compare(a, b, ranking=ranking, k=k, relations=relations)
-    return Compared(request, a, b, found)
+    return ComparedRuns(request, a, b, found)
 
 
 compare = Function(
     CompareRequest,
     _compare,
     lambda found: found.frame,
-    """Compare two runs on the same facts: differences with intervals, and the facts that flip.
+    """Compare two runs on the same facts: differences, significance, facts that one run gets right.
 
-    Differences are B minus A. Over facts, each counting the same: Tango's 95% score interval of
-    paired shares and McNemar's exact test. Over relations, each counting the same: Student's
-    interval and t-test.
+    Differences are B minus A. Averaged over facts: Tango's 95% score interval for paired shares and
+    McNemar's exact test. Averaged over relations: Student's 95% interval and t-test.
 
     Returns:
-        A DataFrame with a row for each relation; `compare.answer(request)` has the rest.
+        A DataFrame with a row for each relation; `compare.answer(request)` has the full result.
+
+    Raises:
+        UserError: If a run is unknown, or the runs have no facts in common.
     """,
 )
 
 
 def _difference(line: Difference) -> dict[str, Any]:
-    known = _flat(line)
-    last = {name: known.pop(name) for name in ("only_a", "only_b")}
-    return {**known, "relation": line.relation or None, **last}
+    record = _flat(line)
+    last = {name: record.pop(name) for name in ("only_a", "only_b")}
+    return {**record, "relation": line.relation or None, **last}
 
 
 def _flat(line: Difference | MeanDifference) -> dict[str, Any]:
-    """A line as a record, with the ends of its interval among its values."""
-    known: dict[str, Any] = {}
+    """Return a line as a dictionary, with the ends of its interval as values."""
+    record: dict[str, Any] = {}
     for name, value in asdict(line).items():
-        known |= value if name == "interval" else {name: value}
-    return known
+        record |= value if name == "interval" else {name: value}
+    return record
 
 
 def _flip(row: Mapping[Hashable, Any]) -> dict[str, Any]:
-    known = {name: row[name] for name in ("fact_id", "relation", "query", "object")}
+    fact = {name: row[name] for name in ("fact_id", "relation", "query", "object")}
     first = {"a": row["first_a"], "b": row["first_b"]}
     ranks = {name: int(row[name]) for name in ("rank_a", "rank_b")}
-    return {"right": "A" if row["right_a"] else "B", **known, **first, **ranks}
+    return {"right": "A" if row["right_a"] else "B", **fact, **first, **ranks}
 
 
 __all__ = [
@@ -394,13 +396,13 @@ __all__ = [
     "METHOD",
     "METHOD_OF_MEANS",
     "METRICS",
-    "Compared",
+    "ComparedRuns",
     "ComparedSlices",
     "Interval",
     "Results",
     "ResultsRequest",
     "Slices",
-    "Wordings",
+    "WordingEffects",
     "compare",
     "model_names",
     "relations_counted",
@@ -411,10 +413,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Illustration:
-    """What explains rank and P@1: some facts of a run that comes with the project.
+    """Facts of a bundled run that illustrate rank and P@1.
 
-    query, answer, rank: of one of them; the query with [MASK], the rank raw. words: the first words
-    for it with their probabilities. subjects, ranks: of all of them; ranks are filtered.
+    Attributes:
+        query: The query of one fact, with [MASK].
+        answer: Its gold answer.
+        rank: The gold answer's raw rank.
+        words: The first predictions for the query, with their probabilities.
+        subjects: The subjects of all facts.
+        ranks: The filtered ranks of all facts.
+        n_candidates: Number of candidates.
     """
 
     query: str
@@ -430,10 +438,16 @@ class Illustration:
 def illustration(
     model: str = "minilm-mlm", relation: str = "P36", n_facts: int = 10, n_words: int = 5
 ) -> Illustration | None:
-    """Return the first facts that count of a relation in a bundled run; None without the run.
+    """Return the first facts of a relation that count in a bundled run; None without the run.
 
-    The one that is shown is the first of them whose right answer is at a rank from 2 to n_words, or
-    the first.
+    The query is that of the first fact whose gold answer has a rank from 2 to `n_words`; if there
+    is none, that of the first fact.
+
+    Args:
+        model: The model of the run.
+        relation: The relation.
+        n_facts: Number of facts.
+        n_words: Number of predictions.
     """
     infos = [
         info
@@ -446,12 +460,12 @@ def illustration(
     chosen = (run.facts["relation"] == relation) & run.facts["excluded"].isna()
     rows = np.flatnonzero(chosen.to_numpy())[:n_facts]
     facts = run.facts.iloc[rows]
-    at = int(facts["rank_raw"].between(2, n_words).to_numpy().argmax())
-    words, log_probs = run.top.words[rows[at]], run.top.log_probs[rows[at]]
+    shown = int(facts["rank_raw"].between(2, n_words).to_numpy().argmax())
+    words, log_probs = run.top.words[rows[shown]], run.top.log_probs[rows[shown]]
     return Illustration(
-        query=str(facts["query"].iloc[at]),
-        answer=str(facts["object"].iloc[at]),
-        rank=int(facts["rank_raw"].iloc[at]),
+        query=str(facts["query"].iloc[shown]),
+        answer=str(facts["object"].iloc[shown]),
+        rank=int(facts["rank_raw"].iloc[shown]),
         words=tuple(
             (str(word), math.exp(log_prob))
             for word, log_prob in zip(words[:n_words], log_probs[:n_words], strict=True)

@@ -1,4 +1,4 @@
-"""Unfinished runs: the request that began each, to be made again."""
+"""Resume unfinished runs: read the request that started each."""
 
 from pathlib import Path
 
@@ -9,21 +9,26 @@ from lama_core.requests import Request, from_record
 from lama_core.runs.unfinished import read_begun
 
 _FUNCTIONS = (probe, statements, analogy_probe, extract, read, select_prompts, study)
-REQUESTS: dict[str, type[Request]] = {one.request.python: one.request for one in _FUNCTIONS}
+REQUESTS: dict[str, type[Request]] = {f.request.python: f.request for f in _FUNCTIONS}
 
 
 def begun_request(name: str) -> tuple[Request, Path]:
-    """Return the request that began an unfinished run, and the folder that its paths count from.
+    """Return the request that started an unfinished run, and the working folder at that time.
 
     Args:
-        name: The folder's name, such as `starter-minilm_mlm-manual-0123456789.part`.
+        name: Name of the run's folder, such as `starter-minilm_mlm-manual-0123456789.part`.
+
+    Returns:
+        The request, and the folder that its relative paths start from.
 
     Raises:
-        UserError: If there is no such run of the user's own, or its request wasn't kept.
+        UserError: If there is no such run, it is bundled, or its request wasn't saved.
     """
     begun = read_begun(own_folder(name))
     if begun.function not in REQUESTS:
-        raise UserError(f"This version can't resume a run of {begun.function!r}: begin it again.")
+        raise UserError(
+            f"This version can't resume a run of {begun.function!r}. Start the run again."
+        )
     return from_record(REQUESTS[begun.function], begun.fields), Path(begun.folder)
 
 

@@ -1,9 +1,9 @@
-"""Runs: made, continued, listed, renamed and deleted.
+"""Runs: make, resume, list, rename and delete them.
 
-A run is finished part by part: the same call again resumes it where it stopped.
+A run is saved part by part; the same call again resumes an interrupted run.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -63,27 +63,23 @@ class Runs(Sequence[Run]):
     """The finished runs of a request, one for each model.
 
     Attributes:
-        request: What made them.
+        request: The request that made them.
     """
 
     request: Request
     runs: tuple[Run, ...]
 
     def __getitem__(self, number: Any) -> Any:
-        """Return a run by its number, from 0."""
+        """Return a run by its index."""
         return self.runs[number]
 
     def __len__(self) -> int:
         """Return the number of runs."""
         return len(self.runs)
 
-    def __iter__(self) -> Iterator[Run]:
-        """Iterate over the runs, in the order of the models."""
-        return iter(self.runs)
-
     @property
     def frame(self) -> "pd.DataFrame":
-        """All rows, as of `load_run`, after the columns `run` and `model`."""
+        """The columns `run` and `model`, then those of `load_run`, for all rows of all runs."""
         tables = []
         for run in self.runs:
             table = run.facts.copy()
@@ -93,7 +89,7 @@ class Runs(Sequence[Run]):
         return frames(tables)
 
 
-def _itself(runs: Runs) -> Runs:
+def _identity(runs: Runs) -> Runs:
     return runs
 
 
@@ -104,7 +100,17 @@ def make_runs(
     out: Path | None = None,
     executor: "Executor | None" = None,
 ) -> tuple[Run, ...]:
-    """Return the runs of these specifications, scored where they aren't finished."""
+    """Return the runs of these specifications; score those that aren't finished.
+
+    Args:
+        request: The request; its callbacks receive progress and notes.
+        specs: The specifications.
+        out: Folder of the runs. Default: the user's data folder.
+        executor: Computes the parts. Default: this process.
+
+    Raises:
+        UserError: If a run can't be scored or saved.
+    """
     runs = execute_all(
         specs,
         folder=out,
@@ -116,47 +122,49 @@ def make_runs(
     for run in runs:
         info = run.info
         request.on_note(f"{info.id}: {info.n:,} rows, {info.n_excluded:,} excluded, {info.folder}")
-        finished = Result("run", info.id)
-        request.on_progress(Progress("Finished", 1, 1, result=finished))
+        request.on_progress(Progress("Finished", 1, 1, result=Result("run", info.id)))
     return runs
 
 
 def loader(request: Request) -> Callable[..., Any]:
-    """Return what loads a model by its name, and reports the request's progress."""
+    """Return a function that loads a model by name and reports to the request's `on_progress`."""
     return partial(load_by_name, on_progress=request.on_progress)
 
 
-def _probed(request: RunSettings, planned: Planned) -> Runs:
-    """The planned runs: each model's alone, unless the executor computes them together."""
-    workers = make_executor(request.executor)
-    together = [[spec] for spec in planned.specs] if workers.here else [[*planned.specs]]
+def _execute(request: RunSettings, planned: Planned) -> Runs:
+    """Make the planned runs, model by model unless the executor computes them together."""
+    executor = make_executor(request.executor)
+    groups = [[spec] for spec in planned.specs] if executor.here else [[*planned.specs]]
     runs = [
         run
-        for specs in together
-        for run in make_runs(request, specs, out=request.out, executor=workers)
+        for specs in groups
+        for run in make_runs(request, specs, out=request.out, executor=executor)
     ]
     return Runs(request, tuple(runs))
 
 
-def _index(request: Request, corpus: str | None) -> None:
-    """Make the index of a corpus where it isn't there."""
+def _build_index(request: Request, corpus: str | None) -> None:
+    """Build the retrieval index of a corpus if it doesn't exist."""
     if corpus is not None:
         open_index(load_corpus(corpus), request.on_progress)
 
 
 def _probe(request: ProbeRequest) -> Runs:
-    _index(request, request.open_book)
-    return _probed(request, plan(request, load=loader(request)))
+    _build_index(request, request.open_book)
+    return _execute(request, plan(request, load=loader(request)))
 
 
 probe = Function(
     ProbeRequest,
     _probe,
-    _itself,
-    """Probe models with a dataset's cloze queries: a run for each model.
+    _identity,
+    """Probe models with a dataset's cloze queries; make a run for each model.
 
     Returns:
         The runs; `.frame` has a row for each model and fact, excluded facts with their reason.
+
+    Raises:
+        UserError: If the dataset, a relation or a model is unknown, or settings contradict.
 
     >>> import lama_core as lama
     >>> runs = lama.probe("starter", models=["minilm-mlm"], relations=["P36"], limit=3)
@@ -170,17 +178,20 @@ probe = Function(
 
 
 def _statements(request: StatementsRequest) -> Runs:
-    return _probed(request, statements_probing.plan(request, load=loader(request)))
+    return _execute(request, statements_probing.plan(request, load=loader(request)))
 
 
 statements = Function(
     StatementsRequest,
     _statements,
-    _itself,
-    """Rank each relation's answers by the likelihood of the whole statement: a run for each model.
+    _identity,
+    """Rank each relation's answers by the likelihood of the whole statement, for each model.
 
     Returns:
         The runs; `.frame` has a row for each model and fact.
+
+    Raises:
+        UserError: If the dataset, a relation or a model is unknown, or settings contradict.
     """,
 )
 
@@ -190,7 +201,7 @@ class AnalogyRuns(Runs):
     """The finished runs of an analogy probe.
 
     Attributes:
-        accuracies: A line for each model, setting, probe and relation (or kind of relations).
+        accuracies: One for each model, setting, probe and relation (or kind of relations).
     """
 
     accuracies: tuple[Accuracy, ...]
@@ -205,86 +216,97 @@ def _analogy_probe(request: AnalogyRequest) -> AnalogyRuns:
         request = replace(request, models=(DEFAULT_MODEL,))
     specs = analogy_probing.plan(request, load=loader(request))
     runs = make_runs(request, specs, out=request.out)
-    probed = [ProbeRun(run) for run in runs]
-    for text in sorted(_left_out(probed)):
-        request.on_note(text)
-    lines = accuracy_tables.accuracies(probed, by=request.by)
+    probe_runs = [ProbeRun(run) for run in runs]
+    for reason in sorted(_exclusion_reasons(probe_runs)):
+        request.on_note(reason)
+    accuracies = accuracy_tables.accuracies(probe_runs, by=request.by)
     if request.by == "kind":
-        lines = [*lines, *accuracy_tables.unmarked(probed)]
-    return AnalogyRuns(request, runs, tuple(lines))
+        accuracies = [*accuracies, *accuracy_tables.unmarked(probe_runs)]
+    return AnalogyRuns(request, runs, tuple(accuracies))
 
 
-def _left_out(runs: Sequence[ProbeRun]) -> set[str]:
-    """Why instances were excluded, a sentence each."""
-    found: set[str] = set()
+def _exclusion_reasons(runs: Sequence[ProbeRun]) -> set[str]:
+    """Return a sentence for each reason why instances are excluded."""
+    reasons: set[str] = set()
     for run in runs:
-        found |= {one.reason for one in run.details.left_out}
+        reasons |= {excluded.reason for excluded in run.details.left_out}
         if missing := run.details.missing:
             rest = f" and {len(missing) - 20} more" if len(missing) > 20 else ""
-            found.add(
+            reasons.add(
                 f"{run.info.model} has no vector for {', '.join(missing[:20])}{rest}: instances "
                 "with these words are excluded from this baseline."
             )
-    return found
+    return reasons
 
 
 analogy_probe = Function(
     AnalogyRequest,
     _analogy_probe,
-    _itself,
-    """Probe models and word vectors with analogies: a run for each model, setting and probe.
+    _identity,
+    """Probe models and word vectors with analogies; make a run for each model, setting and probe.
 
     Returns:
         The runs; `.frame` has a row for each model, probe and instance.
+
+    Raises:
+        UserError: If the dataset, a relation or a model is unknown, or settings contradict.
     """,
 )
 
 
-def _found(request: FindRequest, planner: Callable[..., Planned]) -> Runs:
+def _find_answers(request: FindRequest, planner: Callable[..., Planned]) -> Runs:
     planned = planner(request, load=loader(request), on_progress=request.on_progress)
     return Runs(request, make_runs(request, planned.specs, out=request.out))
 
 
-def _extract(request: ExtractRequest) -> Runs:
-    return _found(request, plan_extract)
-
-
 extract = Function(
     ExtractRequest,
-    _extract,
-    _itself,
+    partial(_find_answers, planner=plan_extract),
+    _identity,
     """Extract relations from the sentences that state the facts: LAMA's RE_n and RE_o.
 
-    The extractor is trained on sentences of a corpus that hold other pairs than the queried one.
+    The extractor is trained on sentences of a corpus with other pairs than the queried one.
 
     Returns:
         The runs, one for each way of linking entities.
+
+    Raises:
+        UserError: If the dataset or corpus is unknown, or settings contradict.
     """,
 )
 
 
 def _read(request: ReadRequest) -> Runs:
-    _index(request, request.corpus)
-    return _found(request, plan_read)
+    _build_index(request, request.corpus)
+    return _find_answers(request, plan_read)
 
 
 read = Function(
     ReadRequest,
     _read,
-    _itself,
-    """Let question-answering models find the answers in a corpus, as LAMA's DrQA.
+    _identity,
+    """Find answers in a corpus with question-answering models, as LAMA does with DrQA.
 
     Returns:
         The runs, one for each reader.
+
+    Raises:
+        UserError: If the dataset, the corpus or a reader is unknown, or settings contradict.
     """,
 )
 
 
 def load_run(name: str | Path) -> "pd.DataFrame":
-    """Return a finished run's rows: one for each fact (or pair), excluded ones with their reason.
+    """Return a finished run's rows, one for each fact (or pair).
 
     Args:
-        name: The run's name (or how it begins), as `results` lists it; or its folder.
+        name: The run's name, a unique beginning of it, or its folder.
+
+    Returns:
+        A DataFrame. `excluded` is the reason of an excluded row; ranks start at 1.
+
+    Raises:
+        UserError: If there is no such run, or several names begin like this.
 
     >>> import lama_core as lama
     >>> run = lama.load_run("starter-minilm_mlm-manual")
@@ -295,8 +317,8 @@ def load_run(name: str | Path) -> "pd.DataFrame":
 
 
 @dataclass(frozen=True)
-class KeptRuns:
-    """All runs on this machine, finished or not."""
+class RunList:
+    """All finished and unfinished runs on this machine."""
 
     rows: tuple[KeptRun, ...]
 
@@ -307,16 +329,16 @@ class KeptRuns:
     @property
     def frame(self) -> "pd.DataFrame":
         """A row for each run."""
-        import pandas as pd  # heavy
+        import pandas as pd  # slow to import
 
         return pd.DataFrame(self.to_json())
 
 
 list_runs = Function(
     RunsRequest,
-    lambda _: KeptRuns(tuple(list_kept())),
-    lambda kept: kept.frame,
-    """List every run on this machine: what it is, its state, its size on disk.
+    lambda _: RunList(tuple(list_kept())),
+    lambda run_list: run_list.frame,
+    """List every run on this machine with its kind, state and size on disk.
 
     Returns:
         A DataFrame with a row for each run.
@@ -325,7 +347,7 @@ list_runs = Function(
 
 
 def kind_title(info: RunInfo) -> str:
-    """Return what a run's kind of probe is called."""
+    """Return the title of a run's kind of probe."""
     return kinds.KINDS[info.kind].title if info.kind in kinds.KINDS else info.kind
 
 
@@ -334,7 +356,7 @@ __all__ = [
     "SIGNIFICANT",
     "Accuracy",
     "AnalogyRuns",
-    "KeptRuns",
+    "RunList",
     "Runs",
     "analogy_probe",
     "delete_run",

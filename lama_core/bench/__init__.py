@@ -1,7 +1,7 @@
-"""Benchmarks: every claim of speed, measured next to an alternative and to a limit in one run.
+"""Benchmarks: speed and memory, measured in one run with an alternative and a limit.
 
-Machines are shared and noisy, so the ratios count, not the seconds. Each benchmark is a module
-with `run(**options) -> list[BenchRow]` and a row in `bench.table.BENCHMARKS`.
+Compare the ratios, not the seconds, because machines are shared and noisy. Each benchmark is a
+module with `run(**options) -> list[BenchRow]` and an entry in `bench.report.BENCHMARKS`.
 """
 
 import json
@@ -24,11 +24,14 @@ Way = Callable[[], object]
 
 @dataclass(frozen=True, slots=True)
 class BenchRow:
-    """One measurement.
+    """One measurement; all its values are measured in the same run.
 
-    what: the thing measured. unit: of all three figures, such as `queries/s` or `s`.
-    ours: this library. peer: an alternative. limit: what can't be beaten, such as the bare
-    forward passes. All measured in the same run; None where there is none.
+    Attributes:
+        what: The workload.
+        unit: Unit of all values, such as `queries/s` or `s`.
+        ours: The value of this library.
+        peer: The value of an alternative; None if there is none.
+        limit: The best possible value, such as that of the bare forward passes; None if unknown.
     """
 
     what: str
@@ -40,7 +43,7 @@ class BenchRow:
     limit_name: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """The row with its two ratios, null where there is nothing to compare."""
+        """Return the row with the ratios to peer and limit, None without a peer or limit."""
         ratios = {
             "ours_to_peer": self.ours / self.peer if self.peer else None,
             "ours_to_limit": self.ours / self.limit if self.limit else None,
@@ -51,58 +54,62 @@ class BenchRow:
 def medians(
     ways: Sequence[Way], repetitions: int, clock: Callable[[], float] = time.perf_counter
 ) -> list[float]:
-    """Seconds that each way takes, the median over the repetitions, the ways in turn.
+    """Return the median seconds of each function.
 
-    In turn, so that what else the machine does slows all of them alike. A first round warms up and
-    isn't counted. clock: `time.process_time` counts the CPU's seconds.
+    The functions run in turn, so that other load on the machine slows all of them equally. A first
+    round warms up and isn't counted.
+
+    Args:
+        ways: The functions to measure.
+        repetitions: Number of counted rounds.
+        clock: `time.process_time` counts CPU seconds.
     """
     seconds: list[list[float]] = [[] for _ in ways]
     for repetition in range(repetitions + 1):
-        for taken, way in zip(seconds, ways, strict=True):
+        for measured, way in zip(seconds, ways, strict=True):
             start = clock()
             way()
             if repetition:
-                taken.append(clock() - start)
-    return [median(taken) for taken in seconds]
+                measured.append(clock() - start)
+    return list(map(median, seconds))
 
 
 def rates(
     n: int, ways: Sequence[Way], repetitions: int, clock: Callable[[], float] = time.perf_counter
 ) -> list[float]:
-    """How many of `n` things a second each way does, measured as `medians`."""
+    """Return the items per second of functions that process `n` items, measured as `medians`."""
     return [n / seconds for seconds in medians(ways, repetitions, clock)]
 
 
 def in_a_fresh_process(code: str) -> str:
-    """What a piece of code prints in a Python process of its own."""
+    """Run code in a new Python process, and return its standard output."""
     command = [sys.executable, "-c", code]
-    done = subprocess.run(
+    return subprocess.run(
         command, check=True, cwd=IMPORT_ROOT, capture_output=True, encoding="utf-8"
-    )
-    return done.stdout
+    ).stdout
 
 
 def seconds_in_a_fresh_process(code: str) -> float:
-    """Seconds that a Python process takes from start to end for a piece of code."""
+    """Return the seconds that a new Python process takes to run code, including its start."""
     start = time.perf_counter()
     in_a_fresh_process(code)
     return time.perf_counter() - start
 
 
-def called_in_a_fresh_process(function: Callable[..., Any], *given: Any) -> tuple[Any, int]:
-    """What a function returns in a process of its own, by JSON; and the peak of its memory."""
+def called_in_a_fresh_process(function: Callable[..., Any], *args: Any) -> tuple[Any, int]:
+    """Call a function in a new process; return its result (as JSON) and its peak bytes."""
     printed = in_a_fresh_process(
         f"import json; from {function.__module__} import {function.__name__} as call; "
         f"from lama_core.bench import peak_bytes; "
-        f"print(json.dumps([call(*{given!r}), peak_bytes()]))"
+        f"print(json.dumps([call(*{args!r}), peak_bytes()]))"
     )
     value, peak = json.loads(printed.splitlines()[-1])
     return value, peak
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has held."""
-    # The kernel's own figure where it has one: ru_maxrss of a child begins with its parent's.
+    """Return the peak memory of this process in bytes."""
+    # Linux: /proc, because ru_maxrss of a child process includes its parent's peak.
     status = Path("/proc/self/status")
     if status.is_file():
         return int(status.read_text().split("VmHWM:")[1].split()[0]) * 1024

@@ -1,10 +1,9 @@
-"""`bench analogy`: the speed of the unsupervised probes beside the bare forward passes.
+"""`bench analogy`: the speed of the unsupervised analogy probes.
 
-The workload is what a probe run asks: the four probes of one relation, drawn with one seed, so the
-right pairs' sentences come back in every probe. The limit is the forward passes of the distinct
-sentences alone, on tensors made before, with only the scored positions sent through the vocabulary
-projection. The peer is the usual script: one sentence after the other as the instances come, all of
-its positions projected. All ways are measured in turn, and the median is taken.
+Workload: the four probes of one relation as in a probe run, drawn with one seed, so that the right
+pairs' sentences recur in every probe. Limit: only the forward passes of the distinct sentences, on
+prepared tensors, projecting only the scored positions to the vocabulary. Peer: a simple script that
+scores one sentence at a time and projects all positions.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,24 +40,24 @@ PAIRS = (
 
 
 def probe_instances(n_each: int) -> list[Instance]:
-    """Instances of the four probes of one relation, `n_each` of every probe."""
+    """Return instances of the four probes of one relation, `n_each` for each probe."""
     relation = AnalogyRelation("bench", "encyclopedic", tuple((a, (b,)) for a, b in PAIRS))
     options = ProbeOptions(limit=n_each)
-    return [one for probe in PROBES for one in make_probe(relation, probe, options)]
+    return [instance for probe in PROBES for instance in make_probe(relation, probe, options)]
 
 
 def sentences_of(instances: Sequence[Instance]) -> list[str]:
-    """Each instance's two sentences, in their order, repeated ones as often as they come."""
+    """Return the two sentences of each instance in order, including repeated sentences."""
     template = TEMPLATES["what-to"]
     return [
-        fill(template, (*one.query, *pair)).text
-        for one in instances
-        for pair in (one.positive, one.negative or one.positive)
+        fill(template, (*instance.query, *pair)).text
+        for instance in instances
+        for pair in (instance.positive, instance.negative or instance.positive)
     ]
 
 
 def run(*, repetitions: int = 3) -> list[BenchRow]:
-    """The unsupervised probes on the embedded masked model and on a causal one."""
+    """Measure the unsupervised probes with the embedded masked model and a causal model."""
     instances = probe_instances(N_EACH)
     return [
         _measure("pseudo-perplexity", load_model(MASKED), instances, repetitions),
@@ -68,27 +67,27 @@ def run(*, repetitions: int = 3) -> list[BenchRow]:
 
 def _measure(what: str, model: Any, instances: Sequence[Instance], repetitions: int) -> BenchRow:
     masked = model.kind == "masked"
-    every = sentences_of(instances)
-    distinct = list(dict.fromkeys(every))
+    sentences = sentences_of(instances)
+    distinct = list(dict.fromkeys(sentences))
 
-    def ours() -> None:
-        # A new judge each time: it remembers what it has scored. Its features aren't needed.
-        judge = ModelJudge(model, _none, template=TEMPLATES["what-to"], normalise="sum")
+    def score() -> None:
+        # A new scorer each time, because it caches scores. Its features aren't needed.
+        judge = ModelJudge(model, _no_features, template=TEMPLATES["what-to"], normalise="sum")
         judge.prefer(instances)
 
-    plain = (plain_masked if masked else plain_causal)(model, every)
+    plain = (plain_masked if masked else plain_causal)(model, sentences)
     bare = (bare_masked if masked else bare_causal)(model, distinct)
-    mine, peer, limit = rates(len(instances), (ours, plain, bare), repetitions)
+    ours, peer, limit = rates(len(instances), (score, plain, bare), repetitions)
     name = f"analogy probes, {what}, {model.name}"
-    return BenchRow(name, "instances/s", mine, peer, PEER, limit, LIMIT)
+    return BenchRow(name, "instances/s", ours, peer, PEER, limit, LIMIT)
 
 
-def _none(*_: object) -> Any:
-    raise RuntimeError("the benchmark is of the unsupervised probes")
+def _no_features(*_: object) -> Any:
+    raise RuntimeError("Only supervised probes need features; this benchmark has none.")
 
 
 def bare_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
-    """A call that sends all masked copies through the model."""
+    """Return a function that runs the forward passes of all masked copies."""
     copies = []
     for text in texts:
         ids = model.framed(text)
@@ -100,7 +99,7 @@ def bare_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
 
 
 def plain_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
-    """The usual script: one sentence's masked copies at a time, every position projected."""
+    """Return a function that scores the masked copies of one sentence at a time."""
 
     def scores() -> None:
         for text in texts:
@@ -116,14 +115,14 @@ def plain_masked(model: Any, texts: Sequence[str]) -> Callable[[], None]:
 
 
 def bare_causal(model: Any, texts: Sequence[str]) -> Callable[[], None]:
-    """A call that sends as many tokens through as the sentences have different beginnings."""
+    """Return a function that runs as many tokens as the sentences have distinct prefixes."""
     rows = [model.text_ids(text) for text in texts]
-    beginnings = {tuple(row[:end]) for row in rows for end in range(1, len(row))}
-    return full_passes(model, len(beginnings))
+    prefixes = {tuple(row[:end]) for row in rows for end in range(1, len(row))}
+    return full_passes(model, len(prefixes))
 
 
 def plain_causal(model: Any, texts: Sequence[str]) -> Callable[[], None]:
-    """The usual script: one sentence at a time."""
+    """Return a function that scores one sentence at a time."""
 
     def scores() -> None:
         for text in texts:

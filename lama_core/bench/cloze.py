@@ -1,7 +1,7 @@
-"""`bench cloze`: the speed of cloze queries next to the bare forward passes and the usual pipeline.
+"""`bench cloze`: the speed of cloze queries, compared with bare forward passes and a pipeline.
 
-Also the share of answers that stay the same in bf16, and what loading, the first answer and the
-first page take in a process of their own.
+Also measures the share of first answers that are the same in bf16 and fp32, and the time for
+loading, the first answer and the app's first page in a new process.
 """
 
 import time
@@ -40,19 +40,24 @@ from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
 
 PIPELINE_BATCH = 32
-LOAD_SECONDS = 3.0  # what a second load may take
-ANSWER_SECONDS = 2.0  # what the embedded model's first answer may take
+# The bounds that this project sets itself.
+LOAD_SECONDS = 3.0  # loading a model from the disk
+ANSWER_SECONDS = 2.0  # the embedded model's first answer
 ANSWER_MEBIBYTES = 400.0
-PAGE_SECONDS = 3.0  # what the first page may take
-BOTH_SECONDS = 2.0  # what an answer by both sides may take of the CPU
+PAGE_SECONDS = 3.0  # the app's first page
+BOTH_SECONDS = 2.0  # CPU seconds of a causal model's answer with context "both"
 BOTH_TEXT = "___ is the capital of France."
-N_BOTH = 201  # sentences that an answer by both sides reads
+N_BOTH = 201  # sentences that such an answer scores
 PIPELINE = "fill-mask pipeline"
 WARM_TEXT = "The capital of France is [MASK]."
 
 
 def run(*, n_queries: int = 512, repetitions: int = 5) -> list[BenchRow]:
-    """All rows. Raises UserError if a model that is measured can't be had."""
+    """Measure everything; the causal model's rows only if it is on this machine.
+
+    Raises:
+        UserError: If a model can't be loaded.
+    """
     has_causal = locate(find_model(CAUSAL)) is not None
     return [
         *throughput(n_queries, repetitions),
@@ -66,60 +71,50 @@ def run(*, n_queries: int = 512, repetitions: int = 5) -> list[BenchRow]:
 
 
 def throughput(n_queries: int, repetitions: int) -> list[BenchRow]:
-    """Many queries through `score_cloze`, in 32 bits and in bf16."""
+    """Measure `score_cloze` on many queries in fp32 and bf16."""
     queries = trex_like_queries(n_queries)
-    exact, rough = base_sized_model(), base_sized_model("bf16")
+    fp32, bf16 = base_sized_model(), base_sized_model("bf16")
     plain, tokenizer = plain_base_sized_model()
-    candidates = common_vocabulary([exact.vocabulary])
+    candidates = common_vocabulary([fp32.vocabulary])
     ways: list[Way] = [
-        encoder_only(exact, queries),
-        encoder_only(exact, queries, plain.base_model),
-        partial(first_answers, exact, queries, candidates),
+        encoder_only(fp32, queries),
+        encoder_only(fp32, queries, plain.base_model),
+        partial(first_answers, fp32, queries, candidates),
         fill_mask_pipeline(plain, tokenizer, queries),
-        encoder_only(rough, queries),
-        partial(first_answers, rough, queries, candidates),
+        encoder_only(bf16, queries),
+        partial(first_answers, bf16, queries, candidates),
     ]
-    bare, plain_bare, ours, pipeline, rough_limit, rough_ours = rates(n_queries, ways, repetitions)
-    limit = max(bare, plain_bare)  # the faster of our reading of BERT and transformers' own
-    what = f"{n_queries} cloze queries, a BERT-base-sized model"
+    bare, plain_bare, ours, pipeline, bf16_limit, bf16_ours = rates(n_queries, ways, repetitions)
+    limit = max(bare, plain_bare)  # the faster of our BERT and transformers' BERT
+    what, unit = f"{n_queries} cloze queries, a BERT-base-sized model", "queries/s"
+    peer, name = f"{PIPELINE}, batch {PIPELINE_BATCH}", "encoder only"
     return [
-        BenchRow(
-            f"{what}, fp32",
-            "queries/s",
-            ours,
-            pipeline,
-            f"{PIPELINE}, batch 32",
-            limit,
-            "encoder only",
-        ),
-        BenchRow(
-            f"{what}, bf16",
-            "queries/s",
-            rough_ours,
-            ours,
-            "fp32",
-            rough_limit,
-            "encoder only, bf16",
-        ),
+        BenchRow(f"{what}, fp32", unit, ours, pipeline, peer, limit, name),
+        BenchRow(f"{what}, bf16", unit, bf16_ours, ours, "fp32", bf16_limit, f"{name}, bf16"),
     ]
 
 
 def encoder_only(model: Any, queries: Sequence[Query], body: Any = None) -> Callable[[], None]:
-    """A call that sends the queries through an encoder, by default the model's: the limit.
+    """Return a function that only runs an encoder on the queries, with the fastest batch size.
 
-    The tokens are made and sorted by length before; the best batch size of a few is taken.
+    The queries are encoded and sorted by length before.
+
+    Args:
+        model: The model.
+        queries: The queries.
+        body: The encoder. Default: the model's.
     """
     encoded = model.encode_all(queries, "both")
     plans = [
         bare_passes(model, planned(encoded, max_rows=size, max_tokens=1 << 20), body)
         for size in (16, 32, 64)
     ]
-    taken = medians(plans, 1)
-    return plans[taken.index(min(taken))]
+    seconds = medians(plans, 1)
+    return plans[seconds.index(min(seconds))]
 
 
 def fill_mask_pipeline(model: Any, tokenizer: Any, queries: Sequence[Query]) -> partial[object]:
-    """A call that has the usual pipeline fill the blanks."""
+    """Return a function that fills the blanks with transformers' pipeline."""
     from transformers import pipeline
 
     filler = pipeline("fill-mask", model=model, tokenizer=tokenizer, top_k=10)
@@ -128,7 +123,7 @@ def fill_mask_pipeline(model: Any, tokenizer: Any, queries: Sequence[Query]) -> 
 
 
 def agreement_of_precisions(n_queries: int) -> list[BenchRow]:
-    """The share of queries whose first answer stays the same in bf16, for real models here."""
+    """Measure the share of queries with the same first answer in bf16 and fp32."""
     rows = []
     queries = trex_like_queries(n_queries)
     for name in (MASKED, CAUSAL):
@@ -146,7 +141,7 @@ def agreement_of_precisions(n_queries: int) -> list[BenchRow]:
 
 
 def warm_answers(repetitions: int) -> list[BenchRow]:
-    """Five answers from a causal and a BERT-base-sized model, both loaded already."""
+    """Measure the top 5 answers of a causal and a BERT-base-sized model, both already loaded."""
     masked, causal = base_sized_model(), load_model(CAUSAL)
     query = parse_query(WARM_TEXT)
     candidates = common_vocabulary([masked.vocabulary, causal.vocabulary])
@@ -156,8 +151,8 @@ def warm_answers(repetitions: int) -> list[BenchRow]:
     ]
 
     def bare() -> None:
-        for one in passes:
-            one()
+        for run_passes in passes:
+            run_passes()
 
     ways: list[Way] = [bare, partial(ask_all, [masked, causal], query, candidates)]
     limit, ours = medians(ways, repetitions)
@@ -166,10 +161,10 @@ def warm_answers(repetitions: int) -> list[BenchRow]:
 
 
 def both_sides(repetitions: int) -> list[BenchRow]:
-    """Five answers from a causal model that sees both sides of the blank: CPU time.
+    """Measure the CPU time of a causal model's top 5 answers with context "both".
 
-    The peer reads the 201 sentences whole; the limit is what no way can do without, the tokens
-    behind the beginning through the model, and the words' own in its vocabulary.
+    Peer: scoring the `N_BOTH` sentences as whole sentences. Limit: only the passes of the tokens
+    after the shared beginning, projected to the vocabulary.
     """
     model: Any = load_model(CAUSAL)
     query = parse_query(BOTH_TEXT)
@@ -195,16 +190,16 @@ def both_sides(repetitions: int) -> list[BenchRow]:
         partial(ask, model, query, candidates, gold="Paris", context="both", columns=columns),
         bare_passes(model, batched(sentences, 25), scores),
     ]
-    limit, taken, peer = medians(ways, repetitions, time.process_time)
-    what = f"top 5 of {CAUSAL} with both sides, loaded"
+    limit, ours, peer = medians(ways, repetitions, time.process_time)
+    what = f"top 5 of {CAUSAL} with context both, loaded"
     return [
-        BenchRow(what, "processor s", taken, peer, "whole sentences", limit, "bare endings"),
-        BenchRow(what, "processor s", taken, None, "", BOTH_SECONDS, BOUND),
+        BenchRow(what, "CPU s", ours, peer, "whole sentences", limit, "bare endings"),
+        BenchRow(what, "CPU s", ours, None, "", BOTH_SECONDS, BOUND),
     ]
 
 
 def loading(repetitions: int) -> list[BenchRow]:
-    """Loading a model that is on the disk already, in a fresh process, imports included."""
+    """Measure loading a model from the disk in a new process, including imports."""
     load = f"from lama_core.models.cache import load_model; load_model({CAUSAL!r})"
     imports = "import torch, transformers"
     ways = [partial(seconds_in_a_fresh_process, code) for code in (load, imports)]
@@ -214,7 +209,7 @@ def loading(repetitions: int) -> list[BenchRow]:
 
 
 def first_answer(repetitions: int) -> list[BenchRow]:
-    """The embedded model's first answer: the whole command, from start to end."""
+    """Measure the embedded model's first answer: the whole command in a new process."""
     command = (
         f"import sys\nsys.argv[1:] = ['cloze', {WARM_TEXT!r}, '--model', {MASKED!r}]\n"
         "from lama_core.cli import main\ntry:\n    main()\nexcept SystemExit as end:\n"
@@ -225,12 +220,13 @@ def first_answer(repetitions: int) -> list[BenchRow]:
         f"print(pipeline('fill-mask', model={str(fetch(find_model(MASKED)).folder)!r})"
         f"({WARM_TEXT!r}))\n"
     )
-    tell = "from lama_core.bench import peak_bytes\nprint(peak_bytes())"
+    print_peak = "from lama_core.bench import peak_bytes\nprint(peak_bytes())"
     seconds = medians(
         [partial(seconds_in_a_fresh_process, code) for code in (command, pipeline)], repetitions
     )
     memory = [
-        int(in_a_fresh_process(code + tell).split()[-1]) / (1 << 20) for code in (command, pipeline)
+        int(in_a_fresh_process(code + print_peak).split()[-1]) / (1 << 20)
+        for code in (command, pipeline)
     ]
     what, peer = f"{MASKED} in a fresh process", "fill-mask pipeline"
     return [
@@ -244,9 +240,9 @@ def first_answer(repetitions: int) -> list[BenchRow]:
 
 
 def first_page(repetitions: int) -> list[BenchRow]:
-    """The app's first page in a fresh process, drawn up to the moment when models are asked.
+    """Measure the app's first page in a new process, without loading models.
 
-    A text without a blank stops the page there, so the models' own loading isn't counted.
+    The text has no blank, so the page stops before it queries models.
     """
     code = (
         "import sys; from streamlit.testing.v1 import AppTest; "
@@ -254,5 +250,5 @@ def first_page(repetitions: int) -> list[BenchRow]:
         "app.query_params['text'] = 'no blank'; app.run(); "
         "raise SystemExit(bool(app.exception) or not app.header or 'torch' in sys.modules)"
     )
-    (taken,) = medians([partial(seconds_in_a_fresh_process, code)], repetitions)
-    return [BenchRow("first page, torch not imported", "s", taken, None, "", PAGE_SECONDS, BOUND)]
+    (ours,) = medians([partial(seconds_in_a_fresh_process, code)], repetitions)
+    return [BenchRow("first page, torch not imported", "s", ours, None, "", PAGE_SECONDS, BOUND)]

@@ -1,8 +1,8 @@
-"""`bench data`: reading LAMA at its full size beside plain JSON reading and the bare parser.
+"""`bench data`: reading a dataset of T-REx's size.
 
-34,039 facts in 41 relations with ten evidences each are written to a temporary folder. `ours` is
-the whole reader (validation, ids, reports, digest), `peer` is what scripts do (`json.loads` a line
-into a list of dictionaries), `limit` is the parser alone. Memory is that of a process of its own.
+Workload: 34,039 facts in 41 relations with ten evidence sentences each. Ours: the whole reader
+(validation, ids, reports, digest). Peer: `json.loads` for each line into a list of dictionaries.
+Limit: only the parser. Memory is measured in a separate process.
 """
 
 import json
@@ -21,8 +21,8 @@ N_EVIDENCES = 10
 
 
 def run(*, repetitions: int = 3) -> list[BenchRow]:
-    """Seconds to read 34,039 facts, and the megabytes that the process takes."""
-    # Not above: the process whose memory is measured imports this module, and nothing but a reader.
+    """Measure the seconds and the peak memory of reading the facts."""
+    # A local import, because the process whose memory is measured imports this module.
     from lama_core.bench.workload import write_lama
 
     with tempfile.TemporaryDirectory() as name:
@@ -39,12 +39,12 @@ def run(*, repetitions: int = 3) -> list[BenchRow]:
 
 
 def read_once(folder: str) -> None:
-    """Read the files with the whole reader."""
+    """Read the files with this library's reader."""
     lama.load(Path(folder))
 
 
 def read_plainly(folder: Path) -> list[dict[str, object]]:
-    """Every line as a dictionary, as scripts read LAMA."""
+    """Return each line as a dictionary, as simple scripts read LAMA."""
     rows = []
     for path in sorted((folder / "TREx").glob("*.jsonl")):
         with path.open(encoding="utf-8") as file:
@@ -53,7 +53,7 @@ def read_plainly(folder: Path) -> list[dict[str, object]]:
 
 
 def parse_only(folder: Path) -> None:
-    """Every line parsed and let go."""
+    """Parse each line and discard it."""
     for path in sorted((folder / "TREx").glob("*.jsonl")):
         with path.open("rb") as file:
             for line in file:

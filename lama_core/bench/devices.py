@@ -1,9 +1,9 @@
-"""`bench devices`: what a device makes of the models that are here, next to its bare passes.
+"""`bench devices`: the speed of the models on each device, compared with bare forward passes.
 
-For each model, device and precision: cloze queries a second, tokens of sentences a second, and
-batches of other sizes, from which the bounds of batches are chosen. The limit is the same batches
-through the model with nothing done before or after, timed in turn with ours. On a CPU the seconds
-are its own, of all cores together: what else the machine does then counts for little.
+For each model, device and precision: cloze queries per second (also with other batch sizes, to
+choose the default bounds) and tokens of texts per second. Limit: only the forward passes of the
+same batches. On a CPU, CPU seconds of all cores are counted, because other load on the machine
+affects them little.
 """
 
 import os
@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from lama_core.bench import BenchRow, Way, rates
@@ -35,15 +34,19 @@ from lama_core.scoring.blanks import fill
 from lama_core.types import Query
 
 N_TEXTS = 12
-SENTENCES_A_TEXT = 4
+SENTENCES_PER_TEXT = 4
 ROWS = (8, 16, 32, 64, 128, 256)
-ANY = 1 << 20  # tokens: no bound
-LEFT: Context = "left"  # of causal models: a pass a query, and no words rescored
+UNBOUNDED = 1 << 20  # tokens per batch
+LEFT: Context = "left"  # causal models: one pass per query, without rescoring
 PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16")
 
 
 def run(*, n_queries: int = 256, repetitions: int = 3) -> list[BenchRow]:
-    """All rows, for the models that are here. Raises UserError for a device that isn't."""
+    """Measure the models that are on this machine.
+
+    Raises:
+        UserError: If the chosen device is missing.
+    """
     queries = trex_like_queries(n_queries)
     found = []
     for name in (MASKED, CAUSAL):
@@ -61,7 +64,7 @@ def run(*, n_queries: int = 256, repetitions: int = 3) -> list[BenchRow]:
 
 
 def measured_devices() -> tuple[str, ...]:
-    """The device that was asked for; with `auto` all that are here, each by itself."""
+    """Return the chosen device; with `auto`, each device of this machine."""
     if wanted_device() != "auto":
         return (chosen_device(),)
     return tuple(name for name in devices_here() if name != "spread")
@@ -69,7 +72,7 @@ def measured_devices() -> tuple[str, ...]:
 
 @contextmanager
 def computing_on(device: str) -> Iterator[None]:
-    """Models are loaded on that device in the block."""
+    """Load models on that device during the block."""
     before = os.environ.get(VARIABLE)
     use_device(device)
     try:
@@ -82,28 +85,29 @@ def computing_on(device: str) -> Iterator[None]:
 
 
 def seconds_of(model: Any) -> tuple[Callable[[], float], str]:
-    """The clock that a model's device is measured by, and what its seconds are called."""
+    """Return the clock for a model's device, and the unit of its seconds."""
     if model.device == "cpu":
-        return time.process_time, "processor s"
+        return time.process_time, "CPU s"
     return time.perf_counter, "s"
 
 
 def long_texts() -> list[str]:
-    """A text a subject, of several sentences; no two begin alike."""
+    """Return a text of several sentences for each subject; all have different beginnings."""
     texts = []
-    for number, subject in enumerate(islice(SUBJECTS, N_TEXTS)):
-        asked = [TEMPLATES[(number + step) % len(TEMPLATES)] for step in range(SENTENCES_A_TEXT)]
-        texts.append(" ".join(fill(template, subject).text("Paris") for template in asked))
+    for first, subject in enumerate(SUBJECTS[:N_TEXTS]):
+        numbers = range(first, first + SENTENCES_PER_TEXT)
+        templates = (TEMPLATES[number % len(TEMPLATES)] for number in numbers)
+        texts.append(" ".join(fill(template, subject).text("Paris") for template in templates))
     return texts
 
 
 def of_queries(model: Any, queries: list[Query], what: str, repetitions: int) -> list[BenchRow]:
-    """Cloze queries a second with the default bounds, and with batches of other sizes."""
+    """Measure cloze queries per second with the default bounds and with other batch sizes."""
     columns = common_vocabulary([model.vocabulary]).columns(model.vocabulary)
-    bounds: list[dict[str, int]] = [{}, *({"max_rows": n, "max_tokens": ANY} for n in ROWS)]
+    bounds: list[dict[str, int]] = [{}, *({"max_rows": n, "max_tokens": UNBOUNDED} for n in ROWS)]
     ways: list[Way] = [
         bare_passes(model, planned(encode_queries(model, queries, LEFT))),
-        *(partial(_score, model, queries, columns, **one) for one in bounds),
+        *(partial(_score, model, queries, columns, **bound) for bound in bounds),
     ]
     clock, second = seconds_of(model)
     bare, ours, *others = rates(len(queries), ways, repetitions, clock)
@@ -111,8 +115,8 @@ def of_queries(model: Any, queries: list[Query], what: str, repetitions: int) ->
     return [
         BenchRow(f"{what}: cloze queries", unit, ours, None, "", bare, "body alone"),
         *(
-            BenchRow(f"{what}: {n_rows} rows a batch", unit, one, ours, "default bounds")
-            for n_rows, one in zip(ROWS, others, strict=True)
+            BenchRow(f"{what}: {n_rows} rows per batch", unit, rate, ours, "default bounds")
+            for n_rows, rate in zip(ROWS, others, strict=True)
         ),
     ]
 
@@ -123,9 +127,9 @@ def _score(model: Any, queries: list[Query], columns: Columns, **bounds: int) ->
 
 
 def of_tokens(model: Any, what: str, repetitions: int) -> list[BenchRow]:
-    """Tokens a second that go through the model while it scores every token of some texts.
+    """Measure the tokens per second that pass through the model while it scores texts.
 
-    A masked model is sent a text as often as it has tokens, a causal one once.
+    A masked model needs a pass for each token of a text, a causal model one for the text.
     """
     texts = long_texts()
     rows = [model.framed(text) for text in texts]

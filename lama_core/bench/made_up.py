@@ -1,4 +1,4 @@
-"""Made-up runs of six models on the same facts, written as the library writes any run."""
+"""Made-up runs of six models on the same facts, saved as regular runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ N_RELATIONS = 41
 SOURCES = {"Google_RE": 3, "TREx": 41, "ConceptNet": 14, "Squad": 1}  # 59 relations
 N_FACTS = 34_000
 N_WORDS = 21_018
-SKILL = (0.9, 0.8, 0.55, 0.5, 0.6, 0.75)  # the power of ten of a typical rank
+SKILL = (0.9, 0.8, 0.55, 0.5, 0.6, 0.75)  # log10 of a typical rank
 
 
 def make_runs(
@@ -36,10 +36,14 @@ def make_runs(
     seed: int = 0,
     sources: Mapping[str, int] | None = None,
 ) -> tuple[Run, ...]:
-    """Made-up runs of six models on the same facts, written to `folder` as finished runs.
+    """Write made-up finished runs of six models on the same facts, and return them.
 
-    sources: how many relations each has, such as `SOURCES`; they take the place of n_relations,
-    which are all TREx's.
+    Args:
+        folder: The folder of the runs.
+        n_relations: Number of relations, all of T-REx.
+        n_facts: Number of facts.
+        seed: Seed of the random numbers.
+        sources: Number of relations of each source, such as `SOURCES`, instead of `n_relations`.
     """
     named = [name for name, n in (sources or {"TREx": n_relations}).items() for _ in range(n)]
     n_relations = len(named)
@@ -60,7 +64,7 @@ def make_runs(
 
 @dataclass(frozen=True)
 class _Facts:
-    """What all the made-up runs share."""
+    """The facts that all made-up runs share."""
 
     words: np.ndarray
     relation: np.ndarray
@@ -72,12 +76,12 @@ class _Facts:
 
     @property
     def n_relations(self) -> int:
-        """The relations that have a fact."""
+        """Number of relations with facts."""
         return int(self.relation.max()) + 1
 
     @property
     def types(self) -> list[RelationType]:
-        """Of each relation."""
+        """The type of each relation."""
         return [get_args(RelationType)[number % 3] for number in range(self.n_relations)]
 
 
@@ -177,7 +181,7 @@ def _write(folder: Path, model: str, skill: float, facts: _Facts, draw: np.rando
 
 
 def _word(number: int) -> str:
-    """A pronounceable made-up word, another for each number."""
+    """Return a pronounceable made-up word, unique for each number."""
     text = ""
     while True:
         number, rest = divmod(number, 85)

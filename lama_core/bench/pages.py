@@ -1,7 +1,7 @@
-"""`bench pages`: what the page Results computes at a click, on runs of LAMA's size.
+"""`bench pages`: the computation after a click on the pages Results and Facts.
 
-Six models x 41 relations x 34,000 facts with made-up answers. Measured here is the computing; what
-the browser adds is drawing.
+Workload: made-up runs of LAMA's size, 6 models x 41 relations x 34,000 facts. Drawing in the
+browser isn't measured.
 """
 
 import tempfile
@@ -26,21 +26,21 @@ FIRST_SECONDS = 1.5
 
 
 def run(*, n_facts: int = N_FACTS, repetitions: int = 5) -> list[BenchRow]:
-    """What a click on the page Results computes, each next to its bound."""
+    """Measure the computation of each click, compared with the project's bound."""
     with tempfile.TemporaryDirectory() as folder:
         written = make_runs(Path(folder), n_facts=n_facts)
         runs = [Run(read_info(run.info.folder)) for run in written]
         cold = _seconds(lambda: [run.facts for run in runs], 1)
         chosen = [relation.name for relation in runs[0].info.relations][:20]
         answers = join_answers(runs)
-        every = answers.select(AnswerFilter())
+        all_facts = answers.select(AnswerFilter())
         figures = [relation_figures(run) for run in runs]
         precisions = [relation_precision(run, 1) for run in runs]
 
         def tables(precision: Sequence[RelationPrecision], relations: Sequence[str] = ()) -> None:
             for by in BYS:
-                for known, shares in zip(figures, precision, strict=True):
-                    summarise(known, shares, by=by, relations=relations)
+                for figure, shares in zip(figures, precision, strict=True):
+                    summarise(figure, shares, by=by, relations=relations)
 
         clicks: dict[str, Way] = {
             "Results: tables, another k": lambda: tables([relation_precision(r, 10) for r in runs]),
@@ -54,8 +54,8 @@ def run(*, n_facts: int = N_FACTS, repetitions: int = 5) -> list[BenchRow]:
             ),
             "Facts: text": lambda: answers.select(AnswerFilter(text="bado")),
             "Results: slices": lambda: slice_table(answers),
-            "Facts: golds by answers": lambda: confusion(answers, every),
-            "Facts: wrong answers": lambda: fallbacks(answers, every),
+            "Facts: gold answers by answers": lambda: confusion(answers, all_facts),
+            "Facts: wrong answers": lambda: fallbacks(answers, all_facts),
         }
         once: dict[str, Way] = {
             "Results: figures that no click changes, once": lambda: [
@@ -74,10 +74,10 @@ def run(*, n_facts: int = N_FACTS, repetitions: int = 5) -> list[BenchRow]:
 
 
 def _seconds(way: Way, repetitions: int) -> float:
-    """The median, the first time included: nothing is warm when a page is opened."""
+    """Return the median seconds, including the first call: caches are cold when a page opens."""
     seconds = []
     for _ in range(repetitions):
-        began = time.perf_counter()
+        start = time.perf_counter()
         way()
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.perf_counter() - start)
     return median(seconds)

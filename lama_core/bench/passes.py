@@ -1,4 +1,4 @@
-"""Bare passes through a model, with nothing done before or after: what can't be beaten."""
+"""Bare forward passes without any work before or after: the limit of speed."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,60 +12,69 @@ from lama_core.models.protocols import Encoded
 from lama_core.scoring.batches import plan_batches
 
 T = TypeVar("T")
-WIDTH = 128  # tokens of a row: long enough for a pass to be full, short enough to attend to little
+WIDTH = 128  # tokens per row: long enough to fill a pass, short enough to keep attention cheap
 
 
 def bare_passes(
     model: Any, batches: Iterable[Sequence[Sequence[int]]], part: Any = None
 ) -> Callable[[], None]:
-    """A call that sends rows of token ids through a part of the model, by default its body."""
+    """Return a function that runs batches of token ids through the model.
+
+    Args:
+        model: The model.
+        batches: Rows of token ids.
+        part: The module to run. Default: the encoder without the LM head.
+    """
     part = part or model.model.base_model
-    made = [tuple(one.to(model.device) for one in model.padded(rows)) for rows in batches]
+    tensors = [tuple(tensor.to(model.device) for tensor in model.padded(rows)) for rows in batches]
 
     def passes() -> None:
         with torch.inference_mode():
-            for ids, mask in made:
+            for ids, mask in tensors:
                 output = part(input_ids=ids, attention_mask=mask)[0]
-            host(output.flatten()[:1])  # a GPU is done when its last number is here
+            host(output.flatten()[:1])  # wait for the GPU to finish
 
     return passes
 
 
 def planned(encoded: Sequence[Encoded], **bounds: int) -> list[list[tuple[int, ...]]]:
-    """The token ids of queries, in the batches in which they are scored."""
+    """Return the token ids of queries in the batches in which they are scored."""
     return [[encoded[n].token_ids for n in batch] for batch in plan_batches(encoded, **bounds)]
 
 
 def copy_passes(model: Any, copies: Iterable[tuple[Sequence[int], int]]) -> Callable[[], None]:
-    """A call that sends texts with a token hidden through a masked model, for that token's logits.
+    """Return a function that computes the logits of the masked token in each copy of a text.
 
-    copies: token ids, and where the hidden one is; those of one length go together.
+    Args:
+        model: A masked model.
+        copies: Token ids and the position of the masked token. Copies of equal length share
+            batches.
     """
     by_length: dict[int, list[tuple[Sequence[int], int]]] = defaultdict(list)
     for copy in copies:
         by_length[len(copy[0])].append(copy)
     batches = []
     for length, group in by_length.items():
-        for some in batched(group, max(1, model.tokens_per_pass // length)):
-            rows, places = zip(*some, strict=True)
-            batches.append((torch.tensor(rows), torch.tensor(places)))
+        for batch in batched(group, max(1, model.tokens_per_pass // length)):
+            rows, positions = zip(*batch, strict=True)
+            batches.append((torch.tensor(rows), torch.tensor(positions)))
 
     def passes() -> None:
-        for ids, at in batches:
-            model.logits_at(ids, at)
+        for ids, positions in batches:
+            model.logits_at(ids, positions)
 
     return passes
 
 
 def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """The items in their order, so many at a time."""
+    """Return the items in order, in batches of `size`."""
     return (items[first : first + size] for first in range(0, len(items), size))
 
 
 def full_passes(model: Any, n_tokens: int) -> Callable[[], None]:
-    """A call that sends so many tokens through in full rows and batches, without padding.
+    """Return a function that runs `n_tokens` tokens in full batches without padding.
 
-    What a causal model can't do without: each token once, with its logits' normaliser.
+    This is the minimum for a causal model: each token once, with the normaliser of its logits.
     """
     width = min(WIDTH, model.max_tokens)
     whole, rest = divmod(n_tokens, width)

@@ -1,11 +1,11 @@
-"""`bench probe`: a whole probing run beside the bare forward passes, and the memory it takes.
+"""`bench probe`: speed, memory and saving of a whole probing run.
 
-Speed: facts of T-REx's form go through `runs.execute`, from the dataset's files to the saved
-run, with a random model of BERT base's size; the limit is the encoder alone on the same batches of
-the same tokens. Memory: as many facts as T-REx has, in a process of its own; to save time only
-every so many batches go through the model, the others get random scores of the same shape.
-Keeping: a run's finished parts, each a file of its own, beside a log to which each batch is
-appended with a checksum, and beside one file written once; all of them down to the disk.
+- Speed: `runs.execute` on facts like T-REx's, from the dataset's files to the saved run, with a
+  random model of BERT-base size. Limit: only the encoder, on the same batches.
+- Memory: a run of as many facts as T-REx has, in its own process. To save time, one of every
+  `EVERY` batches goes through the model; the others get random scores of the same shape.
+- Saving: finished parts, one file each. Peer: a log to which each batch is appended with a
+  checksum. Limit: one file written once. All are flushed to the disk.
 """
 
 import os
@@ -13,6 +13,7 @@ import tempfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -35,37 +36,37 @@ from lama_core.scoring.queries import gather_knowledge, make_questions
 from lama_core.scoring.top_answers import ROW, to_table
 
 N_MEMORY_FACTS = 34_000
-EVERY = 40  # of so many batches, one goes through the model when memory is measured
+EVERY = 40  # when memory is measured, one of this many batches goes through the model
 GIGABYTES = 2.5
 
 
 def one_spec(model: Any, data: Path) -> ClozeSpec:
-    """The run of one model over all facts of a folder, common vocabulary, both sides."""
+    """Return the specification of a run over all facts of a folder, with the default settings."""
     planned = plan(ProbeRequest(str(data), (model.name,)), load=lambda *_, **__: model)
     return planned.specs[0]
 
 
 def throughput(n_facts: int, repetitions: int) -> list[BenchRow]:
-    """A whole run beside the encoder alone on the same batches."""
+    """Measure a whole run, compared with the encoder alone on the same batches."""
     model = base_sized_model()
     with tempfile.TemporaryDirectory() as folder:
         data = write_lama(Path(folder) / "data", n_facts)
         spec = one_spec(model, data)
         queries = [query for segment in encode_facts(spec, model) for query in segment]
-        number = iter(range(1000))
+        number = count()
 
-        def whole() -> None:
-            # A run that is there is only loaded; another limit is another run with the same work.
+        def whole_run() -> None:
+            # A finished run would only be loaded; another limit makes a new run of the same work.
             fresh = replace(spec, limit=n_facts + next(number))
             execute(fresh, folder=Path(folder) / "runs", load=lambda *_, **__: model)
 
-        limit, ours = rates(n_facts, [bare_passes(model, planned(queries)), whole], repetitions)
+        limit, ours = rates(n_facts, [bare_passes(model, planned(queries)), whole_run], repetitions)
     what = f"a run of {n_facts:,} facts, a BERT-base-sized model, fp32"
     return [BenchRow(what, "facts/s", ours, None, "", limit, "encoder only, the same batches")]
 
 
 def encode_facts(spec: ClozeSpec, model: Any) -> list[tuple[Encoded, ...]]:
-    """The run's queries as tokens."""
+    """Return the encoded queries of a run, by segment."""
     dataset = load_dataset(spec.dataset)
     questions = make_questions(dataset, spec.relations, spec.prompts, spec.limit)
     knowledge = gather_knowledge(dataset, spec.relations)
@@ -74,7 +75,7 @@ def encode_facts(spec: ClozeSpec, model: Any) -> list[tuple[Encoded, ...]]:
 
 
 class Shortened:
-    """A model of which only every so many batches are computed; the others get random scores."""
+    """A model that computes one of every `every` batches; the others get random scores."""
 
     def __init__(self, model: Any, every: int) -> None:
         self._model = model
@@ -83,11 +84,11 @@ class Shortened:
         self._draw = np.random.default_rng(0)
 
     def __getattr__(self, name: str) -> Any:
-        """Everything else is the model's."""
+        """Return any other attribute of the model."""
         return getattr(self._model, name)
 
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
-        """Scores of the right shape."""
+        """Return the model's scores, or random ones of the same shape."""
         self._n_batches += 1
         if self._n_batches % self._every == 1:
             scores: Scores = self._model.blank_log_probs(batch, columns)
@@ -97,7 +98,7 @@ class Shortened:
 
 
 def run_once(n_facts: int) -> None:
-    """Make a run of so many facts with the shortened model."""
+    """Make a run of `n_facts` facts with the shortened model."""
     model: Any = Shortened(base_sized_model(), EVERY)
     with tempfile.TemporaryDirectory() as folder:
         spec = one_spec(model, write_lama(Path(folder) / "data", n_facts))
@@ -105,25 +106,25 @@ def run_once(n_facts: int) -> None:
 
 
 def memory(n_facts: int) -> list[BenchRow]:
-    """The memory of a run, in a process of its own."""
+    """Measure the peak memory of a run in its own process."""
     _, peak = called_in_a_fresh_process(run_once, n_facts)
     what = f"peak memory, a run of {n_facts:,} facts, a BERT-base-sized model"
     return [BenchRow(what, "GB", peak / 1e9, None, "", GIGABYTES, BOUND)]
 
 
 def keeping(n_facts: int, repetitions: int) -> list[BenchRow]:
-    """What it costs to keep what is scored, apart from the scoring."""
+    """Measure the saving of scores, without the scoring."""
     rows = np.zeros(n_facts, dtype=ROW)
     rows["query"] = np.arange(n_facts)
-    a_part = BATCHES * MAX_ROWS
-    cache_dir().mkdir(parents=True, exist_ok=True)  # on a disk, where /tmp may be memory
+    part_size = BATCHES * MAX_ROWS
+    cache_dir().mkdir(parents=True, exist_ok=True)  # on a disk; /tmp may be in memory
     with tempfile.TemporaryDirectory(dir=cache_dir()) as folder:
-        number = iter(range(1000))
+        number = count()
 
         def parts() -> None:
-            kept = Parts(Path(folder) / str(next(number)), "run")
-            for first in range(0, n_facts, a_part):
-                kept.write(f"{first:06}", to_table(rows[first : first + a_part]), 0.0)
+            saved = Parts(Path(folder) / str(next(number)), "run")
+            for first in range(0, n_facts, part_size):
+                saved.write(f"{first:06}", to_table(rows[first : first + part_size]), 0.0)
 
         def log() -> None:
             with open(Path(folder) / str(next(number)), "ab", buffering=0) as file:
@@ -139,20 +140,26 @@ def keeping(n_facts: int, repetitions: int) -> list[BenchRow]:
                 os.fsync(file)
 
         ours, peer, limit = rates(n_facts, [parts, log, once], repetitions)
-    what = f"{n_facts:,} scored queries kept, {a_part} a part"
+    what = f"{n_facts:,} scored queries saved, {part_size} per part"
     peer_name = f"a log, flushed after every {MAX_ROWS}"
     return [BenchRow(what, "queries/s", ours, peer, peer_name, limit, "one file, written once")]
 
 
 def run(
-    *,
-    n_queries: int = 512,
-    memory_facts: int = N_MEMORY_FACTS,
-    repetitions: int = 3,
+    *, n_queries: int = 512, memory_facts: int = N_MEMORY_FACTS, repetitions: int = 3
 ) -> list[BenchRow]:
-    """All rows. n_queries: facts of the run whose speed is measured.
+    """Measure speed, saving and memory.
 
-    Raises UserError if the embedded model, whose tokenizer is used, is not here.
+    Args:
+        n_queries: Facts of the run whose speed is measured.
+        memory_facts: Facts of the run whose memory and saving are measured.
+        repetitions: Number of measurements.
+
+    Raises:
+        UserError: If the embedded model, whose tokenizer is used, is missing.
     """
-    measured = [*throughput(n_queries, repetitions), *keeping(memory_facts, repetitions)]
-    return [*measured, *memory(memory_facts)]
+    return [
+        *throughput(n_queries, repetitions),
+        *keeping(memory_facts, repetitions),
+        *memory(memory_facts),
+    ]

@@ -1,8 +1,8 @@
-"""Prompt ensembles: memory of the distributions on disk, and fitting on a shortlist.
+"""`bench prompts`: memory of the prompts' distributions on disk, and fitting of ensembles.
 
-The model is made up (answers in no time), so what is measured is the store and the fit alone, at
-the size of one relation of the paper: 40 prompts x 1,000 training facts x 21,000 candidates.
-Memory is that of a process of its own, from its start to the fitted weights.
+A made-up model answers immediately, so that only the store and the fit are measured, with the size
+of one relation in the paper: 40 prompts x 1,000 training facts x 21,000 candidates. Memory is the
+peak of a separate process up to the fitted weights.
 """
 
 import re
@@ -27,7 +27,7 @@ from lama_core.probes.prompts.shortlist import make_shortlist
 from lama_core.types import Fact, Prompt, Query, Relation
 
 PROMPTS, FACTS, CANDIDATES = 40, 1000, 21_000
-FITTED_WHOLE = 100  # facts: the whole distributions of all of them would not fit the bound
+FITTED_WHOLE = 100  # facts fitted on all candidates; more would exceed the memory bound
 
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ T = TypeVar("T")
 def run(
     *, n_prompts: int = PROMPTS, n_facts: int = FACTS, n_candidates: int = CANDIDATES
 ) -> list[BenchRow]:
-    """Peak memory next to all distributions in memory; seconds of a fit next to one on all."""
+    """Measure memory, compared with all distributions in memory, and fitting on a shortlist."""
     with tempfile.TemporaryDirectory() as folder:
         scored, peak = called_in_a_fresh_process(
             score_and_fit, folder, n_prompts, n_facts, n_candidates
@@ -53,7 +53,7 @@ def run(
 
 
 def score_and_fit(folder: str, n_prompts: int, n_facts: int, n_candidates: int) -> float:
-    """Fill a store and fit its shortlist; the seconds of the filling."""
+    """Fill a store and fit its shortlist; return the seconds of the filling."""
     store = made_up_store(folder, n_prompts, n_facts, n_candidates)
     scored, _ = _timed(store.score)
     _fit_shortlist(store)
@@ -66,24 +66,24 @@ def _fit_shortlist(store: DistributionStore) -> Fit:
 
 
 def _timed(way: Callable[[], T]) -> tuple[float, T]:
-    began = time.perf_counter()
+    start = time.perf_counter()
     value = way()
-    return time.perf_counter() - began, value
+    return time.perf_counter() - start, value
 
 
 def _fits(n_prompts: int, n_facts: int, n_candidates: int) -> list[BenchRow]:
-    """Seconds of the released recipe on the shortlist and on all candidates; the gap it leaves."""
+    """Measure the released recipe on the shortlist and on all candidates: seconds and objective."""
     with tempfile.TemporaryDirectory() as folder:
         store = made_up_store(folder, n_prompts, n_facts, n_candidates)
         store.score()
         ours, on_short = _timed(partial(_fit_shortlist, store))
         whole = np.concatenate([chunk for _, chunk in store.chunks()], axis=1)
     gold = store.asked.gold
-    theirs, on_all = _timed(partial(fit_weights, whole, gold, recipe=RELEASED))
+    peer, on_all = _timed(partial(fit_weights, whole, gold, recipe=RELEASED))
     reached = combine_log_linear(whole, on_short.weights)[np.arange(n_facts), gold].mean()
     size = f"{n_prompts} prompts, {n_facts} facts"
     return [
-        BenchRow(f"fitting {size}", "s", ours, theirs, "on all candidates"),
+        BenchRow(f"fitting {size}", "s", ours, peer, "on all candidates"),
         BenchRow(
             f"mean log P(gold) after fitting {size}",
             "nats below 0",
@@ -97,7 +97,7 @@ def _fits(n_prompts: int, n_facts: int, n_candidates: int) -> list[BenchRow]:
 def made_up_store(
     folder: str, n_prompts: int, n_facts: int, n_candidates: int
 ) -> DistributionStore:
-    """A store of a made-up model whose prompts are good to different degrees; not scored yet."""
+    """Return an empty store of a made-up model whose prompts differ in accuracy."""
     words = tuple(f"word{number}" for number in range(n_candidates))
     model = MadeUpModel(words, n_facts)
     prompts = tuple(Prompt(f"[X] number {number} [Y] .") for number in range(n_prompts))
@@ -115,7 +115,7 @@ def made_up_store(
 
 
 class _Words:
-    """Whole words as tokens."""
+    """A vocabulary whose tokens are whole words."""
 
     cased = True
 
@@ -141,7 +141,7 @@ class _Words:
 
 
 class MadeUpModel:
-    """Noise, shifted by prompt and fact, with a gold that earlier prompts see more clearly."""
+    """A model of noise by prompt and fact; earlier prompts give gold answers higher scores."""
 
     name = "made-up"
     kind: Kind = "masked"
@@ -157,16 +157,16 @@ class MadeUpModel:
         self._noise: NDArray[np.float32] = noise
 
     def encode(self, query: Query, context: Context = "both") -> Encoded:
-        """Fact and prompt as the two tokens."""
+        """Return the numbers of the fact and the prompt as two tokens."""
         fact, prompt = (int(number) for number in re.findall(r"\d+", query.text(""))[:2])
         return Encoded((fact, prompt), (0,), ("after space",))
 
     def encode_all(self, queries: Sequence[Query], context: Context) -> list[Encoded]:
-        """Each query, in order."""
+        """Return each query encoded, in order."""
         return [self.encode(query) for query in queries]
 
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
-        """Normalised noise."""
+        """Return normalised noise."""
         size = self.vocabulary.size
         rows = np.empty((len(batch), size), np.float32)
         for row, query in enumerate(batch):
@@ -180,5 +180,5 @@ class MadeUpModel:
     def word_log_prob(
         self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
     ) -> WordScore:
-        """Never asked here."""
+        """Return a constant; the benchmark doesn't use it."""
         return WordScore((word,), 0.0)

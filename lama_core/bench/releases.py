@@ -1,8 +1,8 @@
-"""`bench releases`: ELMo, Transformer-XL and fconv of their real sizes, beside a BERT of base size.
+"""`bench releases`: ELMo, Transformer-XL and fconv in their real sizes, compared with BERT base.
 
-The weights are random: no release is needed, and speed and memory don't depend on them. Each model
-answers the same queries in a process of its own, ranking 16,000 words, and says how fast it was and
-the most memory that the process held, imports and vocabulary included.
+The weights are random, so that no release is needed; speed and memory don't depend on them. Each
+model answers the same queries over 16,000 candidates in its own process. Peak memory includes
+imports and the vocabulary.
 """
 
 import math
@@ -36,7 +36,7 @@ from lama_core.types import Query
 
 N_CANDIDATES = 16_000
 SCALE = 0.02  # of the random weights
-BOUND = 4096  # MiB that an ELMo of the released size may take
+BOUND = 4096  # MiB, maximum for ELMo
 BERT = "BERT of base size"
 FCONV_LAYERS = (
     "[(850, 6)] * 3 + [(850, 1)] * 1 + [(850, 5)] * 4 + [(850, 1)] * 1 + [(850, 4)] * 3 "
@@ -46,7 +46,12 @@ FCONV_LAYERS = (
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A released model's size. config: as `models convert` writes it, but for the signs."""
+    """The size of a released model.
+
+    Attributes:
+        config: The configuration as `models convert` writes it, without the special tokens.
+        signs: The special tokens.
+    """
 
     title: str
     family: str
@@ -111,70 +116,70 @@ SIZES = (
 
 
 class Drawn:
-    """Random rows that are drawn when they are written: no table is held whole."""
+    """A random table whose rows are drawn when they are written, to save memory."""
 
     def __init__(self, shape: Sequence[int]) -> None:
         self.shape = tuple(shape)
         self._draw = np.random.default_rng(0)
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        """Some of the rows, float32."""
+        """Return a slice of rows, float32."""
         n_rows = len(range(*rows.indices(self.shape[0])))
         return SCALE * self._draw.standard_normal((n_rows, *self.shape[1:]), dtype=np.float32)
 
 
 def make_release(size: Size, folder: Path, queries: Sequence[Query]) -> int:
-    """Write a converted release of that size with random weights; how many it has."""
+    """Write a converted release with random weights; return the number of weights."""
     import torch
 
     from lama_core.models.classic.elmo import Elmo
     from lama_core.models.classic.fconv import FConv
     from lama_core.models.classic.transformer_xl import TransformerXL
 
-    known = dict.fromkeys(word for query in queries for word in query.text().split())
-    said = (value for value in size.signs.values() if isinstance(value, str))
-    named = [word for word in dict.fromkeys([*said, *known]) if word][: size.n_words]
-    words = [*named, *(f"word{number}" for number in range(size.n_words - len(named)))]
+    query_words = (word for query in queries for word in query.text().split())
+    special = (value for value in size.signs.values() if isinstance(value, str))
+    used = [word for word in dict.fromkeys([*special, *query_words]) if word][: size.n_words]
+    words = [*used, *(f"word{number}" for number in range(size.n_words - len(used)))]
     config = {"model_type": size.family, "n_words": size.n_words, "signs": size.signs}
     write_description(folder, config | size.config, words)
-    given = SimpleNamespace(**size.config, vocab_size=size.n_words)
+    settings = SimpleNamespace(**size.config, vocab_size=size.n_words)
     makers: dict[str, Callable[[], torch.nn.Module]] = {
-        ELMO: lambda: Elmo(given, n_words=size.n_words),
-        TRANSFORMER_XL: lambda: TransformerXL(given, zero_memory=True),
-        FCONV: lambda: FConv(given),
+        ELMO: lambda: Elmo(settings, n_words=size.n_words),
+        TRANSFORMER_XL: lambda: TransformerXL(settings, zero_memory=True),
+        FCONV: lambda: FConv(settings),
     }
     with torch.device("meta"):
-        made = makers[size.family]()
-    shapes = {name: tuple(value.shape) for name, value in made.named_parameters()}
+        network = makers[size.family]()
+    shapes = {name: tuple(value.shape) for name, value in network.named_parameters()}
     write_tensors(folder / WEIGHTS, {name: Drawn(shape) for name, shape in shapes.items()})
     return sum(map(math.prod, shapes.values()))
 
 
 def queries_a_second(folder: str, kind: Kind, n_queries: int, repetitions: int) -> float:
-    """How fast a model folder's model answers."""
+    """Return the queries per second of a model folder."""
     queries = trex_like_queries(n_queries)
     model = open_model("random", Located(Path(folder), "random"), kind, "fp32")
     words = tuple(islice(model.vocabulary.forms("after space"), N_CANDIDATES))
     candidates = Candidates("some", words)
-    left = [Query((query.parts[0], "")) for query in queries]  # what each kind is shown in runs
-    asked = queries if KINDS[model.kind].sees_both else left
-    return rates(n_queries, [partial(first_answers, model, asked, candidates)], repetitions)[0]
+    if not KINDS[model.kind].sees_both:  # as in runs
+        queries = [Query((query.parts[0], "")) for query in queries]
+    return rates(n_queries, [partial(first_answers, model, queries, candidates)], repetitions)[0]
 
 
 def measured(folder: str, kind: Kind, n_queries: int, repetitions: int) -> tuple[float, float]:
-    """Queries a second, and MiB, of a process of its own."""
-    given = (folder, kind, n_queries, repetitions)
-    speed, peak = called_in_a_fresh_process(queries_a_second, *given)
+    """Return queries per second and peak memory in MiB, measured in a new process."""
+    args = (folder, kind, n_queries, repetitions)
+    speed, peak = called_in_a_fresh_process(queries_a_second, *args)
     return speed, peak / (1 << 20)
 
 
 def run(*, n_queries: int = 32, repetitions: int = 1) -> list[BenchRow]:
-    """All rows: speed and memory of each size."""
+    """Measure the speed and memory of each model."""
     rows = []
     with tempfile.TemporaryDirectory() as name:
         for part in plain_base_sized_model():
             part.save_pretrained(name)
-        fast, small = measured(name, "masked", n_queries, repetitions)
+        bert_speed, bert_memory = measured(name, "masked", n_queries, repetitions)
     for size in SIZES:
         with tempfile.TemporaryDirectory() as name:
             n = make_release(size, Path(name), trex_like_queries(n_queries))
@@ -182,7 +187,7 @@ def run(*, n_queries: int = 32, repetitions: int = 1) -> list[BenchRow]:
         what = f"{n_queries} cloze queries, {size.title} ({n / 1e6:,.0f}M weights)"
         bound = (BOUND, "bound") if size.family == ELMO else (None, "")
         rows += [
-            BenchRow(what, "queries/s", speed, fast, BERT),
-            BenchRow(f"peak memory, {size.title}", "MiB", memory, small, BERT, *bound),
+            BenchRow(what, "queries/s", speed, bert_speed, BERT),
+            BenchRow(f"peak memory, {size.title}", "MiB", memory, bert_memory, BERT, *bound),
         ]
     return rows

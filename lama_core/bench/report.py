@@ -1,4 +1,4 @@
-"""The benchmarks by name."""
+"""The list of benchmarks."""
 
 from collections.abc import Callable
 from inspect import signature
@@ -32,7 +32,12 @@ BENCHMARKS: dict[str, Callable[..., list[BenchRow]]] = {
 
 
 def measure(name: str, **options: int | None) -> list[BenchRow]:
-    """The rows of a benchmark; of the options it takes those that it has and that are given."""
+    """Run a benchmark, and return its rows.
+
+    Args:
+        name: Name of the benchmark.
+        **options: Options; None, and options that the benchmark doesn't have, are ignored.
+    """
     run = BENCHMARKS[name]
     known = signature(run).parameters
     given = {key: value for key, value in options.items() if key in known and value is not None}

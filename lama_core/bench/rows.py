@@ -1,9 +1,11 @@
-"""`bench rows`: what a run's rows cost on the disk, to write, to keep and to read by column.
+"""`bench rows`: writing, size and reading of a run's Parquet file.
 
-Six made-up runs (see `bench pages`) are a table partitioned by model: a Parquet file each. Written:
-`table.write_facts` beside pyarrow's defaults, and beside the same columns' bytes as they stand in
-memory; all of them down to the disk. Read: the one column that P@1 by model takes, file by file as
-a run's page does, beside pyarrow's scan over all files, and beside the numbers as a plain file.
+Workload: six made-up runs (see `bench pages`), one file each.
+
+- Writing: `facts_table.write_facts`. Peer: pyarrow's defaults. Limit: the columns' bytes as they
+  are in memory. All are flushed to the disk.
+- Reading: the column for P@1, file by file as a page does. Peer: pyarrow's scan over all files.
+  Limit: the same numbers as a plain file.
 """
 
 import os
@@ -27,16 +29,16 @@ COLUMN = "rank_filtered"
 
 
 def run(*, n_queries: int = 200_000, repetitions: int = 3) -> list[BenchRow]:
-    """All rows. n_queries: rows of each of the six runs."""
+    """Measure writing and reading; `n_queries` is the number of rows of each run."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        made = make_runs(folder / "runs", n_facts=n_queries)
-        files = [one.info.folder / FACTS_FILE for one in made]
+        runs = make_runs(folder / "runs", n_facts=n_queries)
+        files = [run.info.folder / FACTS_FILE for run in runs]
         return [*writing(files[0], folder, repetitions), *reading(files, folder, repetitions)]
 
 
 def writing(file: Path, folder: Path, repetitions: int) -> list[BenchRow]:
-    """Rows a second that one run's table is written with, and the bytes that a row takes."""
+    """Measure rows written per second, and bytes per row."""
     table = pq.read_table(file)
     n_rows = table.num_rows
     buffers = [
@@ -48,7 +50,7 @@ def writing(file: Path, folder: Path, repetitions: int) -> list[BenchRow]:
     ]
     ours_file, plain_file, bare_file = (folder / name for name in ("ours", "plain", "bare"))
 
-    def plainly() -> None:
+    def by_default() -> None:
         with whole_file(plain_file) as part:
             pq.write_table(table, part)
 
@@ -59,19 +61,19 @@ def writing(file: Path, folder: Path, repetitions: int) -> list[BenchRow]:
             out.flush()
             os.fsync(out.fileno())
 
-    ways: tuple[Way, ...] = (partial(write_facts, table, ours_file), plainly, bare)
+    ways: tuple[Way, ...] = (partial(write_facts, table, ours_file), by_default, bare)
     ours, peer, limit = rates(n_rows, ways, repetitions)
     sizes = [path.stat().st_size / n_rows for path in (ours_file, plain_file, bare_file)]
     what = f"{n_rows:,} rows of a run written"
     plain, columns = "pyarrow's defaults", "the columns' bytes, as in memory"
     return [
         BenchRow(what, "rows/s", ours, peer, plain, limit, columns),
-        BenchRow(f"{what}: size", "bytes a row", sizes[0], sizes[1], plain, sizes[2], columns),
+        BenchRow(f"{what}: size", "bytes per row", sizes[0], sizes[1], plain, sizes[2], columns),
     ]
 
 
 def reading(files: Sequence[Path], folder: Path, repetitions: int) -> list[BenchRow]:
-    """Rows a second that P@1 of each of the runs is counted with."""
+    """Measure the rows read per second to compute P@1 of each run."""
     numbers = folder / "numbers"
     with numbers.open("wb") as out:
         for file in files:
@@ -94,7 +96,7 @@ def reading(files: Sequence[Path], folder: Path, repetitions: int) -> list[Bench
 
 
 def _numbers(table: pa.Table) -> np.ndarray:
-    """The ranks, int32 [row], 0 where the row doesn't count."""
+    """Return the ranks, int32 [row]; 0 for excluded rows."""
     return table[COLUMN].fill_null(0).to_numpy().astype(np.int32)
 
 

@@ -1,10 +1,9 @@
-"""`bench statements`: answers ranked by whole statements, beside BEAR's library and minicons.
+"""`bench statements`: ranking answers by whole statements, compared with lm-pub-quiz and minicons.
 
-The same statements of three relations of the starter facts, each system in a process of its own,
-one after the other. The limit is the passes that nobody can do without: of a left-to-right model
-every token once that stands in different beginnings, without padding, in full batches; of a masked
-model every different hidden text once. Scores are compared, too: of the first answers, and of the
-statements' sums.
+Workload: the statements of three relations of the starter facts. Each system runs in its own
+process, one after the other. Limit: the minimal forward passes in full batches without padding; for
+a causal model each distinct prefix once, for a masked model each distinct masked text once. The
+scores are compared, too.
 """
 
 import os
@@ -34,12 +33,12 @@ from lama_core.types import Query
 RELATIONS = ("P36", "P69", "P20")
 MODELS = ("smollm2-135m", "minilm-mlm")
 PEERS = {"lm-pub-quiz": "lm_pub_quiz", "minicons": "minicons"}
-PEER_BATCH = 32  # what lm-pub-quiz's own examples take
+PEER_BATCH = 32  # as in lm-pub-quiz's examples
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Some facts of a relation, and the answers that are ranked for each."""
+    """Some facts of a relation, and the answers to rank for each."""
 
     template: str
     subjects: tuple[str, ...]
@@ -47,7 +46,7 @@ class Relation:
 
     @property
     def queries(self) -> list[Query]:
-        """Each fact with a blank for its answer."""
+        """The query of each fact."""
         return [fill(self.template, subject) for subject in self.subjects]
 
     @property
@@ -56,30 +55,31 @@ class Relation:
         return [state(query, answer).text for query in self.queries for answer in self.answers]
 
 
-def asked(n_statements: int) -> list[Relation]:
-    """About so many statements of the starter facts, as many of each relation."""
+def make_relations(n_statements: int) -> list[Relation]:
+    """Return about `n_statements` statements of the starter facts, equally many per relation."""
     dataset = load_dataset("starter")
-    found = []
+    relations = []
     for name in RELATIONS:
         answers = relation_objects(dataset, name)
         n_facts = max(1, n_statements // len(RELATIONS) // len(answers))
         subjects = dict.fromkeys(fact.subject for fact in dataset.facts_of(name))
         template = dataset.relation(name).prompts[0].template
-        found.append(Relation(template, tuple(subjects)[:n_facts], answers))
-    return found
+        relations.append(Relation(template, tuple(subjects)[:n_facts], answers))
+    return relations
 
 
-Ask = Callable[[Relation], NDArray[np.float64]]
+Score = Callable[[Relation], NDArray[np.float64]]
+"""Returns the scores of a relation's statements, float64 [fact, answer]."""
 
 
-def ours(model: str, precision: str) -> Ask:
-    """This library's scores of a relation's statements, float64 [fact, answer]."""
+def ours(model: str, precision: str) -> Score:
+    """Return the scoring function of this library."""
     opened: Any = load_model(model, precision=precision)  # type: ignore[arg-type]
     return lambda one: score_answers(opened, one.queries, one.answers, Scoring())
 
 
-def lm_pub_quiz(model: str, precision: str) -> Ask:
-    """BEAR's own library, fact by fact."""
+def lm_pub_quiz(model: str, precision: str) -> Score:
+    """Return the scoring function of lm-pub-quiz, BEAR's library; it scores fact by fact."""
     from lm_pub_quiz import Evaluator
 
     network, tokenizer, kind = _plain(model, precision)
@@ -87,25 +87,25 @@ def lm_pub_quiz(model: str, precision: str) -> Ask:
         network, model_type="MLM" if kind == "masked" else "CLM", tokenizer=tokenizer, device="cpu"
     )
 
-    def ask(one: Relation) -> NDArray[np.float64]:
+    def score(relation: Relation) -> NDArray[np.float64]:
         return np.array(
             [
                 evaluator.score_answers(
-                    template=one.template,
-                    answers=one.answers,
+                    template=relation.template,
+                    answers=relation.answers,
                     subject=subject,
                     reduction="sum",
                     batch_size=PEER_BATCH,
                 )
-                for subject in one.subjects
+                for subject in relation.subjects
             ]
         )
 
-    return ask
+    return score
 
 
-def minicons(model: str, precision: str) -> Ask:
-    """minicons, in batches of statements."""
+def minicons(model: str, precision: str) -> Score:
+    """Return the scoring function of minicons; it scores batches of statements."""
     from minicons import scorer
 
     network, tokenizer, kind = _plain(model, precision)
@@ -116,18 +116,17 @@ def minicons(model: str, precision: str) -> Ask:
         opened = scorer.IncrementalLMScorer(network, device="cpu", tokenizer=tokenizer)
         more = {"bos_token": True}
 
-    def ask(one: Relation) -> NDArray[np.float64]:
-        texts = one.texts
-        found: list[float] = []
-        for some in batched(texts, PEER_BATCH):
-            found += opened.sequence_score(some, reduction=lambda x: x.sum(0).item(), **more)
-        return np.array(found).reshape(len(one.subjects), len(one.answers))
+    def score(relation: Relation) -> NDArray[np.float64]:
+        scores: list[float] = []
+        for batch in batched(relation.texts, PEER_BATCH):
+            scores += opened.sequence_score(batch, reduction=lambda x: x.sum(0).item(), **more)
+        return np.array(scores).reshape(len(relation.subjects), len(relation.answers))
 
-    return ask
+    return score
 
 
 def _plain(model: str, precision: str) -> tuple[Any, Any, str]:
-    """A model of the catalogue as transformers opens it, its tokenizer, and its kind."""
+    """Load a listed model with transformers; return it, its tokenizer and its kind."""
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
     entry = find_model(model)
@@ -139,33 +138,33 @@ def _plain(model: str, precision: str) -> tuple[Any, Any, str]:
     return opened.from_pretrained(folder, dtype=dtype).eval(), tokenizer, kind
 
 
-def unavoidable(model: str, precision: str) -> Ask:
-    """The passes alone that nobody can do without; the numbers are of no use."""
+def minimal_passes(model: str, precision: str) -> Score:
+    """Return a function that only runs the minimal forward passes; its scores are zeros."""
     opened: Any = load_model(model, precision=precision)  # type: ignore[arg-type]
 
-    def ask(one: Relation) -> NDArray[np.float64]:
-        statements = [state(query, answer) for query in one.queries for answer in one.answers]
-        read = opened.vocabulary.read(statements)
+    def score(relation: Relation) -> NDArray[np.float64]:
+        statements = [state(query, a) for query in relation.queries for a in relation.answers]
+        encoded = opened.vocabulary.read(statements)
         if isinstance(opened, BothSides):
             copies = {
                 (copy.ids, copy.at)
-                for number, each in enumerate(read)
-                for copy in opened.copies(each, number, "within-word", "statement")
+                for number, text in enumerate(encoded)
+                for copy in opened.copies(text, number, "within-word", "statement")
             }
             copy_passes(opened, copies)()
         else:
-            beginnings = {each.ids[:end] for each in read for end in range(len(each.ids))}
-            full_passes(opened, len(beginnings))()
-        return np.zeros((len(one.subjects), len(one.answers)))
+            prefixes = {text.ids[:end] for text in encoded for end in range(len(text.ids))}
+            full_passes(opened, len(prefixes))()
+        return np.zeros((len(relation.subjects), len(relation.answers)))
 
-    return ask
+    return score
 
 
-SYSTEMS: dict[str, Callable[[str, str], Ask]] = {
+SYSTEMS: dict[str, Callable[[str, str], Score]] = {
     "ours": ours,
     "lm-pub-quiz": lm_pub_quiz,
     "minicons": minicons,
-    "unavoidable": unavoidable,
+    "minimal passes": minimal_passes,
 }
 
 
@@ -175,40 +174,44 @@ Measured = dict[str, Any]
 def measure(
     system: str, model: str, precision: str, n_statements: int, repetitions: int
 ) -> Measured:
-    """Statements a second of a system, and its scores."""
-    relations = asked(n_statements)
-    ask = SYSTEMS[system](model, precision)
+    """Return a system's number of statements (n), statements per second (rate) and scores."""
+    relations = make_relations(n_statements)
+    score = SYSTEMS[system](model, precision)
     first = relations[0]
-    ask(Relation(first.template, first.subjects[:1], first.answers[:8]))  # warms up
+    score(Relation(first.template, first.subjects[:1], first.answers[:8]))  # warm up
     seconds = []
     for _ in range(repetitions):
-        began = time.perf_counter()
-        scores = [ask(one) for one in relations]
-        seconds.append(time.perf_counter() - began)
-    n = sum(one.size for one in scores)
-    return {"n": n, "rate": n / median(seconds), "scores": [one.tolist() for one in scores]}
+        start = time.perf_counter()
+        scores = [score(relation) for relation in relations]
+        seconds.append(time.perf_counter() - start)
+    n = sum(array.size for array in scores)
+    return {"n": n, "rate": n / median(seconds), "scores": [array.tolist() for array in scores]}
 
 
-def _measured(*given: Any) -> Measured:
-    """What `measure` gives in a process of its own."""
-    found: Measured = called_in_a_fresh_process(measure, *given)[0]
+def _measured(*args: Any) -> Measured:
+    """Run `measure` in a new process."""
+    found: Measured = called_in_a_fresh_process(measure, *args)[0]
     return found
 
 
-def _peer(name: str, *given: Any) -> Measured | None:
-    """The same of a peer; None if it isn't installed or fails."""
+def _peer(name: str, *args: Any) -> Measured | None:
+    """Measure a peer in a new process; None if it isn't installed or fails."""
     if find_spec(PEERS[name]) is None:
         return None
     try:
-        return _measured(name, *given)
+        return _measured(name, *args)
     except subprocess.CalledProcessError:
         return None
 
 
 def run(*, n_queries: int = 3000, repetitions: int = 3) -> list[BenchRow]:
-    """Statements a second in fp32 and bf16, and how far the scores are apart.
+    """Measure statements per second in fp32 and bf16, and differences of the scores.
 
-    n_queries: statements. A peer that isn't installed has no figure, nor has one that fails.
+    A peer that isn't installed, or fails, has no value.
+
+    Args:
+        n_queries: Number of statements.
+        repetitions: Number of measurements.
     """
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     rows = []
@@ -216,44 +219,33 @@ def run(*, n_queries: int = 3000, repetitions: int = 3) -> list[BenchRow]:
         plain: Measured | None = None
         peers = {name: _peer(name, model, "fp32", n_queries, 1) for name in PEERS}
         for precision in ("fp32", "bf16"):
-            given = (model, precision, n_queries, repetitions)
-            found = _measured("ours", *given)
-            limit = _measured("unavoidable", *given)["rate"]
+            args = (model, precision, n_queries, repetitions)
+            found = _measured("ours", *args)
+            limit = _measured("minimal passes", *args)["rate"]
             plain = plain or found
             what = f"{model}, {precision}, {found['n']:,} statements"
             for name, peer in peers.items():
-                theirs = peer["rate"] if peer else None
-                named = f"{name}, fp32" if peer else f"{name} is not installed, or fails here"
+                rate = peer["rate"] if peer else None
+                label = f"{name}, fp32" if peer else f"{name} is not installed, or fails here"
                 rows.append(
                     BenchRow(
-                        what,
-                        "statements/s",
-                        found["rate"],
-                        theirs,
-                        named,
-                        limit,
-                        "unavoidable passes",
+                        what, "statements/s", found["rate"], rate, label, limit, "minimal passes"
                     )
                 )
-            same = _same_firsts(found["scores"], plain["scores"])
-            rows.append(BenchRow(f"{what}: first answers as in fp32", "share", same))
+            same = _same_first(found["scores"], plain["scores"])
+            rows.append(BenchRow(f"{what}: same first answer as in fp32", "share", same))
         for name, peer in peers.items():
             if peer and plain:
-                apart = _apart(plain["scores"], peer["scores"])
-                rows.append(BenchRow(f"{model}: scores less {name}'s, at most", "nats", apart))
+                largest = _largest_difference(plain["scores"], peer["scores"])
+                title = f"{model}: largest difference from {name}'s scores"
+                rows.append(BenchRow(title, "nats", largest))
     return rows
 
 
-def _same_firsts(some: Sequence[Any], others: Sequence[Any]) -> float:
-    pairs = [
-        np.argmax(one, axis=1) == np.argmax(other, axis=1)
-        for one, other in zip(some, others, strict=True)
-    ]
-    return float(np.concatenate(pairs).mean())
+def _same_first(a: Sequence[Any], b: Sequence[Any]) -> float:
+    same = [np.argmax(x, axis=1) == np.argmax(y, axis=1) for x, y in zip(a, b, strict=True)]
+    return float(np.concatenate(same).mean())
 
 
-def _apart(some: Sequence[Any], others: Sequence[Any]) -> float:
-    return max(
-        float(np.abs(np.array(one) - np.array(other)).max())
-        for one, other in zip(some, others, strict=True)
-    )
+def _largest_difference(a: Sequence[Any], b: Sequence[Any]) -> float:
+    return max(float(np.abs(np.subtract(x, y)).max()) for x, y in zip(a, b, strict=True))

@@ -1,7 +1,6 @@
-"""What several benchmarks ask: queries as long as T-REx's, and a model of BERT base's size.
+"""Shared workloads: queries as long as T-REx's, and a model of BERT-base size.
 
-The model has random weights, which cost as much time as trained ones; its tokenizer is the embedded
-model's.
+The model has random weights, which are as fast as trained ones, and the embedded model's tokenizer.
 """
 
 import json
@@ -81,7 +80,7 @@ OBJECTS = ("paris", "london", "french", "english", "actor", "germany", "italy", 
 
 
 def trex_like_queries(n_queries: int) -> list[Query]:
-    """Short cloze queries of the form of T-REx's, every template with every subject."""
+    """Return short cloze queries like T-REx's, combining each subject with each template."""
     pairs = list(product(SUBJECTS, TEMPLATES))
     return [
         fill(template, subject)
@@ -92,7 +91,14 @@ def trex_like_queries(n_queries: int) -> list[Query]:
 def write_lama(
     folder: Path, n_facts: int, *, n_relations: int = len(TEMPLATES), n_evidences: int = 0
 ) -> Path:
-    """A dataset in LAMA's layout: the templates as relations, the subjects in many spellings."""
+    """Write a dataset in LAMA's layout, with a relation for each template; return its folder.
+
+    Args:
+        folder: The folder to write.
+        n_facts: Number of facts.
+        n_relations: Number of relations; templates repeat if there are more.
+        n_evidences: Number of evidence sentences of each fact.
+    """
     (folder / "TREx").mkdir(parents=True)
     per_relation = -(-n_facts // n_relations)
     names = [f"{first} {second}" for first, second in product(SUBJECTS, SUBJECTS)]
@@ -122,7 +128,7 @@ def _write_lines(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
 
 
 def plain_base_sized_model() -> tuple[Any, Any]:
-    """A random model of BERT base's size and the embedded model's tokenizer, by transformers."""
+    """Return transformers' BERT base with random weights, and the embedded model's tokenizer."""
     import torch
     from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
     from transformers.utils import logging
@@ -134,7 +140,7 @@ def plain_base_sized_model() -> tuple[Any, Any]:
 
 
 def base_sized_model(precision: Literal["fp32", "bf16"] = "fp32") -> "MaskedModel":
-    """The same model from a folder, as any model of a user's is opened."""
+    """Return the same model, saved to a folder and opened as a user's model."""
     with tempfile.TemporaryDirectory() as folder:
         for part in plain_base_sized_model():
             part.save_pretrained(folder)
@@ -143,7 +149,7 @@ def base_sized_model(precision: Literal["fp32", "bf16"] = "fp32") -> "MaskedMode
 
 
 def first_answers(model: Any, queries: Sequence[Query], candidates: Candidates) -> list[int]:
-    """The column of each query's best candidate."""
+    """Return the column of each query's best candidate."""
     answers = [0] * len(queries)
     for block in score_cloze(model, queries, candidates.columns(model.vocabulary)):
         best = best_candidates(block.log_probs, 1, order=block.order)

@@ -1,6 +1,6 @@
-"""The command line: a command is a line in `COMMANDS`, which names the module that makes it.
+"""The command line: `COMMANDS` lists the commands and the modules that define them.
 
-A module is imported when its command is called, so that `--help` is immediate.
+A module is imported when its command is called, so that `--help` is fast.
 """
 
 import contextlib
@@ -17,29 +17,32 @@ from lama_core.requests import PROGRAM
 from lama_core.runs.locks import clear_killed
 
 STOPPED = 128 + signal.SIGINT
-LONGEST = 60  # characters of a word that an error repeats
-# name -> where it is made, and what it does
+LONGEST = 60  # characters of a word that an error shows
+# name -> module:object, and help text
 COMMANDS: dict[str, tuple[str, str]] = {
     "models": ("models:models", "List models; fetch, add, convert, look up or forget one."),
-    "cloze": ("queries:cloze", "Fill the blanks of a text with each model's best words."),
-    "relation": ("queries:relation", "Query a relation and a subject in every wording."),
-    "rank": ("queries:rank", "Rank answers of any length at a text's blank."),
-    "inspect": ("queries:inspect", "Show how models come to their answer: layers, or tokens."),
+    "cloze": ("queries:cloze", "Fill the blanks of a text with each model's most probable words."),
+    "relation": ("queries:relation", "Query models for a relation of a subject, in every wording."),
+    "rank": ("queries:rank", "Rank answers of any length by their likelihood at a blank."),
+    "inspect": ("queries:inspect", "Show how models reach their answer, by layers or tokens."),
     "batch": ("queries:batch", "Fill the blank of each sentence of a file."),
     "sentences": ("queries:sentences", "Compare whole sentences, such as minimal pairs."),
     "analogy": ("analogy:analogy", "Solve analogies, score pairs, probe models with analogies."),
     "data": ("data:data", "List knowledge sources; fetch, import, rename or delete one."),
     "probe": ("runs:probe", "Probe models with a dataset's cloze queries."),
-    "statements": ("runs:statements", "Rank each relation's answers by their likelihood."),
+    "statements": (
+        "runs:statements",
+        "Rank each relation's answers by the likelihood of the statement.",
+    ),
     "extract": ("runs:extract", "Extract relations from sentences: LAMA's RE_n and RE_o."),
     "read": ("runs:read", "Find answers in a text with question-answering models."),
     "results": ("results:results", "Score finished runs: P@1, P@10, MRR, mean rank."),
-    "compare": ("results:compare", "Compare two runs on the same facts."),
+    "compare": ("results:compare", "Compare two runs on the same facts, with significance tests."),
     "reproduce": ("papers:reproduce", "Reproduce a paper's tables and figures."),
-    "runs": ("runs:runs", "List the runs, finished or not; rename or delete one."),
+    "runs": ("runs:runs", "List finished and unfinished runs; rename or delete one."),
     "prompts": ("prompts:prompts", "Mine, paraphrase, select, weight and analyse prompts."),
     "app": ("app:app", "Open the web app."),
-    "bench": ("bench:bench", "Measure speed and memory next to alternatives and limits."),
+    "bench": ("bench:bench", "Measure speed and memory, compared with alternatives and limits."),
 }
 
 
@@ -47,28 +50,35 @@ def make_app() -> App:
     """Return the whole command line."""
     app = App(
         name=PROGRAM,
-        help="What do language models know? Cloze queries, analogies and probing runs.",
+        help="Find out what language models know: cloze queries, analogies and probing runs.",
         version=__version__,
         help_flags=["--help", "-h"],
         help_format="plaintext",
     )
     app.default(commands.make_help(app))
-    for name, (place, about) in COMMANDS.items():
-        app.command(f"lama_core.cli.{place}", name=name, help=about)
+    for name, (target, help_text) in COMMANDS.items():
+        app.command(f"lama_core.cli.{target}", name=name, help=help_text)
     return app
 
 
 def call(*words: str) -> None:
-    """Run a command in this process. Raises UserError for a mistake in the words."""
+    """Run a command in this process.
+
+    Args:
+        *words: The words after `lama-explorer`.
+
+    Raises:
+        UserError: If a command, option or value is invalid.
+    """
     app = make_app()
     try:
         app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
-        raise UserError(f"{_sentence(app, error, words)} See --help.") from error
+        raise UserError(f"{_usage_error(app, error, words)} See --help.") from error
 
 
-def _sentence(app: App, error: CycloptsError, words: tuple[str, ...]) -> str:
-    """What is wrong with the words that were typed."""
+def _usage_error(app: App, error: CycloptsError, words: tuple[str, ...]) -> str:
+    """Return the message for a mistake in the command line."""
     if isinstance(error, MissingArgumentError) and error.argument:
         name = error.keyword or error.argument.name
         return f"{name} {'needs a value' if name in words else 'is missing'}."
@@ -79,22 +89,22 @@ def _sentence(app: App, error: CycloptsError, words: tuple[str, ...]) -> str:
         return f"Unexpected {what} {word[:LONGEST]!r}{did_you_mean(word, known)}."
     if isinstance(error, UnknownOptionError) and "--" in words:
         word = error.token.keyword or error.token.value
-        if word in words[words.index("--") :]:  # where nothing is an option
+        if word in words[words.index("--") :]:  # words after `--` are arguments
             return f"Unexpected argument {word[:LONGEST]!r}."
     return " ".join(str(error).split())
 
 
 def _end(number: int, _frame: object) -> None:
-    """Leave a command that is ended from outside through its blocks, which remove half files."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not stop the removal
+    """Exit by an exception when the process is terminated, so that unfinished files are deleted."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal must not interrupt that
     sys.exit(128 + number)
 
 
 def main() -> None:
     """Run the command line, and exit.
 
-    The status is 0; 2 for a user's mistake, which is one line on standard error, and for what the
-    machine refuses; 130 when stopped; 1 for a fault of the program.
+    The exit status is 0; 2 for a user's mistake or a system error such as a full disk, with one
+    line on standard error; 130 if the user stopped the command; 1 for a bug in the program.
     """
     signal.signal(signal.SIGTERM, _end)
     exit_codes.open_streams()
@@ -103,52 +113,51 @@ def main() -> None:
     except KeyboardInterrupt:
         status = STOPPED
     except BrokenPipeError:
-        status = 0  # the reader of a pipe (`| head`) went away
-    except Exception as error:  # noqa: BLE001 - the one place where any fault becomes a sentence
-        status = _explain(error)
+        status = 0  # the reader of the pipe (`| head`) has closed it
+    except Exception as error:  # noqa: BLE001 - the only place that reports any exception
+        status = _report(error)
     if status == STOPPED:
-        _complain("Stopped. Finished parts are kept; the same command resumes.")
+        _print_error("Stopped. Finished parts are kept; the same command resumes.")
     _flush()
     raise SystemExit(status)
 
 
 def _run() -> int:
-    """The exit status of the command that was typed."""
+    """Run the command that the user typed; return its exit status."""
     exit_codes.check_arguments(sys.argv[1:])
     exit_codes.check_home()
     clear_killed()
+    status: object = 0
     try:
         call(*sys.argv[1:])
     except SystemExit as end:
         status = end.code
-    else:
-        status = 0
     sys.stdout.flush()
     return status if isinstance(status, int) else 0
 
 
-def _explain(error: Exception) -> int:
-    """Say what went wrong; the exit status that goes with it."""
+def _report(error: Exception) -> int:
+    """Print the message for an exception; return the exit status."""
     try:
         sys.stdout.flush()
-    except (OSError, ValueError) as unwritten:
-        reason = unwritten.strerror if isinstance(unwritten, OSError) else unwritten
-        _complain(f"Cannot write to standard output: {reason}.")
+    except (OSError, ValueError) as write_error:
+        reason = write_error.strerror if isinstance(write_error, OSError) else write_error
+        _print_error(f"Cannot write to standard output: {reason}.")
         return 2
-    if sentence := exit_codes.sentence_of(error):
-        _complain(sentence)
+    if message := exit_codes.expected_error(error):
+        _print_error(message)
         return 2
-    _complain(exit_codes.fault_sentence(error))
+    _print_error(exit_codes.bug_message(error))
     return 1
 
 
-def _complain(text: str) -> None:
-    with contextlib.suppress(OSError, ValueError):  # standard error is closed, too
-        output.complain(text)
+def _print_error(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # standard error is closed
+        output.print_error(text)
 
 
 def _flush() -> None:
-    """Write what is left; what can't be is dropped, else the interpreter complains of it."""
+    """Flush both outputs; discard data that can't be written, so that Python prints no error."""
     for number, stream in ((1, sys.stdout), (2, sys.stderr)):
         try:
             stream.flush()

@@ -18,7 +18,7 @@ def open_app(
     public: Annotated[
         bool,
         Parameter(
-            help="Answer other machines, too; every visitor has the rights of an anonymous one.",
+            help="Accept visitors from other machines; every visitor has anonymous rights.",
             negative="",
             show_default=False,
         ),
@@ -26,10 +26,10 @@ def open_app(
 ) -> None:
     """Open the web app in the browser; stop it with Ctrl+C."""
     if port is not None and not 1 <= port <= 65535:
-        raise UserError(f"--port can't be {port}: choose 1 to 65535.")
+        raise UserError(f"Invalid --port {port}: choose 1 to 65535.")
     if not APP_FILE.is_file():
-        raise UserError(f"The app's files are missing: {APP_FILE}. Install lama-explorer again.")
-    # Streamlit also reads the options in .streamlit next to the app's file.
+        raise UserError(f"The app's files are missing: {APP_FILE}. Reinstall lama-explorer.")
+    # Streamlit also reads .streamlit/config.toml next to the app's file.
     words = [sys.executable, "-m", "streamlit", "run", str(APP_FILE)]
     if port is not None:
         words += ["--server.port", str(port)]

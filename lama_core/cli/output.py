@@ -1,6 +1,6 @@
-"""What the commands share: how results, numbers and progress look in a terminal.
+"""Terminal output of all commands: JSON, tables, messages and the progress bar.
 
-Results go to standard output, everything else to standard error.
+Results go to standard output, messages and progress to standard error.
 """
 
 import json
@@ -24,35 +24,32 @@ from lama_core import rounding
 from lama_core.files import bytes_text
 from lama_core.progress import OnProgress, Pace, Progress, describe
 
-LONGEST = 2000  # characters of what went wrong: a name may be a page long
+LONGEST = 2000  # characters of an error message, which may contain a long name
 _NUMBER = re.compile(r"[-+]?\d[^A-Za-z]*(e[-+]\d+)?( ([kMG]?B|to .*))?$")
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON on standard output; what is not a number is null."""
-    text = json.dumps(plain(value), ensure_ascii=False, indent=2, allow_nan=False)
+    """Print a value as JSON on standard output; NaN and infinite values become null."""
+    text = json.dumps(json_value(value), ensure_ascii=False, indent=2, allow_nan=False)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
-    except UnicodeEncodeError:  # an output of another encoding, or a name that is no text
-        text = json.dumps(plain(value), indent=2, allow_nan=False)
+    except UnicodeEncodeError:  # the output isn't in UTF-8, or a file name isn't
+        text = json.dumps(json_value(value), indent=2, allow_nan=False)
     print(text)
 
 
 def print_table(
-    columns: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    *,
-    title: str = "",
+    columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = ""
 ) -> None:
-    """Print a table on standard output. Cells are text, never markup; numbers stand right."""
+    """Print a table on standard output; columns of numbers are right-aligned."""
     table = Table(box=None, pad_edge=False)
-    shown = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
     for number, column in enumerate(columns):
-        cells = [row[number] for row in shown if row[number]]
-        numbers = bool(cells) and all(_NUMBER.match(cell) for cell in cells)
-        table.add_column(column, justify="right" if numbers else "left", overflow="fold")
-    for row in shown:
-        table.add_row(*map(Text, row))
+        cells = [row[number] for row in texts if row[number]]
+        is_numeric = bool(cells) and all(_NUMBER.match(cell) for cell in cells)
+        table.add_column(column, justify="right" if is_numeric else "left", overflow="fold")
+    for row in texts:
+        table.add_row(*map(Text, row))  # Text: brackets in a cell aren't markup
     console = Console(width=None if sys.stdout.isatty() else 160)
     if title:
         console.print(Text(title))
@@ -60,58 +57,58 @@ def print_table(
 
 
 def size(n_bytes: int | None) -> str:
-    """Bytes as a person reads them; empty where they aren't known."""
+    """Return a number of bytes as text; empty if unknown."""
     return "" if n_bytes is None else bytes_text(n_bytes)
 
 
-def say(text: str) -> None:
-    """Tell the user a sentence, on standard error."""
-    _emit("note", text) if _for_programs() else print(text, file=sys.stderr, flush=True)
+def print_note(text: str) -> None:
+    """Print a message on standard error."""
+    _emit("note", text) if _is_json() else print(text, file=sys.stderr, flush=True)
 
 
-def complain(text: str) -> None:
-    """Tell the user what went wrong, on standard error: one line, whatever names are in it."""
-    line = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+def print_error(text: str) -> None:
+    """Print an error on standard error, as one line of printable characters."""
+    line = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
     if len(line) > LONGEST:
         line = f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
-    _emit("error", line) if _for_programs() else print(f"Error: {line}", file=sys.stderr)
+    _emit("error", line) if _is_json() else print(f"Error: {line}", file=sys.stderr)
 
 
-def plain(value: object) -> object:
-    """A value as JSON takes it: plain numbers, null for what is not a number, a path as text."""
+def json_value(value: object) -> object:
+    """Convert a value for JSON: plain numbers, null for NaN and infinity, text for paths."""
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Mapping):
-        return {_key(key): plain(one) for key, one in value.items()}
+        return {_json_key(key): json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [json_value(item) for item in value]
     if hasattr(value, "item"):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _key(key: object) -> str:
+def _json_key(key: object) -> str:
     return " ".join(map(str, key)) if isinstance(key, tuple) else str(key)
 
 
 def percent(value: object) -> str:
-    """A share in per cent with one decimal; empty for what is no number."""
+    """Return a share in percent with one decimal; empty for NaN, infinity and None."""
     return rounding.percent(value) if isinstance(value, float) and math.isfinite(value) else ""
 
 
 @contextmanager
 def progress() -> Iterator[OnProgress]:
-    """A bar on standard error, as the callback that the library reports to.
+    """Show a progress bar on standard error; yield the callback that updates it.
 
-    With LAMA_PROGRESS=json, a JSON line a report instead, which a page can follow.
+    With LAMA_PROGRESS=json, print each report as a line of JSON instead, for the web app's jobs.
     """
-    if _for_programs():
+    if _is_json():
         yield _report
         return
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
     pace = Pace()
     console = Console(stderr=True)
-    # Where nobody watches it, a transient bar would only leave an empty line.
+    # Outside a terminal, a transient bar would leave an empty line.
     with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=None, visible=False)
 
@@ -133,16 +130,13 @@ def progress() -> Iterator[OnProgress]:
 
 
 def _report(step: Progress) -> None:
-    """Write a step, or what it finished, for a program that follows this one."""
-    if step.result is not None:
-        _emit("result", asdict(step.result))
-        return
-    known = asdict(step)
-    del known["result"]
-    _emit("progress", known)
+    """Print a progress report, or the result that it contains, as JSON."""
+    fields = asdict(step)
+    result = fields.pop("result")
+    _emit("result", result) if result else _emit("progress", fields)
 
 
-def _for_programs() -> bool:
+def _is_json() -> bool:
     return os.environ.get("LAMA_PROGRESS") == "json"
 
 

@@ -1,13 +1,13 @@
-"""`reproduce`: a paper's tables and figures, our numbers next to the published ones."""
+"""`reproduce`: print a paper's tables and figures, our numbers next to the published ones."""
 
 from lama_core.api import papers as api
-from lama_core.api.papers import Reproduced, ReproducedTable
+from lama_core.api.papers import ReproducedPaper, ReproducedTable
 from lama_core.cli import commands, output
 
 
-def print_reproduced(made: Reproduced) -> None:
-    """Print each table, and what can't be computed here."""
-    found = made.found
+def print_reproduced(paper: ReproducedPaper) -> None:
+    """Print each table, then the unavailable figures with the commands that fetch their data."""
+    found = paper.found
     print(found.citation)
     for note in found.notes:
         print(note)
@@ -15,18 +15,18 @@ def print_reproduced(made: Reproduced) -> None:
         _print_reproduced(table)
     if found.absent:
         output.print_table(
-            ("what", "why it is unavailable here", "command that fetches it"),
-            [(one.what, one.reason, one.command) for one in found.absent],
+            ("unavailable", "reason", "command that fetches it"),
+            [(absent.what, absent.reason, absent.command) for absent in found.absent],
         )
-    print(f"With charts: {made.html}")
+    print(f"Report with charts: {paper.html}")
 
 
 def _print_reproduced(table: ReproducedTable) -> None:
-    """One table of a paper: ours, theirs and the difference, and why one of them is missing."""
+    """Print a table: our numbers, the paper's and the difference, with numbered remarks."""
     remarks, which = table.remarks()
     title = f"\n{table.name}: {table.title} ({table.about})"
     if not table.made.rows:
-        print(f"{title}\nNone of it is available here.")
+        print(f"{title}\nNo row of this table is available here.")
     else:
         output.print_table(
             (
@@ -34,7 +34,7 @@ def _print_reproduced(table: ReproducedTable) -> None:
                 "what",
                 "n",
                 "ours",
-                *(("95% interval",) * table.has_intervals),
+                *["95% interval"] * table.has_intervals,
                 "paper",
                 "difference",
                 "note",
@@ -48,9 +48,9 @@ def _print_reproduced(table: ReproducedTable) -> None:
                     *table.shown_interval(row),
                     table.shown(row.published),
                     table.shown(row.difference, signed=True),
-                    "" if at is None else f"[{at + 1}]",
+                    "" if remark is None else f"[{remark + 1}]",
                 )
-                for row, at in zip(table.made.rows, which, strict=True)
+                for row, remark in zip(table.made.rows, which, strict=True)
             ],
             title=title,
         )

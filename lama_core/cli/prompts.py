@@ -3,7 +3,7 @@
 from typing import Any
 
 from lama_core.api import prompts as api
-from lama_core.api.prompts import OTHER, PATTERNS, Analysed, Studied, Table
+from lama_core.api.prompts import OTHER, PATTERNS, StudyAnalysis, StudyResult, Table
 from lama_core.cli import commands, output
 from lama_core.cli.output import percent
 from lama_core.rounding import fixed
@@ -18,12 +18,7 @@ def print_prompts(table: Table) -> None:
     output.print_table(
         ("relation", "prompt", "from", "weight"),
         [
-            (
-                row["relation"],
-                row["template"],
-                ", ".join(row["origins"]),
-                _number(row["weight"], 4),
-            )
+            (row["relation"], row["template"], ", ".join(row["origins"]), _number(row["weight"], 4))
             for row in table.rows
         ],
     )
@@ -40,17 +35,17 @@ def print_mined(table: Table) -> None:
 def print_paraphrases(table: Table) -> None:
     """Print a row for each paraphrase."""
     output.print_table(
-        ("prompt", "log-prob", "by way of"),
+        ("prompt", "log-prob", "via"),
         [(row["template"], _number(row["log_prob"], 2), row["via"]) for row in table.rows],
     )
 
 
-def print_selected(made: Studied) -> None:
-    """Print a table for each relation: its prompts, the best on the training facts first."""
-    rows = made.prompts()
-    for study in made.relations:
+def print_selected(result: StudyResult) -> None:
+    """Print a table for each relation: its prompts, ordered by accuracy on the training facts."""
+    rows = result.prompts()
+    for study in result.relations:
         output.print_table(
-            ("prompt", "from", "training", "test", "only it is right", "shows the subject"),
+            ("prompt", "from", "training", "test", "right only here", "shows the subject"),
             [
                 (
                     row["template"],
@@ -58,7 +53,7 @@ def print_selected(made: Studied) -> None:
                     percent(row["train"]),
                     percent(row["test"]),
                     row["only_right"],
-                    "yes" if row["shows_subject"] else "no: it comes after the blank",
+                    "yes" if row["shows_subject"] else "no (after the blank)",
                 )
                 for row in rows
                 if row["relation"] == study.relation.name
@@ -70,11 +65,11 @@ def print_selected(made: Studied) -> None:
         print()
 
 
-def print_study(made: Studied) -> None:
-    """Print a row for each set of prompts and method, with the published values if comparable."""
-    rows = made.table
-    same = rows[0].published_model
-    published = f"; paper: {same}, all 41 relations of T-REx" if same else ""
+def print_study(result: StudyResult) -> None:
+    """Print a row for each set of prompts and method, with the paper's values if comparable."""
+    rows = result.table
+    paper_model = rows[0].published_model
+    published = f"; paper: {paper_model}, all 41 relations of T-REx" if paper_model else ""
     output.print_table(
         (
             "set",
@@ -83,7 +78,7 @@ def print_study(made: Studied) -> None:
             "macro",
             "log P(gold)",
             "n",
-            *(("paper micro", "paper macro") if same else ()),
+            *(("paper micro", "paper macro") if paper_model else ()),
         ),
         [
             (
@@ -95,43 +90,43 @@ def print_study(made: Studied) -> None:
                 f"{row.n_relations} / {row.n_facts:,}",
                 *(
                     (_number(row.published_micro, 1), _number(row.published_macro, 1))
-                    if same
+                    if paper_model
                     else ()
                 ),
             )
             for row in rows
         ],
-        title=f"{rows[0].model}: P@1 in percent, {made.relations[0].ranking} ranking; "
+        title=f"{rows[0].model}: P@1 in percent, {result.relations[0].ranking} ranking; "
         f"n: relations / test facts{published}",
     )
 
 
-def print_analysed(analysed: Analysed) -> None:
-    """Print divergence by edit distance, Top-K curves, and what else was asked for."""
-    found, study = analysed.found, analysed.study
+def print_analysis(analysis: StudyAnalysis) -> None:
+    """Print divergence by edit distance, Top-K curves, and on request patterns and transfer."""
+    found, study = analysis.found, analysis.study
     output.print_table(
         (f"edit distance, {found['distance']}", "pairs", "mean divergence", "quartiles"),
         [
             (
-                f"{one.low:.1f} to {one.high:.1f}",
-                one.n_pairs,
-                percent(one.mean),
-                " / ".join(percent(value) for value in one.quartiles),
+                f"{pairs.low:.1f} to {pairs.high:.1f}",
+                pairs.n_pairs,
+                percent(pairs.mean),
+                " / ".join(percent(value) for value in pairs.quartiles),
             )
-            for one in analysed.divergence.bins
+            for pairs in analysis.divergence.bins
         ],
-        title=f"{study.label}, {study.info.ranking} ranking: divergence of prompts, "
-        f"Pearson {fixed(analysed.divergence.correlation, 2)} (the paper's: 0.25)",
+        title=f"{study.label}, {study.info.ranking} ranking: divergence of pairs of prompts; "
+        f"Pearson correlation {fixed(analysis.divergence.correlation, 2)} (paper: 0.25)",
     )
     for (name, kind), values in found["curves"].items():
         shown = [k for k in (1, 2, 3, 5, 10, 20, 29) if k <= len(values)]
         curve = ", ".join(f"{k}: {percent(values[k - 1])}" for k in shown)
         print(f"Top-K of {name}, {kind}: {curve}")
     if "patterns" in found:
-        _print_patterns(found["patterns"], analysed.request.combination)
+        _print_patterns(found["patterns"], analysis.request.combination)
     if rows := found.get("transfer"):
         own, foreign = (sum(row[name] for row in rows) / len(rows) for name in ("own", "other"))
-        print(f"Own weights {percent(own)}, the other model's {percent(foreign)}")
+        print(f"P@1 with its own weights {percent(own)}, with the other model's {percent(foreign)}")
 
 
 def _print_patterns(rows: list[dict[str, Any]], combination: str) -> None:
@@ -141,14 +136,14 @@ def _print_patterns(rows: list[dict[str, Any]], combination: str) -> None:
     }
     output.print_table(
         ("pattern", "prompts", "mean rank"),
-        [(name, len(one), f"{sum(one) / len(one):.1f}") for name, one in ranks.items() if one],
+        [(name, len(of), f"{sum(of) / len(of):.1f}") for name, of in ranks.items() if of],
         title=f"Rank by accuracy among the prompts of {combination}, 1 is best; a prompt can have "
         "several patterns",
     )
 
 
 def print_both_ways(table: Table) -> None:
-    """Print a row for each relation."""
+    """Print the accuracy of each relation, forward only and with backward queries."""
     output.print_table(
         ("relation", "forward", "forward and backward", "training", "test"),
         [
@@ -178,13 +173,13 @@ for command in (
         'prompts paraphrase "[X] was born in [Y] ." --relation P19',
     ),
     commands.make(
-        api.analyse_prompts, print_analysed, "prompts analyse starter-minilm_mlm-0123456789"
+        api.analyse_prompts, print_analysis, "prompts analyse starter-minilm_mlm-0123456789"
     ),
     commands.make(
         api.select_prompts,
         print_selected,
         "prompts select --dataset starter --relation P36",
-        Studied.prompts,
+        StudyResult.prompts,
     ),
     commands.make(api.study, print_study, "prompts fit --dataset starter --relation P36"),
     commands.make(

@@ -1,4 +1,4 @@
-"""`cloze`, `relation`, `rank`, `inspect`, `batch`, `sentences`, and `analogy solve` and `score`."""
+"""Commands that query models with one text or file: `cloze`, `relation`, `rank`, `inspect`, ..."""
 
 import math
 from collections.abc import Sequence
@@ -29,22 +29,22 @@ from lama_core.rounding import fixed
 
 
 def print_cloze(answer: ClozeAnswer) -> None:
-    """Print each model's predictions, a table a model and blank."""
+    """Print a table of predictions for each blank and model."""
     first = answer.models[0].blanks[0].asked
     for number in range(len(answer.models[0].blanks)):
-        for one in answer.models:
-            which = f", blank {number + 1}" if len(one.blanks) > 1 else ""
-            seen = f"context {one.context}, {one.n_candidates:,} candidates"
-            seen += f" ({answer.candidates.name})" + _computed(one.precision, one.device)
-            blank = one.blanks[number]
+        for model in answer.models:
+            which = f", blank {number + 1}" if len(model.blanks) > 1 else ""
+            settings = f"context {model.context}, {model.n_candidates:,} candidates"
+            settings += f" ({answer.candidates.name})" + _computed(model.precision, model.device)
+            blank = model.blanks[number]
             if number and blank.asked != first:
                 which += f", queried as {blank.asked!r}"
-            _print_answers(blank, f"{one.name}{which}: {seen}")
+            _print_answers(blank, f"{model.name}{which}: {settings}")
             print()
 
 
 def _print_answers(blank: BlankAnswer, title: str) -> None:
-    """A model's best words for a blank, best first, and where the gold stands."""
+    """Print a model's predictions for a blank, best first, and the gold answer's rank."""
     rows: list[Sequence[object]] = [
         (
             item.rank,
@@ -64,33 +64,33 @@ def _print_answers(blank: BlankAnswer, title: str) -> None:
 
 
 def _score(value: float | None, digits: int, *, signed: bool = False) -> str:
-    """A score with so many decimals; a dash where there is none."""
+    """Return a score with `digits` decimals; a dash for None."""
     return "-" if value is None else fixed(value, digits, signed=signed)
 
 
 def _computed(precision: str, device: str) -> str:
-    """`, bf16 on cuda:0`; nothing of fp32 on a CPU."""
-    said = how_computed(precision, device)
-    return f", {said}" if said else ""
+    """Return `, bf16 on cuda:0`; empty for fp32 on a CPU."""
+    text = how_computed(precision, device)
+    return f", {text}" if text else ""
 
 
 def print_relation(answer: RelationAnswer) -> None:
-    """Print each model's predictions in every wording, after what the data says."""
+    """Print the known objects, then each model's predictions for every wording."""
     question = answer.question
-    known = ", ".join(question.objects) or "nothing of this subject"
+    known = ", ".join(question.objects) or "none"
     gold = question.gold or "-"
     print(f"{question.relation} {question.label} of {question.subject}, gold answer: {gold}")
-    print(f"{question.dataset} says: {known}")
+    print(f"objects in {question.dataset}: {known}")
     if question.n_left_out:
-        every = len(question.wordings) + question.n_left_out
-        print(f"queried: the first {len(question.wordings)} of {every} wordings")
+        n_wordings = len(question.wordings)
+        print(f"queried: the first {n_wordings} of {n_wordings + question.n_left_out} wordings")
     for model in answer.models:
         print()
         _print_wordings(question, model, answer.candidates.name)
 
 
 def _print_wordings(question: RelationQuestion, model: ModelOnRelation, words: str) -> None:
-    """A model's predictions, a row a wording, under how far they agree."""
+    """Print a row for each wording; the title says how many wordings give the same answer."""
     rows = [
         (
             f"{wording.kind} ({wording.source})",
@@ -106,20 +106,20 @@ def _print_wordings(question: RelationQuestion, model: ModelOnRelation, words: s
     ]
     word, n = first_answers(question, model)[0]
     total = question.n_agreeing
-    same = f"{n} of {total} wordings give {word} first"
+    same = f"the first answer is {word} in {n} of {total} wordings"
     if 1 == n < total:
-        same = f"no two of {total} wordings give the same word first"
-    size = f"{model.n_candidates:,} candidates ({words})"
-    size += _computed(model.precision, model.device)
+        same = f"the first answers in {total} wordings all differ"
+    settings = f"{model.n_candidates:,} candidates ({words})"
+    settings += _computed(model.precision, model.device)
     output.print_table(
         ("wording", "sentence", "first answer", "prob", "rank of the gold answer", "note"),
         rows,
-        title=f"{model.name}: {same}, not counting the negated wording; {size}",
+        title=f"{model.name}: {same}, not counting the negated wording; {settings}",
     )
 
 
 def print_rank(answer: RankAnswer) -> None:
-    """Print the answers as each model ranks them."""
+    """Print each model's ranking of the answers."""
     request = answer.request
     _, _, gold = request.asked()
     for model in answer.models:
@@ -133,13 +133,13 @@ def print_rank(answer: RankAnswer) -> None:
             ),
             [
                 (
-                    one.rank,
-                    one.answer + (" ✓" if one.answer == gold else ""),
-                    fixed(one.prob, 3),
-                    _score(one.score, 2),
-                    "  ".join(shown_tokens(one.tokens, answer=True)),
+                    row.rank,
+                    row.answer + (" ✓" if row.answer == gold else ""),
+                    fixed(row.prob, 3),
+                    _score(row.score, 2),
+                    "  ".join(shown_tokens(row.tokens, answer=True)),
                 )
-                for one in model.answers
+                for row in model.answers
             ],
             title=f"{model.name}: {len(model.answers):,} answers, part {request.part}"
             + _computed(model.precision, model.device),
@@ -150,40 +150,40 @@ def print_rank(answer: RankAnswer) -> None:
 
 
 def print_sentences(answer: SentencesAnswer) -> None:
-    """Print the sentences' log-probabilities, and those of their tokens."""
+    """Print the log-probabilities of the sentences and of their tokens."""
     for model in answer.models:
         output.print_table(
             ("total log-prob.", "minus the first's", "mean", "tokens", "sentence"),
             [
                 (
-                    _score(one.total, 3),
-                    _score(one.difference, 3, signed=True),
-                    _score(one.mean, 3),
-                    one.n_scored,
-                    one.text,
+                    _score(sentence.total, 3),
+                    _score(sentence.difference, 3, signed=True),
+                    _score(sentence.mean, 3),
+                    sentence.n_scored,
+                    sentence.text,
                 )
-                for one in model.sentences
+                for sentence in model.sentences
             ],
             title=model.name + _computed(model.precision, model.device),
         )
-        for one in model.sentences:
-            print("  " + "  ".join(shown_tokens(one.tokens)))
+        for sentence in model.sentences:
+            print("  " + "  ".join(shown_tokens(sentence.tokens)))
         for note in model.notes():
             print(note)
         print()
 
 
 def print_inspected(answer: InsideAnswer) -> None:
-    """Print what a lens shows of each model."""
-    for one in answer.models:
-        if one.layers:
-            _print_layers(one.layers, answer.request.candidates)
-        if one.attribution:
-            _print_attribution(one.attribution)
+    """Print each model's layers or token attributions."""
+    for model in answer.models:
+        if model.layers:
+            _print_layers(model.layers, answer.request.candidates)
+        if model.attribution:
+            _print_attribution(model.attribution)
 
 
 def _print_layers(model: ModelLayers, words: str) -> None:
-    """A row a layer, the last one first: its answer, and the ranks of the tracked words."""
+    """Print each layer's first answer and the ranks of the tracked words, last layer first."""
     rows = [
         (
             layer.title,
@@ -194,10 +194,10 @@ def _print_layers(model: ModelLayers, words: str) -> None:
         for layer in reversed(model.layers)
     ]
     heads = [f"rank of {word.word}" + " (gold)" * word.is_gold for word in model.words]
-    size = f"{model.n_candidates:,} candidates ({words})"
-    size += _computed(model.precision, model.device)
+    settings = f"{model.n_candidates:,} candidates ({words})"
+    settings += _computed(model.precision, model.device)
     output.print_table(
-        ("layer", "first answer", "log-prob", *heads), rows, title=f"{model.name}: {size}"
+        ("layer", "first answer", "log-prob", *heads), rows, title=f"{model.name}: {settings}"
     )
     for note in model.notes:
         print(note)
@@ -205,21 +205,21 @@ def _print_layers(model: ModelLayers, words: str) -> None:
 
 
 def _print_attribution(model: ModelAttribution) -> None:
-    """A row a token, in the order of the text, and the check of the sum."""
+    """Print each token's attribution in the order of the text, and the check of their sum."""
     rows = [
         (token, "" if value is None else fixed(value, 3, signed=True))
         for token, value in zip(model.tokens, model.values, strict=True)
     ]
-    how = f"{model.method}, log-prob of {model.word}: {fixed(model.log_prob, 3)}"
-    how += _computed(model.precision, model.device)
-    output.print_table(("token", "adds"), rows, title=f"{model.name}: {how}")
+    title = f"{model.name}: {model.method}, log-prob of {model.word}: {fixed(model.log_prob, 3)}"
+    title += _computed(model.precision, model.device)
+    output.print_table(("token", "adds to log-prob"), rows, title=title)
     for note in filter(None, (*model.notes, model.completeness())):
         print(note)
     print()
 
 
 def print_batch(answer: ManyAnswer) -> None:
-    """Print each model's first prediction for each line, and its share of right ones."""
+    """Print each model's first prediction for each line, and its accuracy."""
     rows = [
         (
             line.number,
@@ -241,7 +241,7 @@ def print_batch(answer: ManyAnswer) -> None:
 
 
 def _first_cells(model: ModelOnMany, row: int) -> tuple[str, str, str]:
-    """A model's first prediction for a line, its log-probability, and the gold answer's rank."""
+    """Return the first prediction for a line, its log-probability and the gold answer's rank."""
     answer = model.answers[row]
     if answer.blank is None:
         return answer.fault, "", ""
@@ -256,12 +256,12 @@ def _first_cells(model: ModelOnMany, row: int) -> tuple[str, str, str]:
 
 
 def print_solution(solution: Solution) -> None:
-    """Print each model's predictions for an analogy, and those of vector arithmetic."""
+    """Print the predictions of each model and of vector arithmetic for an analogy."""
     print(solution.question.query.text("___") + "\n")
     for answer in solution.cloze.models:
-        seen = f"context {answer.context}, {answer.n_candidates:,} candidates"
-        seen += _computed(answer.precision, answer.device)
-        _print_answers(answer.blanks[0], f"{answer.name}: {seen}")
+        settings = f"context {answer.context}, {answer.n_candidates:,} candidates"
+        settings += _computed(answer.precision, answer.device)
+        _print_answers(answer.blanks[0], f"{answer.name}: {settings}")
         for baseline in solution.baselines:
             if baseline.name == answer.name:
                 words = ", ".join(item.token for item in baseline.predictions)
@@ -273,35 +273,30 @@ def print_solution(solution: Solution) -> None:
 
 
 def print_scores(answer: ScoreAnswer) -> None:
-    """Print the pairs as each model ranks them, and the log-probabilities of their tokens."""
-    for one in answer.models:
-        measure = f"{KINDS[one.kind].measure} (mean)"
+    """Print each model's ranking of the pairs, and the log-probabilities of their tokens."""
+    for model in answer.models:
+        measure = f"{KINDS[model.kind].measure} (mean)"
         output.print_table(
             ("rank", "pair", "total log-prob.", "tokens", measure, "sentence"),
             [
                 (
-                    found.rank,
-                    f"{found.pair[0]}:{found.pair[1]}",
-                    fixed(found.total, 3),
-                    found.n_scored,
-                    f"{found.mean_perplexity:.4g}",
-                    found.sentence,
+                    pair.rank,
+                    ":".join(pair.pair),
+                    fixed(pair.total, 3),
+                    pair.n_scored,
+                    f"{pair.mean_perplexity:.4g}",
+                    pair.sentence,
                 )
-                for found in one.ranked
+                for pair in model.ranked
             ],
-            title=f"{one.name}, ranked by the {answer.normalise} of the log-probabilities"
-            + _computed(one.precision, one.device),
+            title=f"{model.name}, ranked by the {answer.normalise} of the log-probabilities"
+            + _computed(model.precision, model.device),
         )
-        for found in one.ranked:
-            print("  " + _tokens(found.tokens.tokens, found.tokens.log_probs.tolist()))
+        for pair in model.ranked:
+            scored = zip(pair.tokens.tokens, pair.tokens.log_probs.tolist(), strict=True)
+            values = (f"{token} {'·' if math.isnan(v) else fixed(v, 2)}" for token, v in scored)
+            print("  " + "  ".join(values))
         print()
-
-
-def _tokens(tokens: Sequence[str], log_probs: Sequence[float]) -> str:
-    return "  ".join(
-        f"{token} {'·' if math.isnan(value) else fixed(value, 2)}"
-        for token, value in zip(tokens, log_probs, strict=True)
-    )
 
 
 cloze = commands.make(

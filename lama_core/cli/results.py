@@ -1,4 +1,4 @@
-"""What `results` and `compare` print."""
+"""`results` and `compare`: print score tables and comparisons of finished runs."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
@@ -11,13 +11,13 @@ from lama_core.api.results import (
     METHOD,
     METHOD_OF_MEANS,
     METRICS,
-    Compared,
+    ComparedRuns,
     ComparedSlices,
     Interval,
     Results,
     ResultsRequest,
     Slices,
-    Wordings,
+    WordingEffects,
     model_names,
     relations_counted,
     what_differs,
@@ -26,11 +26,11 @@ from lama_core.api.runs import Runs
 from lama_core.cli import commands, output
 from lama_core.cli.output import percent
 
-HELD_BACK = 40  # flips that `compare` prints; --json has them all
+MAX_FLIPS = 40  # facts that `compare` lists; --json has all
 
 
 def results_of(runs: Runs) -> Results:
-    """Return the scores of finished runs by relation, each in its request's ranking."""
+    """Return the scores of new runs by relation, with the ranking of the request."""
     ranking = getattr(runs.request, "ranking", None)
     return Results(ResultsRequest(ranking=ranking), runs.runs)
 
@@ -45,56 +45,55 @@ def runs_json(runs: Runs) -> object:
     return results_of(runs).to_json()
 
 
-def print_results(found: Results | Wordings | Slices) -> None:
-    """Print whichever table of `results` was chosen."""
-    if isinstance(found, Wordings):
+def print_results(found: Results | WordingEffects | Slices) -> None:
+    """Print the table that the options of `results` chose."""
+    if isinstance(found, WordingEffects):
         _print_wordings(found)
     elif isinstance(found, Slices):
         _print_slices(found)
     else:
         _print_scores(found)
-        for said in found.origins():
-            output.say(said)
+        for note in found.origins():
+            output.print_note(note)
         if found.request.published:
-            for line in found.missing_of_lama():
-                output.say(line)
+            for note in found.missing_of_lama():
+                output.print_note(note)
             _print_published(found)
 
 
 def _print_scores(found: Results) -> None:
     request = found.request
     first, *others = METRICS.values()
-    names, guessed = model_names(found.runs), found.chance_columns
-    heads = {"n_answers": "answers", "chance": "chance"}
-    named = "relation" if request.by == "relation" else "source"
+    names, chance_columns = model_names(found.runs), found.chance_columns
+    group = "relation" if request.by == "relation" else "source"
     output.print_table(
         (
-            named,
+            group,
             "type",
             "model",
             "n",
             "excluded",
             f"P@{request.k}",
             "95% interval",
-            *(heads[name] for name in guessed),
+            *(name.removeprefix("n_") for name in chance_columns),
             *(metric.label for metric in others),
         ),
         [
             (
-                f"{line[named]} {line['label']}".strip() + _averaged(line),
+                f"{line[group]} {line['label']}".strip() + _mean_over(line),
                 line["type"] if isinstance(line["type"], str) else "",
                 names[line["run"]],
                 f"{line['n']:,}",
                 f"{line['n_excluded']:,}",
                 first.shown(line["p_at_k"]),
                 _interval(line["low"], line["high"]),
-                *(_guessed(line, name) for name in guessed),
+                *(_chance(line, name) for name in chance_columns),
                 *(metric.shown(line[metric.name]) for metric in others),
             )
             for line in found.frame.to_dict("records")
         ],
         title=f"By {request.by}, {request.ranking or 'own'} ranking; P@ and Freq in percent; "
-        + (f"chance: P@{request.k} of a random order; " if guessed else "")
+        + (f"chance: P@{request.k} of a random order; " if chance_columns else "")
         + "intervals: "
         + (METHOD if request.by == "relation" else METHOD_OF_MEANS),
     )
@@ -105,9 +104,9 @@ def _print_scores(found: Results) -> None:
 def _print_means(found: Results) -> None:
     for line in found.frame.to_dict("records"):
         if not line["n"]:
-            print(f"{line['model']}, {line['source']}: no mean, all its facts were excluded")
+            print(f"{line['model']}, {line['source']}: no mean, because all facts are excluded")
             continue
-        over = _counted(line) or f"{line['n_relations']} relations"
+        over = _relations_counted(line) or f"{line['n_relations']} relations"
         if line["mean_over"] == "facts":
             over = f"{line['n']:,} facts of {over}"
         print(
@@ -117,7 +116,7 @@ def _print_means(found: Results) -> None:
         )
 
 
-def _print_wordings(found: Wordings) -> None:
+def _print_wordings(found: WordingEffects) -> None:
     if found.agreement:
         output.print_table(
             ("relation", "model", "consistency", "P@1", "consistent P@1", "facts", "prompts"),
@@ -157,12 +156,8 @@ def _print_wordings(found: Wordings) -> None:
 
 def _print_slices(found: Slices) -> None:
     names = model_names(found.runs)
-    guessed = ["chance"] if any(run.info.guessable for run in found.runs) else []
-    shares = {
-        "right_type": "right type",
-        "another_valid": "another valid",
-        "neither": "neither",
-    }
+    chance_columns = ["chance"] if any(run.info.guessable for run in found.runs) else []
+    shares = ("right_type", "another_valid", "neither")
     output.print_table(
         (
             "slice by",
@@ -171,10 +166,10 @@ def _print_slices(found: Slices) -> None:
             "facts",
             f"P@{found.request.k}",
             "95% interval",
-            *guessed,
+            *chance_columns,
             "macro P@1",
             "wrong",
-            *shares.values(),
+            *(share.replace("_", " ") for share in shares),
         ),
         [
             (
@@ -184,27 +179,27 @@ def _print_slices(found: Slices) -> None:
                 f"{line['n']:,}",
                 percent(line["p_at_k"]),
                 _interval(line["low"], line["high"]),
-                *(_guessed(line, name) for name in guessed),
+                *(_chance(line, name) for name in chance_columns),
                 percent(line["macro_p_at_1"]),
                 f"{line['n_wrong']:,}",
-                *(percent(line[kind]) for kind in shares),
+                *(percent(line[share]) for share in shares),
             )
             for line in found.frame.to_dict("records")
         ],
-        title="Over facts, not relations; right type, another valid and neither are shares of the "
-        "wrong first answers; all in percent",
+        title="Averages over facts, in percent; right type, another valid and neither: shares of "
+        "the wrong first answers",
     )
     if note := found.unknown_training():
-        output.say(note)
+        output.print_note(note)
 
 
 def _print_published(found: Results) -> None:
-    named = ("source", "relation", "type", "model")
+    keys = ("source", "relation", "type", "model")
     output.print_table(
-        (*named, "n", "P@1"),
+        (*keys, "n", "P@1"),
         [
             (
-                *(line[name] if isinstance(line[name], str) else "" for name in named),
+                *(line[key] if isinstance(line[key], str) else "" for key in keys),
                 f"{line['n']:,}",
                 percent(line["p_at_1"]),
             )
@@ -214,15 +209,15 @@ def _print_published(found: Results) -> None:
     )
 
 
-def print_compared(found: Compared | ComparedSlices) -> None:
-    """Print two runs compared, over all their facts or on slices of them."""
+def print_compared(found: ComparedRuns | ComparedSlices) -> None:
+    """Print the comparison of two runs over all facts, or on slices of them."""
     a, b = found.a.info, found.b.info
     print(f"A: {a.label} ({a.id})\nB: {b.label} ({b.id})\n")
     if isinstance(found, ComparedSlices):
         _print_differences(found)
         return
     if note := what_differs(a, b):
-        output.say(note)
+        output.print_note(note)
     k, ranking = found.request.k, found.request.ranking
     unit = found.found.units
     output.print_table(
@@ -240,29 +235,29 @@ def print_compared(found: Compared | ComparedSlices) -> None:
             )
             for line in found.found.relations
         ],
-        title=f"P@{k} in percent, {ranking} ranking; each relation over its {unit}, "
-        "Tango's intervals of paired shares",
+        title=f"P@{k} in percent, {ranking} ranking, by relation over its {unit}; Tango's score "
+        "intervals for paired shares",
     )
-    whole, mean, mcnemar = found.found.over_facts, found.found.over_relations, found.found.mcnemar
+    total, mean, mcnemar = found.found.over_facts, found.found.over_relations, found.found.mcnemar
     output.print_table(
         ("over", "n", "A", "B", "B - A", "95% interval", "for A", "for B", "equal", "test", "p"),
         [
             (
                 over,
-                one.n,
-                percent(one.a),
-                percent(one.b),
-                rounding.percent(one.difference, signed=True),
-                _signed(one.interval),
-                *for_each,
+                means.n,
+                percent(means.a),
+                percent(means.b),
+                rounding.percent(means.difference, signed=True),
+                _signed(means.interval),
+                *counts,
                 test,
                 "" if p != p else f"{p:.3g}",
             )
-            for over, one, for_each, test, p in (
+            for over, means, counts, test, p in (
                 (
                     unit,
-                    whole,
-                    (whole.only_a, whole.only_b, whole.n - whole.only_a - whole.only_b),
+                    total,
+                    (total.only_a, total.only_b, total.n - total.only_a - total.only_b),
                     "McNemar, exact",
                     mcnemar.p,
                 ),
@@ -275,23 +270,23 @@ def print_compared(found: Compared | ComparedSlices) -> None:
                 ),
             )
         ],
-        title=f"\nAll relations: each of the {unit} counts the same, or each relation",
+        title=f"\nAll relations together: averaged over {unit}, and over relations",
     )
-    agreed = found.found.agreement
+    agreement = found.found.agreement
     print(
-        f"\nThe same first answer on {percent(agreed.same_first)}% of the {unit}; kappa of being "
-        f"right {rounding.fixed(agreed.kappa, 2)}; {found.found.n_unpaired:,} rows that only one "
-        "run counts are excluded"
+        f"\nA and B give the same first answer on {percent(agreement.same_first)}% of the {unit}; "
+        f"Cohen's kappa of being right: {rounding.fixed(agreement.kappa, 2)}; excluded: "
+        f"{found.found.n_unpaired:,} rows that only one run counts"
     )
-    flips = found.flips()
-    if flips:
+    if flips := found.flips():
         output.print_table(
-            ("right", "relation", "query", "gold", "A says", "B says"),
+            ("right", "relation", "query", "gold answer", "answer of A", "answer of B"),
             [
                 [flip[name] for name in ("right", "relation", "query", "object", "a", "b")]
-                for flip in flips[:HELD_BACK]
+                for flip in flips[:MAX_FLIPS]
             ],
-            title=f"\nThe facts that flip ({min(HELD_BACK, len(flips))} of {len(flips):,})",
+            title=f"\nFacts that only one run gets right ({min(MAX_FLIPS, len(flips))} of "
+            f"{len(flips):,})",
         )
 
 
@@ -313,45 +308,45 @@ def _print_differences(found: ComparedSlices) -> None:
             for line in found.frame.to_dict("records")
         ],
         title=f"P@{found.request.k} in percent, {found.request.ranking} ranking, over the facts "
-        "that both count; Tango's intervals of paired shares",
+        "that both runs count; Tango's score intervals for paired shares",
     )
 
 
-def _guessed(line: Mapping[Hashable, Any], name: str) -> str:
-    """The number of answers, or the chance level in percent; empty where unknown."""
+def _chance(line: Mapping[Hashable, Any], name: str) -> str:
+    """Return the number of answers, or the chance level in percent; empty if unknown."""
     value = line[name]
     if value != value:
         return ""
     return percent(value) if name == "chance" else f"{int(value):,}"
 
 
-def _averaged(line: Mapping[Hashable, Any]) -> str:
-    """What a line is the mean over, where that isn't all relations of its source; else empty.
+def _mean_over(line: Mapping[Hashable, Any]) -> str:
+    """Return what a row averages over, unless it is all relations of its source.
 
-    ConceptNet's line always says which of its two totals it is.
+    ConceptNet's row always names which of its two averages it is.
     """
     if "mean_over" not in line:
         return ""
     which = f"mean over {line['mean_over']}" if line["source"] == CONCEPTNET else ""
-    said = "; ".join(filter(None, (which, _counted(line))))
-    return f" ({said})" if said else ""
+    text = "; ".join(filter(None, (which, _relations_counted(line))))
+    return f" ({text})" if text else ""
 
 
-def _counted(line: Mapping[Hashable, Any]) -> str:
-    """`2 of 3 relations`, where a relation has no fact that counts."""
+def _relations_counted(line: Mapping[Hashable, Any]) -> str:
+    """Return `2 of 3 relations` if a relation has no fact that counts; else empty."""
     return relations_counted(line["n_relations"], line["of_relations"])
 
 
 def _signed(interval: Interval) -> str:
-    """`-1.2 to +3.4`; empty where there is none."""
-    low, high = interval.low, interval.high
-    return (
-        "" if low != low else " to ".join(rounding.percent(end, signed=True) for end in (low, high))
-    )
+    """Return `-1.2 to +3.4`; empty without an interval."""
+    ends = (interval.low, interval.high)
+    if ends[0] != ends[0]:
+        return ""
+    return " to ".join(rounding.percent(end, signed=True) for end in ends)
 
 
 def _interval(low: float, high: float) -> str:
-    """`12.0 to 15.5`; empty where no fact counts."""
+    """Return `12.0 to 15.5`; empty if no fact counts."""
     return "" if low != low else f"{percent(low)} to {percent(high)}"
 
 

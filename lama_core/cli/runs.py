@@ -1,4 +1,4 @@
-"""`probe`, `statements`, `extract`, `read`, `analogy probe`, and `runs`: make and manage runs."""
+"""Commands that make runs (`probe`, `statements`, `extract`, `read`, `analogy probe`); `runs`."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -11,7 +11,7 @@ from lama_core.api.runs import (
     SIGNIFICANT,
     Accuracy,
     AnalogyRuns,
-    KeptRuns,
+    RunList,
     frequency_summary,
     probes_in,
 )
@@ -21,7 +21,7 @@ from lama_core.errors import UserError
 from lama_core.files import folder_bytes
 from lama_core.rounding import percent
 
-Name = Annotated[str, Parameter(help="A name of `runs list`, in full.")]
+Name = Annotated[str, Parameter(help="Full name of the run, as `runs list` prints it.")]
 
 probe = commands.make(
     api.probe, print_runs, "probe --dataset starter --relation P36 --model minilm-mlm", runs_json
@@ -40,7 +40,7 @@ read = commands.make(
 )
 
 
-def print_kept(kept: KeptRuns) -> None:
+def print_list(run_list: RunList) -> None:
     """Print a row for each run on this machine."""
     output.print_table(
         ("run", "title", "kind", "rows", "state", "made", "size", "place"),
@@ -55,32 +55,30 @@ def print_kept(kept: KeptRuns) -> None:
                 output.size(row.n_bytes),
                 "bundled" if row.bundled else "own",
             )
-            for row in kept.rows
+            for row in run_list.rows
         ],
     )
 
 
 def rename(
-    run: Name,
-    title: Annotated[str, Parameter(help='Its title; "" removes the title.')],
-    /,
+    run: Name, title: Annotated[str, Parameter(help='The new title; "" removes the title.')], /
 ) -> None:
-    """Give a run of your own a title; its identity and its numbers stay."""
+    """Change the title of a run that isn't bundled; its name and numbers stay the same."""
     info = api.rename_run(run, title)
-    print(f"{info.id} is called {info.label!r}" if info.title else f"{info.id} has no title now")
+    print(f"{info.id}: {f'new title {info.label!r}' if info.title else 'title removed'}")
 
 
 def delete(run: Name, /, *, yes: commands.Yes = False) -> None:
-    """Delete a run of your own, finished or not, from the disk."""
+    """Delete a finished or unfinished run from the disk; bundled runs can't be deleted."""
     size = output.size(folder_bytes(api.own_folder(run)))
     if not yes:
         raise UserError(f"This permanently deletes {run} ({size}). Pass --yes to confirm.")
-    print(f"{run} is deleted: {output.size(api.delete_run(run))} are free again")
+    print(f"Deleted {run} and freed {output.size(api.delete_run(run))}")
 
 
-list_runs = commands.make(api.list_runs, print_kept, "runs list --json")
+list_runs = commands.make(api.list_runs, print_list, "runs list --json")
 runs = commands.make_group(
-    "runs", commands.make_command(api.list_runs, print_kept, KeptRuns.to_json)
+    "runs", commands.make_command(api.list_runs, print_list, RunList.to_json)
 )
 runs.command(list_runs)
 runs.command(rename, help_epilogue='Example: lama-explorer runs rename RUN "Longer training"')
@@ -88,13 +86,13 @@ runs.command(delete, help_epilogue="Example: lama-explorer runs delete RUN --yes
 
 
 def print_accuracies(runs: AnalogyRuns) -> None:
-    """Print a table for each setting: a row a model and relation or kind, a column a probe."""
+    """Print a table for each setting: rows are relations (or kinds) and models, columns probes."""
     for setting in dict.fromkeys(line.setting for line in runs.accuracies):
-        print_setting(setting, [one for one in runs.accuracies if one.setting == setting])
+        print_setting(setting, [line for line in runs.accuracies if line.setting == setting])
 
 
 def print_setting(setting: str, chosen: Sequence[Accuracy]) -> None:
-    """Print the accuracies of one setting, and its frequency test."""
+    """Print the accuracies and the frequency test of one setting."""
     probes = probes_in(chosen)
     found = {(line.model, line.name, line.made_with, line.probe): line for line in chosen}
     keys = dict.fromkeys(
@@ -103,13 +101,13 @@ def print_setting(setting: str, chosen: Sequence[Accuracy]) -> None:
     rows = []
     for model, name, how in keys:
         lines = [found.get((model, name, how, probe)) for probe in probes]
-        # `random` is the mean of its two halves.
+        # `random` averages its two halves; n is counted per probe.
         n = next(line.n for line in lines if line is not None and line.probe != "random")
         rows.append((name, model, *map(_cell, lines), n))
     output.print_table(
-        ("kind or relation", "model", *probes, "n a probe"),
+        ("kind or relation", "model", *probes, "n per probe"),
         rows,
-        title=f"Accuracy in percent, {setting} (chance is 50; ± is over classifier seeds)",
+        title=f"Accuracy in percent, {setting} (chance: 50; ±: over classifier seeds)",
     )
     for how in dict.fromkeys(line.made_with for line in chosen):
         print(how)
@@ -118,7 +116,7 @@ def print_setting(setting: str, chosen: Sequence[Accuracy]) -> None:
 
 
 def _print_frequency(lines: Sequence[Accuracy]) -> None:
-    """The frequency test of the random probe and of its halves, by relation and summed up."""
+    """Print the frequency test of the random probe and its halves, by relation and in total."""
     shown = ("random", *RANDOM)
     found = {
         (line.model, line.name, line.made_with, line.probe): line
@@ -135,11 +133,10 @@ def _print_frequency(lines: Sequence[Accuracy]) -> None:
             (name, model, *(_p_value(found.get((model, name, how, probe))) for probe in shown))
             for model, name, how in rows
         ],
-        title="Are pairs that the model gets wrong rarer or more frequent? Kolmogorov-Smirnov "
-        "test, p",
+        title="Do the frequencies of right and wrong pairs differ? p of a Kolmogorov-Smirnov test",
     )
     for model, how, probe in dict.fromkeys((model, how, probe) for model, _, how, probe in found):
-        chosen = [one for key, one in found.items() if (key[0], *key[2:]) == (model, how, probe)]
+        chosen = [line for key, line in found.items() if (key[0], *key[2:]) == (model, how, probe)]
         n, above = frequency_summary(chosen)
         print(f"{model}, {probe}: p is above {SIGNIFICANT} in {above} of {n} relations")
 

@@ -85,7 +85,8 @@ class ResultsRequest(Request):
         bool,
         option(
             "Score each run on all its facts, not only on those that all runs of the same data and "
-            "prompts count."
+            "prompts count.",
+            name="--unaligned",
         ),
     ] = False
     conceptnet: Annotated[

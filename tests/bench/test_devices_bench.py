@@ -19,7 +19,7 @@ def test_every_way_is_measured(family: str, tiny_model: Models) -> None:
     model = tiny_model(family)
     queries, *batches = devices.of_queries(model, trex_like_queries(9), "x", 1)
     assert queries.ours > 0 and queries.limit is not None and queries.limit > 0
-    assert [row.what for row in batches] == [f"x: {n} rows a batch" for n in devices.ROWS]
+    assert [row.what for row in batches] == [f"x: {n} rows per batch" for n in devices.ROWS]
     assert {row.peer for row in batches} == {queries.ours}
 
 

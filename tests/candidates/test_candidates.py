@@ -228,9 +228,9 @@ def test_what_is_no_plain_file_of_words_is_refused_at_once(tmp_path: Path) -> No
     (tmp_path / "sparse").touch()
     os.truncate(tmp_path / "sparse", 100 << 30)
     told = {
-        "pipe": "no plain file",
+        "pipe": "not a regular file",
         "sparse": "larger than 67.1 MB",
-        "/dev/zero": "no plain file",
+        "/dev/zero": "not a regular file",
         "/proc/self/mem": "can't be read",
         "n" * 300: "can't be a path: File name too long",
         "~nobody-here/words": "can't be a path",

@@ -135,7 +135,7 @@ def test_lines_come_from_standard_input_and_the_table_says_what_counts(models: l
         ((TEXT, "x.csv"), "Unexpected argument 'x.csv'"),
         (("x.csv", "--gold", "Oslo"), "Unknown option: --gold"),
         (("nowhere.csv",), "nowhere.csv can't be read: No such file"),
-        ((".",), "no plain file"),
+        ((".",), "not a regular file"),
     ],
 )
 def test_a_file_goes_alone_and_must_be_there(words: tuple[str, ...], said: str) -> None:

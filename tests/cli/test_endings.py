@@ -54,7 +54,7 @@ def test_a_fault_of_ours_is_one_line_and_its_details_are_in_a_log(
     status, said = end_with(KeyError("P19"), monkeypatch, capsys)
     assert status == 1
     assert said.count("\n") == 1 and "KeyError: 'P19'" in said
-    (log,) = (home / "cache" / exit_codes.FAULTS).iterdir()
+    (log,) = (home / "cache" / exit_codes.LOG_FOLDER).iterdir()
     assert str(log) in said
     text = log.read_text(encoding="utf-8")
     assert "command: lama_core runs list" in text and "torch" in text
@@ -70,27 +70,27 @@ def test_a_fault_is_told_even_where_no_log_can_be_written(
     monkeypatch.setattr(exit_codes, "write_text_whole", full)
     status, said = end_with(KeyError("P19"), monkeypatch, capsys)
     assert status == 1
-    assert "the details can't be kept (No space left on device)" in said
+    assert "the details can't be saved (No space left on device)" in said
 
 
 def test_the_logs_of_the_last_faults_are_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = home / "cache" / exit_codes.FAULTS
+    folder = home / "cache" / exit_codes.LOG_FOLDER
     folder.mkdir(parents=True)
-    for number in range(exit_codes.KEPT + 5):
+    for number in range(exit_codes.N_LOGS + 5):
         (folder / f"2020-01-01T00-00-{number:02}Z-1.log").write_text("old")
-    newest = exit_codes.keep_details(KeyError("x"))
+    newest = exit_codes.write_log(KeyError("x"))
     left = sorted(folder.iterdir())
-    assert len(left) == exit_codes.KEPT and left[-1] == newest
+    assert len(left) == exit_codes.N_LOGS and left[-1] == newest
 
 
 @pytest.mark.parametrize(
     ("error", "says"),
     [
-        (MemoryError(), "not enough memory"),
-        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "not enough memory"),
+        (MemoryError(), "Not enough memory"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "Not enough memory"),
         (OSError(errno.ENOSPC, "No space", "/d/facts.parquet"), "/d/facts.parquet can't be"),
         (OSError(errno.ENOSPC, "No space"), "the disk is full"),
-        (OSError(errno.EROFS, "Read-only", "/d/x"), "set LAMA_HOME to a folder elsewhere"),
+        (OSError(errno.EROFS, "Read-only", "/d/x"), "set LAMA_HOME to a folder on another disk"),
         (OSError(errno.ENAMETOOLONG, "Too long", "n" * 300), "255 bytes at most"),
         (OSError(errno.EMFILE, "Too many", "/d/x"), "raise `ulimit -n`"),
         (ValueError("can't write: No space left on device (os error 28)"), "the disk is full"),
@@ -203,7 +203,7 @@ def test_json_is_strict_whatever_is_in_it(capsys: pytest.CaptureFixture[str]) ->
 def test_what_went_wrong_is_one_line_without_control_signs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    output.complain("no file a\nb\x1b[31mc" + "d" * 100_000)
+    output.print_error("no file a\nb\x1b[31mc" + "d" * 100_000)
     said = capsys.readouterr().err
     assert said.startswith("Error: no file a\\nb\\x1b[31mcddd")
     assert said.count("\n") == 1 and len(said) < 2100

@@ -1,4 +1,4 @@
-"""`data find-stated` on a text of four passages and a dataset of two relations."""
+"""`data find-cooccurring` on a text of four passages and a dataset of two relations."""
 
 import json
 from pathlib import Path
@@ -64,7 +64,7 @@ def data(tmp_path: Path) -> Path:
 def test_each_source_is_searched_for_pairs_sentences_and_forms(data: Path, tmp_path: Path) -> None:
     stated, forms = tmp_path / "stated.tsv.gz", tmp_path / "forms.tsv.gz"
     files = ("--out", str(stated), "--forms", str(forms))
-    found = json.loads(printed("data", "find-stated", "--dataset", str(data), *files, "--json"))
+    found = json.loads(printed("data", "find-cooccurring", "--dataset", str(data), *files, "--json"))
     assert (found["pairs"], found["stated"], found["sentences"]) == (3, 3, 2 * 2 + 1)
     assert (found["verbatim"], found["almost"]) == (1, 2)
     cities, wordnet = found["sources"]
@@ -82,9 +82,9 @@ def test_each_source_is_searched_for_pairs_sentences_and_forms(data: Path, tmp_p
 
 def test_only_the_chosen_wordings_and_sources_are_searched(data: Path) -> None:
     chosen = ("--dataset", str(data), "--prompts", "manual", "--without", "cities")
-    found = json.loads(printed("data", "find-stated", *chosen, "--json"))
+    found = json.loads(printed("data", "find-cooccurring", *chosen, "--json"))
     assert [source["source"] for source in found["sources"]] == ["wordnet"]
     assert (found["stated"], found["sentences"], found["verbatim"]) == (2, 3, 0)
     assert not any(one["form_in"] for one in found["wordings"])
-    text = printed("data", "find-stated", *chosen)
+    text = printed("data", "find-cooccurring", *chosen)
     assert "any source" in text and "almost verbatim" in text

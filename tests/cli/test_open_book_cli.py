@@ -88,7 +88,7 @@ def test_build_corpus_builds_what_is_called_starter(
     assert told("data", "build-corpus") == {"passages": 2, "sources": 1}
     assert list(load_corpus("starter").passages()) == ["Cairo is in Egypt.", "Oslo is in Norway."]
     file = tmp_path / "stated.tsv.gz"
-    assert told("data", "find-stated", "--out", str(file))["stated"] > 0
+    assert told("data", "find-cooccurring", "--out", str(file))["stated"] > 0
     found = load_stated(file)
     assert found["Egypt", "Cairo"] and not found["France", "Paris"]
     assert all({"Cairo", "Oslo"} & {*pair} for pair, stated in found.items() if stated)

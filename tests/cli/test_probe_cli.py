@@ -86,7 +86,7 @@ def test_a_relation_and_a_source_without_a_counted_fact_have_no_interval(
     _, out, _ = call(capsys, monkeypatch, "results", "toy")
     line = next(line for line in out.splitlines() if line.startswith("IsA"))
     assert line.split()[-3:] == ["one", "0", "1"]
-    assert "one, ConceptNet: no mean, all its facts were excluded" in out
+    assert "one, ConceptNet: no mean, because all facts are excluded" in out
 
 
 def test_results_by_source_name_the_source(

@@ -203,4 +203,4 @@ def test_names_of_names_without_end_are_one_sentence(tmp_path: Path) -> None:
 
 def test_a_pipe_in_place_of_an_archive_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.zip")
-    refused(tmp_path / "a.zip", tmp_path / "out", "no plain file")
+    refused(tmp_path / "a.zip", tmp_path / "out", "not a regular file")

@@ -98,7 +98,7 @@ def test_when_all_is_asked_no_time_is_promised_for_what_remains() -> None:
     for done in (0, 100):
         step = Progress("m", done, 100, "queries")
         pace.see(step)
-    assert describe(step, pace) == "m: 100 of 100 queries, putting the results together"
+    assert describe(step, pace) == "m: 100 of 100 queries, saving the results"
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_work_slower_than_one_a_second_has_a_time_left_and_no_rate() -> None:
         (Progress("Unpacking", 1_250_000, None, "bytes"), "Unpacking: 1.2 MB"),
         (Progress("Expanding", 2, 4), "Expanding: step 2 of 4"),
         (Progress("Reading", 1500, None, "sentences"), "Reading: 1,500 sentences"),
-        (Progress("m", 8, 10, "queries", 8), "m: 8 of 10 queries, 8 from before"),
+        (Progress("m", 8, 10, "queries", 8), "m: 8 of 10 queries, 8 done earlier"),
         (Progress("Loading"), "Loading"),
     ],
 )

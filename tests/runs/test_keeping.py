@@ -175,7 +175,7 @@ def test_rows_of_other_kinds_are_refused(run_id: str) -> None:
 def test_tags_that_are_no_file_are_said(run_id: str) -> None:
     info = load_run(run_id).info
     os.mkfifo(info.folder / "tags.json")
-    with pytest.raises(UserError, match="no plain file"):
+    with pytest.raises(UserError, match="not a regular file"):
         read_tags(info)
 
 

@@ -171,5 +171,5 @@ if __name__ == "__main__":
     try:
         train(sys.argv[1:])
     except UserError as error:
-        output.complain(str(error))
+        output.print_error(str(error))
         sys.exit(2)

@@ -14,7 +14,7 @@ STARTER = (
     "Some of the starter facts come from databases that also gave these sources, so that a right "
     "answer to them shows what the model remembers of its text. `results` prints how many they "
     "are, and P@1 on them and on the others; `results --slices` has P@1 by origin, and by whether "
-    "the pair and the wording were seen in training (`data find-stated` searches the text for "
+    "the pair and the wording were seen in training (`data find-cooccurring` searches the text for "
     "both)."
 )
 

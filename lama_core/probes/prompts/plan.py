@@ -101,7 +101,8 @@ class SelectRequest(shared_fields.OutSettings):
         bool,
         option(
             "Include prompts that show a causal model nothing of the subject (with the blank "
-            "before it) in ensembles."
+            "before it) in ensembles.",
+            name="--include-subject-blind",
         ),
     ] = False
 
@@ -219,7 +220,7 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
         raise UserError(
             f"Every prompt has its blank before the subject, and {model.name} sees what is left of "
             "the blank: there is nothing to choose from. Give other prompts, or take these in with "
-            "--blind."
+            "--include-subject-blind."
         )
     # A relation without pairs of its own is named here, before anything is asked.
     share = used_share(request)

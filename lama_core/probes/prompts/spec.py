@@ -155,7 +155,7 @@ class StudySpec(RunSpec):
             notes += (
                 f"{name}: {n_aside} of {len(pool.entries)} prompts have the blank before the "
                 "subject and show a left-to-right model nothing of it; they are asked, and left "
-                "out of ensembles (--blind takes them in).",
+                "out of ensembles (--include-subject-blind takes them in).",
             )
         knowledge = gather_knowledge(dataset, [name])
         template = (relation.prompts[0] if relation.prompts else pool.prompts[0]).template

@@ -102,7 +102,7 @@ def test_of_a_model_that_sees_both_sides_nothing_is_left_out(lpaqa: Path) -> Non
 def test_a_study_of_prompts_that_all_tell_nothing_is_refused(lpaqa: Path) -> None:
     path = lpaqa / "prompt" / "mine" / "P47.jsonl"
     path.write_text(json.dumps({"template": BLIND[0]}), encoding="utf-8")
-    with pytest.raises(UserError, match="--blind"):
+    with pytest.raises(UserError, match="--include-subject-blind"):
         _spec(lpaqa, combinations=("mine",))
 
 
