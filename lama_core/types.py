@@ -54,6 +54,7 @@ class Fact:
     negated_sentences, misprimed_sentences: the same, negated or after a misleading word.
     judgments: yes and no votes of the judges (Google-RE), None where nobody judged.
     origin: where the fact itself comes from, as its file says; empty if it doesn't.
+    aliases: other names of the object, which a generated answer may use.
     """
 
     id: str
@@ -68,6 +69,7 @@ class Fact:
     misprimed_sentences: tuple[str, ...] = ()
     judgments: tuple[int, int] | None = None
     origin: str = ""
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

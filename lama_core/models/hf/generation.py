@@ -10,7 +10,6 @@ likely to the last digits can change places with the batch.
 
 import copy
 import inspect
-import os.path
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,8 +24,6 @@ from lama_core.models.protocols import Chat, GeneratedText
 ROWS_PER_BATCH = 64
 # A common beginning is computed once from this length on; below it the copies cost more.
 SHORTEST_PREFIX = 8
-# Finished texts leave the batch when they are this share of it, because leaving copies the cache.
-FINISHED_SHARE = 0.25
 
 
 def generate(model: Any, prompts: Sequence[str | Chat], max_tokens: int) -> list[GeneratedText]:
@@ -48,11 +45,10 @@ def generate(model: Any, prompts: Sequence[str | Chat], max_tokens: int) -> list
     # Each different prompt is generated once.
     different = sorted(dict.fromkeys(map(tuple, rows)), key=len, reverse=True)
     found: dict[tuple[int, ...], GeneratedText] = {}
+    run = _Seq2SeqBatch if model.kind == "seq2seq" else _CausalBatch
     for batch in _batches(model, different, max_tokens):
-        run = _Seq2SeqBatch if model.kind == "seq2seq" else _CausalBatch
-        for row, text in zip(batch, _greedy(model, run(model, batch), max_tokens), strict=True):
-            found[row] = text
-    return [found[tuple(row)] for row in rows]
+        found |= zip(batch, _greedy(model, run(model, batch), max_tokens), strict=True)
+    return [found[tuple(ids)] for ids in rows]
 
 
 def prompt_ids(model: Any, prompt: str | Chat) -> list[int]:
@@ -69,7 +65,8 @@ def prompt_ids(model: Any, prompt: str | Chat) -> list[int]:
         for control in tokenizer.all_special_tokens:
             if control in message.text:
                 raise UserError(
-                    f"The question contains {control!r}, a control token of {model.name}: remove it."
+                    f"The question contains {control!r}, a control token of {model.name}: "
+                    "remove it."
                 )
     messages = [{"role": one.role, "content": one.text} for one in prompt.messages]
     text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
@@ -123,7 +120,7 @@ def _text_of(model: Any, ids: list[int], log_probs: list[float]) -> GeneratedTex
     """Cut the tokens at the first line break."""
     decode = model.tokenizer.decode
     text, broken, _ = decode(ids).partition("\n")
-    while broken and ids and len(os.path.commonprefix([decode(ids[:-1]), text])) == len(text):
+    while broken and ids and decode(ids[:-1]).startswith(text):
         ids, log_probs = ids[:-1], log_probs[:-1]  # the line break and nothing of the answer
     return GeneratedText(text, tuple(decode([one]) for one in ids), np.array(log_probs, np.float32))
 
@@ -154,9 +151,9 @@ class _CausalBatch:
         """Return the logits after each prompt, float32 [prompt, vocabulary]."""
         if not self.model.caches:
             return self._uncached()
-        shared = len(os.path.commonprefix(self.rows)) if self.size > 1 else 0
-        shared = min(shared, min(map(len, self.rows)) - 1)
-        prefix = self.rows[0][:shared] if shared >= SHORTEST_PREFIX else []
+        prefix = _common_beginning([row[:-1] for row in self.rows]) if self.size > 1 else []
+        if len(prefix) < SHORTEST_PREFIX:
+            prefix = []
         cache = self.model._beginning(prefix) if prefix else None
         if cache is None:
             prefix = []
@@ -199,6 +196,13 @@ class _CausalBatch:
 
     def _uncached(self) -> torch.Tensor:
         return self.model.logits(self.rows, [[len(row) - 1] for row in self.rows])
+
+
+def _common_beginning(rows: Sequence[list[int]]) -> list[int]:
+    """The tokens that all rows begin with."""
+    first, last = min(rows), max(rows)  # what these two share, all share
+    n = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    return first[:n]
 
 
 class _Seq2SeqBatch:
