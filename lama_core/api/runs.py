@@ -126,7 +126,7 @@ def loader(request: Request) -> Callable[..., Any]:
     return partial(load_by_name, on_progress=request.on_progress)
 
 
-def _probed(request: RunSettings, planned: Planned) -> Runs:
+def run_planned(request: RunSettings, planned: Planned[Any]) -> Runs:
     """The planned runs: each model's alone, unless the executor computes them together."""
     workers = make_executor(request.executor)
     together = [[spec] for spec in planned.specs] if workers.here else [[*planned.specs]]
@@ -146,7 +146,7 @@ def _index(request: Request, corpus: str | None) -> None:
 
 def _probe(request: ProbeRequest) -> Runs:
     _index(request, request.open_book)
-    return _probed(request, plan(request, load=loader(request)))
+    return run_planned(request, plan(request, load=loader(request)))
 
 
 probe = Function(
@@ -170,7 +170,7 @@ probe = Function(
 
 
 def _statements(request: StatementsRequest) -> Runs:
-    return _probed(request, statements_probing.plan(request, load=loader(request)))
+    return run_planned(request, statements_probing.plan(request, load=loader(request)))
 
 
 statements = Function(
@@ -240,7 +240,7 @@ analogy_probe = Function(
 )
 
 
-def _found(request: FindRequest, planner: Callable[..., Planned]) -> Runs:
+def _found(request: FindRequest, planner: Callable[..., Planned[Any]]) -> Runs:
     planned = planner(request, load=loader(request), on_progress=request.on_progress)
     return Runs(request, make_runs(request, planned.specs, out=request.out))
 

@@ -73,7 +73,11 @@ def draw_examples(
 
 
 def make_prompt(
-    question: str, examples: Sequence[tuple[str, str]], how: PromptFormat
+    question: str,
+    examples: Sequence[tuple[str, str]],
+    how: PromptFormat,
+    *,
+    briefly: bool = True,
 ) -> str | Chat:
     """Put a question and its examples into a prompt.
 
@@ -82,17 +86,15 @@ def make_prompt(
         examples: Other questions and their answers, which come before it.
         how: `chat` makes messages; `question and answer` a text that ends with `Answer:`; `plain`
             is the question itself, without examples.
+        briefly: In a chat, ask for a word or a name only.
     """
     if how == "plain":
         return question
     if how == "chat":
+        end = f" {BRIEFLY}" if briefly else ""
         messages = []
         for asked, answer in examples:
-            messages += [Message("user", _briefly(asked)), Message("assistant", answer)]
-        return Chat((*messages, Message("user", _briefly(question))))
+            messages += [Message("user", asked + end), Message("assistant", answer)]
+        return Chat((*messages, Message("user", question + end)))
     shown = "".join(f"Question: {asked}\nAnswer: {answer}\n\n" for asked, answer in examples)
     return f"{shown}Question: {question}\nAnswer:"
-
-
-def _briefly(question: str) -> str:
-    return f"{question} {BRIEFLY}"
