@@ -49,4 +49,4 @@ def check_prompt(model: Any, prompt: str | Chat, max_tokens: int) -> None:
         return
     from lama_core.models.hf import generation  # imports torch
 
-    model.check_window(len(generation.prompt_ids(model, prompt)) + max_tokens)
+    generation.checked_ids(model, prompt, max_tokens)

@@ -39,9 +39,7 @@ def generate(model: Any, prompts: Sequence[str | Chat], max_tokens: int) -> list
         UserError: If a prompt and its continuation don't fit the model's window, the tokenizer has
             no chat template for a chat, or a chat contains one of its control tokens.
     """
-    rows = [prompt_ids(model, prompt) for prompt in prompts]
-    for row in rows:
-        model.check_window(len(row) + max_tokens)
+    rows = [checked_ids(model, prompt, max_tokens) for prompt in prompts]
     # Each different prompt is generated once.
     different = sorted(dict.fromkeys(map(tuple, rows)), key=len, reverse=True)
     found: dict[tuple[int, ...], GeneratedText] = {}
@@ -49,6 +47,14 @@ def generate(model: Any, prompts: Sequence[str | Chat], max_tokens: int) -> list
     for batch in _batches(model, different, max_tokens):
         found |= zip(batch, _greedy(model, run(model, batch), max_tokens), strict=True)
     return [found[tuple(ids)] for ids in rows]
+
+
+def checked_ids(model: Any, prompt: str | Chat, max_tokens: int) -> list[int]:
+    """Return `prompt_ids`. Raises UserError if they and the continuation don't fit the window."""
+    ids = prompt_ids(model, prompt)
+    # An encoder-decoder model reads the prompt and writes the answer in different windows.
+    model.check_window(len(ids) if model.kind == "seq2seq" else len(ids) + max_tokens)
+    return ids
 
 
 def prompt_ids(model: Any, prompt: str | Chat) -> list[int]:
