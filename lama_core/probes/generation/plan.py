@@ -45,6 +45,15 @@ class GenerateRequest(shared_fields.RunSettings):
     ] = False
     precision: shared_fields.Precision = "auto"
     limit: shared_fields.Limit = None
+    max_requests: Annotated[
+        int, option("The most requests to a chat server; a run that needs more is refused.", ge=1)
+    ] = 10_000
+    price_in: Annotated[
+        float | None, option("Price of a million input tokens of a chat server.", ge=0)
+    ] = None
+    price_out: Annotated[
+        float | None, option("Price of a million output tokens of a chat server.", ge=0)
+    ] = None
 
 
 def plan(request: GenerateRequest, *, load: Load = load_by_name) -> Planned[GenerationSpec]:
@@ -68,6 +77,8 @@ def plan(request: GenerateRequest, *, load: Load = load_by_name) -> Planned[Gene
                 seed=request.seed,
                 how="chat" if chats else "question and answer",
                 questions_digest=digest,
+                max_requests=request.max_requests,
+                prices=(request.price_in, request.price_out),
             )
         )
     return Planned(tuple(specs), tuple(dataset.report.notes))

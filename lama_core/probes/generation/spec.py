@@ -51,6 +51,7 @@ from lama_core.types import Fact
 # Raised by one whenever the same specification would give other numbers; never for anything else.
 VERSION = 1
 MAX_TOKENS = 32
+CHARACTERS_PER_TOKEN = 4  # of English text, to estimate what a chat server will count
 PART = 64  # questions, which a model generates together
 ANSWERS = pa.schema([("text", pa.string()), ("log_prob", pa.float32()), ("n_tokens", pa.int16())])
 
@@ -100,6 +101,8 @@ class GenerationSpec(RunSpec):
     """A run of generated answers.
 
     shots: examples before each question. seed: of drawing them. how: see `make_prompt`.
+    max_requests, prices: of a chat server, prices of a million input and output tokens; they aren't
+    part of the identity.
     """
 
     kind: ClassVar[str] = GENERATION
@@ -109,6 +112,8 @@ class GenerationSpec(RunSpec):
     seed: int = 0
     how: PromptFormat = "chat"
     questions_digest: str = ""
+    max_requests: int = 10_000
+    prices: tuple[float | None, float | None] = (None, None)
     max_tokens: int = MAX_TOKENS
 
     def options(self) -> dict[str, Any]:
@@ -137,12 +142,36 @@ class GenerationSpec(RunSpec):
             reasons = sorted({row.excluded for row in rows if row.excluded})
             raise UserError(f"No fact can be asked of {scorer.name}: {'; '.join(reasons)}.")
 
+        if hasattr(scorer, "n_waiting"):
+            on_note(self._announce(scorer, prompts))
+
         def finish(tables: Sequence[pa.Table]) -> Finished:
             answers = pa.concat_tables(tables).to_pylist()
             table = make_rows(rows, answers, dataset, knowledge)
             return Finished(table, self._describe(dataset, rows))
 
         return Sitting(GenerationWork(prompts, self.max_tokens), finish)
+
+    def _announce(self, server: Any, prompts: Sequence[str | Chat]) -> str:
+        """Say what a chat server will be asked for. Raises UserError for too many requests."""
+        n = server.n_waiting(prompts, self.max_tokens)
+        if n > self.max_requests:
+            raise UserError(
+                f"The run needs {n:,} requests and --max-requests is {self.max_requests:,}: raise "
+                "it, or ask about fewer facts with --limit."
+            )
+        length = sum(len(one.text) for chat in prompts for one in getattr(chat, "messages", ()))
+        n_in = round(length / CHARACTERS_PER_TOKEN * n / len(prompts))
+        n_out = n * self.max_tokens
+        said = (
+            f"{server.name}: {n:,} requests ({len(prompts) - n:,} answers are stored already), "
+            f"about {n_in:,} input tokens and at most {n_out:,} output tokens"
+        )
+        if None not in self.prices:
+            price_in, price_out = (float(price or 0) for price in self.prices)
+            cost = (n_in * price_in + n_out * price_out) / 1e6
+            said += f"; at most about {cost:.2f} at the given prices"
+        return f"{said}."
 
     def _rows_of(self, dataset: Dataset, name: str, scorer: Any) -> list[Asked]:
         """The rows of one relation: the first facts, and why some don't count."""
