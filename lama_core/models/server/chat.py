@@ -1,6 +1,7 @@
 """A chat model behind an OpenAI-compatible server, which generates text and ranks nothing.
 
-    POST /v1/chat/completions {"messages": [...], "max_tokens": n, "temperature": 0, "stop": ["\\n"]}
+    POST /v1/chat/completions
+    {"model": ..., "messages": [...], "max_tokens": n, "temperature": 0, "stop": [LINE BREAK]}
 
 Answers are kept on disk by the whole request, so that a run that is resumed or made again asks for
 none of them twice. Log-probabilities are kept where the server returns them.
