@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lama_core.api.data import get_data, import_data, list_datasets, load_dataset
+    from lama_core.api.generation import ask, generate
     from lama_core.api.models import get_model, list_models, open_model, use_device
     from lama_core.api.papers import reproduce
     from lama_core.api.prompts import (
@@ -56,6 +57,7 @@ _MODULES = {
         "score_analogies",
     ),
     "runs": ("probe", "statements", "analogy_probe", "extract", "read", "load_run", "list_runs"),
+    "generation": ("ask", "generate"),
     "results": ("results", "compare"),
     "prompts": (
         "list_prompts",
@@ -76,11 +78,13 @@ __all__ = [
     "analogy",
     "analogy_probe",
     "analyse_prompts",
+    "ask",
     "batch",
     "both_ways",
     "compare",
     "extract",
     "fill",
+    "generate",
     "get_data",
     "get_model",
     "import_data",

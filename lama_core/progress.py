@@ -21,6 +21,7 @@ Unit = Literal[
     "sentences",
     "passages",
     "statements",
+    "questions",
     "tensors",
 ]
 What = Literal["run", "model", "data"]

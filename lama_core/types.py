@@ -59,6 +59,7 @@ class Fact:
         misprimed_sentences: The sentences after a misleading word.
         judgments: Yes and no votes of the annotators (Google-RE); None without annotation.
         origin: The source of the fact, if its file names one; else empty.
+        aliases: Other names of the object, which a generated answer may use.
     """
 
     id: str
@@ -73,6 +74,7 @@ class Fact:
     misprimed_sentences: tuple[str, ...] = ()
     judgments: tuple[int, int] | None = None
     origin: str = ""
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

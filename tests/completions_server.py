@@ -32,7 +32,7 @@ class Server:
     status: answers so many requests with this status, `n_faults` of them. dies_after: requests that
     are answered before the connection breaks, for good. moved: sends on to this address.
     seconds: that it waits before each answer. body: answers with this, whatever it is asked.
-    says: further words about the model.
+    says: further words about the model. chats: words of a question -> the chat's answer to it.
     """
 
     family: str = "smollm2"
@@ -52,6 +52,7 @@ class Server:
     seconds: float = 0.0
     body: bytes = b""
     says: dict[str, Any] = field(default_factory=dict)
+    chats: dict[str, str] = field(default_factory=dict)
     address: str = ""
     asked: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
@@ -97,6 +98,16 @@ class Server:
         usage = {"prompt_tokens": len(ids), "completion_tokens": 1}
         return {"choices": [{"text": text, "logprobs": part}], "usage": usage}
 
+    def chat(self, body: dict[str, Any]) -> dict[str, Any]:
+        """A chat's answer: that of the first words of `chats` in the last message, else `Paris`."""
+        question = body["messages"][-1]["content"]
+        text = next((text for words, text in self.chats.items() if words in question), "Paris")
+        choice: dict[str, Any] = {"message": {"role": "assistant", "content": text}}
+        if body.get("logprobs"):
+            tokens = [{"token": one, "logprob": -0.5} for one in text]
+            choice["logprobs"] = {"content": tokens}
+        return {"choices": [choice]}
+
     def list(self, row: Any, token: int, n: int) -> dict[str, float]:
         n = min(n, self.max_list, len(self.model[1]))
         values, ids = row[: len(self.model[1])].topk(n)
@@ -139,6 +150,12 @@ class _Handler(BaseHTTPRequestHandler):
         time.sleep(server.seconds)
         try:
             if self._is_faulty():
+                return
+            if self.path == "/v1/chat/completions":
+                if server.no_logprobs and "logprobs" in body:
+                    self._send(400, b'{"error": {"message": "logprobs are not supported"}}')
+                    return
+                self._send(200, json.dumps(server.chat(body)).encode())
                 return
             if not server.silent and body["logprobs"] > server.max_list:
                 said = {"error": {"message": f"at most {server.max_list} logprobs"}}

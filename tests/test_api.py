@@ -89,7 +89,9 @@ def test_a_function_has_the_fields_of_its_request() -> None:
     assert (taken["models"].default, taken["top_k"].default) == ((MODEL,), 5)
     assert taken["top_k"].kind is inspect.Parameter.KEYWORD_ONLY
     doc = inspect.getdoc(lama.fill) or ""
-    assert doc.startswith("Fill the blanks of a text with each model's most probable words.\n\nArgs:\n")
+    assert doc.startswith(
+        "Fill the blanks of a text with each model's most probable words.\n\nArgs:\n"
+    )
     assert "    top_k: Number of predictions to show.\n" in doc
     assert doc.index("    on_note:") < doc.index("Returns:") < doc.index(">>> import")
 

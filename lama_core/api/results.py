@@ -25,7 +25,7 @@ from lama_core.metrics.comparison import (
 from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS, Interval
 from lama_core.metrics.origins import sentence, trained_on
-from lama_core.metrics.relation_figures import METRICS
+from lama_core.metrics.relation_figures import METRICS, TEXT_METRICS, Metric
 from lama_core.metrics.score_tables import CONCEPTNET, ResultsRequest, relations_counted
 from lama_core.metrics.slices import slice_differences, slice_table, unknown_training
 from lama_core.models.devices import how_computed
@@ -76,12 +76,18 @@ class Results:
         n_answers = ["n_answers"] if self.request.by == "relation" else []
         return [*n_answers, "chance"] if any(run.info.guessable for run in self.runs) else []
 
+    @property
+    def figures(self) -> list[Metric]:
+        """The figures of the table: of ranks, and of texts if any run's answers are generated."""
+        known = (METRICS | TEXT_METRICS).items()
+        return [metric for name, metric in known if name in self.frame]
+
     def to_json(self) -> Lines:
         """Return what `results --json` prints."""
         by_relation = self.request.by == "relation"
         group = "relation" if by_relation else "source"
         over = [] if by_relation else ["n_relations", "of_relations", "mean_over"]
-        scores = [name for name, metric in METRICS.items() if metric.in_json]
+        scores = [metric.name for metric in self.figures if metric.in_json]
         at_k = ["p_at_k", "low", "high"] if self.request.k > 1 else []
         head = ["run", "model", "dataset", group, "type", *over, "n", "n_excluded"]
         lines = self.frame[[*head, *scores, *at_k, *self.chance_columns]].to_dict("records")

@@ -131,7 +131,7 @@ def loader(request: Request) -> Callable[..., Any]:
     return partial(load_by_name, on_progress=request.on_progress)
 
 
-def _execute(request: RunSettings, planned: Planned) -> Runs:
+def run_planned(request: RunSettings, planned: Planned[Any]) -> Runs:
     """Make the planned runs, model by model unless the executor computes them together."""
     executor = make_executor(request.executor)
     groups = [[spec] for spec in planned.specs] if executor.here else [[*planned.specs]]
@@ -151,7 +151,7 @@ def _build_index(request: Request, corpus: str | None) -> None:
 
 def _probe(request: ProbeRequest) -> Runs:
     _build_index(request, request.open_book)
-    return _execute(request, plan(request, load=loader(request)))
+    return run_planned(request, plan(request, load=loader(request)))
 
 
 probe = Function(
@@ -178,7 +178,7 @@ probe = Function(
 
 
 def _statements(request: StatementsRequest) -> Runs:
-    return _execute(request, statements_probing.plan(request, load=loader(request)))
+    return run_planned(request, statements_probing.plan(request, load=loader(request)))
 
 
 statements = Function(
@@ -254,7 +254,7 @@ analogy_probe = Function(
 )
 
 
-def _find_answers(request: FindRequest, planner: Callable[..., Planned]) -> Runs:
+def _find_answers(request: FindRequest, planner: Callable[..., Planned[Any]]) -> Runs:
     planned = planner(request, load=loader(request), on_progress=request.on_progress)
     return Runs(request, make_runs(request, planned.specs, out=request.out))
 

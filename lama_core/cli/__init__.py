@@ -34,6 +34,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "runs:statements",
         "Rank each relation's answers by the likelihood of the statement.",
     ),
+    "ask": ("generation:ask", "Ask a question and compare the models' texts."),
+    "generate": ("generation:generate", "Ask about a dataset's facts and match the texts."),
     "extract": ("runs:extract", "Extract relations from sentences: LAMA's RE_n and RE_o."),
     "read": ("runs:read", "Find answers in a text with question-answering models."),
     "results": ("results:results", "Score finished runs: P@1, P@10, MRR, mean rank."),

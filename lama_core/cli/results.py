@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
+from math import isnan
 from typing import Any
 
 from lama_core import rounding
@@ -10,7 +11,6 @@ from lama_core.api.results import (
     CONCEPTNET,
     METHOD,
     METHOD_OF_MEANS,
-    METRICS,
     ComparedRuns,
     ComparedSlices,
     Interval,
@@ -63,7 +63,8 @@ def print_results(found: Results | WordingEffects | Slices) -> None:
 
 def _print_scores(found: Results) -> None:
     request = found.request
-    first, *others = METRICS.values()
+    first, *others = found.figures
+    others = [metric for metric in others if found.frame[metric.name].notna().any()]
     names, chance_columns = model_names(found.runs), found.chance_columns
     group = "relation" if request.by == "relation" else "source"
     output.print_table(
@@ -111,8 +112,8 @@ def _print_means(found: Results) -> None:
             over = f"{line['n']:,} facts of {over}"
         print(
             f"{line['model']}, {line['source']}: mean P@1 over {over} "
-            f"{percent(line['p_at_1'])} ({_interval(line['low'], line['high'])}), "
-            f"P@10 {percent(line['p_at_10'])}"
+            f"{percent(line['p_at_1'])} ({_interval(line['low'], line['high'])})"
+            + ("" if isnan(line["p_at_10"]) else f", P@10 {percent(line['p_at_10'])}")
         )
 
 

@@ -12,8 +12,8 @@ over the facts that count, 1 = best. Source: Petroni et al. 2019, section 4.4; m
 Departure: Reciprocal ranks beyond 10,000
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -45,6 +45,7 @@ class Scored:
     objects, subjects: int64 [row], equal for equal ones. at: int64 [row], the row of `Run.facts`.
     n_answers: float64 [relation], words that it ranked; NaN where the run doesn't say.
     mrr_depth: The last rank that counts in MRR; None: all do.
+    texts: Of generated answers, float64 [row] for each name of `TEXT_METRICS`; else empty.
     """
 
     ranking: Ranking
@@ -56,6 +57,7 @@ class Scored:
     at: Ints
     n_answers: Floats
     mrr_depth: int | None = None
+    texts: Mapping[str, Floats] = field(default_factory=dict)
 
     @cached_property
     def n(self) -> Ints:
@@ -99,6 +101,9 @@ def scored_rows(
         at,
         np.array([run.n_words.get(one.name, np.nan) for one in chosen], dtype=np.float64),
         mrr_depth,
+        {name: facts[name].to_numpy(dtype=np.float64)[at] for name in TEXT_METRICS}
+        if run.info.generates
+        else {},
     )
 
 
@@ -243,9 +248,48 @@ METRICS: dict[str, Metric] = {
 }
 
 
+def _of_texts(name: str, label: str, formula: str, meaning: str, higher: bool = True) -> Metric:
+    """A figure of generated answers: the mean of a column of their rows."""
+    return Metric(name, label, formula, meaning, higher, lambda rows: rows.mean(rows.texts[name]))
+
+
+# Of generated answers, which have no ranks beyond the first.
+TEXT_METRICS: dict[str, Metric] = {
+    one.name: one
+    for one in (
+        _of_texts(
+            "exact_match",
+            "exact match",
+            "texts that equal a right answer, normalised / facts",
+            "Case, punctuation, articles and extra spaces are ignored (Rajpurkar et al. 2016).",
+        ),
+        _of_texts(
+            "contains",
+            "contains",
+            "texts that contain a right answer / facts",
+            "How often the generated text contains a right answer (Mallen et al. 2023).",
+        ),
+        _of_texts(
+            "token_f1",
+            "token F1",
+            "mean of 2 x common words / (words of the text + words of the answer)",
+            "Overlap of the text's words with those of the right answer (Rajpurkar et al. 2016).",
+        ),
+        _of_texts(
+            "no_answer",
+            "no answer",
+            "empty texts and refusals / facts",
+            "How often the model gave no answer.",
+            False,
+        ),
+    )
+}
+OF_RANKS = ("p_at_10", "mrr", "mean_rank", "median_rank")  # mean nothing for generated answers
+
+
 def figures_text() -> str:
     """What the figures mean, a section of the glossary in Markdown."""
     parts = ["## Figures of runs"]
-    for one in METRICS.values():
+    for one in (*METRICS.values(), *TEXT_METRICS.values()):
         parts += [f"### {one.label}", one.meaning, f"`{one.label} = {one.formula}`"]
     return "\n\n".join(parts) + "\n"

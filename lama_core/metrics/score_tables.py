@@ -33,6 +33,8 @@ from lama_core.metrics.intervals import LEVEL, Intervals, mean_interval, share_i
 from lama_core.metrics.relation_figures import (
     FIRST_LOG_PROB,
     METRICS,
+    OF_RANKS,
+    TEXT_METRICS,
     Floats,
     chance_precision,
     scored_rows,
@@ -188,7 +190,10 @@ def relation_figures(
             "n_answers": rows.n_answers,
         }
     )
-    return table.assign(**{name: metric.compute(rows) for name, metric in METRICS.items()})
+    if not run.info.generates:
+        return table.assign(**{name: metric.compute(rows) for name, metric in METRICS.items()})
+    computed = {name: one.compute(rows) for name, one in (METRICS | TEXT_METRICS).items()}
+    return table.assign(**computed | dict.fromkeys(OF_RANKS, np.nan))
 
 
 def relation_precision(
@@ -226,7 +231,8 @@ def summarise(
         chosen = np.flatnonzero(table["relation"].isin(relations))
     if by == "relation":
         return table.iloc[chosen].reset_index(drop=True)
-    values = {name: table[name].to_numpy(dtype=float) for name in (*METRICS, "p_at_k", "chance")}
+    names = [name for name in (*METRICS, *TEXT_METRICS, "p_at_k", "chance") if name in table]
+    values = {name: table[name].to_numpy(dtype=float) for name in names}
     n, n_excluded = table["n"].to_numpy(), table["n_excluded"].to_numpy()
     sources, types = table["source"].tolist(), table["type"].astype(object).tolist()
     groups: dict[tuple[str, str | None], list[int]] = {}

@@ -193,12 +193,16 @@ def add_checked(reference: str) -> Entry:
 
 def _connect(entry: Entry) -> Any:
     """The model that a server holds; it is asked nothing more where that was proved before."""
+    from lama_core.models.server.addresses import is_chat
     from lama_core.models.server.backend import open_server
+    from lama_core.models.server.chat import open_chat
 
     found = CACHE.find(entry.name, SERVED)
     if found is not None:
         return found
-    opened = open_server(entry.name)  # others load meanwhile
+    opened = (
+        open_chat(entry.name) if is_chat(entry.name) else open_server(entry.name)
+    )  # others load meanwhile
     return CACHE.get(entry.name, SERVED, lambda: opened)
 
 

@@ -184,6 +184,37 @@ class Attribution:
     n_points: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a chat. role: `system`, `user` or `assistant`."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A conversation that the model answers next."""
+
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedText:
+    """A generated answer: the text up to its first line break.
+
+    Attributes:
+        text: What the tokens add to the prompt, without a line break.
+        tokens: The generated tokens as they are shown, without the one that ended the text.
+        log_probs: float32 [token], natural log, over the model's whole vocabulary; NaN of a server
+            that doesn't return them.
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+    log_probs: NDArray[np.float32] = field(repr=False)
+
+
 class Scorer(Protocol):
     """What every model that scores has. precision: `fp32` or `bf16`."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from lama_core.probes.analogy.spec import AnalogySpec
 from lama_core.probes.cloze.spec import ClozeSpec
 from lama_core.probes.contrast.spec import ContrastSpec
+from lama_core.probes.generation.spec import GenerationSpec
 from lama_core.probes.prompts.spec import EnsembleSpec, StudySpec
 from lama_core.probes.statements.spec import StatementSpec
 from lama_core.runs.spec import RunSpec
@@ -34,6 +35,7 @@ KINDS: dict[str, ProbeKind] = {
         ProbeKind(ContrastSpec, "negated or misprimed queries beside plain ones", True),
         ProbeKind(EnsembleSpec, "an ensemble of prompts", True),
         ProbeKind(StatementSpec, "statements with whole answers", True),
+        ProbeKind(GenerationSpec, "generated answers", True),
         ProbeKind(AnalogySpec, "analogies", False),
         ProbeKind(StudySpec, "a study of prompts", False),
     )

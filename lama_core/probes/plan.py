@@ -6,7 +6,7 @@ ProbeRequest --plan--> RunSpec, one a model
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 from lama_core.candidates.lists import COMMON, known_before, named_candidates
 from lama_core.candidates.spelling import OpenVocabulary, Vocabulary
@@ -19,7 +19,7 @@ from lama_core.models.protocols import KINDS, Context, Kind
 from lama_core.probes.cloze.spec import ClozeSpec
 from lama_core.probes.contrast.spec import ContrastSpec
 from lama_core.requests import option
-from lama_core.runs.spec import Load, load_by_name
+from lama_core.runs.spec import Load, RunSpec, load_by_name
 from lama_core.scoring import shared_fields
 from lama_core.scoring.batches import MAX_ROWS
 from lama_core.scoring.prompt_choice import (
@@ -73,15 +73,18 @@ class ProbeRequest(shared_fields.RunSettings):
     segments: shared_fields.Segments = False
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+Spec = TypeVar("Spec", bound=RunSpec)
+
+
+@dataclass(frozen=True)
+class Planned(Generic[Spec]):
     """The runs that a request asks for, and what its user should know before they start."""
 
-    specs: tuple[ClozeSpec, ...]
+    specs: tuple[Spec, ...]
     notes: tuple[str, ...] = ()
 
 
-def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned:
+def plan(request: ProbeRequest, *, load: Load = load_by_name) -> Planned[ClozeSpec]:
     """Return one specification a model. Loads them: their words decide the candidates."""
     check_asked(request.models, request.limit, request.ranking)
     dataset = load_dataset(request.dataset)

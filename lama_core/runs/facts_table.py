@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 ROW_GROUP = 1 << 16
 BATCH_ROWS = 1024  # that are in memory at a time where one row is looked for
 MAX_ROWS = 20_000_000
+# Rank of a right answer that a generated text doesn't contain: no list of answers was ranked.
+UNRANKED = (1 << 31) - 1
 MAX_BYTES = 4 << 30
 TOP_COLUMNS = ("top_words", "top_log_probs")
 

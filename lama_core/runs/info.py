@@ -41,6 +41,7 @@ MAX_TITLE = 80  # characters
 # Of `run.json`; the first form had none, and runs of cloze queries only.
 FORM = 2
 STATEMENTS = "statements"  # the kind of probe that ranks whole answers
+GENERATION = "generation"  # the kind of probe that generates answers
 OWN_WORDS = "relation"  # candidates: each relation ranks its own
 
 
@@ -125,6 +126,11 @@ class RunInfo:
     def ranks_statements(self) -> bool:
         """Whether whole answers are ranked, by the statements with them, and not words."""
         return self.kind == STATEMENTS
+
+    @property
+    def generates(self) -> bool:
+        """Whether its answers are generated texts, which have no ranks beyond the first."""
+        return self.kind == GENERATION
 
     @property
     def guessable(self) -> bool:

@@ -64,7 +64,9 @@ def data(tmp_path: Path) -> Path:
 def test_each_source_is_searched_for_pairs_sentences_and_forms(data: Path, tmp_path: Path) -> None:
     stated, forms = tmp_path / "stated.tsv.gz", tmp_path / "forms.tsv.gz"
     files = ("--out", str(stated), "--forms", str(forms))
-    found = json.loads(printed("data", "find-cooccurring", "--dataset", str(data), *files, "--json"))
+    found = json.loads(
+        printed("data", "find-cooccurring", "--dataset", str(data), *files, "--json")
+    )
     assert (found["pairs"], found["stated"], found["sentences"]) == (3, 3, 2 * 2 + 1)
     assert (found["verbatim"], found["almost"]) == (1, 2)
     cities, wordnet = found["sources"]

@@ -6,27 +6,36 @@ from urllib.parse import urlsplit
 
 from lama_core.errors import UserError
 
-SERVER = "server:"
+SERVER, CHAT = "server:", "chat:"
 MAX_LENGTH = 500
 EXAMPLE = "server:http://127.0.0.1:8000#NAME"
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a model is asked. url: what stands before `/v1`. model: as the server names it."""
+    """Where a model is asked. url: what stands before `/v1`. model: as the server names it.
+
+    scheme: `server:` for completions with log-probabilities, `chat:` for a chat server.
+    """
 
     url: str
     model: str
+    scheme: str = SERVER
 
     @property
     def reference(self) -> str:
         """The one way in which it is written."""
-        return f"{SERVER}{self.url}#{self.model}"
+        return f"{self.scheme}{self.url}#{self.model}"
 
 
 def is_server(reference: str) -> bool:
     """Whether a model's name means one behind a server."""
-    return reference.startswith(SERVER)
+    return reference.startswith((SERVER, CHAT))
+
+
+def is_chat(reference: str) -> bool:
+    """Return whether a reference means a chat server."""
+    return reference.startswith(CHAT)
 
 
 def read_address(reference: str) -> Address:
@@ -34,7 +43,8 @@ def read_address(reference: str) -> Address:
 
     A `/v1` at the end of the URL is understood and left out.
     """
-    said, _, model = reference.removeprefix(SERVER).partition("#")
+    scheme = CHAT if is_chat(reference) else SERVER
+    said, _, model = reference.removeprefix(scheme).partition("#")
     shown = re.sub(r"//[^/#@]*@|\?[^#]*", "…", reference)[:80]  # a key may stand there
     try:
         url = urlsplit(said.strip())
@@ -54,4 +64,6 @@ def read_address(reference: str) -> Address:
         )
     host = f"[{url.hostname}]" if ":" in url.hostname else url.hostname
     path = re.sub(r"(/v1)?/*$", "", url.path)
-    return Address(f"{url.scheme}://{host}{f':{port}' if port else ''}{path}", model.strip())
+    return Address(
+        f"{url.scheme}://{host}{f':{port}' if port else ''}{path}", model.strip(), scheme
+    )

@@ -114,7 +114,7 @@ class Completions:
         Empty where it keeps no list of its models.
         """
         try:
-            answer = self._ask("/v1/models", None)
+            answer = self.ask("/v1/models", None)
         except Refused as error:
             if error.status == 404:
                 return {}
@@ -181,7 +181,7 @@ class Completions:
             "logprobs": n,
             "echo": echo,
         }
-        answer = self._ask("/v1/completions", body)
+        answer = self.ask("/v1/completions", body)
         try:
             part = answer["choices"][0]["logprobs"]
             if part is None:
@@ -201,7 +201,7 @@ class Completions:
     def _strange(self, what: str) -> str:
         return f"The server {self.address.url} can't be used for completions: {what}."
 
-    def _ask(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
+    def ask(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
         """A server's answer to a request, tried again a few times where that may help."""
         try:
             return retried(lambda: self._ask_once(path, body), self._patience)

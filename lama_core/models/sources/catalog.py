@@ -16,7 +16,7 @@ from lama_core.downloads import SourceFile
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import read_file, write_text_whole
 from lama_core.models.protocols import Kind
-from lama_core.models.server.addresses import is_server, read_address
+from lama_core.models.server.addresses import is_chat, is_server, read_address
 from lama_core.paths import ASSETS, data_dir
 from lama_core.requests import Request, argument, option
 
@@ -163,7 +163,8 @@ def _added(name: str) -> Entry:
 def _served(reference: str) -> Entry:
     address = read_address(reference)
     source = Source("server", address.url)
-    return Entry(address.reference, f"{address.model} (server)", "causal", source, added=True)
+    what = "chat server" if is_chat(reference) else "server"
+    return Entry(address.reference, f"{address.model} ({what})", "causal", source, added=True)
 
 
 def all_models() -> tuple[Entry, ...]:

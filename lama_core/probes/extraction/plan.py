@@ -84,7 +84,7 @@ class ReadRequest(FindRequest):
 
 def plan_extract(
     request: ExtractRequest, *, load: Load = load_by_name, on_progress: OnProgress = silent
-) -> Planned:
+) -> Planned[Any]:
     """Return one specification for each way of linking entities. They share what they read."""
     dataset = load_dataset(request.dataset)
     candidates = _candidates(request, load)
@@ -122,7 +122,7 @@ def extractor_specs(
     ranking: Ranking = "filtered",
     limit: int | None = None,
     on_progress: OnProgress = silent,
-) -> Planned:
+) -> Planned[Any]:
     """The runs of the extractor on some relations. reference: of the dataset."""
     extraction = Extraction(dataset, load_corpus(corpus), relations, limit, on_progress)
     specs = tuple(
@@ -143,7 +143,7 @@ def extractor_specs(
 
 def plan_read(
     request: ReadRequest, *, load: Load = load_by_name, on_progress: OnProgress = silent
-) -> Planned:
+) -> Planned[Any]:
     """One specification for each reader. Raises UserError for what doesn't exist."""
     from lama_core.models.auxiliary.reader import load_reader
 

@@ -62,7 +62,7 @@ class StatementsRequest(shared_fields.RunSettings):
     limit: shared_fields.Limit = None
 
 
-def plan(request: StatementsRequest, *, load: Load = load_by_name) -> Planned:
+def plan(request: StatementsRequest, *, load: Load = load_by_name) -> Planned[StatementSpec]:
     """Return one specification for each model. load: how to get a model."""
     check_asked(request.models, request.limit, request.ranking)
     choose(request.aggregate, AGGREGATES, "aggregate")

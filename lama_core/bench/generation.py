@@ -1,0 +1,169 @@
+"""`bench generation`: answers generated to questions about the starter facts, with SmolLM2.
+
+Ours compared with `transformers.generate` on batches of 32 prompts sorted by length, and, where
+lm-evaluation-harness is installed, with its `generate_until` at the same batch size. All read the
+same chats, generate greedily and stop at the line break. The limit is one forward pass for each
+batch of prompts and one for each generated token, without stopping rules, decoding or padding
+beyond the batch's own; each text takes as many tokens as it really has.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from lama_core.bench import BenchRow, Way, rates
+from lama_core.models.hf.generation import generate, prompt_ids
+from lama_core.models.protocols import Chat
+
+MODEL = "smollm2-135m"
+ROWS = 32
+MAX_TOKENS = 32
+
+
+def chats(n_queries: int, shots: int) -> list[Chat]:
+    """Return the first questions of a run on the starter facts, spread over its relations."""
+    from lama_core.datasets import load_dataset
+    from lama_core.probes.generation.questions import draw_examples, make_prompt, question_of
+
+    dataset = load_dataset("starter")
+    made = []
+    for at in range(n_queries):
+        relation = dataset.relations[at % len(dataset.relations)]
+        facts = dataset.facts_of(relation.name)
+        fact = facts[at // len(dataset.relations) % len(facts)]
+        examples = [
+            (question_of(relation, one), one.object)
+            for one in draw_examples(dataset, relation, fact, shots, 0)
+        ]
+        made.append(make_prompt(question_of(relation, fact), examples, "chat"))
+    return [one for one in made if isinstance(one, Chat)]
+
+
+def run(*, n_queries: int = 256, repetitions: int = 3) -> list[BenchRow]:
+    """Return a row for questions without and with examples. n_queries: how many questions."""
+    from lama_core.models.cache import load_model
+
+    model: Any = load_model(MODEL, precision="fp32")
+    rows = []
+    for shots in (0, 3):
+        prompts = chats(n_queries, shots)
+        what = f"{len(prompts)} questions, {shots}-shot, {MODEL}, fp32"
+        ways: list[Way] = [
+            partial(generate, model, prompts, MAX_TOKENS),
+            partial(by_transformers, model, prompts),
+            partial(bare_passes, model, prompts, _lengths(model, prompts)),
+        ]
+        names = [f"transformers.generate, batches of {ROWS}"]
+        harness = _harness(model)
+        if harness is not None:
+            ways.append(partial(by_harness, harness, model, prompts))
+            names.append(f"lm-evaluation-harness, batches of {ROWS}")
+        ours, peer, limit, *other = rates(len(prompts), ways, repetitions)
+        rows += [
+            BenchRow(what, "questions/s", ours, value, name, limit, "bare forward passes")
+            for name, value in zip(names, (peer, *other), strict=True)
+        ]
+    return rows
+
+
+def _sorted_batches(model: Any, prompts: Sequence[Chat]) -> list[list[list[int]]]:
+    rows = sorted((prompt_ids(model, one) for one in prompts), key=len, reverse=True)
+    return [rows[first : first + ROWS] for first in range(0, len(rows), ROWS)]
+
+
+def _padded(model: Any, rows: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """Rows padded on the left, as `generate` reads them."""
+    import torch
+
+    width = max(map(len, rows))
+    padding = model.tokenizer.pad_token_id or 0
+    return {
+        "input_ids": torch.tensor([[padding] * (width - len(row)) + list(row) for row in rows]),
+        "attention_mask": torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows]),
+    }
+
+
+def by_transformers(model: Any, prompts: Sequence[Chat]) -> list[str]:
+    """Generate with `transformers.generate`, which stops a batch when all its texts have ended."""
+    import torch
+
+    texts = []
+    for rows in _sorted_batches(model, prompts):
+        given = _padded(model, rows)
+        with torch.inference_mode():
+            found = model.model.generate(
+                **given,
+                max_new_tokens=MAX_TOKENS,
+                do_sample=False,
+                stop_strings=["\n"],
+                tokenizer=model.tokenizer,
+                pad_token_id=model.tokenizer.pad_token_id or 0,
+            )
+        texts += model.tokenizer.batch_decode(
+            found[:, given["input_ids"].shape[1] :], skip_special_tokens=True
+        )
+    return texts
+
+
+def _lengths(model: Any, prompts: Sequence[Chat]) -> list[int]:
+    """The tokens of each text, in the order of `_sorted_batches`."""
+    order = sorted(prompts, key=lambda one: len(prompt_ids(model, one)), reverse=True)
+    return [max(1, len(one.tokens)) for one in generate(model, order, MAX_TOKENS)]
+
+
+def bare_passes(model: Any, prompts: Sequence[Chat], lengths: Sequence[int]) -> None:
+    """Read each batch, then one token of every text that goes on, with a cache."""
+    import torch
+
+    at = 0
+    for rows in _sorted_batches(model, prompts):
+        left = lengths[at : at + len(rows)]
+        at += len(rows)
+        given = _padded(model, rows)
+        with torch.inference_mode():
+            cache = model.model(**given, use_cache=True, logits_to_keep=1).past_key_values
+            going = list(range(len(rows)))
+            mask = given["attention_mask"]
+            for step in range(1, max(left)):
+                kept = [place for place, row in enumerate(going) if left[row] > step]
+                if len(kept) < len(going):
+                    chosen = torch.tensor(kept)
+                    cache.batch_select_indices(chosen)
+                    mask, going = mask[chosen], [going[place] for place in kept]
+                mask = torch.cat([mask, torch.ones((len(kept), 1), dtype=torch.int64)], dim=1)
+                model.model(
+                    input_ids=torch.zeros((len(kept), 1), dtype=torch.int64),
+                    attention_mask=mask,
+                    past_key_values=cache,
+                    use_cache=True,
+                )
+
+
+def _harness(model: Any) -> Any | None:
+    """The model as lm-evaluation-harness wraps it; None if the harness isn't installed."""
+    try:
+        from lm_eval.models.huggingface import HFLM
+    except ModuleNotFoundError:
+        return None
+    return HFLM(
+        pretrained=model.model, tokenizer=model.tokenizer, backend="causal", batch_size=ROWS
+    )
+
+
+def by_harness(harness: Any, model: Any, prompts: Sequence[Chat]) -> list[str]:
+    """Generate with lm-evaluation-harness's `generate_until`."""
+    from lm_eval.api.instance import Instance
+
+    options = {"until": ["\n"], "max_gen_toks": MAX_TOKENS, "do_sample": False}
+    texts = [
+        model.tokenizer.apply_chat_template(
+            [{"role": one.role, "content": one.text} for one in prompt.messages],
+            tokenize=False,
+            add_generation_prompt=True,
+        )
+        for prompt in prompts
+    ]
+    requests = [
+        Instance("generate_until", {}, (text, options), number) for number, text in enumerate(texts)
+    ]
+    return list(harness.generate_until(requests, disable_tqdm=True))

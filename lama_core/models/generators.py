@@ -1,0 +1,52 @@
+"""Text generation with any model that offers it: Hugging Face models and chat servers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from lama_core.errors import UserError
+from lama_core.models.protocols import Chat, GeneratedText
+
+GENERATING_KINDS = ("causal", "seq2seq")
+
+
+def check_generates(model: Any) -> None:
+    """Raise UserError for a model that fills blanks but doesn't generate text."""
+    is_local = model.kind in GENERATING_KINDS and hasattr(model, "tokenizer")
+    if not is_local and not hasattr(model, "generate"):
+        raise UserError(
+            f"{model.name} can't generate text: choose a causal or encoder-decoder model, or a "
+            "chat server."
+        )
+
+
+def has_chat_template(model: Any) -> bool:
+    """Return whether a model is asked with messages: an instruct model, or a chat server."""
+    return hasattr(model, "generate") or bool(getattr(model.tokenizer, "chat_template", None))
+
+
+def generate(model: Any, prompts: Sequence[str | Chat], max_tokens: int) -> list[GeneratedText]:
+    """Return the greedy continuation of each prompt, up to the first line break.
+
+    Args:
+        model: A model that `check_generates` accepts.
+        prompts: Plain texts, or chats for models with a chat template.
+        max_tokens: The most tokens that are generated for one prompt.
+
+    Raises:
+        UserError: If a prompt can't be used with the model; see `hf.generation.generate`.
+    """
+    check_generates(model)
+    if hasattr(model, "generate"):
+        return model.generate(prompts, max_tokens)
+    from lama_core.models.hf import generation  # imports torch
+
+    return generation.generate(model, prompts, max_tokens)
+
+
+def check_prompt(model: Any, prompt: str | Chat, max_tokens: int) -> None:
+    """Raise UserError if a prompt can't be used with the model or doesn't fit its window."""
+    if hasattr(model, "generate"):
+        return
+    from lama_core.models.hf import generation  # imports torch
+
+    generation.checked_ids(model, prompt, max_tokens)

@@ -1,0 +1,253 @@
+"""Greedy generation: the likeliest token after a prompt, again and again, until the line ends.
+
+A prompt is a plain text, or messages that the tokenizer's chat template puts into one. Causal
+models read prompts of similar length together, padded on the left; the tokens that all prompts of
+a batch begin with are computed once, and a finished text leaves the batch. Encoder-decoder models
+read the prompt with their encoder. The tokens are those of `transformers.generate` with
+`do_sample=False` on each prompt alone, as far as rounding allows: two tokens that are equally
+likely to the last digits can change places with the batch.
+"""
+
+import copy
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from transformers.modeling_outputs import BaseModelOutput
+
+from lama_core.errors import UserError
+from lama_core.models.devices import host
+from lama_core.models.protocols import Chat, GeneratedText
+
+ROWS_PER_BATCH = 64
+# A common beginning is computed once from this length on; below it the copies cost more.
+SHORTEST_PREFIX = 8
+
+
+def generate(model: Any, prompts: Sequence[str | Chat], max_tokens: int) -> list[GeneratedText]:
+    """Return the greedy continuation of each prompt, up to the first line break.
+
+    Args:
+        model: A causal or encoder-decoder model (`CausalModel`, `Seq2SeqModel`).
+        prompts: Plain texts, which are tokenised as the model's tokenizer does by default, or
+            chats, which go through its chat template.
+        max_tokens: The most tokens that are generated for one prompt.
+
+    Raises:
+        UserError: If a prompt and its continuation don't fit the model's window, the tokenizer has
+            no chat template for a chat, or a chat contains one of its control tokens.
+    """
+    rows = [checked_ids(model, prompt, max_tokens) for prompt in prompts]
+    # Each different prompt is generated once.
+    different = sorted(dict.fromkeys(map(tuple, rows)), key=len, reverse=True)
+    found: dict[tuple[int, ...], GeneratedText] = {}
+    run = _Seq2SeqBatch if model.kind == "seq2seq" else _CausalBatch
+    for batch in _batches(model, different, max_tokens):
+        found |= zip(batch, _greedy(model, run(model, batch), max_tokens), strict=True)
+    return [found[tuple(ids)] for ids in rows]
+
+
+def checked_ids(model: Any, prompt: str | Chat, max_tokens: int) -> list[int]:
+    """Return `prompt_ids`. Raises UserError if they and the continuation don't fit the window."""
+    ids = prompt_ids(model, prompt)
+    # An encoder-decoder model reads the prompt and writes the answer in different windows.
+    model.check_window(len(ids) if model.kind == "seq2seq" else len(ids) + max_tokens)
+    return ids
+
+
+def prompt_ids(model: Any, prompt: str | Chat) -> list[int]:
+    """Return the token ids of a prompt, with the special tokens that its model expects."""
+    tokenizer = model.tokenizer
+    if isinstance(prompt, str):
+        ids = list(tokenizer(prompt).input_ids)
+        if not ids:
+            raise UserError(f"The prompt has no tokens for {model.name}: write a question.")
+        return ids
+    if not tokenizer.chat_template:
+        raise UserError(f"{model.name} has no chat template: ask with --plain.")
+    for message in prompt.messages:
+        for control in tokenizer.all_special_tokens:
+            if control in message.text:
+                raise UserError(
+                    f"The question contains {control!r}, a control token of {model.name}: "
+                    "remove it."
+                )
+    messages = [{"role": one.role, "content": one.text} for one in prompt.messages]
+    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    return list(tokenizer(text, add_special_tokens=False).input_ids)
+
+
+def _batches(
+    model: Any, rows: Sequence[tuple[int, ...]], max_tokens: int
+) -> list[list[tuple[int, ...]]]:
+    """Rows that are generated together, longest first: of one length where padding isn't exact."""
+    batches: list[list[tuple[int, ...]]] = []
+    for row in rows:
+        batch = batches[-1] if batches else []
+        longest = len(batch[0]) if batch else 0
+        fits = len(batch) < min(ROWS_PER_BATCH, model.tokens_per_pass // (longest + max_tokens))
+        if batch and fits and (model.pads or longest == len(row)):
+            batch.append(row)
+        else:
+            batches.append([row])
+    return batches
+
+
+def _greedy(model: Any, batch: "_CausalBatch | _Seq2SeqBatch", max_tokens: int) -> list[Any]:
+    """Generate until every text of the batch has ended."""
+    ends = _end_tokens(model)
+    ids: list[list[int]] = [[] for _ in range(batch.size)]
+    log_probs: list[list[float]] = [[] for _ in range(batch.size)]
+    running = list(range(batch.size))
+    logits = batch.first()
+    for step in range(max_tokens):
+        model.check_numbers(logits.logsumexp(1))
+        best = logits.max(dim=1)
+        values = host(best.values - logits.logsumexp(1)).tolist()
+        tokens = host(best.indices).tolist()
+        kept = []
+        for place, number in enumerate(running):
+            if tokens[place] in ends:
+                continue
+            ids[number].append(tokens[place])
+            log_probs[number].append(values[place])
+            if "\n" not in model.tokenizer.decode(ids[number]):
+                kept.append(place)
+        if not kept or step + 1 == max_tokens:
+            break
+        logits = batch.next(tokens, kept)
+        running = [running[place] for place in kept]
+    return [_text_of(model, *one) for one in zip(ids, log_probs, strict=True)]
+
+
+def _text_of(model: Any, ids: list[int], log_probs: list[float]) -> GeneratedText:
+    """Cut the tokens at the first line break."""
+    decode = model.tokenizer.decode
+    text, broken, _ = decode(ids).partition("\n")
+    while broken and ids and decode(ids[:-1]).startswith(text):
+        ids, log_probs = ids[:-1], log_probs[:-1]  # the line break and nothing of the answer
+    return GeneratedText(text, tuple(decode([one]) for one in ids), np.array(log_probs, np.float32))
+
+
+def _end_tokens(model: Any) -> set[int]:
+    """Token ids that end a text, as `transformers.generate` reads them."""
+    named = getattr(model.model, "generation_config", None)
+    ends = getattr(named, "eos_token_id", None)
+    if ends is None:
+        ends = model.tokenizer.eos_token_id
+    return set() if ends is None else {ends} if isinstance(ends, int) else set(ends)
+
+
+class _CausalBatch:
+    """Prompts of a causal model that are continued together.
+
+    A model that keeps no cache, or whose cache can't be shared, reads all tokens at each step.
+    """
+
+    def __init__(self, model: Any, rows: Sequence[tuple[int, ...]]) -> None:
+        self.model, self.rows, self.size = model, [list(row) for row in rows], len(rows)
+        self.cache: Any = None
+        accepted = inspect.signature(model.model.forward).parameters
+        self.takes_positions = "position_ids" in accepted
+        self.mask = torch.zeros((0, 0), dtype=torch.int64)
+
+    def first(self) -> torch.Tensor:
+        """Return the logits after each prompt, float32 [prompt, vocabulary]."""
+        if not self.model.caches:
+            return self._uncached()
+        prefix = _common_beginning([row[:-1] for row in self.rows]) if self.size > 1 else []
+        if len(prefix) < SHORTEST_PREFIX:
+            prefix = []
+        cache = self.model._beginning(prefix) if prefix else None
+        if cache is None:
+            prefix = []
+        else:
+            cache = copy.deepcopy(cache)
+            cache.batch_repeat_interleave(self.size)
+        rests = [row[len(prefix) :] for row in self.rows]
+        width = max(map(len, rests))
+        padding = self.model.tokenizer.pad_token_id or 0
+        ids = torch.tensor([[padding] * (width - len(one)) + one for one in rests])
+        self.mask = torch.tensor(
+            [[1] * len(prefix) + [0] * (width - len(one)) + [1] * len(one) for one in rests]
+        )
+        return self._pass(ids, cache)
+
+    def next(self, tokens: Sequence[int], kept: Sequence[int]) -> torch.Tensor:
+        """Return the logits after one more token of the kept prompts; the others leave."""
+        self.rows = [[*self.rows[place], tokens[place]] for place in kept]
+        if not self.model.caches:
+            return self._uncached()
+        gone = len(tokens) - len(kept)
+        if gone:
+            chosen = torch.tensor(kept)
+            self.mask = self.mask[chosen]
+            self.cache.batch_select_indices(chosen.to(self.model.device))
+        self.mask = torch.cat([self.mask, torch.ones((len(kept), 1), dtype=torch.int64)], dim=1)
+        return self._pass(torch.tensor([[tokens[place]] for place in kept]), self.cache)
+
+    def _pass(self, ids: torch.Tensor, cache: Any) -> torch.Tensor:
+        inputs: dict[str, Any] = {"input_ids": ids, "attention_mask": self.mask, "use_cache": True}
+        if cache is not None:
+            inputs["past_key_values"] = cache
+        if self.takes_positions:
+            positions = (self.mask.cumsum(1) - 1).clamp(min=0)
+            inputs["position_ids"] = positions[:, -ids.shape[1] :]
+        where = (torch.arange(len(ids)), torch.full((len(ids),), ids.shape[1] - 1))
+        logits, output = self.model.forward(where, **inputs)
+        self.cache = output.past_key_values
+        return logits
+
+    def _uncached(self) -> torch.Tensor:
+        return self.model.logits(self.rows, [[len(row) - 1] for row in self.rows])
+
+
+def _common_beginning(rows: Sequence[list[int]]) -> list[int]:
+    """The tokens that all rows begin with."""
+    first, last = min(rows), max(rows)  # what these two share, all share
+    n = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    return first[:n]
+
+
+class _Seq2SeqBatch:
+    """Prompts of an encoder-decoder model: read once by the encoder, answered by the decoder."""
+
+    def __init__(self, model: Any, rows: Sequence[tuple[int, ...]]) -> None:
+        self.model, self.size = model, len(rows)
+        ids, self.mask = model.padded(rows)
+        with model._passing():
+            encoder = model.model.get_encoder()
+            there = model._there({"input_ids": ids, "attention_mask": self.mask})
+            self.states = encoder(**there)[0]
+        self.cache: Any = None
+
+    def first(self) -> torch.Tensor:
+        """Return the logits after the decoder's start token, float32 [prompt, vocabulary]."""
+        start = self.model._begun[0]
+        return self._pass(torch.full((self.size, 1), start, dtype=torch.int64))
+
+    def next(self, tokens: Sequence[int], kept: Sequence[int]) -> torch.Tensor:
+        """Return the logits after one more token of the kept prompts; the others leave."""
+        if len(kept) < len(tokens):
+            chosen = torch.tensor(kept)
+            self.mask = self.mask[chosen]
+            there = chosen.to(self.model.device)
+            self.states = self.states[there]
+            self.cache.batch_select_indices(there)
+        return self._pass(torch.tensor([[tokens[place]] for place in kept]))
+
+    def _pass(self, said: torch.Tensor) -> torch.Tensor:
+        where = (torch.arange(len(said)), torch.full((len(said),), said.shape[1] - 1))
+        inputs: dict[str, Any] = {"past_key_values": self.cache} if self.cache is not None else {}
+        logits, output = self.model.forward(
+            where,
+            encoder_outputs=BaseModelOutput(last_hidden_state=self.states),
+            attention_mask=self.mask,
+            decoder_input_ids=said,
+            use_cache=True,
+            **inputs,
+        )
+        self.cache = output.past_key_values
+        return logits

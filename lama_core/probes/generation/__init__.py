@@ -1,0 +1,1 @@
+"""Free-form answers: a model is asked, and its text is matched with the right answers."""

@@ -1,0 +1,122 @@
+"""One question put to several models, which answer in free text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from lama_core.errors import UserError
+from lama_core.models.generators import check_generates, generate, has_chat_template
+from lama_core.models.protocols import GeneratedText
+from lama_core.probes.generation.matching import Match, match
+from lama_core.probes.generation.questions import PromptFormat, make_prompt
+from lama_core.probes.generation.spec import MAX_TOKENS
+from lama_core.requests import argument, option
+from lama_core.scoring import shared_fields
+
+DEFAULT_MODEL = "smollm2-135m"
+MOST_TOKENS = 256
+MAX_CHARACTERS = 4_000
+
+
+def _default_models() -> tuple[str, ...]:
+    return (DEFAULT_MODEL,)
+
+
+@dataclass(frozen=True)
+class AskRequest(shared_fields.ModelSettings):
+    """A question in free text: the fields of `ask`."""
+
+    command: ClassVar[tuple[str, ...]] = ("ask",)
+    python: ClassVar[str] = "ask"
+
+    question: Annotated[str, argument("The question, or with --plain a text to continue.")]
+    golds: Annotated[
+        Sequence[str], option("A right answer; repeat for other names of it.", name="--gold")
+    ] = ()
+    plain: Annotated[bool, option("Continue the text as it is, without a chat template.")] = False
+    max_tokens: Annotated[int, option("The most tokens of an answer.", ge=1, le=MOST_TOKENS)] = (
+        MAX_TOKENS
+    )
+    models: shared_fields.Models = field(default_factory=_default_models, kw_only=True)
+
+    def check(self) -> None:
+        """Raise UserError for an empty question, one that is too long, or models as `models`."""
+        super().check()
+        if not self.question.strip():
+            raise UserError("The question is empty: write one.")
+        if len(self.question) > MAX_CHARACTERS:
+            raise UserError(
+                f"The question has {len(self.question):,} characters; the maximum is "
+                f"{MAX_CHARACTERS:,}."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelText:
+    """One model's answer. how: the prompt's format. match: None without right answers."""
+
+    model: str
+    kind: str
+    how: PromptFormat
+    generated: GeneratedText
+    match: Match | None
+
+    @property
+    def log_prob(self) -> float:
+        """Return the log-probability of all tokens together; NaN if a server returns none."""
+        return float(self.generated.log_probs.sum(dtype=np.float64))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the answer as `ask --json` prints it."""
+        return {
+            "name": self.model,
+            "text": self.generated.text,
+            "tokens": list(self.generated.tokens),
+            "log_prob": None if np.isnan(self.log_prob) else self.log_prob,
+            "verdict": None if self.match is None else self.match.verdict,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AskAnswer:
+    """All models' answers to one question."""
+
+    request: AskRequest
+    models: tuple[ModelText, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `ask --json` prints."""
+        return {
+            "question": self.request.question,
+            "models": [one.to_json() for one in self.models],
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each model."""
+        return [
+            {"model": one.model, "text": one.generated.text.strip(), "log_prob": one.log_prob}
+            | ({"verdict": one.match.verdict} if one.match else {})
+            for one in self.models
+        ]
+
+
+def ask_models(request: AskRequest, models: Sequence[Any]) -> AskAnswer:
+    """Return each model's answer.
+
+    Raises:
+        UserError: If a model can't generate text, or the question doesn't fit its window.
+    """
+    for model in models:
+        check_generates(model)
+    return AskAnswer(request, tuple(_ask(request, model) for model in models))
+
+
+def _ask(request: AskRequest, model: Any) -> ModelText:
+    how: PromptFormat = "chat" if has_chat_template(model) else "question and answer"
+    how = "plain" if request.plain else how
+    prompt = make_prompt(request.question, (), how, briefly=False)
+    (text,) = generate(model, [prompt], request.max_tokens)
+    found = match(text.text, request.golds) if request.golds else None
+    return ModelText(model.name, model.kind, how, text, found)

@@ -1,0 +1,84 @@
+"""From a request to the specifications of runs of generated answers.
+
+GenerateRequest --plan--> GenerationSpec, one a model
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from lama_core.datasets import load_dataset
+from lama_core.datasets.dataset import digest_of
+from lama_core.models.generators import check_generates, has_chat_template
+from lama_core.probes.generation.questions import QUESTIONS_FILE
+from lama_core.probes.generation.spec import GenerationSpec
+from lama_core.probes.plan import (
+    Planned,
+    check_asked,
+    choose_with_facts,
+    from_data,
+    of_model,
+)
+from lama_core.requests import option
+from lama_core.runs.spec import Load, load_by_name
+from lama_core.scoring import shared_fields
+
+MAX_SHOTS = 10
+
+
+@dataclass(frozen=True)
+class GenerateRequest(shared_fields.RunSettings):
+    """Questions to ask about a dataset's facts: the fields of `generate`."""
+
+    command: ClassVar[tuple[str, ...]] = ("generate",)
+    python: ClassVar[str] = "generate"
+
+    dataset: shared_fields.Dataset
+    models: shared_fields.Models
+    relations: shared_fields.Relations = ()
+    shots: Annotated[
+        int,
+        option("Examples from the same relation before each question.", ge=0, le=MAX_SHOTS),
+    ] = 0
+    seed: Annotated[int, option("Seed of drawing the examples.", ge=0)] = 0
+    plain: Annotated[
+        bool, option("Don't use the chat template: ask with `Question:` and `Answer:`.")
+    ] = False
+    precision: shared_fields.Precision = "auto"
+    limit: shared_fields.Limit = None
+    max_requests: Annotated[
+        int, option("The most requests to a chat server; a run that needs more is refused.", ge=1)
+    ] = 10_000
+    price_in: Annotated[
+        float | None, option("Price of a million input tokens of a chat server.", ge=0)
+    ] = None
+    price_out: Annotated[
+        float | None, option("Price of a million output tokens of a chat server.", ge=0)
+    ] = None
+
+
+def plan(request: GenerateRequest, *, load: Load = load_by_name) -> Planned[GenerationSpec]:
+    """Return one specification for each model. load: how to get a model."""
+    check_asked(request.models, request.limit, "filtered")
+    dataset = load_dataset(request.dataset)
+    names = tuple(one.name for one in choose_with_facts(dataset, request.relations))
+    shared = from_data(request.dataset, dataset, names, "filtered", request.limit)
+    digest = digest_of([QUESTIONS_FILE.read_text(encoding="utf-8")])
+    specs = []
+    for name in dict.fromkeys(request.models):
+        model = load(name, precision=request.precision)
+        check_generates(model)
+        chats = has_chat_template(model) and not request.plain
+        specs.append(
+            GenerationSpec(
+                **shared,
+                **of_model(model, name),
+                context="left" if model.kind == "causal" else "both",
+                shots=request.shots,
+                seed=request.seed,
+                how="chat" if chats else "question and answer",
+                questions_digest=digest,
+                max_requests=request.max_requests,
+                prices=(request.price_in, request.price_out),
+            )
+        )
+    return Planned(tuple(specs), tuple(dataset.report.notes))

@@ -1,0 +1,100 @@
+"""Questions about facts, and prompts made of them.
+
+A fact's question is its own where the data bring one (PopQA), else that of its relation
+(`assets/prompts/questions.tsv`), else its cloze sentence, to be completed. Examples ("shots") are
+other facts of the relation with their answers, drawn by a seed.
+"""
+
+import csv
+import random
+from collections.abc import Sequence
+from functools import cache
+from typing import Literal
+
+from lama_core.datasets import Dataset
+from lama_core.errors import UserError
+from lama_core.models.protocols import Chat, Message
+from lama_core.paths import ASSETS
+from lama_core.scoring.blanks import fill
+from lama_core.scoring.queries import subject_key
+from lama_core.types import Fact, Relation
+
+# How a question is put to a model: through its chat template, as `Question: ... Answer:`, or as is.
+PromptFormat = Literal["chat", "question and answer", "plain"]
+BRIEFLY = "Answer with a word or a name only."
+COMPLETE = "Complete the sentence with one word or name: "
+BLANK = "___"
+QUESTIONS_FILE = ASSETS / "prompts" / "questions.tsv"
+NO_QUESTION = "no question"
+
+
+@cache
+def questions() -> dict[str, str]:
+    """Return the question of each relation that the project has one for, with `[X]`."""
+    with QUESTIONS_FILE.open(encoding="utf-8", newline="") as stream:
+        return {row["relation"]: row["question"] for row in csv.DictReader(stream, delimiter="\t")}
+
+
+def question_of(relation: Relation, fact: Fact) -> str:
+    """Return the question that asks for a fact's object; empty if there is none."""
+    if relation.name in questions():
+        return questions()[relation.name].replace("[X]", fact.subject)
+    if relation.prompts:
+        return COMPLETE + fill(relation.prompts[0].template, fact.subject).text(BLANK)
+    return COMPLETE + fact.sentences[0].replace("[MASK]", BLANK) if fact.sentences else ""
+
+
+def draw_examples(
+    dataset: Dataset, relation: Relation, fact: Fact, shots: int, seed: int
+) -> tuple[Fact, ...]:
+    """Draw examples for a fact's question from other facts of its relation.
+
+    The facts of a relation are shuffled by the seed; the first ones with different subjects that
+    are neither the fact's subject nor have its object are taken, so that most facts of a relation
+    share their examples.
+
+    Raises:
+        UserError: If the relation has too few other facts.
+    """
+    if not shots:
+        return ()
+    known = list(dataset.facts_of(relation.name))
+    random.Random(f"{seed}:{relation.name}").shuffle(known)
+    chosen: dict[str, Fact] = {}
+    for one in known:
+        key = subject_key(one)
+        if key != subject_key(fact) and one.object != fact.object and key not in chosen:
+            chosen[key] = one
+            if len(chosen) == shots:
+                return tuple(chosen.values())
+    raise UserError(
+        f"{relation.name} has too few facts for {shots} examples: ask for fewer with --shots."
+    )
+
+
+def make_prompt(
+    question: str,
+    examples: Sequence[tuple[str, str]],
+    how: PromptFormat,
+    *,
+    briefly: bool = True,
+) -> str | Chat:
+    """Put a question and its examples into a prompt.
+
+    Args:
+        question: What is asked.
+        examples: Other questions and their answers, which come before it.
+        how: `chat` makes messages; `question and answer` a text that ends with `Answer:`; `plain`
+            is the question itself, without examples.
+        briefly: In a chat, ask for a word or a name only.
+    """
+    if how == "plain":
+        return question
+    if how == "chat":
+        end = f" {BRIEFLY}" if briefly else ""
+        messages = []
+        for asked, answer in examples:
+            messages += [Message("user", asked + end), Message("assistant", answer)]
+        return Chat((*messages, Message("user", question + end)))
+    shown = "".join(f"Question: {asked}\nAnswer: {answer}\n\n" for asked, answer in examples)
+    return f"{shown}Question: {question}\nAnswer:"

@@ -1,0 +1,290 @@
+"""Runs of generated answers: each fact's question is asked once, and the text is matched.
+
+The rows are those of every run (`runs.facts_table`), with the text as the first answer and
+
+    answer, answer_tokens    the text, and how many tokens it has
+    exact_match, contains, token_f1, no_answer   see `matching`
+
+There are no candidates, and so no ranks beyond the first: a text that matches the fact's object has
+rank 1 (`rank_raw`), one that matches any right object of the same question has `rank_filtered` 1,
+and every other text has `UNRANKED`.
+
+Departure: Several right answers to one question
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from lama_core.datasets import Dataset
+from lama_core.errors import UserError
+from lama_core.models.generators import check_prompt, generate
+from lama_core.models.protocols import Chat
+from lama_core.probes.generation.matching import Match, match
+from lama_core.probes.generation.questions import (
+    NO_QUESTION,
+    PromptFormat,
+    draw_examples,
+    make_prompt,
+    question_of,
+)
+from lama_core.progress import Unit
+from lama_core.runs.facts_table import SCHEMA, UNRANKED, make_column
+from lama_core.runs.info import GENERATION, RelationInfo
+from lama_core.runs.rows import TOKEN
+from lama_core.runs.spec import Finished, RunSpec, Sitting
+from lama_core.scoring.executors import Part, Tick
+from lama_core.scoring.queries import (
+    DUPLICATE,
+    JUDGED_NO,
+    NO_FIT,
+    Knowledge,
+    gather_knowledge,
+)
+from lama_core.types import Fact
+
+# Raised by one whenever the same specification would give other numbers; never for anything else.
+VERSION = 1
+MAX_TOKENS = 32
+CHARACTERS_PER_TOKEN = 4  # of English text, to estimate what a chat server will count
+PART = 64  # questions, which a model generates together
+ANSWERS = pa.schema([("text", pa.string()), ("log_prob", pa.float32()), ("n_tokens", pa.int16())])
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A row of a run. excluded: why it doesn't count; None if it does, and then it has a prompt."""
+
+    fact: Fact
+    question: str
+    prompt: str | Chat | None
+    excluded: str | None
+
+
+@dataclass(frozen=True)
+class GenerationWork:
+    """The questions of a run in parts. prompts: of the rows that count, in their order."""
+
+    prompts: tuple[str | Chat, ...]
+    max_tokens: int
+    unit: Unit = field(default="questions", init=False)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts, in order; each generates PART texts."""
+        n = len(self.prompts)
+        sizes = [(first, min(PART, n - first)) for first in range(0, n, PART)]
+        return tuple(Part(f"{first:07}", size, size * self.max_tokens) for first, size in sizes)
+
+    def score(self, scorer: Any, number: int, tick: Tick) -> pa.Table:
+        """Return the answers of one part, in the columns of `ANSWERS`."""
+        prompts = self.prompts[number * PART : (number + 1) * PART]
+        found = generate(scorer, prompts, self.max_tokens)
+        tick(len(found))
+        return pa.table(
+            {
+                "text": [one.text for one in found],
+                "log_prob": [float(one.log_probs.sum(dtype=np.float64)) for one in found],
+                "n_tokens": [len(one.tokens) for one in found],
+            },
+            schema=ANSWERS,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationSpec(RunSpec):
+    """A run of generated answers.
+
+    shots: examples before each question. seed: of drawing them. how: see `make_prompt`.
+    max_requests, prices: of a chat server, prices of a million input and output tokens; they aren't
+    part of the identity.
+    """
+
+    kind: ClassVar[str] = GENERATION
+    version: ClassVar[int] = VERSION
+
+    shots: int = 0
+    seed: int = 0
+    how: PromptFormat = "chat"
+    questions_digest: str = ""
+    max_requests: int = 10_000
+    prices: tuple[float | None, float | None] = (None, None)
+    max_tokens: int = MAX_TOKENS
+
+    def options(self) -> dict[str, Any]:
+        """Questions, examples, and how they are put to the model."""
+        return {
+            "questions": self.questions_digest,
+            "examples": [self.shots, self.seed if self.shots else 0],
+            "format": self.how,
+            "tokens": self.max_tokens,
+        }
+
+    def prompt_name(self) -> str:
+        """Return `questions, 3-shot`, and how they are asked where that isn't a chat."""
+        how = [] if self.how == "chat" else [self.how]
+        return ", ".join(["questions", f"{self.shots}-shot", *how])
+
+    def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> Sitting:
+        """Return the questions as prompts, in parts."""
+        for note in scorer.notes:
+            on_note(f"{scorer.name}: {note}")
+        dataset: Dataset = self.load_data()
+        knowledge = gather_knowledge(dataset, self.relations)
+        rows = [row for name in self.relations for row in self._rows_of(dataset, name, scorer)]
+        prompts = tuple(row.prompt for row in rows if row.prompt is not None)
+        if not prompts:
+            reasons = sorted({row.excluded for row in rows if row.excluded})
+            raise UserError(f"No fact can be asked of {scorer.name}: {'; '.join(reasons)}.")
+
+        if hasattr(scorer, "n_waiting"):
+            on_note(self._announce(scorer, prompts))
+
+        def finish(tables: Sequence[pa.Table]) -> Finished:
+            answers = pa.concat_tables(tables).to_pylist()
+            table = make_rows(rows, answers, dataset, knowledge)
+            return Finished(table, self._describe(dataset, rows))
+
+        return Sitting(GenerationWork(prompts, self.max_tokens), finish)
+
+    def _announce(self, server: Any, prompts: Sequence[str | Chat]) -> str:
+        """Say what a chat server will be asked for. Raises UserError for too many requests."""
+        n = server.n_waiting(prompts, self.max_tokens)
+        if n > self.max_requests:
+            raise UserError(
+                f"The run needs {n:,} requests and --max-requests is {self.max_requests:,}: raise "
+                "it, or ask about fewer facts with --limit."
+            )
+        length = sum(len(one.text) for chat in prompts for one in getattr(chat, "messages", ()))
+        n_in = round(length / CHARACTERS_PER_TOKEN * n / len(prompts))
+        n_out = n * self.max_tokens
+        said = (
+            f"{server.name}: {n:,} requests ({len(prompts) - n:,} answers are stored already), "
+            f"about {n_in:,} input tokens and at most {n_out:,} output tokens"
+        )
+        if None not in self.prices:
+            price_in, price_out = (float(price or 0) for price in self.prices)
+            cost = (n_in * price_in + n_out * price_out) / 1e6
+            said += f"; at most about {cost:.2f} at the given prices"
+        return f"{said}."
+
+    def _rows_of(self, dataset: Dataset, name: str, scorer: Any) -> list[Asked]:
+        """The rows of one relation: the first facts, and why some don't count."""
+        relation = dataset.relation(name)
+        seen: set[tuple[str, str]] = set()
+        rows = []
+        for fact in dataset.facts_of(name)[: self.limit]:
+            question = question_of(relation, fact)
+            excluded, prompt = self._excluded(fact, question, seen), None
+            seen.add((question, fact.object))
+            if excluded is None:
+                examples = [
+                    (question_of(relation, one), one.object)
+                    for one in draw_examples(dataset, relation, fact, self.shots, self.seed)
+                ]
+                prompt = make_prompt(question, examples, self.how)
+                try:
+                    check_prompt(scorer, prompt, self.max_tokens)
+                except UserError:
+                    excluded, prompt = NO_FIT, None
+            rows.append(Asked(fact, question, prompt, excluded))
+        return rows
+
+    @staticmethod
+    def _excluded(fact: Fact, question: str, seen: set[tuple[str, str]]) -> str | None:
+        """Why a fact doesn't count whatever the model; None if it does."""
+        if not question:
+            return NO_QUESTION
+        yes, no = fact.judgments or (1, 0)
+        if no > yes:
+            return JUDGED_NO
+        return DUPLICATE if (question, fact.object) in seen else None
+
+    def _describe(self, dataset: Dataset, rows: Sequence[Asked]) -> tuple[RelationInfo, ...]:
+        counts = Counter((row.fact.relation, row.excluded is None) for row in rows)
+        return tuple(
+            RelationInfo.of(dataset.relation(name), (), counts[name, True], counts[name, False])
+            for name in self.relations
+        )
+
+
+def make_rows(
+    rows: Sequence[Asked], answers: Sequence[dict[str, Any]], dataset: Dataset, knowledge: Knowledge
+) -> pa.Table:
+    """Return one row for each question, in order.
+
+    Args:
+        rows: All questions.
+        answers: Of those that count, the columns of `ANSWERS`.
+        dataset: What the questions are about.
+        knowledge: The right objects of each subject.
+    """
+    given = iter(answers)
+    found = [next(given) if row.excluded is None else None for row in rows]
+    own: list[Match | None] = []
+    of_any: list[Match | None] = []
+    for row, answer in zip(rows, found, strict=True):
+        if answer is None:
+            own.append(None)
+            of_any.append(None)
+            continue
+        right = knowledge.valid(row.fact)
+        own.append(match(answer["text"], (row.fact.object, *row.fact.aliases)))
+        of_any.append(match(answer["text"], (*right, *row.fact.aliases)))
+    texts = [answer["text"].strip() or None if answer else None for answer in found]
+    log_probs = [answer["log_prob"] if answer else None for answer in found]
+    facts = [row.fact for row in rows]
+    columns: dict[str, Sequence[Any] | None] = {
+        "fact_id": [fact.id for fact in facts],
+        "relation": [fact.relation for fact in facts],
+        "source": [dataset.relation(fact.relation).source for fact in facts],
+        "type": [dataset.relation(fact.relation).type for fact in facts],
+        "subject": [fact.subject for fact in facts],
+        "object": [fact.object for fact in facts],
+        "origin": [fact.origin or None for fact in facts],
+        "prompt": [0] * len(rows),
+        "query": [row.question for row in rows],
+        "excluded": [row.excluded for row in rows],
+        "rank_raw": [_rank(one) for one in own],
+        "rank_filtered": [_rank(one) for one in of_any],
+        "log_prob": [
+            value if one is not None and one.contains else None
+            for one, value in zip(own, log_probs, strict=True)
+        ],
+        "first": texts,
+        "first_log_prob": log_probs,
+        "first_filtered": texts,
+        "first_filtered_log_prob": log_probs,
+        "first_is_valid": [
+            None if mine is None or other is None else other.contains and not mine.contains
+            for mine, other in zip(own, of_any, strict=True)
+        ],
+        "n_valid": [len(knowledge.valid(fact)) for fact in facts],
+        "object_count": [knowledge.counts[fact.relation][fact.object] for fact in facts],
+        "subject_tokens": [len(TOKEN.findall(fact.subject)) for fact in facts],
+    }
+    arrays = [
+        make_column(columns.get(name), len(rows), kind)
+        for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True)
+    ]
+    table = pa.Table.from_arrays(arrays, schema=SCHEMA)
+    more: dict[str, pa.Array] = {
+        "answer": pa.array([one["text"] if one else None for one in found], pa.string()),
+        "answer_tokens": pa.array([one["n_tokens"] if one else None for one in found], pa.int16()),
+        "exact_match": pa.array([one and one.exact_match for one in of_any], pa.bool_()),
+        "contains": pa.array([one and one.contains for one in of_any], pa.bool_()),
+        "token_f1": pa.array([one and one.token_f1 for one in of_any], pa.float32()),
+        "no_answer": pa.array([one and one.verdict == "no answer" for one in of_any], pa.bool_()),
+    }
+    for name, column in more.items():
+        table = table.append_column(name, column)
+    return table
+
+
+def _rank(found: Match | None) -> int | None:
+    return None if found is None else 1 if found.contains else UNRANKED

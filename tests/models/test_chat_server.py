@@ -1,0 +1,151 @@
+"""Chat servers: answers are asked for once, and every fault is one sentence."""
+
+import json
+import math
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from completions_server import NAME, Server, serve
+from probe_fakes import write_dataset
+
+from lama_core.downloads.retry import Patience
+from lama_core.errors import UserError
+from lama_core.models.protocols import Chat, Message
+from lama_core.models.server.addresses import read_address
+from lama_core.models.server.chat import ChatModel, open_chat
+from lama_core.models.sources.catalog import find_model
+from lama_core.probes.generation.plan import GenerateRequest, plan
+from lama_core.runs.execute import execute
+
+QUICK = Patience(connect=5, read=20, whole=60, attempts=3, pause=0.01)
+pytestmark = pytest.mark.usefixtures("home")
+
+
+def chat(text: str) -> Chat:
+    return Chat((Message("user", text),))
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def opened(stack: ExitStack, server: Server) -> ChatModel:
+    stack.enter_context(serve(server))
+    return open_chat(reference(server), QUICK)
+
+
+def reference(server: Server) -> str:
+    return f"chat:{server.address}#{NAME}"
+
+
+def test_an_address_names_the_kind_of_server() -> None:
+    address = read_address("chat:http://127.0.0.1:8000/v1#tiny")
+    assert (address.url, address.model) == ("http://127.0.0.1:8000", "tiny")
+    assert address.reference == "chat:http://127.0.0.1:8000#tiny"
+    assert find_model(address.reference).title == "tiny (chat server)"
+
+
+def test_answers_end_at_the_line_and_have_their_tokens(stack: ExitStack) -> None:
+    server = Server(chats={"Norway": "Oslo.\nIt is a city.", "Peru": ""})
+    model = opened(stack, server)
+    norway, peru, france = model.generate([chat("Norway?"), chat("Peru?"), chat("France?")], 7)
+    assert (norway.text, peru.text, france.text) == ("Oslo.", "", "Paris")
+    assert norway.tokens == tuple("Oslo.")
+    assert norway.log_probs.sum() == pytest.approx(5 * -0.5)
+    body = server.asked[-1]
+    assert (body["max_tokens"], body["temperature"], body["stop"]) == (7, 0, ["\n"])
+
+
+def test_an_answer_is_asked_for_once(stack: ExitStack) -> None:
+    server = Server()
+    model = opened(stack, server)
+    prompts = [chat("Norway?"), chat("Norway?"), chat("Peru?")]
+    assert model.n_waiting(prompts, 7) == 2
+    first = model.generate(prompts, 7)
+    assert len(server.asked) == 2 and model.n_waiting(prompts, 7) == 0
+    again = open_chat(reference(server), QUICK).generate(prompts, 7)
+    assert len(server.asked) == 2
+    assert [one.text for one in first] == [one.text for one in again]
+    model.generate(prompts[:1], 8)  # another request
+    assert len(server.asked) == 3
+
+
+def test_a_stored_answer_that_is_damaged_is_asked_for_again(stack: ExitStack, home: Path) -> None:
+    server = Server()
+    model = opened(stack, server)
+    model.generate([chat("Norway?")], 7)
+    (stored,) = home.rglob("chats/*/*.json")
+    stored.write_text(stored.read_text()[:-5])
+    assert model.generate([chat("Norway?")], 7)[0].text == "Paris"
+    assert len(server.asked) == 2 and json.loads(stored.read_text())["text"] == "Paris"
+
+
+def test_a_server_without_log_probabilities_answers_too(stack: ExitStack) -> None:
+    model = opened(stack, Server(no_logprobs=True))
+    (found,) = model.generate([chat("Norway?")], 7)
+    assert found.text == "Paris" and found.tokens == ()
+    assert math.isnan(found.log_probs.sum())
+
+
+def test_a_plain_text_is_refused(stack: ExitStack) -> None:
+    with pytest.raises(UserError, match="is a chat server: ask without --plain"):
+        opened(stack, Server()).generate(["The capital of Norway is"], 7)
+
+
+@pytest.mark.parametrize(
+    ("server", "sentence"),
+    [
+        (Server(key="right"), "asks for a key: set LAMA_SERVER_KEY"),
+        (Server(status=500, n_faults=99), r"doesn't answer \(it answered 500, 3 times\)"),
+        (Server(status=429, n_faults=99), r"doesn't answer \(it answered 429, 3 times\)"),
+        (Server(models=("other",)), "has no model 'tiny'; it has: other"),
+        (Server(page=True), "it answers with a web page"),
+    ],
+)
+def test_every_fault_is_one_sentence(stack: ExitStack, server: Server, sentence: str) -> None:
+    stack.enter_context(serve(server))
+    with pytest.raises(UserError, match=sentence):
+        open_chat(reference(server), QUICK).generate([chat("Norway?")], 7)
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"choices": []}', b'{"choices": [{"message": {"content": 3}}]}']
+)
+def test_an_answer_of_another_form_is_one_sentence(stack: ExitStack, body: bytes) -> None:
+    server = Server()
+    model = opened(stack, server)
+    server.body = body
+    with pytest.raises(UserError, match=r"can't be used as a chat server: its answer has another"):
+        model.generate([chat("Norway?")], 7)
+
+
+def test_a_run_resumes_without_paying_twice(stack: ExitStack, tmp_path: Path) -> None:
+    server = stack.enter_context(serve(Server()))
+    data = write_dataset(tmp_path / "data")
+    said: list[str] = []
+
+    def load(name: str, **_: object) -> ChatModel:
+        return open_chat(name, QUICK)
+
+    def run(folder: str, **options: object) -> str:
+        request = GenerateRequest(str(data), (reference(server),), **options)  # type: ignore[arg-type]
+        (spec,) = plan(request, load=load).specs
+        made = execute(spec, folder=tmp_path / folder, load=load, on_note=said.append)
+        return (made.info.folder / "facts.parquet").read_bytes().hex()
+
+    with pytest.raises(UserError, match=r"needs \d+ requests and --max-requests is 1: raise it"):
+        run("first", max_requests=1)
+    server.dies_after = 2
+    with pytest.raises(UserError, match="doesn't answer"):
+        run("first")
+    n_before = len({json.dumps(one) for one in server.asked})
+    server.dies_after = 1 << 30
+    first = run("first", price_in=1.0, price_out=2.0)
+    assert "at the given prices" in said[-1] and "are stored already" in said[-1]
+    n_all = len(server.asked)
+    assert n_before >= 2
+    assert run("second") == first and len(server.asked) == n_all

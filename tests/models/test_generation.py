@@ -1,0 +1,102 @@
+"""Generated texts are those of `transformers.generate`, token by token, for each prompt alone."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny_models import CAUSAL, MASKED, SEQ2SEQ, open_family
+
+from lama_core.errors import UserError
+from lama_core.models import generators
+from lama_core.models.hf.generation import generate, prompt_ids
+from lama_core.models.protocols import Chat, Message
+
+PROMPTS = [
+    "Paris",
+    "The capital of France is",
+    "The capital of Norway is",
+    "Question: Where was the painter born?\nAnswer:",
+    "Question: Where was the singer born?\nAnswer: London\n\nQuestion: In Rome?\nAnswer:",
+    "The capital of France is",
+]
+N = 12
+
+
+def alone(model: Any, prompt: str) -> tuple[str, list[float]]:
+    """What `transformers.generate` gives for one prompt: the text, each token's log-probability."""
+    ids = torch.tensor([prompt_ids(model, prompt)])
+    found = model.model.generate(
+        ids,
+        attention_mask=torch.ones_like(ids),
+        max_new_tokens=N,
+        do_sample=False,
+        num_beams=1,
+        return_dict_in_generate=True,
+        output_logits=True,
+        pad_token_id=model.tokenizer.pad_token_id or 0,
+    )
+    tokens = found.sequences[0, -len(found.logits) :]
+    log_probs = [
+        float(torch.log_softmax(row[0].float(), 0)[token])
+        for row, token in zip(found.logits, tokens, strict=True)
+    ]
+    ends = generation_ends(model)
+    kept = next((at for at, token in enumerate(tokens.tolist()) if token in ends), len(tokens))
+    return model.tokenizer.decode(tokens[:kept]).partition("\n")[0], log_probs
+
+
+def generation_ends(model: Any) -> set[int]:
+    ends = model.model.generation_config.eos_token_id
+    return set() if ends is None else {ends} if isinstance(ends, int) else set(ends)
+
+
+@pytest.mark.parametrize("family", [*CAUSAL, *SEQ2SEQ])
+def test_texts_are_those_of_transformers(family: str, tmp_path: Path) -> None:
+    model = open_family(family, tmp_path / "model")
+    found = generate(model, PROMPTS, N)
+    for prompt, text in zip(PROMPTS, found, strict=True):
+        expected, log_probs = alone(model, prompt)
+        assert text.text == expected
+        known = log_probs[: len(text.tokens)]
+        np.testing.assert_allclose(text.log_probs, known, atol=1e-4)
+
+
+def test_masked_models_generate_nothing(tmp_path: Path) -> None:
+    model = open_family(MASKED[0], tmp_path / "model")
+    with pytest.raises(UserError, match="can't generate text: choose a causal"):
+        generators.generate(model, ["Paris is"], 3)
+
+
+CHAT_TEMPLATE = (
+    "{% for one in messages %}{{ one['role'] + ': ' + one['content'] + '\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ 'assistant:' }}{% endif %}"
+)
+
+
+def test_a_chat_goes_through_the_template(tmp_path: Path) -> None:
+    model = open_family("smollm2", tmp_path / "model")
+    chat = Chat((Message("user", "Where is Paris?"),))
+    model.tokenizer.chat_template = None
+    with pytest.raises(UserError, match="has no chat template: ask with --plain"):
+        prompt_ids(model, chat)
+    model.tokenizer.chat_template = CHAT_TEMPLATE
+    plain = "user: Where is Paris?\nassistant:"
+    assert prompt_ids(model, chat) == prompt_ids(model, plain)
+    (first,), (second,) = generate(model, [chat], 5), generate(model, [plain], 5)
+    assert first.text == second.text
+
+
+def test_a_control_token_in_a_question_is_refused(tmp_path: Path) -> None:
+    model = open_family("smollm2", tmp_path / "model")
+    model.tokenizer.chat_template = CHAT_TEMPLATE
+    control = model.tokenizer.eos_token
+    with pytest.raises(UserError, match="a control token of"):
+        prompt_ids(model, Chat((Message("user", f"Paris {control}"),)))
+
+
+def test_a_prompt_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    model = open_family("smollm2", tmp_path / "model")
+    with pytest.raises(UserError, match=r"tokens for .* fit"):
+        generate(model, ["Paris and London " * 40], 5)
