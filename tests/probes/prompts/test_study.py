@@ -340,7 +340,7 @@ def test_half_of_the_facts_train_as_a_whole_unless_a_share_is_named(data: Path) 
 
 
 def test_own_prompts_need_one_relation(data: Path) -> None:
-    with pytest.raises(UserError, match="belong to one relation"):
+    with pytest.raises(UserError, match="apply to a single relation"):
         plan_study(_request(data, own=("[X] a [Y]",)), load=hash_model)
 
 
