@@ -141,7 +141,7 @@ def test_probe_takes_word_vectors_as_a_baseline(data: str, tmp_path: Path) -> No
         (("probe", "--by", "seed"), 'Choose from: "relation", "kind"'),
         (("probe", "--limit", "0", "--dataset", "DATA"), "limit can't be 0"),
         (("probe", "--relation", "nothing", "--dataset", "DATA"), "no relation 'nothing'"),
-        (("probe", "--relation", "tiny", "--dataset", "DATA"), "no probe is possible with 2 pairs"),
+        (("probe", "--relation", "tiny", "--dataset", "DATA"), "This relation has 2."),
         (("probe", "--vectors", "/nowhere.txt", "--dataset", "DATA"), "can't be read"),
     ],
 )

@@ -288,7 +288,7 @@ def _choose_relations(
     request: StudyRequest, dataset: Dataset
 ) -> tuple[tuple[tuple[Relation, PromptPool], ...], tuple[str, ...]]:
     """Return the relations with their prompts, and notes about relations without any."""
-    wanted = dataset.choose(request.relations)
+    wanted = list(dataset.choose(request.relations))
     folder = request.prompts and prompts_dir(request.prompts)
     pairs = request.training and pairs_dir(request.training)
     if not request.relations:

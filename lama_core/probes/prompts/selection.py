@@ -66,9 +66,8 @@ def set_aside(pool: PromptPool, context: Context) -> PromptPool:
     """Return the pool with its subject-blind prompts excluded from ensembles.
 
     A prompt is subject-blind if the model can't see the subject in it.
-
-    Departure: Prompts that tell a left-to-right model nothing
     """
+    # Departure: Prompts that tell a left-to-right model nothing
     entries = (
         replace(entry, aside=not shows_subject(entry.prompt.template, context))
         for entry in pool.entries

@@ -7,7 +7,7 @@ of an ensemble keeps its total mass:
 
     Z(w) = sum over kept of exp s(y)  +  m/n sum over the sample of exp s(y)
 
-with m candidates not kept and n of them sampled. If all candidates are kept, there is no sample and
+with m candidates not kept and n of them sampled. If all candidates are kept, none is sampled and
 the fit is exact. `ceilings` bounds the excluded candidates: none of them can have a mixed score
 above sum_i w_i ceiling_i. This shows whether an ensemble's first answer is certain without the full
 distributions (Fagin's threshold).

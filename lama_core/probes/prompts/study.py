@@ -130,9 +130,9 @@ class RelationStudy:
 
     def ensemble(self, combination: str, method: str) -> tuple[Ensemble, NDArray[np.int64]] | None:
         """Return an ensemble and its ranks, int64 [test fact]; None if the study lacks it."""
-        for ensemble, ranks in zip(self.ensembles, self.ensemble_ranks, strict=True):
+        for number, ensemble in enumerate(self.ensembles):
             if (ensemble.combination, ensemble.method) == (combination, method):
-                return ensemble, ranks
+                return ensemble, self.ensemble_ranks[number]
         return None
 
     def scores(self) -> list["Score"]:

@@ -366,7 +366,7 @@ def test_a_damaged_study_is_named_and_the_others_are_listed(data: Path, tmp_path
     assert len(found) == 1
     assert len(problems) == 1
     assert "broken" in problems[0]
-    with pytest.raises(UserError, match="damaged"):
+    with pytest.raises(UserError, match="Damaged"):
         list_studies([tmp_path / "out"])
 
 
@@ -374,5 +374,5 @@ def test_a_study_whose_rows_are_cut_off_is_refused(data: Path, tmp_path: Path) -
     whole = _whole(data, tmp_path / "out")
     path = whole.info.folder / "facts.parquet"
     path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(UserError, match="make the study again"):
+    with pytest.raises(UserError, match="Run the study again"):
         whole.relation("P19")
