@@ -47,9 +47,7 @@ class Accuracy:
         accuracy: 0 to 1.
         spread: Standard deviation over seeds; None with fewer than two seeds.
         n: Number of decisions.
-        n_excluded: Number of excluded decisions.
         mark: `*` for one-to-many, `†` for bidirectional relations.
-        published: Whether this is a value of the paper.
         p_value: Of the frequency test; None for a kind.
         made_with: The run's options in words.
     """

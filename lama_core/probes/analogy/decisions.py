@@ -55,10 +55,8 @@ ROWS = pa.schema(
 class Plan:
     """The instances of one relation for one probe.
 
-    Attributes:
-        reads_sentences: Whether the scorer is a language model; baselines get only the pairs.
-        test: The instances to decide.
-        train: The instances to train a classifier on; None in the unsupervised setting.
+    reads_sentences: whether the scorer is a language model; baselines get only the pairs. test: the
+    instances to decide. train: those to train a classifier on; None in the unsupervised setting.
     """
 
     relation: AnalogyRelation
@@ -80,12 +78,7 @@ class Plan:
         return len(distinct_pairs(self.relation, self.options.tails))
 
     def decide(self, scorer: Judge, tick: OnDone) -> pa.Table:
-        """Return one row per decision.
-
-        Args:
-            scorer: Scores or describes the pairs.
-            tick: Called with the number of decisions done since the last call.
-        """
+        """Return one row per decision. tick: called with the number done since the last call."""
         if self.train is not None:
             return self._decide_supervised(scorer, self.train, tick)
         usable = [one for one in self.test if one.negative]
@@ -224,15 +217,10 @@ def make_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
 def classify(
     train: Labelled, test: Labelled, *, seeds: Sequence[int], hidden: int
 ) -> NDArray[np.bool_]:
-    """Train one classifier per seed; return whether each test row is right, bool [seed, row].
+    """Train one classifier per seed; return whether it is right on test rows, bool [seed, row].
 
+    train, test: features, float32 [row, dim], and labels (true analogy or not), bool [row].
     The result depends only on the arguments.
-
-    Args:
-        train: Features, float32 [row, dim], and labels, bool [row]: whether an analogy is true.
-        test: The same for the rows to decide.
-        seeds: Seeds of the classifiers.
-        hidden: Number of hidden units.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier

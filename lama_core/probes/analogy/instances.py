@@ -56,11 +56,9 @@ class Draft:
     """An instance without its negative.
 
     Attributes:
-        query: The query pair.
         right: The positive.
-        others: The relation's pairs except these two.
+        others: The relation's pairs except query and positive.
         draw: Random number in [0, 1) for a probe that needs one besides the draw of the negative.
-        reverse: Which pair the reverse probe reverses.
         banned: Pairs that must not be the negative.
     """
 
@@ -141,19 +139,15 @@ PROBES: dict[str, Probe] = {
 class ProbeOptions:
     """How a probe is made and decided. The paper does not specify the supervised options.
 
+    `pairing` is for unsupervised probes; `layer`, `pooling`, `hidden` (number of hidden units) and
+    `n_seeds` (number of classifiers) are for supervised ones.
+
     Attributes:
         template: Name or text of the analogy template.
         normalise: Sum or mean of the tokens' log-probabilities.
         seed: Seed of the negatives, the limit and the split.
         limit: Instances per relation (supervised: per half), drawn at random; None uses all.
         strict: Whether to exclude negatives that are true by chance.
-        tails: See `Tails`.
-        pairing: See `Pairing`; unsupervised only.
-        reverse: See `Reverse`.
-        layer: Layer of the embeddings; 0 is the input, -1 the last. Supervised only, as below.
-        pooling: How to pool the subword tokens of a word.
-        hidden: Number of hidden units of the classifier.
-        n_seeds: Number of classifiers to train.
     """
 
     template: str = DEFAULT_TEMPLATE
@@ -229,18 +223,9 @@ def make_probe(
 ) -> list[Instance]:
     """Return the instances of one probe of one relation: n(n-1), or the number of the limit.
 
-    The same seed gives the same instances, and the same limit gives the same queries and positives
-    in all probes.
-
-    Args:
-        relation: The relation.
-        probe: A key of `PROBES`.
-        options: How to make the negatives, and how many instances.
-        pairs: The pairs to use; None uses all of the relation.
-        part: A name for the pairs (`train`, `test`), which the random draws depend on.
-
-    Raises:
-        ProbeImpossible: For fewer than three pairs.
+    part: a name for the pairs (`train`, `test`), which the random draws depend on. The same seed
+    gives the same instances, and the same limit the same queries and positives in all probes.
+    Raises ProbeImpossible for fewer than three pairs.
     """
     options = options or ProbeOptions()
     used = list(distinct_pairs(relation, options.tails) if pairs is None else pairs)

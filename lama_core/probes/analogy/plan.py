@@ -72,8 +72,7 @@ class AnalogyRequest(shared_fields.OutSettings):
         int, option("Seed for the negatives, the limit, and the training and test halves.")
     ] = 0
     limit: Annotated[
-        int | None,
-        option("Number of instances per relation, drawn at random. Default: all.", ge=1),
+        int | None, option("Number of instances per relation, drawn at random. Default: all.", ge=1)
     ] = None
     strict: Annotated[bool, option("Exclude negatives that are true by chance.")] = False
     tails: Annotated[
@@ -141,10 +140,7 @@ class AnalogyRequest(shared_fields.OutSettings):
 
 
 def requests_of(runs: Sequence[ProbeRun]) -> tuple[AnalogyRequest, ...]:
-    """Return the requests that repeat these runs.
-
-    Runs that differ only in scorer or probe share a request.
-    """
+    """Return requests that repeat the runs; those that differ only in scorer or probe share one."""
     grouped: dict[AnalogyRequest, dict[str, dict[str, None]]] = {}
     for run in runs:
         info, details = run.info, run.details
@@ -181,10 +177,8 @@ def _chosen_relations(run: ProbeRun) -> tuple[str, ...]:
 def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[AnalogySpec, ...]:
     """Return the specifications of a request's runs, scorer by scorer.
 
-    Loads the scorers, because a run's identity depends on theirs.
-
-    Raises:
-        UserError: If an option is wrong, or no scorer is named.
+    Loads the scorers, because a run's identity depends on theirs. Raises UserError for an invalid
+    request.
     """
     settings, options = request.settings, request.options
     probes = tuple(choose(name, PROBES, "probe") for name in request.probes or PROBES)

@@ -61,12 +61,8 @@ class PairScore:
 
     Attributes:
         rank: By log_perplexity, 1 is best; ties keep the given order.
-        pair: The candidate pair.
-        sentence: The filled template.
-        total: Sum of the log-probabilities of the scored tokens.
-        n_scored: Number of scored tokens.
-        log_perplexity: Minus the sum or mean of their log-probabilities.
-        tokens: The sentence's tokens with their log-probabilities.
+        total: Sum of the log-probabilities of the `n_scored` scored tokens.
+        log_perplexity: Minus their sum or mean.
     """
 
     rank: int

@@ -32,14 +32,7 @@ CHUNK = 240
 
 
 class Judge(ABC):
-    """A scorer of pairs.
-
-    Attributes:
-        method: The kind of scorer.
-        name: Name to show to users.
-        identity: Digest of everything that its numbers depend on.
-        device: Where it computes.
-    """
+    """A scorer of pairs. identity: digest of everything that its numbers depend on."""
 
     def __init__(self, method: Method, source: "Scorer | WordVectors | RelBert") -> None:
         self.method = method
@@ -53,24 +46,14 @@ class Judge(ABC):
     def prefer(self, instances: Sequence[Instance], on_done: OnDone) -> NDArray[np.float64]:
         """Return the scores of positive and negative, [instance, 2]; higher is better.
 
-        Args:
-            instances: Instances that have a negative.
-            on_done: Called with the number of instances done since the last call.
-
-        Returns:
-            The scores; NaN if a word has no vector.
+        NaN if a word has no vector. All instances must have a negative.
         """
 
     @abstractmethod
     def features(self, rows: Sequence[tuple[Pair, Pair]], on_done: OnDone) -> NDArray[np.float32]:
         """Return the features of each query pair with a candidate pair, float32 [row, dim].
 
-        Args:
-            rows: Query pairs with candidate pairs.
-            on_done: Called with the number of rows done since the last call.
-
-        Returns:
-            The features; NaN if a word has no vector.
+        NaN if a word has no vector.
         """
 
 
@@ -80,6 +63,7 @@ class Scorer(SentenceScorer, Protocol):
     identity: str
 
 
+# Returns the hidden states of words, float32 [text, word, dim], given texts and character ranges.
 Embed = Callable[[Sequence[str], Sequence[Sequence[tuple[int, int]]]], NDArray[np.float32]]
 
 
@@ -92,23 +76,12 @@ class ModelJudge(Judge):
     """
 
     def __init__(self, model: Scorer, embed: Embed, *, template: str, normalise: Normalise) -> None:
-        """Set up a language model as a scorer.
-
-        Args:
-            model: The language model.
-            embed: Returns the hidden states of words, float32 [text, word, dim], given texts and
-                the words' character ranges.
-            template: The text of the analogy template.
-            normalise: Sum or mean of the tokens' log-probabilities.
-        """
         super().__init__("model", model)
         self._model, self._embed = model, embed
         self._template, self._normalise = template, normalise
         self._scored: tuple[list[str], NDArray[np.float64]] = ([], np.zeros(0))
-        self._described: tuple[list[tuple[Pair, Pair]], NDArray[np.float32]] = (
-            [],
-            np.zeros((0, 0), np.float32),
-        )
+        self._described: tuple[list[tuple[Pair, Pair]], NDArray[np.float32]]
+        self._described = ([], np.zeros((0, 0), np.float32))
 
     def prefer(
         self, instances: Sequence[Instance], on_done: OnDone = silent

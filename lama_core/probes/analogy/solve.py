@@ -61,15 +61,11 @@ class WordEmbedder(Protocol):
 
 @dataclass(frozen=True)
 class WithoutWords(Candidates):
-    """Candidates without some words. left_out: the excluded words, in lower case; any case matches.
-
-    Used to exclude the words of the query from the answers.
-    """
+    """Candidates without some words. left_out: lower case; a word is excluded in any case."""
 
     left_out: frozenset[str] = frozenset()
 
     def columns(self, vocabulary: Vocabulary) -> Columns:
-        """Return the columns of the candidates without the excluded words."""
         columns = super().columns(vocabulary)
         if isinstance(columns, OpenColumns):
             return replace(columns, left_out=self.left_out)
@@ -187,18 +183,9 @@ def solve(
 ) -> Solution:
     """Return every model's `top_k` best words for the blank, in the models' order.
 
-    Args:
-        models: The models to query.
-        question: The analogy.
-        candidates: The words to rank.
-        keep_query_words: Whether the three given words may be answers. By default they are
-            excluded, as is usual in vector arithmetic since Mikolov et al. 2013.
-        top_k: Number of answers per model and method.
-        gold: The gold answer, to rank it.
-        **options: Further options of `cloze.query.ask`.
-
-    Raises:
-        UserError: If the text doesn't fit a model, or no candidate is left.
+    keep_query_words: allow the three given words as answers. By default they are excluded, as is
+    usual in vector arithmetic since Mikolov et al. 2013. options: further options of
+    `cloze.query.ask`. Raises UserError if the text doesn't fit a model, or no candidate is left.
     """
     words = frozenset(word.lower() for word in question.given)
     if words and not keep_query_words:
@@ -261,10 +248,8 @@ def arithmetic_scores(
 ) -> NDArray[np.float32]:
     """Return the score of each candidate, float32 [candidate]; higher is better.
 
-    Args:
-        candidates: Unit vectors, float32 [candidate, dim].
-        vectors: Unit vectors of the two words to add and of the word to subtract, float32 [3, dim].
-        method: The formula.
+    candidates: unit vectors, float32 [candidate, dim]. vectors: unit vectors of the two words to
+    add and of the word to subtract, float32 [3, dim].
     """
     if method == "3CosAdd":
         target = vectors[0] + vectors[1] - vectors[2]

@@ -27,12 +27,7 @@ from lama_core.datasets.dataset import AnalogyKind
 from lama_core.errors import UserError
 from lama_core.probes.analogy.decisions import Plan, make_plan, split
 from lama_core.probes.analogy.frequency import FrequencyTest, compare_frequency
-from lama_core.probes.analogy.instances import (
-    ProbeImpossible,
-    ProbeOptions,
-    Setting,
-    words_of,
-)
+from lama_core.probes.analogy.instances import ProbeImpossible, ProbeOptions, Setting, words_of
 from lama_core.probes.analogy.scorers import JUDGES, Judge, Method
 from lama_core.progress import Unit
 from lama_core.runs.facts_table import read_columns
@@ -54,12 +49,9 @@ class RelationResult:
     Attributes:
         one_to_many: Marked * in the paper (random probe).
         bidirectional: Marked † in the paper (reverse probe).
-        n_pairs: Number of pairs of the relation.
         n: Number of decisions over all seeds, without excluded ones.
-        n_excluded: Number of excluded decisions.
         accuracy: Mean over seeds; None without decisions.
         seeds: Accuracy per seed; a single value in the unsupervised setting.
-        frequency: Test whether right and wrong decisions differ in the pairs' frequency.
     """
 
     name: str
@@ -186,7 +178,6 @@ class AnalogySpec(RunSpec):
         return {"what": [self.setting, self.probe, self.method], **used}
 
     def prompt_name(self) -> str:
-        """Return the probe and the setting."""
         return f"{self.probe}, {self.setting}"
 
     def candidate_list(self) -> tuple[str, str, bool]:
@@ -194,7 +185,6 @@ class AnalogySpec(RunSpec):
         return "two pairs" if self.setting == "unsupervised" else "true or false", "", False
 
     def title(self) -> str:
-        """Return the setting and the scorer."""
         return f"{self.setting}: {self.model_name}"
 
     def scorer_key(self) -> tuple[Any, ...]:

@@ -61,16 +61,9 @@ def score_both_ways(
 ) -> BothWays:
     """Add the backward log-probability of each fact's subject given each of its best objects.
 
-    The backward log-probability is 0 for a subject that the model has no tokens for.
-
-    Args:
-        model: The model to query.
-        asked: The facts.
-        prompts: The prompts.
-        best: Columns of the best objects, int64 [fact, object].
-        forward: Forward log-probabilities, float32 [prompt, fact, candidate].
-        subject: How to score a subject of several subword tokens.
-        on_fact: Called after each fact with the number done and the total.
+    best: columns of the best objects, int64 [fact, object]. forward: log-probabilities, float32
+    [prompt, fact, candidate]. The backward log-probability is 0 for a subject that the model has
+    no tokens for.
     """
     backward = np.empty((len(prompts), *best.shape), np.float32)
     for number, fact in enumerate(asked.facts):
@@ -118,10 +111,8 @@ def right_both_ways(features: BothWays, weights: Floats) -> NDArray[np.bool_]:
 def best_objects(scores: Floats, n_objects: int, gold: Ints | None = None) -> Ints:
     """Return the columns of the highest scores, best first, int64 [fact, object].
 
-    Args:
-        scores: float32 [fact, candidate].
-        n_objects: Number of columns per fact.
-        gold: Columns to include in any case, in place of the last one, int64 [fact].
+    scores: float32 [fact, candidate]. gold: columns to include in any case, if need be in place of
+    the last one, int64 [fact].
     """
     best = np.argsort(-scores, axis=1, kind="stable")[:, :n_objects].astype(np.int64)
     if gold is not None:
@@ -158,16 +149,7 @@ def measure_both_ways(
     The objects of a training fact are those with the highest mean over prompts, and always the
     gold answer; those of a test fact have the highest forward score under the fitted weights. Runs
     the model once per prompt, fact and object (with `in-turn` also per token of the subject).
-
-    Args:
-        model: The model to query.
-        train: Facts to fit weights on.
-        test: Facts to measure on.
-        prompts: The prompts.
-        n_objects: Number of objects per fact (B).
-        subject: How to score a subject of several subword tokens.
-        recipe: Settings of the fit.
-        on_fact: Called after each fact with the number done and the total.
+    on_fact: called after each fact with the number done and the total.
     """
     score = partial(score_both_ways, model, prompts=prompts, subject=subject, on_fact=on_fact)
     on_train, on_test = (_forward(model, asked, prompts) for asked in (train, test))

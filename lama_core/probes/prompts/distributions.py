@@ -98,12 +98,8 @@ class DistributionStore:
     def score(self, *, tick: Tick = silent) -> None:
         """Score the blocks that the folder does not hold yet.
 
-        Args:
-            tick: Called after each block with its number of queries. An exception that it raises
-                stops the scoring; finished blocks are kept.
-
-        Raises:
-            UserError: If the disk is full, or the model returns values that are not numbers.
+        tick: called after each block with its number of queries; its exceptions stop the scoring
+        and keep finished blocks. Raises UserError if the disk is full, or the model returns NaN.
         """
         for block in self.blocks:
             if not (block.rows.exists() and block.scores.exists()):

@@ -67,12 +67,10 @@ RECIPES = {recipe.name: recipe for recipe in (RELEASED, PAPER, EXACT)}
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Fitted weights.
+    """Fitted weights, float32 [prompt], positive, sum 1.
 
-    Attributes:
-        weights: float32 [prompt], positive, sum 1.
-        objective: Mean natural-log probability of the gold answers on the training facts.
-        n_epochs: Number of epochs, or of evaluations with `exact`.
+    objective: mean natural-log probability of the gold answers on the training facts. n_epochs:
+    number of epochs, or of evaluations with `exact`.
     """
 
     weights: Floats
@@ -95,11 +93,8 @@ def normalise(scores: Floats, offsets: Floats | None = None) -> Floats:
 def combine_log_linear(log_probs: Floats, weights: Floats) -> Floats:
     """Return log-probabilities of the log-linear ensemble, float32 [query, candidate].
 
+    log_probs: float32 [prompt, query, candidate], finite. weights: float32 [prompt], sum 1.
     The probabilities sum to 1 over the candidates. Source: Jiang et al. 2020, equations 1 to 3.
-
-    Args:
-        log_probs: float32 [prompt, query, candidate], finite.
-        weights: float32 [prompt], sum 1.
     """
     _check(log_probs, weights)
     return normalise(np.tensordot(weights, log_probs, axes=1).astype(np.float32))
@@ -142,17 +137,9 @@ def fit_weights(
 ) -> Fit:
     """Fit the log-linear ensemble that maximises the gold answers' mean log-probability.
 
+    log_probs: float32 [prompt, query, column], finite. gold: its column, int64 [query]. offsets:
+    as in `normalise`. Raises ValueError without queries, or if a value is not finite.
     Source: Jiang et al. 2020, section 4.3.
-
-    Args:
-        log_probs: float32 [prompt, query, column], finite.
-        gold: Column of the gold answer, int64 [query].
-        recipe: Settings of the fit.
-        offsets: Log of the number of candidates that each column represents, float32
-            [query, column]; None is one each.
-
-    Raises:
-        ValueError: Without queries, or if a value is not finite.
     """
     n_prompts, n_queries, _ = log_probs.shape
     if not n_queries:
@@ -259,12 +246,9 @@ def _fit_exactly(objective: _Objective, n_prompts: int) -> Fit:
 
 
 def oracle_ranks(ranks: Ints) -> Ints:
-    """Return the gold answer's best rank under any prompt, int64 [query].
+    """Return the gold answer's best rank under any prompt, int64 [query], given [prompt, query].
 
     The oracle is right on a fact if this rank is 1. Source: Jiang et al. 2020, section 5.1.
-
-    Args:
-        ranks: int64 [prompt, query].
     """
     return np.asarray(ranks.min(axis=0))
 

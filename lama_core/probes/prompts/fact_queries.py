@@ -74,17 +74,8 @@ def make_asked(
 ) -> AskedFacts:
     """Prepare facts for a model, with the same exclusions as in any run.
 
-    Args:
-        relation: The relation.
-        facts: The facts to prepare.
-        candidates: The words to rank.
-        model: The model to query.
-        context: The part of the query that the model sees.
-        template: Decides which facts fit into the model's context window.
-        known: All facts of the relation, for the other valid objects; None uses `facts`.
-
-    Raises:
-        UserError: If all facts are excluded.
+    template: decides which facts fit into the model's context window. known: all facts of the
+    relation, for the other valid objects (None: `facts`). Raises UserError if all are excluded.
     """
     dataset = make_dataset("prompts", [relation], facts, ReadReport())
     everything = make_dataset("prompts", [relation], known or facts, ReadReport())

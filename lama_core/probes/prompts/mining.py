@@ -311,9 +311,7 @@ def _nearest(words: tuple[str, ...], wanted: tuple[str, ...], start: int, stop: 
         if words[at : at + len(wanted)] == wanted and (at >= stop or at + len(wanted) <= start)
     ]
     return min(
-        starts,
-        key=lambda at: at - stop if at >= stop else start - at - len(wanted),
-        default=None,
+        starts, key=lambda at: at - stop if at >= stop else start - at - len(wanted), default=None
     )
 
 

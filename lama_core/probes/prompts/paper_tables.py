@@ -215,9 +215,7 @@ def mean_transfer(
     )
 
 
-def mean_curves(
-    studies: Sequence[RelationStudy],
-) -> dict[tuple[str, Combine], list[float]]:
+def mean_curves(studies: Sequence[RelationStudy]) -> dict[tuple[str, Combine], list[float]]:
     """Return P@1 of the K best prompts for K = 1, 2, ..., by combination and way to combine.
 
     Values are between 0 and 1. Each K averages over the relations with at least K prompts.

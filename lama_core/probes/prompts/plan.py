@@ -12,12 +12,7 @@ from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import COMMON, known_before, named_candidates, read_candidate_file
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.library.installed import STARTER, installed_dir, pairs_dir, prompts_dir
-from lama_core.datasets.prompt_sets import (
-    PromptPool,
-    load_pool,
-    parse_combination,
-    relations_in,
-)
+from lama_core.datasets.prompt_sets import PromptPool, load_pool, parse_combination, relations_in
 from lama_core.errors import UserError, choose
 from lama_core.models.protocols import BlankFiller
 from lama_core.probes.plan import check_limit, choose_context, from_data, of_model
@@ -211,11 +206,8 @@ class Planned:
 def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
     """Return the specification of a study.
 
-    Loads the model, because the candidates depend on its vocabulary.
-
-    Raises:
-        UserError: If an option is wrong, no relation has prompts or training pairs, or all
-            prompts are excluded from ensembles.
+    Loads the model, because the candidates depend on its vocabulary. Raises UserError for an
+    invalid request, or if all prompts are excluded from ensembles.
     """
     needs_ensembles = isinstance(request, StudyRequest)
     request = _as_study(request)
@@ -237,6 +229,9 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
     # Raises for a relation without training pairs, before any prompt is scored.
     share = _used_share(request)
     splits = [split_of(request.training, dataset, name, share=share) for name in names]
+    copied = ("ranking", "curves", "train_limit", "seed")
+    options: dict[str, Any] = {name: getattr(request, name) for name in copied}
+    options |= {"combinations": tuple(request.combinations), "recipes": tuple(request.recipes)}
     spec = StudySpec(
         **from_data(request.dataset, dataset, names, request.ranking, request.limit),
         **of_model(model, request.model),
@@ -250,15 +245,7 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
         training_share=share,
         training_digest=pairs_digest(splits),
         candidates=candidates_of(request, model),
-        study_options=StudyOptions(
-            context,
-            ranking=request.ranking,
-            combinations=tuple(request.combinations),
-            recipes=tuple(request.recipes),
-            curves=request.curves,
-            train_limit=request.train_limit,
-            seed=request.seed,
-        ),
+        study_options=StudyOptions(context, **options),
     )
     return Planned(spec, notes)
 

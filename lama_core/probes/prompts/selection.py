@@ -42,10 +42,8 @@ class Ensemble:
         combination: The prompt sets that the prompts come from, such as `mine+man`.
         method: `top1`, `top3`, `optimised`, `optimised (paper)`, ...
         weights: float32 [prompt of the pool], sum 1; 0 for prompts that are not used.
-        combine: How the prompts' probabilities are mixed.
-        objective: Mean log-probability of the gold answers on the training facts, for fitted
-            weights.
-        n_epochs: Number of epochs of the fit, for fitted weights.
+        objective: With fitted weights, the gold answers' mean log-probability on training facts.
+        n_epochs: With fitted weights, the number of epochs.
     """
 
     combination: str
@@ -114,13 +112,8 @@ def answer(
 ) -> NDArray[np.void]:
     """Return each ensemble's answer to each fact, `top_answers.ROW` [ensemble, fact].
 
-    Reads the distributions once, chunk by chunk.
-
-    Args:
-        store: The distributions of the prompts.
-        rows: Results of the single prompts, `top_answers.ROW` [prompt, fact]. An ensemble of one
-            prompt copies that prompt's rows bit for bit.
-        ensembles: The ensembles to apply.
+    Reads the distributions once, chunk by chunk. `rows` has the results of the single prompts,
+    `top_answers.ROW` [prompt, fact]; an ensemble of one prompt copies its rows bit for bit.
     """
     segment = store.asked.segment()
     table = np.zeros((len(ensembles), len(segment.gold)), ROW)
@@ -148,13 +141,8 @@ def top_k_curves(
 ) -> list[dict[Combine, tuple[float, ...]]]:
     """Return P@1 of Top-K for K = 1, 2, ..., log-linear and linear, one entry per order.
 
-    Reads the distributions once; each K adds one prompt to the running sums.
-    Source: Jiang et al. 2020, figures 2 and 5.
-
-    Args:
-        store: The distributions of the prompts.
-        orders: Lists of prompts, each from best to worst.
-        ranking: Raw or filtered ranks.
+    An order lists prompts from best to worst. Reads the distributions once; each K adds one prompt
+    to the running sums. Source: Jiang et al. 2020, figures 2 and 5.
     """
     asked = store.asked
     n_right = [np.zeros((len(order), 2), np.int64) for order in orders]

@@ -54,11 +54,7 @@ class Shortlist:
 
 
 def make_shortlist(
-    store: DistributionStore,
-    *,
-    n_facts: int | None = None,
-    kept: int = KEPT,
-    drawn: int = DRAWN,
+    store: DistributionStore, *, n_facts: int | None = None, kept: int = KEPT, drawn: int = DRAWN
 ) -> Shortlist:
     """Return the shortlist of the first `n_facts` facts (None: all), reading chunk by chunk.
 
@@ -111,16 +107,10 @@ class Verdict:
 
 
 def judge(shortlist: Shortlist, weights: Floats, removed: Ints | None = None) -> Verdict:
-    """Return the best answer of a log-linear ensemble to each fact.
+    """Return the best answer of a log-linear ensemble to each fact; the earlier one wins a tie.
 
-    Args:
-        shortlist: The facts with their shortlisted candidates.
-        weights: float32 [prompt].
-        removed: Columns that filtered ranking removes, int64 [fact, n], padded with -1. None
-            removes none.
-
-    Returns:
-        The answers. The earlier candidate wins a tie.
+    weights: float32 [prompt]. removed: columns that filtered ranking removes, int64 [fact, n],
+    padded with -1; None removes none.
     """
     kept = shortlist.log_probs[:, :, : shortlist.n_kept]
     scores = np.tensordot(weights, kept, axes=1)
@@ -132,7 +122,5 @@ def judge(shortlist: Shortlist, weights: Floats, removed: Ints | None = None) ->
     used = weights > 0
     ceilings = np.tensordot(weights[used], shortlist.ceilings[used], axes=1)
     return Verdict(
-        shortlist.columns[rows, best],
-        best == shortlist.gold,
-        scores[rows, best] > ceilings,
+        shortlist.columns[rows, best], best == shortlist.gold, scores[rows, best] > ceilings
     )

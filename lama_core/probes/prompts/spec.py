@@ -71,8 +71,7 @@ class StudySpec(RunSpec):
         prompts: Folder or name of a prompt set; None uses the dataset's prompts.
         own: The user's templates.
         training: Folder or name of a set of training pairs; None uses half of the facts.
-        training_share: Share of the training pairs that is used.
-        training_digest: Digest of the training pairs that are used.
+        training_share: Share of the training pairs that is used; `training_digest` is of these.
         drop_overlap: Whether to exclude training pairs that are test facts instead of refusing.
         keep: Whether to keep the distributions on disk.
     """
@@ -111,7 +110,6 @@ class StudySpec(RunSpec):
         }
 
     def prompt_name(self) -> str:
-        """Return "study", for every study."""
         return "study"
 
     def load_data(self) -> Dataset:
@@ -131,12 +129,8 @@ class StudySpec(RunSpec):
     def prepare(self, scorer: BlankFiller, on_note: Callable[[str], None]) -> Sitting:
         """Prepare the facts of each relation, one part per relation.
 
-        Args:
-            scorer: The model to query.
-            on_note: Called with messages, such as why a relation is excluded.
-
-        Raises:
-            UserError: If no relation can be studied.
+        on_note: called with messages, such as why a relation is excluded. Raises UserError if no
+        relation can be studied.
         """
         dataset = self.load_data()
         pending = []
@@ -158,14 +152,8 @@ class StudySpec(RunSpec):
         relation, all_facts = dataset.relation(name), dataset.facts_of(name)
         options = self.study_options
         given = split_of(self.training, dataset, name, share=self.training_share)
-        split = make_split(
-            name,
-            given.train,
-            given.test,
-            drop_overlap=self.drop_overlap,
-            limit=self.limit,
-            seed=options.seed,
-        )
+        how: dict[str, Any] = {"limit": self.limit, "seed": options.seed}
+        split = make_split(name, given.train, given.test, drop_overlap=self.drop_overlap, **how)
         notes = (*given.notes, *split.notes, *pool.notes)
         if n_aside := sum(entry.aside for entry in pool.entries):
             notes += (
@@ -231,14 +219,9 @@ class StudySpec(RunSpec):
 def split_of(
     training: Path | None, dataset: Dataset, relation: str, *, share: float = 1.0
 ) -> Split:
-    """Return a relation's training pairs and its test facts.
+    """Return a relation's training pairs (None: half of its facts) and its test facts.
 
-    Args:
-        training: Folder or name of a set of training pairs; None trains on half of the facts.
-        dataset: The dataset of the test facts.
-        relation: The relation's name.
-        share: Share of the training pairs to use (see `take_share`). The other pairs are neither
-            trained nor tested on.
+    share: of the training pairs to use (see `take_share`); the others are not tested on, either.
     """
     facts = dataset.facts_of(relation)
     if training is None:
@@ -349,13 +332,8 @@ class Study:
         try:
             check_size(path)
             table = pq.read_table(path, filters=[("relation", "==", name)])
-            return read_study(
-                table,
-                self.details["relations"][name],
-                model=self.info.model,
-                model_kind=self.info.model_kind,
-                ranking=self.info.ranking,
-            )
+            about = {key: getattr(self.info, key) for key in ("model", "model_kind", "ranking")}
+            return read_study(table, self.details["relations"][name], **about)
         except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
             raise UserError(f"Damaged file {path} ({error}). Run the study again.") from error
 
@@ -365,9 +343,7 @@ def list_studies(
 ) -> tuple[Study, ...]:
     """Return the user's studies, newest first, then the bundled ones.
 
-    Args:
-        folders: Where to search; None searches the user's and the bundled runs.
-        on_problem: Called with a message for each unreadable run; None raises UserError.
+    on_problem: called with a message for each unreadable run; None raises UserError instead.
     """
     listing = list_runs(folders, kinds=(StudySpec.kind,))
     for problem in listing.problems:
@@ -397,15 +373,12 @@ class EnsembleSpec(RunSpec):
     candidates: tuple[str, str, bool]
 
     def options(self) -> dict[str, Any]:
-        """Return the study, the ensemble's name and its weights."""
         return {"study": self.study, "name": self.name, "weights": self.weights}
 
     def prompt_name(self) -> str:
-        """Return the ensemble's name."""
         return self.name
 
     def candidate_list(self) -> tuple[str, str, bool]:
-        """Return the study's candidates: name, digest and whether case is folded."""
         return self.candidates
 
     def prepare(self, scorer: BlankFiller, on_note: Callable[[str], None]) -> Sitting:
@@ -418,13 +391,8 @@ def save_ensembles(
 ) -> tuple[Run, ...]:
     """Save a study's ensembles as runs, which Results, Facts and `compare` can show.
 
-    Each row has the query of the relation's prompt with the highest weight, and the ensemble's
-    ranks and answers.
-
-    Args:
-        study: The finished study.
-        methods: Methods such as `optimised`, to save for every combination.
-        folder: Where to save the runs; None is the user's folder of runs.
+    Saves the ensembles with these methods, such as `optimised`, of all combinations. A row has the
+    query of the relation's prompt with the highest weight; ranks and answers are the ensemble's.
     """
     studies = [study.relation(name) for name in study.relations]
     rows = pq.read_table(study.info.folder / FACTS_FILE)  # `relation` has checked its size

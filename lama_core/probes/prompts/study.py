@@ -45,14 +45,11 @@ class StudyOptions:
     """The options that a study's numbers depend on, besides data, prompts and model.
 
     Attributes:
-        context: The part of the query that the model sees.
-        ranking: Raw or filtered ranks.
         combinations: Combinations of prompt sets, such as `mine+man`.
         recipes: Names of optimiser recipes.
         top_ks: Each K of a Top-K ensemble.
         curves: Whether to compute the accuracy of Top-K for every K.
-        train_limit: Maximum number of training facts, chosen as in `draw`.
-        seed: Seed of that choice; None takes the first facts.
+        train_limit: Maximum number of training facts, chosen by `seed` as in `draw`.
     """
 
     context: Context
@@ -159,11 +156,8 @@ class RelationStudy:
     def judge(self, weights: NDArray[np.float32]) -> Verdict:
         """Return the answers of a log-linear ensemble, computed from the shortlist.
 
-        Args:
-            weights: float32 [prompt].
-
-        Raises:
-            UserError: If ranking is filtered and the study lacks the other valid objects.
+        weights: float32 [prompt]. Raises UserError if ranking is filtered and the study lacks the
+        other valid objects.
         """
         if self.ranking == "raw":
             return judge(self.shortlist, weights)
@@ -175,10 +169,7 @@ class RelationStudy:
         return judge(self.shortlist, weights, self.removed[: len(self.shortlist.gold)])
 
     def answers(self, row: NDArray[np.void], fact: int) -> list[tuple[str, float]]:
-        """Return the (at most ten) best words of a row with their log-probabilities.
-
-        Filtered ranking removes the fact's other valid objects.
-        """
+        """Return the best words of a row (at most ten) with their log-probabilities."""
         removed: set[int] = set()
         if self.ranking == "filtered" and self.removed is not None:
             removed = set(self.removed[fact].tolist())
@@ -235,16 +226,8 @@ def study_relation(
 ) -> RelationStudy:
     """Study one relation: score all prompts, select and fit ensembles, answer the test facts.
 
-    Args:
-        model: The model to query.
-        pool: The relation's prompts.
-        train: Facts that prompts are selected and weighted on.
-        test: Facts that prompts and ensembles are tested on.
-        options: The options of the study.
-        folder: Folder of the distributions; blocks that it already holds are not scored again.
-        keep: Whether to keep the distributions; otherwise only ranks stay.
-        notes: Messages to store with the study.
-        tick: Called with the number of queries done since the last call.
+    `folder` holds the distributions; blocks that are already there are not scored again. Deletes
+    the distributions at the end unless `keep`. `notes` are messages to store with the study.
     """
     train_store, test_store = (
         DistributionStore(folder, model, asked, pool.prompts, options.context)
@@ -254,10 +237,8 @@ def study_relation(
     test_store.score(tick=tick)
     train_rows, rows = train_store.rows(), test_store.rows()
     train_accuracies = accuracies(train_rows, options.ranking)
-    present = pool.combinations()
-    combinations = [
-        name for name in options.combinations if name in present and pool.eligible(name)
-    ]
+    in_pool = pool.combinations()
+    combinations = [one for one in options.combinations if one in in_pool and pool.eligible(one)]
     shortlist = make_shortlist(train_store)
     ensembles: list[Ensemble] = []
     for name in combinations:

@@ -47,20 +47,10 @@ def make_split(
 ) -> Split:
     """Return a relation's training and test facts, without overlap.
 
-    Training facts are limited later, after the facts that the model can't be scored on are
-    excluded.
-
-    Args:
-        relation: The relation's name, for messages.
-        train: Training pairs.
-        test: Test facts.
-        drop_overlap: Whether to drop training pairs that are test facts instead of refusing them.
-        limit: Maximum number of test facts, chosen as in `draw`.
-        seed: Seed of that choice; None takes the first facts.
-
-    Raises:
-        UserError: If training pairs are missing, one overlaps the test facts and `drop_overlap`
-            is false, or the limit is not positive.
+    drop_overlap: drop training pairs that are test facts instead of refusing them. limit, seed:
+    maximum number of test facts, chosen as in `draw`; training facts are limited later, after
+    those that the model can't be scored on are excluded. Raises UserError if training pairs are
+    missing or overlap the test facts, or the limit is not positive.
     """
     check_limit(limit)
     if not train:
@@ -111,17 +101,10 @@ def take_share(
 ) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
     """Divide training pairs into pairs to use and development data.
 
-    A hash of subject and object decides, so that neither the order in the file nor the ids matter.
-    Both parts keep the order of the file.
+    Uses int(share * pairs) pairs, at least one. A hash of subject and object decides, so that
+    neither the order in the file nor the ids matter. Both parts keep the order of the file.
+    Raises UserError unless 0 < share <= 1.
     Source: Jiang et al. 2020, released code, `split_dev` (which shuffles without a seed).
-
-    Args:
-        facts: The training pairs.
-        share: Above 0, at most 1; int(share * pairs) pairs are used, and at least one.
-        seed: Seed of the hash.
-
-    Raises:
-        UserError: If the share is out of its range.
     """
     if not 0 < share <= 1:
         raise UserError(

@@ -366,7 +366,7 @@ def test_a_damaged_study_is_named_and_the_others_are_listed(data: Path, tmp_path
     assert len(found) == 1
     assert len(problems) == 1
     assert "broken" in problems[0]
-    with pytest.raises(UserError, match="Damaged"):
+    with pytest.raises(UserError, match="damaged"):
         list_studies([tmp_path / "out"])
 
 
