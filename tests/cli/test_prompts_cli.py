@@ -89,7 +89,7 @@ def test_analyse_reads_what_fit_saved(data: Path) -> None:
         (["fit", "--set", "mine+mann"], "did you mean 'mine\\+man'"),
         (["fit", "--recipe", "releasd"], "did you mean 'released'"),
         (["fit", "--ranking", "rawest"], 'Choose from: "filtered", "raw". Did you mean "raw"'),
-        (["fit", "--template", "[X] a [Y]"], "belong to one relation"),
+        (["fit", "--template", "[X] a [Y]"], "apply to a single relation"),
         (["paraphrase", "[X] and [X] in [Y]"], "has 2 \\[X\\]"),
         (["analyse", "none"], "There is no study 'none'"),
     ],

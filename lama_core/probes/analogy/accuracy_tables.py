@@ -1,12 +1,12 @@
-"""Accuracies of probe runs as tables: by relation and by kind, ours and the paper's.
+"""Tables of probe accuracies, by relation and by kind of relation.
 
-The accuracy of a kind is the unweighted mean over its relations, and `all` the mean over all
-relations (the paper's Table 1). `random` is the mean of random-head and random-tail: the paper
-prints one figure for both. The spread is the standard deviation over the classifiers' seeds of the
-same mean (n - 1 in the denominator).
+The accuracy of a kind is the unweighted mean over its relations; `all` is the mean over all
+relations (the paper's Table 1). `random` is the mean of random-head and random-tail, for which the
+paper prints one value. The spread is the standard deviation of this mean over the classifiers'
+seeds (n - 1 in the denominator).
 
-The frequency test is of a relation and a probe; on `random` the decisions of both halves are one
-sample, as the paper's random probe is one.
+There is one frequency test per relation and probe. For `random` it uses the decisions of both
+probes as one sample, because the paper has a single random probe.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,19 +30,26 @@ KINDS = ("encyclopedic", "lexicographic", "derivational", "inflectional")
 ALL = "all"
 SEMANTIC = ("encyclopedic", "lexicographic")
 UNMARKED = "semantic, without marked"
-# What the paper prints as one, `random`; and all that stand beside each other.
+# The probes that the paper combines as `random`, and the columns of a table.
 RANDOM = ("random-head", "random-tail")
 SHOWN = ("random", *(name for name in PROBES if name not in RANDOM))
-# A p-value above it is no effect of frequency (section 4).
+# A p-value above this level shows no effect of frequency (section 4).
 SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """One accuracy, 0 to 1, of a relation or kind. probe: also `random`, the mean of both.
+    """The accuracy of a relation or kind of relations.
 
-    spread: None with less than two seeds. n: decisions. mark: `*` one-to-many, `†` bidirectional.
-    p_value: of the frequency test; None by kind. made_with: the options in words.
+    Attributes:
+        probe: A probe, or `random` for the mean of random-head and random-tail.
+        name: The relation or kind.
+        accuracy: 0 to 1.
+        spread: Standard deviation over seeds; None with fewer than two seeds.
+        n: Number of decisions.
+        mark: `*` for one-to-many, `†` for bidirectional relations.
+        p_value: Of the frequency test; None for a kind.
+        made_with: The run's options in words.
     """
 
     run: str
@@ -63,73 +70,73 @@ class Accuracy:
 
 
 def accuracies(runs: Iterable[ProbeRun], *, by: By) -> list[Accuracy]:
-    """Return accuracies by relation or kind (`all` last), and `random` where both are there."""
-    known = {run.info.id: run for run in runs}
+    """Return accuracies by relation or kind (`all` last).
+
+    Adds `random` wherever there are results of random-head and random-tail.
+    """
+    by_id = {run.info.id: run for run in runs}
     lines: list[Accuracy] = []
-    for run in known.values():
+    for run in by_id.values():
         lines += _by_relation(run) if by == "relation" else _by_kind(run)
-    return [*lines, *_random(lines, {name: run.info.folder for name, run in known.items()}, by)]
+    return [*lines, *_random(lines, {name: run.info.folder for name, run in by_id.items()}, by)]
 
 
 def unmarked(runs: Iterable[ProbeRun]) -> list[Accuracy]:
-    """Return accuracies over the semantic relations without the paper's marks, as `UNMARKED`.
+    """Return mean accuracies over the semantic relations without the paper's marks (`UNMARKED`).
 
-    Source: Rezaee and Camacho-Collados, section 4, which says all relations; but two of its three
-    averages are those of the six unmarked semantic relations of its Table 2.
+    Source: Rezaee and Camacho-Collados, section 4. It says that the averages are over all
+    relations, but two of the three are those of the six unmarked semantic relations of Table 2.
     """
     lines = []
     for run in runs:
-        chosen = [
-            one
-            for one in _known(run)
-            if one.kind in SEMANTIC and not (one.one_to_many or one.bidirectional)
+        results = [
+            result
+            for result in _with_accuracy(run)
+            if result.kind in SEMANTIC and not (result.one_to_many or result.bidirectional)
         ]
-        lines += [_mean_line(run, UNMARKED, chosen)] if chosen else []
+        if results:
+            lines.append(_mean_line(run, UNMARKED, results))
     return [*lines, *_random(lines, {}, "kind")]
 
 
 def frequency_summary(lines: Iterable[Accuracy]) -> tuple[int, int]:
-    """Of how many relations the test was made, and in how many p is above 0.05."""
+    """Return the number of frequency tests, and how many have p above 0.05."""
     values = [line.p_value for line in lines if line.p_value is not None]
     return len(values), sum(value > SIGNIFICANT for value in values)
 
 
-def mark_of(result: RelationResult, probe: str) -> str:
-    """The paper's mark: `*` for one-to-many on random, `†` for bidirectional on reverse."""
-    known = PROBES[RANDOM[0] if probe == "random" else probe]
-    return known.mark if known.marked and getattr(result, known.marked) else ""
-
-
 def describe(details: ProbeDetails) -> str:
-    """The options that a run's numbers depend on, in one line."""
+    """Return in one line the options that a run's numbers depend on."""
     options = details.options
-    parts = [] if options.limit is None else [f"{options.limit:,} instances a relation"]
+    parts = [] if options.limit is None else [f"{options.limit:,} instances per relation"]
     parts += [f"seed {options.seed}"] if options.seed else []
     parts += ["no true negatives"] if options.strict else []
-    parts += ["first tails alone"] if options.tails == "first" else []
+    parts += ["first tails only"] if options.tails == "first" else []
     if details.setting == "unsupervised" and options.pairing == "all":
-        parts.append("instances of all pairs")
-    parts += ["reverse of the right pair"] if options.reverse == "positive" else []
+        parts.append("instances from all pairs")
+    parts += ["right pair reversed"] if options.reverse == "positive" else []
     if details.method == "model":
         parts.append(f"template {options.template}")
     if details.setting == "supervised":
-        layer = "last layer" if options.layer == -1 else f"layer {options.layer}"
-        where = [layer, f"{options.pooling} of pieces"] if details.method == "model" else []
-        parts += [*where, f"{options.hidden} hidden units", f"{options.n_seeds} seeds"]
+        if details.method == "model":
+            parts.append("last layer" if options.layer == -1 else f"layer {options.layer}")
+            parts.append(f"{options.pooling} of subword tokens")
+        parts += [f"{options.hidden} hidden units", f"{options.n_seeds} seeds"]
     elif details.method == "model":
         parts.append(f"{options.normalise} of log-probabilities")
     return ", ".join(parts)
 
 
-def _known(run: ProbeRun) -> list[RelationResult]:
-    """The relations that have an accuracy."""
+def _with_accuracy(run: ProbeRun) -> list[RelationResult]:
     return [result for result in run.details.relations if result.accuracy is not None]
 
 
 def _by_relation(run: ProbeRun) -> list[Accuracy]:
+    probe = PROBES[run.details.probe]
     lines = []
-    for one in _known(run):
-        more = {"mark": mark_of(one, run.details.probe), "p_value": one.frequency.p_value}
+    for one in _with_accuracy(run):
+        mark = probe.mark if probe.marked and getattr(one, probe.marked) else ""
+        more = {"mark": mark, "p_value": one.frequency.p_value}
         lines.append(_line(run, one.name, one.kind, [one], one.accuracy or 0.0, one.seeds, **more))
     return lines
 
@@ -143,7 +150,7 @@ def _line(
     seeds: Sequence[float],
     **more: Any,
 ) -> Accuracy:
-    """A line of the table about some relations of a run."""
+    """Return a line of the table for some relations of a run."""
     return Accuracy(
         run=run.info.id,
         model=run.info.model,
@@ -162,23 +169,24 @@ def _line(
 
 
 def _by_kind(run: ProbeRun) -> list[Accuracy]:
-    chosen = {
-        kind: [one for one in _known(run) if kind in (ALL, one.kind)] for kind in (*KINDS, ALL)
+    by_kind = {
+        kind: [result for result in _with_accuracy(run) if kind in (ALL, result.kind)]
+        for kind in (*KINDS, ALL)
     }
-    return [_mean_line(run, kind, results) for kind, results in chosen.items() if results]
+    return [_mean_line(run, kind, results) for kind, results in by_kind.items() if results]
 
 
-def _mean_line(run: ProbeRun, name: str, chosen: Sequence[RelationResult]) -> Accuracy:
-    """The unweighted mean over some relations that have an accuracy."""
-    n_seeds = min(len(result.seeds) for result in chosen)
-    by_seed = [float(np.mean([result.seeds[seed] for result in chosen])) for seed in range(n_seeds)]
-    accuracy = float(np.mean([result.accuracy for result in chosen]))
-    return _line(run, name, name, chosen, accuracy, by_seed)
+def _mean_line(run: ProbeRun, name: str, results: Sequence[RelationResult]) -> Accuracy:
+    """Return the unweighted mean over relations that have an accuracy."""
+    seeds = zip(*(result.seeds for result in results), strict=False)
+    by_seed = [float(np.mean(values)) for values in seeds]
+    accuracy = float(np.mean([result.accuracy for result in results]))
+    return _line(run, name, name, results, accuracy, by_seed)
 
 
 @lru_cache(maxsize=32)
-def _both_tested(head: Path, tail: Path) -> dict[str, float | None]:
-    """By relation the p-value of the test over the decisions of two runs, in their folders."""
+def _joint_p_values(head: Path, tail: Path) -> dict[str, float | None]:
+    """Return the p-values by relation of tests over the decisions of two runs together."""
     columns = ("relation", "object", "rank_raw", "seed")
     table = pa.concat_tables(
         read_columns(folder / FACTS_FILE).select(columns) for folder in (head, tail)
@@ -191,25 +199,28 @@ def _both_tested(head: Path, tail: Path) -> dict[str, float | None]:
 
 
 def _random(lines: Sequence[Accuracy], folders: Mapping[str, Path], by: By) -> list[Accuracy]:
-    """`random` of each model, setting and name. folders: of the runs, to test both together."""
+    """Return the `random` lines: means of random-head and random-tail with the same options.
 
-    def p_value(head: Accuracy, tail: Accuracy) -> float | None:
-        if by == "kind":
-            return None
-        return _both_tested(folders[head.run], folders[tail.run])[head.name]
-
-    found: dict[tuple[str, ...], dict[str, Accuracy]] = {}
+    folders: run id -> folder, to read the decisions for the frequency test.
+    """
+    by_options: dict[tuple[str, ...], dict[str, Accuracy]] = {}
     for line in lines:
-        if line.probe.startswith("random-"):
+        if line.probe in RANDOM:
             key = (line.model, line.dataset, line.setting, line.name, line.made_with)
-            found.setdefault(key, {}).setdefault(line.probe, line)
+            by_options.setdefault(key, {}).setdefault(line.probe, line)
     means = []
-    for both in found.values():
-        if (head := both.get(RANDOM[0])) and (tail := both.get(RANDOM[1])):
-            spread = None  # else the standard deviation of the mean of two independent figures
-            if head.spread is not None and tail.spread is not None:
-                spread = float(np.hypot(head.spread, tail.spread)) / 2
-            mean = replace(
+    for both in by_options.values():
+        if len(both) < len(RANDOM):
+            continue
+        head, tail = (both[probe] for probe in RANDOM)
+        spread = p_value = None
+        if head.spread is not None and tail.spread is not None:
+            # Standard deviation of the mean of two independent values.
+            spread = float(np.hypot(head.spread, tail.spread)) / 2
+        if by == "relation":
+            p_value = _joint_p_values(folders[head.run], folders[tail.run])[head.name]
+        means.append(
+            replace(
                 head,
                 run=f"{head.run}, {tail.run}",
                 probe="random",
@@ -217,14 +228,14 @@ def _random(lines: Sequence[Accuracy], folders: Mapping[str, Path], by: By) -> l
                 spread=spread,
                 n=head.n + tail.n,
                 n_excluded=head.n_excluded + tail.n_excluded,
-                p_value=p_value(head, tail),
+                p_value=p_value,
             )
-            means.append(mean)
+        )
     return means
 
 
 def probes_in(lines: Iterable[Accuracy]) -> tuple[str, ...]:
-    """The probes that the lines have, in the order in which they are shown."""
+    """Return the probes that the lines have, in display order."""
     order = ("random", *PROBES)
     present = {line.probe for line in lines}
     return tuple(probe for probe in order if probe in present)

@@ -1,10 +1,11 @@
-"""One relation's instances, decided: from judged pairs to the rows of a run.
+"""Decide the instances of one relation, and make the rows of a run from the decisions.
 
-Supervised: does a query pair with a candidate pair make a true analogy? A multi-layer perceptron
-(one hidden layer, ReLU, Adam) reads the embeddings and is trained on one half of a relation's
-pairs, tested on the other. Source: Rezaee and Camacho-Collados, sections 2.3 and 2.4, which leave
-the hidden size, the seeds and the training open: here scikit-learn's `MLPClassifier` on
-standardised features, at most 100 epochs, once for each seed.
+Unsupervised: a decision is right if the positive has a higher score than the negative.
+Supervised: a classifier decides whether a query pair and a candidate pair form a true analogy. It
+is a multi-layer perceptron (one hidden layer, ReLU, Adam), trained on the embeddings of one half of
+a relation's pairs and tested on the other half. Source: Rezaee and Camacho-Collados, sections 2.3
+and 2.4. They do not specify hidden size, seeds and training; we use scikit-learn's `MLPClassifier`
+on standardised features, with at most 100 epochs, once per seed.
 
 Departure: Supervised analogy probes
 """
@@ -54,8 +55,8 @@ ROWS = pa.schema(
 class Plan:
     """The instances of one relation for one probe.
 
-    reads_sentences: whether the judge is a model; baselines see the pairs alone.
-    test: what is decided. train: what a classifier learns from; None is unsupervised.
+    reads_sentences: whether the scorer is a language model; baselines get only the pairs. test: the
+    instances to decide. train: those to train a classifier on; None in the unsupervised setting.
     """
 
     relation: AnalogyRelation
@@ -66,38 +67,33 @@ class Plan:
 
     @property
     def n_decisions(self) -> int:
-        """How many instances are decided; supervised: pairs of pairs that are described."""
+        """Number of instances to decide; supervised: number of feature vectors to compute."""
         if self.train is None:
             return len(self.test)
         return sum(map(len, self._rows()))
 
     @property
     def n_pairs(self) -> int:
-        """How many pairs the instances are made of."""
+        """Number of pairs of the relation."""
         return len(distinct_pairs(self.relation, self.options.tails))
 
-    def decide(self, judge: Judge, tick: OnDone) -> pa.Table:
-        """One row a decision. tick: told how many more of `n_decisions` are done."""
+    def decide(self, scorer: Judge, tick: OnDone) -> pa.Table:
+        """Return one row per decision. tick: called with the number done since the last call."""
         if self.train is not None:
-            return self._decide_supervised(judge, self.train, tick)
+            return self._decide_supervised(scorer, self.train, tick)
         usable = [one for one in self.test if one.negative]
-        scores = judge.prefer(usable, tick) if usable else np.zeros((0, 2))
-        return self._unsupervised_table(self.test, scores)
-
-    def _unsupervised_table(
-        self, instances: Sequence[Instance], scores: NDArray[np.float64]
-    ) -> pa.Table:
-        values = np.full((len(instances), 2), np.nan)
-        values[[one.negative is not None for one in instances]] = scores
+        scores = np.full((len(self.test), 2), np.nan)
+        if usable:
+            scores[[one.negative is not None for one in self.test]] = scorer.prefer(usable, tick)
         rows = []
-        for one, (right, wrong) in zip(instances, values.tolist(), strict=True):
+        for one, (right, wrong) in zip(self.test, scores.tolist(), strict=True):
             unknown = np.isnan(right) or np.isnan(wrong)
             row = self._row(one.id, one.query, one.positive)
             row["negative"] = join(one.negative) if one.negative else None
             row["score"] = None if np.isnan(right) else right
             row["negative_score"] = None if np.isnan(wrong) else wrong
             row["excluded"] = one.excluded or (UNKNOWN if unknown else None)
-            # A tie is no preference: it counts as wrong. Departure: Ties of analogies
+            # A tie counts as wrong, because no pair is preferred. Departure: Ties of analogies
             rank = None if row["excluded"] else 1 if right > wrong else 2
             row["rank_raw"] = row["rank_filtered"] = rank
             row["first"] = rank and row["object" if rank == 1 else "negative"]
@@ -105,7 +101,7 @@ class Plan:
         return make_table(rows)
 
     def _row(self, name: str, query: Pair, pair: Pair) -> dict[str, Any]:
-        """What every row of a pair has; query: the sentence, empty for a baseline."""
+        """Return the values that all rows of a pair have; `query` is empty for baselines."""
         text = ""
         if self.reads_sentences:
             text = fill(resolve_template(self.options.template), (*query, *pair)).text
@@ -120,17 +116,19 @@ class Plan:
         }
 
     def _rows(self) -> tuple[list[tuple[Pair, Pair]], list[tuple[Pair, Pair]]]:
-        """Each query pair with its positives, and with its negatives, of both halves, each once."""
+        """Return the distinct query pairs with positives, and with negatives, of both halves."""
         usable = [one for half in (self.train or (), self.test) for one in half if one.negative]
-        rights = dict.fromkeys((one.query, one.positive) for one in usable)
-        wrongs = dict.fromkeys((one.query, one.negative) for one in usable if one.negative)
-        return list(rights), list(wrongs)
+        positives = dict.fromkeys((one.query, one.positive) for one in usable)
+        negatives = dict.fromkeys((one.query, one.negative) for one in usable if one.negative)
+        return list(positives), list(negatives)
 
-    def _decide_supervised(self, judge: Judge, train: Sequence[Instance], tick: OnDone) -> pa.Table:
+    def _decide_supervised(
+        self, scorer: Judge, train: Sequence[Instance], tick: OnDone
+    ) -> pa.Table:
         vectors: dict[tuple[Pair, Pair], NDArray[np.float32]] = {}
         for pairs in self._rows():
             if pairs:
-                vectors |= dict(zip(pairs, judge.features(pairs, tick), strict=True))
+                vectors |= dict(zip(pairs, scorer.features(pairs, tick), strict=True))
         kept: list[_Row] = []
         labelled: list[Labelled] = []
         for instances in (train, self.test):
@@ -141,9 +139,9 @@ class Plan:
                 if one.negative and pair
             ]
             kept = [row for row in both if not np.isnan(vectors[row[1:3]]).any()]
-            found = [vectors[row[1:3]] for row in kept] or [np.zeros(0, np.float32)]
-            labelled.append((np.stack(found), np.array([row[3] for row in kept], dtype=bool)))
-        decided = {name for name, *_ in kept}
+            features = [vectors[row[1:3]] for row in kept] or [np.zeros(0, np.float32)]
+            labelled.append((np.stack(features), np.array([row[3] for row in kept], dtype=bool)))
+        decided = {name for name, *_ in kept}  # of the test instances, which come last
         rows = [
             self._row(one.id, one.query, one.positive) | {"excluded": one.excluded or UNKNOWN}
             for one in self.test
@@ -151,9 +149,9 @@ class Plan:
         ]
         if all(len(set(labels.tolist())) == 2 for _, labels in labelled):
             seeds = range(self.options.n_seeds)
-            right = classify(labelled[0], labelled[1], seeds=seeds, hidden=self.options.hidden)
-            for seed, answered in zip(seeds, right.tolist(), strict=True):
-                for (name, query, pair, label), is_right in zip(kept, answered, strict=True):
+            right = classify(*labelled, seeds=seeds, hidden=self.options.hidden)
+            for seed, right_of_seed in zip(seeds, right.tolist(), strict=True):
+                for (name, query, pair, label), is_right in zip(kept, right_of_seed, strict=True):
                     row = self._row(f"{name}/{seed}", query, pair)
                     row["rank_raw"] = row["rank_filtered"] = 1 if is_right else 2
                     rows.append(row | {"label": label, "seed": seed})
@@ -168,7 +166,10 @@ def make_plan(
     *,
     reads_sentences: bool,
 ) -> Plan:
-    """Return a relation's instances: within halves of its pairs, or of all pairs."""
+    """Return a relation's instances, made within halves of its pairs or from all pairs.
+
+    Raises ProbeImpossible if the relation or a half has fewer than three pairs.
+    """
     pairs, limit = distinct_pairs(relation, options.tails), options.limit
     halves: dict[str, Sequence[Pair]] = {"all": pairs}
     limits = dict.fromkeys(("all", "train", "test"), limit)
@@ -176,38 +177,37 @@ def make_plan(
         train, test = split_pairs(pairs, seed=options.seed, name=relation.name)
         if min(len(train), len(test)) < MIN_PAIRS:
             raise ProbeImpossible(
-                f"{relation.name}: no probe is possible with {len(pairs)} "
-                f"{'pair' if len(pairs) == 1 else 'pairs'}; each half needs three."
+                f"{relation.name}: a probe needs at least {2 * MIN_PAIRS} pairs, three in each "
+                f"half. This relation has {len(pairs)}."
             )
         halves = {"train": train, "test": test}
         if setting == "unsupervised" and limit is not None:
             first = min(limit // 2, len(train) * (len(train) - 1))
             limits |= {"train": first, "test": limit - first}
-    made = {
+    instances = {
         part: tuple(
-            make_probe(relation, probe, replace(options, limit=limits[part]), pairs=some, part=part)
+            make_probe(relation, probe, replace(options, limit=limits[part]), pairs=half, part=part)
         )
-        for part, some in halves.items()
+        for part, half in halves.items()
     }
     if setting == "supervised":
-        return Plan(relation, options, reads_sentences, made["test"], made["train"])
-    every = tuple(one for instances in made.values() for one in instances)
-    return Plan(relation, options, reads_sentences, every)
+        return Plan(relation, options, reads_sentences, instances["test"], instances["train"])
+    return Plan(relation, options, reads_sentences, sum(instances.values(), ()))
 
 
 def join(pair: Pair) -> str:
-    """A pair as the rows hold it."""
+    """Return the text of a pair in the rows, such as `Paris : France`."""
     return f"{pair[0]} : {pair[1]}"
 
 
 def split(text: str) -> Pair:
-    """A pair back from the rows."""
+    """Return the pair of a text that `join` made."""
     head, _, tail = text.partition(" : ")
     return head, tail
 
 
 def make_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
-    """Rows of a probe run from what they have; the rest is null."""
+    """Return the rows as a table; missing values become null."""
     arrays = [
         make_column([row.get(field.name) for row in rows], len(rows), field.type) for field in ROWS
     ]
@@ -217,23 +217,23 @@ def make_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
 def classify(
     train: Labelled, test: Labelled, *, seeds: Sequence[int], hidden: int
 ) -> NDArray[np.bool_]:
-    """Whether the classifier of each seed is right about each test row, bool [seed, row].
+    """Train one classifier per seed; return whether it is right on test rows, bool [seed, row].
 
-    train, test: features, float32 [row, dim], and labels, bool [row], whether an analogy is true.
-    The same rows and seeds answer the same.
+    train, test: features, float32 [row, dim], and labels (true analogy or not), bool [row].
+    The result depends only on the arguments.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier
 
-    (features, labels), (asked, truth) = train, test
-    centre, width = features.mean(axis=0), features.std(axis=0)
-    width = np.where(width < 1e-6, 1, width).astype(np.float32)
-    right = np.empty((len(seeds), len(truth)), dtype=bool)
+    (features, labels), (test_features, test_labels) = train, test
+    mean, std = features.mean(axis=0), features.std(axis=0)
+    std = np.where(std < 1e-6, 1, std).astype(np.float32)
+    right = np.empty((len(seeds), len(test_labels)), dtype=bool)
     for number, seed in enumerate(seeds):
         network = MLPClassifier((hidden,), max_iter=EPOCHS, random_state=seed, batch_size="auto")
         with warnings.catch_warnings():
-            # Stopping at EPOCHS is the setting, not a fault.
+            # Stopping after EPOCHS is intended.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            network.fit((features - centre) / width, labels)
-        right[number] = network.predict((asked - centre) / width) == truth
+            network.fit((features - mean) / std, labels)
+        right[number] = network.predict((test_features - mean) / std) == test_labels
     return right

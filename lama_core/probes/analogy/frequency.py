@@ -1,9 +1,9 @@
-"""Does a model fail on rare words? Tuple frequency of right against wrong instances.
+"""Test whether a model fails on rare words: pair frequency of right and wrong instances.
 
-The frequency of a pair is the harmonic mean of its words' frequencies (Chiang et al. 2020); a
-two-sample Kolmogorov-Smirnov test compares it between the instances that a model got right and
-those it got wrong. Source: Rezaee and Camacho-Collados, section 4. Ours takes the frequencies from
-`wordfreq` (English, a mixture of sources); the paper counted Wikipedia and BookCorpus.
+The frequency of a pair is the harmonic mean of its words' frequencies (Chiang et al. 2020). A
+two-sample Kolmogorov-Smirnov test compares it between right and wrong instances.
+Source: Rezaee and Camacho-Collados, section 4. The paper counted words in Wikipedia and
+BookCorpus; we use `wordfreq` (English, a mixture of sources).
 
 Departure: Frequencies of words
 """
@@ -24,7 +24,7 @@ class FrequencyTest:
     """The test of one relation.
 
     statistic: the largest distance between the two cumulative distributions. p_value: two-sided.
-    Both None where there are fewer than two right or two wrong instances.
+    Both are None with fewer than two right or two wrong instances.
     """
 
     n_right: int
@@ -35,14 +35,14 @@ class FrequencyTest:
 
 @lru_cache(maxsize=100_000)
 def word_frequency(word: str) -> float:
-    """How often a word stands among English words, between 0 and 1; 0 if it is never seen."""
+    """Return the relative frequency of an English word, 0 to 1; 0 for an unknown word."""
     from wordfreq import word_frequency as look_up
 
     return float(look_up(word, "en"))
 
 
 def pair_frequency(pair: tuple[str, str]) -> float:
-    """Harmonic mean of the two words' frequencies; 0 as soon as one word is never seen."""
+    """Return the harmonic mean of the two words' frequencies; 0 if a word is unknown."""
     first, second = word_frequency(pair[0]), word_frequency(pair[1])
     return 2 * first * second / (first + second) if first and second else 0.0
 
@@ -50,7 +50,7 @@ def pair_frequency(pair: tuple[str, str]) -> float:
 def compare_frequency(
     pairs: Sequence[tuple[str, str]], right: Sequence[bool] | NDArray[np.bool_]
 ) -> FrequencyTest:
-    """Return the Kolmogorov-Smirnov test of the pairs' frequencies, right against wrong."""
+    """Return the Kolmogorov-Smirnov test of the frequencies of right and wrong pairs."""
     values = np.array([pair_frequency(pair) for pair in pairs])
     is_right = np.asarray(right, dtype=bool)
     n_right, n_wrong = int(is_right.sum()), int((~is_right).sum())
@@ -59,7 +59,7 @@ def compare_frequency(
     from scipy.stats import ks_2samp
 
     with warnings.catch_warnings():
-        # Where the exact p-value can't be computed the asymptotic one is taken, as is wanted.
+        # scipy warns when it uses the asymptotic p-value instead of the exact one; that is fine.
         warnings.simplefilter("ignore", RuntimeWarning)
-        found = ks_2samp(values[is_right], values[~is_right])
-    return FrequencyTest(n_right, n_wrong, float(found.statistic), float(found.pvalue))
+        test = ks_2samp(values[is_right], values[~is_right])
+    return FrequencyTest(n_right, n_wrong, float(test.statistic), float(test.pvalue))

@@ -1,19 +1,19 @@
-"""The probes: from the pairs of a relation, instances in which one pair is right and one wrong.
+"""Analogy probes: instances with a query pair, a right and a wrong candidate pair.
 
-n pairs give n(n-1) instances: every pair (A, B) is the query, with every other pair (C, D) as the
-positive. The negative is made by the probe:
+n pairs of a relation give n(n-1) instances: each pair (A, B) is the query pair once with each other
+pair (C, D) as the positive. The probe makes the negative:
 
-    random-head   (C', D)            the head of a third pair, with the same tail
-    random-tail   (C, D')            the same head, with the tail of a third pair
-    reverse       (F, E)             of any pair (E, F) but the query, or (D, C): see `Reverse`
-    type          (E, G) or (F, H)   of any two pairs (E, F) and (G, H) but the query: two heads or
-                  two tails by a seeded coin, never a word of the query on that side
+    random-head   (C', D)            head of a third pair, same tail
+    random-tail   (C, D')            same head, tail of a third pair
+    reverse       (F, E)             from any pair (E, F) except the query, or (D, C): see `Reverse`
+    type          (E, G) or (F, H)   from two pairs (E, F) and (G, H) except the query: two heads or
+                  two tails (seeded coin), never the query's word of that side
 
-A relation's pairs are halved, one half to train on and one to test on. The supervised instances are
-those within a half; so are the unsupervised ones, of both halves (see `Pairing`).
+The pairs of a relation are split into a training and a test half. Supervised instances are made
+within each half; so are unsupervised ones, from both halves (see `Pairing`).
 
-As in the paper, a negative may happen to be true: in a relation with several right tails, or in one
-that also holds read backwards. With `strict` such negatives are never drawn.
+As in the paper, a negative may be true by chance, in a relation with several right tails or in a
+symmetric one. With `strict` such negatives are never drawn.
 
 Source: Rezaee and Camacho-Collados, sections 2.2 and 2.3.
 Departure: The wrong pairs of the analogy probes
@@ -35,28 +35,31 @@ from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE
 
 Setting = Literal["unsupervised", "supervised"]
 SETTINGS: tuple[Setting, ...] = ("unsupervised", "supervised")
-# The pairs of a relation: further tails of its heads as well, or each head's first tail alone.
+# Pairs of a relation: all tails of a head, or only its first one.
 Tails = Literal["several", "first"]
-# Unsupervised instances: within each half of the pairs, as the supervised ones, or of all pairs.
+# Unsupervised instances: within each half of the pairs, like the supervised ones, or of all pairs.
 Pairing = Literal["halves", "all"]
-# What is reversed to a wrong pair: a random pair, or the right one.
+# The pair that the reverse probe reverses: a random pair, or the positive.
 Reverse = Literal["random", "positive"]
 TAILS: tuple[Tails, ...] = get_args(Tails)
 PAIRINGS: tuple[Pairing, ...] = get_args(Pairing)
 REVERSES: tuple[Reverse, ...] = get_args(Reverse)
 MIN_PAIRS = 3
 HIDDEN, N_SEEDS = 100, 5  # of supervised probes
-# Further tails are taken until a relation has as many: the values of the paper's Table 2 are
-# multiples of 1/4900 in the relations with several tails, 2 x 50 x 49 decisions on half of 100.
+# Further tails are added up to this number of pairs. In relations with several tails, the values of
+# the paper's Table 2 are multiples of 1/4900: 2 x 50 x 49 decisions on half of 100 pairs.
 MOST_PAIRS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a wrong pair is needed.
+class Draft:
+    """An instance without its negative.
 
-    others: the relation's pairs but the query and the right one. draw: uniform in [0, 1), for a
-    probe that draws before the wrong pair is drawn. banned: pairs that are not wrong.
+    Attributes:
+        right: The positive.
+        others: The relation's pairs except query and positive.
+        draw: Random number in [0, 1) for a probe that needs one besides the draw of the negative.
+        banned: Pairs that must not be the negative.
     """
 
     query: Pair
@@ -67,13 +70,13 @@ class Place:
     banned: Set[Pair]
 
 
-# The pairs of a place from which the wrong one is drawn; banned ones are removed afterwards.
-Negatives = Callable[[Place], list[Pair]]
+# Returns the pairs to draw the negative from; banned ones are removed afterwards.
+Negatives = Callable[[Draft], list[Pair]]
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A way to make a wrong pair. marked: the relations that the paper marks, and the mark."""
+    """A way to make a negative. marked: the relations that the paper marks with `mark`."""
 
     meaning: str
     negatives: Negatives
@@ -81,24 +84,24 @@ class Probe:
     mark: str = ""
 
 
-def _reversed(place: Place) -> list[Pair]:
-    others = () if place.reverse == "positive" else place.others
-    return [(tail, head) for head, tail in (place.right, *others) if tail != head]
+def _reversed(draft: Draft) -> list[Pair]:
+    others = () if draft.reverse == "positive" else draft.others
+    return [(tail, head) for head, tail in (draft.right, *others) if tail != head]
 
 
-def _same_type(place: Place) -> list[Pair]:
-    """Return pairs of two words of one side: one first word, drawn, with every second word.
+def _same_type(draft: Draft) -> list[Pair]:
+    """Return pairs of two heads or two tails: one drawn first word with every second word.
 
-    The right pair is one of the pairs to draw from, as any other. A first word without a second
-    one is replaced by the next.
+    The words come from all pairs except the query. A first word without an allowed second one is
+    replaced by the next word.
     """
-    side = 0 if place.draw < 0.5 else 1
-    pairs = (place.right, *place.others)
-    words = [pair[side] for pair in pairs if pair[side] != place.query[side]]
-    start = int(2 * place.draw % 1 * len(words))  # whatever the side, uniform in [0, 1)
+    side = 0 if draft.draw < 0.5 else 1
+    pairs = (draft.right, *draft.others)
+    words = [pair[side] for pair in pairs if pair[side] != draft.query[side]]
+    start = int(2 * draft.draw % 1 * len(words))  # 2 * draw % 1 is uniform given the side
     for first in (*words[start:], *words[:start]):
         found = [(first, second) for second in words if second != first]
-        if any(pair not in place.banned for pair in found):
+        if any(pair not in draft.banned for pair in found):
             return found
     return []
 
@@ -106,35 +109,45 @@ def _same_type(place: Place) -> list[Pair]:
 PROBES: dict[str, Probe] = {
     "random-head": Probe(
         "the wrong pair has the head of another pair",
-        lambda at: [(head, at.right[1]) for head, _ in at.others if head != at.right[0]],
+        lambda draft: [
+            (head, draft.right[1]) for head, _ in draft.others if head != draft.right[0]
+        ],
         "one_to_many",
         "*",
     ),
     "random-tail": Probe(
         "the wrong pair has the tail of another pair",
-        lambda at: [(at.right[0], tail) for _, tail in at.others if tail != at.right[1]],
+        lambda draft: [
+            (draft.right[0], tail) for _, tail in draft.others if tail != draft.right[1]
+        ],
         "one_to_many",
         "*",
     ),
     "reverse": Probe(
-        "the wrong pair is a pair of the relation, reversed: any but the query, or the right one",
+        "the wrong pair is a reversed pair: any except the query pair, or the right one",
         _reversed,
         "bidirectional",
         "†",
     ),
     "type": Probe(
-        "the wrong pair is two heads, or two tails, of any pairs but the query", _same_type
+        "the wrong pair is two heads or two tails, of any pairs except the query pair", _same_type
     ),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeOptions:
-    """How a probe is made and decided. The paper leaves open what supervised probes depend on.
+    """How a probe is made and decided. The paper does not specify the supervised options.
 
-    seed: of the negatives, the limit and the split. limit: instances a relation (supervised: a
-    half), drawn at random; None is all. strict: no negative that happens to be true. pairing: of
-    the unsupervised probes. layer, pooling, hidden, n_seeds: of the supervised ones.
+    `pairing` is for unsupervised probes; `layer`, `pooling`, `hidden` (number of hidden units) and
+    `n_seeds` (number of classifiers) are for supervised ones.
+
+    Attributes:
+        template: Name or text of the analogy template.
+        normalise: Sum or mean of the tokens' log-probabilities.
+        seed: Seed of the negatives, the limit and the split.
+        limit: Instances per relation (supervised: per half), drawn at random; None uses all.
+        strict: Whether to exclude negatives that are true by chance.
     """
 
     template: str = DEFAULT_TEMPLATE
@@ -155,8 +168,8 @@ class ProbeOptions:
 class Instance:
     """A query pair with a right and a wrong candidate pair.
 
-    id: relation, half, and the positions of query and positive among its pairs.
-    negative: None where the relation has no word to make one of; `excluded` then says why.
+    id: relation, half, and the positions of query and positive among its pairs, from 1.
+    negative: None if the relation has no pair for it; `excluded` is then the reason.
     """
 
     id: str
@@ -168,13 +181,14 @@ class Instance:
 
 
 class ProbeImpossible(UserError):
-    """A relation has too few pairs for a probe."""
+    """Raised if a relation has too few pairs for a probe."""
 
 
 def distinct_pairs(relation: AnalogyRelation, tails: Tails = "several") -> tuple[Pair, ...]:
-    """The relation's pairs, each once: every head with its first tail, in file order.
+    """Return the relation's distinct pairs: every head with its first tail, in file order.
 
-    tails: `several` adds the second tails of all heads, the third ones, ... up to `MOST_PAIRS`.
+    tails: `several` adds the second tails of all heads, then the third ones, ..., up to
+    `MOST_PAIRS`.
     Departure: Relations with several tails
     """
     first = dict.fromkeys((head, answers[0]) for head, answers in relation.pairs)
@@ -186,13 +200,13 @@ def distinct_pairs(relation: AnalogyRelation, tails: Tails = "several") -> tuple
 
 
 def words_of(relations: Iterable[AnalogyRelation], tails: Tails = "several") -> tuple[str, ...]:
-    """Every word of the relations' pairs, each once."""
+    """Return the distinct words of the relations' pairs."""
     pairs = [pair for relation in relations for pair in distinct_pairs(relation, tails)]
     return tuple(dict.fromkeys(word for pair in pairs for word in pair))
 
 
 def split_pairs(pairs: Sequence[Pair], *, seed: int, name: str) -> tuple[list[Pair], list[Pair]]:
-    """Half of the pairs to train on and half to test on, drawn at random, kept in file order."""
+    """Return a random training and test half of the pairs, each in file order."""
     chosen = set(_generator(seed, name, "split").permutation(len(pairs))[: len(pairs) // 2])
     train = [pair for number, pair in enumerate(pairs) if number in chosen]
     test = [pair for number, pair in enumerate(pairs) if number not in chosen]
@@ -207,44 +221,44 @@ def make_probe(
     pairs: Sequence[Pair] | None = None,
     part: str = "all",
 ) -> list[Instance]:
-    """Return the instances of one probe of one relation: n(n-1), or as many as the limit.
+    """Return the instances of one probe of one relation: n(n-1), or the number of the limit.
 
-    part: a name for the pairs (`train`, `test`), which the draw depends on. The same seed gives the
-    same instances, and the same limit the same queries and positives in every probe.
+    part: a name for the pairs (`train`, `test`), which the random draws depend on. The same seed
+    gives the same instances, and the same limit the same queries and positives in all probes.
     Raises ProbeImpossible for fewer than three pairs.
     """
     options = options or ProbeOptions()
     used = list(distinct_pairs(relation, options.tails) if pairs is None else pairs)
     if len(used) < MIN_PAIRS:
         raise ProbeImpossible(
-            f"{relation.name}: no probe is possible with {len(used)} "
-            f"{'pair' if len(used) == 1 else 'pairs'}; a negative needs a third one."
+            f"{relation.name}: a probe needs at least {MIN_PAIRS} pairs, because a negative is "
+            f"made from a third one. This relation has {len(used)}."
         )
-    places = [(i, j) for i in range(len(used)) for j in range(len(used)) if i != j]
-    chosen = list(range(len(places)))
-    if options.limit is not None and options.limit < len(places):
-        order = _generator(options.seed, relation.name, part, "limit").permutation(len(places))
+    positions = [(i, j) for i in range(len(used)) for j in range(len(used)) if i != j]
+    chosen = list(range(len(positions)))
+    if options.limit is not None and options.limit < len(positions):
+        order = _generator(options.seed, relation.name, part, "limit").permutation(len(positions))
         chosen = sorted(order[: options.limit].tolist())
     generator = _generator(options.seed, relation.name, part, probe)
-    # One draw for every place, so that a limit doesn't change the negatives that are left.
-    draws = generator.random((len(places), 2))
+    # Draws are made for all instances, so that a limit does not change the negatives of the rest.
+    draws = generator.random((len(positions), 2))
     true = {(head, tail) for head, tails in relation.pairs for tail in tails}
     label = relation.name if part == "all" else f"{relation.name}/{part}"
-    made = []
-    for at in chosen:
-        i, j = places[at]
-        others = [pair for number, pair in enumerate(used) if number not in (i, j)]
+    instances = []
+    for number in chosen:
+        i, j = positions[number]
+        others = [pair for at, pair in enumerate(used) if at not in (i, j)]
         banned = {used[j], *(true if options.strict else ())}
-        which, before = draws[at].tolist()
-        place = Place(used[i], used[j], others, before, options.reverse, banned)
-        wrong = [pair for pair in PROBES[probe].negatives(place) if pair not in banned]
-        negative = wrong[int(which * len(wrong))] if wrong else None
+        negative_draw, probe_draw = draws[number].tolist()
+        draft = Draft(used[i], used[j], others, probe_draw, options.reverse, banned)
+        wrong = [pair for pair in PROBES[probe].negatives(draft) if pair not in banned]
+        negative = wrong[int(negative_draw * len(wrong))] if wrong else None
         reason = None if wrong else "no pair to make a negative of"
         name = f"{label}/{i + 1}/{j + 1}"
-        made.append(Instance(name, relation.name, used[i], used[j], negative, reason))
-    return made
+        instances.append(Instance(name, relation.name, used[i], used[j], negative, reason))
+    return instances
 
 
 def _generator(seed: int, *names: str) -> np.random.Generator:
-    """A generator that depends on the seed and the names alone."""
+    """Return a generator that depends only on the seed and the names."""
     return np.random.default_rng([seed, *(zlib.crc32(name.encode()) for name in names)])

@@ -1,6 +1,6 @@
-"""From what a user asks for to the specifications of probe runs: the command, and the page's form.
+"""Plan probe runs: turn the request of a command or of the page's form into specifications.
 
-AnalogyRequest --plan--> AnalogySpec, one a judge, setting and probe
+AnalogyRequest --plan--> one AnalogySpec per scorer, setting and probe
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from lama_core.probes.analogy.instances import (
     Tails,
     words_of,
 )
-from lama_core.probes.analogy.score import NORMALISATIONS, Normalise, NormaliseChoice
+from lama_core.probes.analogy.score import NORMALISATIONS, NormaliseChoice
 from lama_core.probes.analogy.scorers import JUDGES, Method
 from lama_core.probes.analogy.spec import AnalogySpec, ProbeRun
 from lama_core.probes.analogy.templates import DEFAULT_TEMPLATE, TemplateChoice, template_name
@@ -39,15 +39,15 @@ Settings = Literal["unsupervised", "supervised", "both"]
 
 @dataclass(frozen=True)
 class AnalogyRequest(shared_fields.OutSettings):
-    """Analogies to probe models and vectors with: the fields of `analogy probe`.
+    """Analogies to probe models and baselines with: the fields of `analogy probe`.
 
-    models, vectors, relbert: what is probed. The rest: see `probes.ProbeOptions`.
+    `models`, `vectors` and `relbert` name the scorers. For most other fields see `ProbeOptions`.
     """
 
     command: ClassVar[tuple[str, ...]] = ("analogy", "probe")
     python: ClassVar[str] = "analogy_probe"
 
-    dataset: Annotated[str, option("An analogy set's name, or a folder in BATS's layout.")] = (
+    dataset: Annotated[str, option("Name of an analogy dataset, or a folder in BATS's layout.")] = (
         STARTER_ANALOGIES
     )
     models: shared_fields.Models = ()
@@ -63,36 +63,43 @@ class AnalogyRequest(shared_fields.OutSettings):
     ] = ()
     relations: shared_fields.Relations = ()
     probes: Annotated[
-        Sequence[str], option(f"{', '.join(PROBES)}. Default: all.", name="--probe")
+        Sequence[str], option(f"Probe: {', '.join(PROBES)}. Default: all.", name="--probe")
     ] = ()
     setting: Annotated[Settings, option("unsupervised, supervised, or both.")] = "unsupervised"
     template: TemplateChoice = DEFAULT_TEMPLATE
     normalise: NormaliseChoice = "sum"
-    seed: Annotated[int, option("Seed of the negatives, the limit and the split.")] = 0
+    seed: Annotated[
+        int, option("Seed for the negatives, the limit, and the training and test halves.")
+    ] = 0
     limit: Annotated[
-        int | None, option("Instances of each relation, drawn at random. Default: all.", ge=1)
+        int | None, option("Number of instances per relation, drawn at random. Default: all.", ge=1)
     ] = None
-    strict: Annotated[bool, option("Never draw a negative that happens to be true.")] = False
+    strict: Annotated[bool, option("Exclude negatives that are true by chance.")] = False
     tails: Annotated[
         Tails,
         option(
-            "several: a head makes a pair with each of its tails, first tails first, up to "
-            f"{MOST_PAIRS} pairs a relation; first: with its first tail alone."
+            "several: make a pair of a head with each of its tails, first tails first, up to "
+            f"{MOST_PAIRS} pairs per relation; first: only with its first tail."
         ),
     ] = "several"
     pairing: Annotated[
         Pairing,
         option(
-            "Unsupervised: halves (the paper's: a query and its candidates are of one half of the "
-            "pairs, as in the supervised setting) or all (of all pairs)."
+            "Unsupervised: take query and candidate pairs from the same half of the pairs, as in "
+            "the paper (halves), or from all pairs (all)."
         ),
     ] = "halves"
     reverse: Annotated[
-        Reverse, option("The reverse probe reverses a random pair, or the positive one.")
+        Reverse, option("Pair that the reverse probe reverses: a random pair or the positive.")
     ] = "random"
-    layer: Annotated[int, option("Supervised: 0 is the input embeddings, -1 the last layer.")] = -1
+    layer: Annotated[
+        int,
+        option(
+            "Supervised: layer of the embeddings; 0 is the input embeddings, -1 the last layer."
+        ),
+    ] = -1
     pooling: Annotated[
-        Pooling, option("Supervised: mean, first or last of a word's subword tokens.")
+        Pooling, option("Supervised: use the mean, first or last of a word's subword tokens.")
     ] = "mean"
     hidden: Annotated[int, option("Supervised: hidden units.", ge=1)] = HIDDEN
     n_seeds: Annotated[
@@ -100,40 +107,41 @@ class AnalogyRequest(shared_fields.OutSettings):
     ] = N_SEEDS
     precision: shared_fields.Precision = "auto"
     by: Annotated[
-        Literal["relation", "kind"], option("Show a row for each relation, or each kind of them.")
+        Literal["relation", "kind"], option("Show one row per relation, or per kind of relation.")
     ] = "kind"
 
     @property
     def settings(self) -> tuple[Setting, ...]:
-        """One setting, or both. Raises UserError for an unknown one."""
+        """The chosen setting, or both. Raises UserError for an unknown one."""
         known: tuple[Settings, ...] = get_args(Settings)
         chosen = choose(self.setting, known, "setting")
         return SETTINGS if chosen == "both" else (chosen,)
 
     @property
     def options(self) -> ProbeOptions:
-        """How probes are made and decided. Raises UserError for what can't be."""
+        """The options as `ProbeOptions`. Raises UserError for an invalid value."""
         check_limit(self.limit)
-        normalisations: tuple[Normalise, ...] = NORMALISATIONS
         poolings: tuple[Pooling, ...] = get_args(Pooling)
         names = [field.name for field in fields(ProbeOptions)]
         checked = {
             "template": template_name(self.template),
-            "normalise": choose(self.normalise, normalisations, "normalisation"),
+            "normalise": choose(self.normalise, NORMALISATIONS, "normalisation"),
             "pooling": choose(self.pooling, poolings, "pooling"),
         }
         return ProbeOptions(**{name: getattr(self, name) for name in names} | checked)
 
     @property
     def judges(self) -> tuple[tuple[Method, str], ...]:
-        """Who is asked: (method, name), each once."""
-        named = ((method, getattr(self, kind.field)) for method, kind in JUDGES.items())
-        return tuple(dict.fromkeys((method, one) for method, names in named for one in names))
+        """The scorers as distinct (method, name)."""
+        scorers = (
+            (method, name) for method, kind in JUDGES.items() for name in getattr(self, kind.field)
+        )
+        return tuple(dict.fromkeys(scorers))
 
 
 def requests_of(runs: Sequence[ProbeRun]) -> tuple[AnalogyRequest, ...]:
-    """The requests that make some runs again, one for all that differ in judge or probe alone."""
-    found: dict[AnalogyRequest, dict[str, dict[str, None]]] = {}
+    """Return requests that repeat the runs; those that differ only in scorer or probe share one."""
+    grouped: dict[AnalogyRequest, dict[str, dict[str, None]]] = {}
     for run in runs:
         info, details = run.info, run.details
         common = AnalogyRequest(
@@ -143,58 +151,63 @@ def requests_of(runs: Sequence[ProbeRun]) -> tuple[AnalogyRequest, ...]:
             precision=info.precision,
             **asdict(details.options),
         )
-        names = found.setdefault(common, {name: {} for name in (*JUDGES, "probe")})
+        names = grouped.setdefault(common, {name: {} for name in (*JUDGES, "probe")})
         names[details.method][info.model] = None
         names["probe"][details.probe] = None
     return tuple(
         replace(
             common,
-            **dict[str, Any]((kind.field, tuple(names[one])) for one, kind in JUDGES.items()),
+            **dict[str, Any]((kind.field, tuple(names[key])) for key, kind in JUDGES.items()),
             probes=() if set(names["probe"]) == set(PROBES) else tuple(names["probe"]),
         )
-        for common, names in found.items()
+        for common, names in grouped.items()
     )
 
 
 def _chosen_relations(run: ProbeRun) -> tuple[str, ...]:
-    """The relations that were chosen; () for all of the analogies, where these are here."""
-    left_out = [one.relation for one in run.details.left_out]
-    names = [*(one.name for one in run.details.relations), *left_out]
+    """Return the relations of a run; () if they are all relations of an installed dataset."""
+    excluded = [one.relation for one in run.details.left_out]
+    names = [*(one.name for one in run.details.relations), *excluded]
     if run.info.dataset not in analogy_names():
         return tuple(names)
-    known = [relation.name for relation in load_analogies(run.info.dataset).relations]
-    return () if set(names) == set(known) else tuple(names)
+    installed = {relation.name for relation in load_analogies(run.info.dataset).relations}
+    return () if set(names) == installed else tuple(names)
 
 
 def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[AnalogySpec, ...]:
-    """Return the specifications of the request's runs, judge by judge. Opens the judges."""
+    """Return the specifications of a request's runs, scorer by scorer.
+
+    Loads the scorers, because a run's identity depends on theirs. Raises UserError for an invalid
+    request.
+    """
     settings, options = request.settings, request.options
     probes = tuple(choose(name, PROBES, "probe") for name in request.probes or PROBES)
     if not request.judges:
-        *some, last = (kind.title for kind in JUDGES.values())
-        raise UserError(f"Name at least one {', '.join(some)} or {last} to ask.")
+        *titles, last = (kind.title for kind in JUDGES.values())
+        raise UserError(f"Choose at least one {', '.join(titles)} or {last} to probe.")
     dataset = load_analogies(request.dataset)
     relations = dataset.choose(request.relations)
     words = words_of(relations, options.tails)
     names = tuple(relation.name for relation in relations)
-    kinds: dict[str, tuple[Kind, Precision]] = {}  # and not the models: many need no room at once
+    # Keeps no models, so that they need not all fit into memory at once.
+    kinds: dict[str, tuple[Kind, Precision]] = {}
 
-    def load_one(name: str) -> Any:
+    def load_model(name: str) -> Any:
         model = load(name, precision=request.precision)
         kinds[name] = model.kind, model.precision
         return model
 
     specs = []
     for method, reference in request.judges:
-        judge = JUDGES[method].open(reference, words, options, load_one)
+        scorer = JUDGES[method].open(reference, words, options, load_model)
         unknown: tuple[None, Precision] = (None, "fp32")
         kind, precision = kinds[reference] if method == "model" else unknown
         specs += [
             AnalogySpec(
                 **from_data(request.dataset, dataset, names, "raw", options.limit),
                 model=reference,
-                model_name=judge.name,
-                model_identity=judge.identity,
+                model_name=scorer.name,
+                model_identity=scorer.identity,
                 model_kind=kind or method,
                 precision=precision,
                 context=KINDS[kind].contexts[0] if kind else "both",

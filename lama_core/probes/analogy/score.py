@@ -1,15 +1,15 @@
-"""Which of several pairs completes an analogy best: the sentence that the model finds likeliest.
+"""Rank pairs by how well they complete an analogy: by the perplexity of the sentence.
 
-    PPPL(S) = exp(-sum_i log P(w_i | S without w_i))      masked models, one word piece at a time;
-                                                          encoder-decoder models, as we do it
+    PPPL(S) = exp(-sum_i log P(w_i | S without w_i))      masked models, one subword token at a
+                                                          time; also encoder-decoder models (ours)
     PPL(S)  = exp(-sum_i log P(w_i | w_1 .. w_(i-1)))     causal models
 
-Source: Rezaee and Camacho-Collados, equation 1, which has no 1/|S|: `sum`, the default. With `mean`
-the sum is divided by the number of scored tokens, as in the code that the paper builds on. Special
-tokens are not scored; nor is the first token of a causal model that has no start token.
+The default is `sum`: equation 1 of Rezaee and Camacho-Collados, which has no 1/|S|. With `mean` the
+sum is divided by the number of scored tokens, as in the code that the paper builds on. Special
+tokens are not scored, nor is the first token of a causal model without a start token.
 
-Pairs are ranked by that. People read the total log-probability, sum_i log P, and the perplexity in
-the usual sense, per token: exp(-1/n sum_i log P).
+The app shows the total log-probability, sum_i log P, and the usual perplexity per token,
+exp(-1/n sum_i log P).
 Departure: Perplexity of a sentence
 """
 
@@ -37,14 +37,14 @@ Pair = tuple[str, str]
 Normalise = Literal["sum", "mean"]
 NORMALISATIONS: tuple[Normalise, ...] = ("sum", "mean")
 NormaliseChoice = Annotated[
-    Normalise, option("sum (the paper's equation) or mean of the log-probabilities.")
+    Normalise, option("Sum (as in the paper) or mean of the tokens' log-probabilities.")
 ]
 MAX_PAIRS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreRequest(shared_fields.ModelSettings):
-    """A query pair and candidate pairs to rank: the fields of `analogy score`."""
+    """A query pair with candidate pairs to rank: the fields of `analogy score`."""
 
     command: ClassVar[tuple[str, ...]] = ("analogy", "score")
     python: ClassVar[str] = "score_analogies"
@@ -57,10 +57,12 @@ class ScoreRequest(shared_fields.ModelSettings):
 
 @dataclass(frozen=True, slots=True)
 class PairScore:
-    """One candidate pair, as one model sees it.
+    """One model's score of one candidate pair.
 
-    rank: by log_perplexity; ties in the order given. total: of the `n_scored` tokens'
-    log-probabilities. log_perplexity: minus their sum or mean.
+    Attributes:
+        rank: By log_perplexity, 1 is best; ties keep the given order.
+        total: Sum of the log-probabilities of the `n_scored` scored tokens.
+        log_perplexity: Minus their sum or mean.
     """
 
     rank: int
@@ -73,12 +75,12 @@ class PairScore:
 
     @property
     def perplexity(self) -> float:
-        """exp(log_perplexity), of the whole sentence with `sum`; infinite where too large."""
+        """exp(log_perplexity), of the whole sentence with `sum`; infinite if it overflows."""
         return float(np.exp(np.float64(min(self.log_perplexity, 1000.0))))
 
     @property
     def mean_perplexity(self) -> float:
-        """Exp of minus the mean log-probability of the scored tokens; NaN where there are none."""
+        """Perplexity per scored token: exp of minus the mean log-probability; NaN without any."""
         if not self.n_scored:
             return float("nan")
         return float(np.exp(np.float64(min(-self.total / self.n_scored, 1000.0))))
@@ -86,7 +88,10 @@ class PairScore:
 
 @dataclass(frozen=True, slots=True)
 class ModelScores(OfModel):
-    """All pairs as one model sees them, in the order given; the last `n_left_out` had no time."""
+    """One model's scores of the pairs, in the given order.
+
+    n_left_out: number of pairs at the end that were not scored because of the time limit.
+    """
 
     pairs: tuple[PairScore, ...]
     n_left_out: int
@@ -99,7 +104,7 @@ class ModelScores(OfModel):
 
 @dataclass(frozen=True, slots=True)
 class ScoreAnswer:
-    """What `analogy score` and the page show."""
+    """The results of `analogy score`."""
 
     query: Pair
     template: str
@@ -107,7 +112,7 @@ class ScoreAnswer:
     models: tuple[ModelScores, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The answer as JSON; what is not a finite number is null."""
+        """Return the results as JSON values; infinite and NaN values become None."""
         return {
             "query": list(self.query),
             "template": self.template,
@@ -142,10 +147,12 @@ def _pair_json(pair: PairScore) -> dict[str, Any]:
 
 
 def parse_pair(text: str) -> Pair:
-    """`Paris:France` as a pair. Raises UserError unless it has two words with a colon between."""
-    head, colon, tail = text.partition(":")
-    if not colon or not head.strip() or not tail.strip():
-        raise UserError(f"{text[:60]!r} is no pair: write two words with a colon, as Paris:France.")
+    """Parse a pair such as `Paris:France`. Raises UserError unless a colon separates two words."""
+    head, _, tail = text.partition(":")
+    if not head.strip() or not tail.strip():
+        raise UserError(
+            f"Not a pair: {text[:60]!r}. Write two words with a colon between, as Paris:France."
+        )
     return check_word(head), check_word(tail)
 
 
@@ -158,31 +165,33 @@ def score_pairs(
     normalise: Normalise = "sum",
     limits: Limits = UNLIMITED,
 ) -> ScoreAnswer:
-    """Return every model's (pseudo-)perplexity of the template with the query and each pair."""
+    """Score the template with the query and each pair by every model's (pseudo-)perplexity.
+
+    Raises UserError for an invalid template or word, a repeated pair, or too few or many pairs.
+    """
     text = resolve_template(template)
     query = (check_word(query[0]), check_word(query[1]))
     pairs = [(check_word(head), check_word(tail)) for head, tail in pairs]
     if not 2 <= len(pairs) <= MAX_PAIRS:
         raise UserError(
-            f"{len(pairs)} candidate {'pair is' if len(pairs) == 1 else 'pairs are'} given: give "
-            f"from 2 to {MAX_PAIRS}, to compare them."
+            f"Got {len(pairs)} candidate pair{'' if len(pairs) == 1 else 's'}. Give 2 to "
+            f"{MAX_PAIRS} pairs to compare."
         )
-    doubles = [pair for number, pair in enumerate(pairs) if pair in pairs[:number]]
-    if doubles:
-        raise UserError(f"The pair {doubles[0][0]}:{doubles[0][1]} is given twice: leave one out.")
+    repeated = [pair for number, pair in enumerate(pairs) if pair in pairs[:number]]
+    if repeated:
+        raise UserError(f"The pair {repeated[0][0]}:{repeated[0][1]} is given twice. Remove one.")
     sentences = [fill(text, (*query, *pair)).text for pair in pairs]
     scored = []
     for model in models:
         tokens = _score(model, sentences, limits)
         n = len(tokens)
         ranked = rank_pairs(pairs[:n], sentences[:n], tokens, normalise)
-        about = model_fields(model)
-        scored.append(ModelScores(pairs=ranked, n_left_out=len(pairs) - n, **about))
+        scored.append(ModelScores(pairs=ranked, n_left_out=len(pairs) - n, **model_fields(model)))
     return ScoreAnswer(query, template, normalise, tuple(scored))
 
 
 def _score(model: SentenceScorer, sentences: list[str], limits: Limits) -> list[TokenScores]:
-    """The tokens of the first sentences, as many as the limits allow; one at least."""
+    """Score the first sentences until the time limit; at least one."""
     return limits.score_in_time(
         sentences,
         lambda some: model.token_log_probs(sentences[some.start : some.stop]),
@@ -196,23 +205,23 @@ def rank_pairs(
     tokens: Sequence[TokenScores],
     normalise: Normalise,
 ) -> tuple[PairScore, ...]:
-    """The pairs with their perplexities and ranks, in the order given."""
+    """Return the pairs with their perplexities and ranks, in the given order."""
     totals = [total_log_prob(scores) for scores in tokens]
-    values = [log_perplexity(*one, normalise) for one in totals]
+    values = [log_perplexity(*total, normalise) for total in totals]
     ranks = np.argsort(np.argsort(values, kind="stable")) + 1
     rows = zip(ranks.tolist(), pairs, sentences, totals, values, tokens, strict=True)
     return tuple(
-        PairScore(rank, pair, text, log_prob, n_scored, value, scores)
-        for rank, pair, text, (log_prob, n_scored), value, scores in rows
+        PairScore(rank, pair, text, total, n_scored, value, scores)
+        for rank, pair, text, (total, n_scored), value, scores in rows
     )
 
 
 def total_log_prob(scores: TokenScores) -> tuple[float, int]:
-    """The sum of the log-probabilities of a text's tokens, and how many were scored."""
+    """Return the sum of the scored tokens' log-probabilities, and their number."""
     scored = scores.log_probs[~np.isnan(scores.log_probs)].astype(np.float64)
     return float(scored.sum()), len(scored)
 
 
 def log_perplexity(total: float, n_scored: int, normalise: Normalise) -> float:
-    """Log of the (pseudo-)perplexity: minus the sum, or the mean, of the log-probabilities."""
+    """Return the log of the (pseudo-)perplexity: minus the log-probabilities' sum or mean."""
     return -total if normalise == "sum" else -total / max(n_scored, 1)

@@ -1,7 +1,7 @@
-"""Who is probed: a language model, static word vectors, or relation embeddings.
+"""Pair scorers: language models, static word vectors and relation embeddings (RelBERT).
 
-Each answers the two questions of the paper. Unsupervised: which of two pairs is more like the
-query pair? Supervised: which numbers describe a query pair with a candidate pair, for a classifier?
+In the unsupervised setting a scorer compares two candidate pairs with the query pair. In the
+supervised setting it returns the features of a query pair with a candidate pair, for a classifier.
 """
 
 from abc import ABC, abstractmethod
@@ -25,62 +25,54 @@ if TYPE_CHECKING:
     from lama_core.models.auxiliary.relbert import RelBert
 
 Method = Literal["model", "vectors", "relbert"]
-# Told how many more instances or rows are done.
+# Called with the number of instances or rows done since the last call.
 OnDone = Callable[[int], None]
-# Sentences that are handed to a model at once; between them progress is reported.
+# Sentences per call of a model; progress is reported between the calls.
 CHUNK = 240
 
 
 class Judge(ABC):
-    """What a probe is asked of.
-
-    name: for people. identity: what its numbers depend on. device: where it computes.
-    """
+    """A scorer of pairs. identity: digest of everything that its numbers depend on."""
 
     def __init__(self, method: Method, source: "Scorer | WordVectors | RelBert") -> None:
         self.method = method
         self.name, self.identity, self.device = source.name, source.identity, source.device
 
     def missing(self, words: Iterable[str]) -> tuple[str, ...]:
-        """The words that it knows nothing of, each once, in their order; none of a model."""
+        """Return the distinct words without a vector, in order; always () for language models."""
         return ()
 
     @abstractmethod
     def prefer(self, instances: Sequence[Instance], on_done: OnDone) -> NDArray[np.float64]:
-        """Scores of the positive and the negative, [instance, 2], the higher the better.
+        """Return the scores of positive and negative, [instance, 2]; higher is better.
 
-        NaN where a word is unknown. on_done: called with the number of instances just decided.
-        Instances without a negative are not to be given.
+        NaN if a word has no vector. All instances must have a negative.
         """
 
     @abstractmethod
     def features(self, rows: Sequence[tuple[Pair, Pair]], on_done: OnDone) -> NDArray[np.float32]:
-        """What a classifier reads of each query pair and candidate pair, float32 [row, dim].
+        """Return the features of each query pair with a candidate pair, float32 [row, dim].
 
-        NaN where a word is unknown. on_done: called with the number of rows just described.
+        NaN if a word has no vector.
         """
 
 
-NONO_FEATURES = np.zeros((0, 0), np.float32)
-
-
 class Scorer(SentenceScorer, Protocol):
-    """A language model whose scores are known by its identity."""
+    """A language model with an identity."""
 
     identity: str
 
 
-NO_FEATURES = np.zeros((0, 0), np.float32)
+# Returns the hidden states of words, float32 [text, word, dim], given texts and character ranges.
 Embed = Callable[[Sequence[str], Sequence[Sequence[tuple[int, int]]]], NDArray[np.float32]]
 
 
 class ModelJudge(Judge):
-    """A language model: the sentence of lower (pseudo-)perplexity, or the four words' embeddings.
+    """A language model: scores are perplexities of sentences, features are word embeddings.
 
-    embed: hidden states of the words at the given spans, float32 [text, word, dim].
-    Positives and negatives go through the model apart, in batches that depend on nothing else: so
-    the same list has the same numbers to the last bit whatever was asked before, and the positives,
-    which are the same for every probe of a relation, are remembered for the next one.
+    Scores positives and negatives separately, in batches that depend only on the list of sentences.
+    So the same list gives bit-identical numbers in any run, and the scores of the positives, which
+    all probes of a relation share, are reused.
     """
 
     def __init__(self, model: Scorer, embed: Embed, *, template: str, normalise: Normalise) -> None:
@@ -88,28 +80,29 @@ class ModelJudge(Judge):
         self._model, self._embed = model, embed
         self._template, self._normalise = template, normalise
         self._scored: tuple[list[str], NDArray[np.float64]] = ([], np.zeros(0))
-        self._described: tuple[list[tuple[Pair, Pair]], NDArray[np.float32]] = ([], NO_FEATURES)
+        self._described: tuple[list[tuple[Pair, Pair]], NDArray[np.float32]]
+        self._described = ([], np.zeros((0, 0), np.float32))
 
     def prefer(
         self, instances: Sequence[Instance], on_done: OnDone = silent
     ) -> NDArray[np.float64]:
-        """Minus the log-perplexities of the positive and the negative sentence."""
-        rights: list[str] = []
-        wrongs: list[str] = []
-        for one in instances:
-            for texts, pair in ((rights, one.positive), (wrongs, one.negative or one.positive)):
-                texts.append(fill(self._template, (*one.query, *pair)).text)
+        """Return minus the log-perplexity of the positive and negative sentence."""
+        positives = [self._sentence(one.query, one.positive) for one in instances]
+        negatives = [self._sentence(one.query, one.negative or one.positive) for one in instances]
         half = len(instances) // 2
-        if rights != self._scored[0]:
-            self._scored = rights, self._scores(rights, on_done, half)
+        if positives != self._scored[0]:
+            self._scored = positives, self._scores(positives, on_done, half)
         else:
             on_done(half)
-        wrong = self._scores(wrongs, on_done, len(instances) - half)
-        return np.stack([self._scored[1], wrong], axis=1)
+        scores = self._scores(negatives, on_done, len(instances) - half)
+        return np.stack([self._scored[1], scores], axis=1)
+
+    def _sentence(self, query: Pair, pair: Pair) -> str:
+        return fill(self._template, (*query, *pair)).text
 
     def _scores(self, sentences: Sequence[str], on_done: OnDone, n: int) -> NDArray[np.float64]:
-        """Minus the log-perplexity of each distinct sentence; all of them count as n instances."""
-        # In alphabetical order those that begin with the same query come together.
+        """Return minus the log-perplexity of each sentence; report n instances in total."""
+        # Sorting places sentences with the same query next to each other.
         distinct = sorted(set(sentences))
         values: dict[str, float] = {}
         reported = 0
@@ -125,7 +118,7 @@ class ModelJudge(Judge):
     def features(
         self, rows: Sequence[tuple[Pair, Pair]], on_done: OnDone = silent
     ) -> NDArray[np.float32]:
-        """The embeddings of the four words in the template, one after the other."""
+        """Return the concatenated embeddings of the four words in the template."""
         if list(rows) == self._described[0]:
             on_done(len(rows))
             return self._described[1]
@@ -136,35 +129,32 @@ class ModelJudge(Judge):
             states = self._embed([one.text for one in filled], [one.spans for one in filled])
             parts.append(states.reshape(len(chunk), -1))
             on_done(len(chunk))
-        found = np.concatenate(parts)
-        self._described = list(rows), found
-        return found
+        self._described = list(rows), np.concatenate(parts)
+        return self._described[1]
 
 
 class VectorJudge(Judge):
-    """Vectors of pairs: the pair whose vector has the higher cosine with the query's, or both."""
+    """Pair vectors: scores are cosines with the query pair's vector, features are both vectors."""
 
     def __init__(self, embedder: "WordVectors | RelBert", method: Method) -> None:
         super().__init__(method, embedder)
         self.embedder = embedder
 
     def missing(self, words: Iterable[str]) -> tuple[str, ...]:
-        """The words that have no vector, each once, in their order."""
         return self.embedder.missing(words)
 
-    def _look_up(self, pairs: Iterable[Pair]) -> dict[Pair, NDArray[np.float32]]:
-        """The vector of each pair, each computed once."""
+    def _vectors(self, pairs: Iterable[Pair]) -> dict[Pair, NDArray[np.float32]]:
         distinct = list(dict.fromkeys(pairs))
         return dict(zip(distinct, self.embedder.pair_vectors(distinct), strict=True))
 
     def prefer(
         self, instances: Sequence[Instance], on_done: OnDone = silent
     ) -> NDArray[np.float64]:
-        """Cosines of the query with the positive and with the negative."""
+        """Return the cosines of the query with the positive and with the negative."""
         triples = [(one.query, one.positive, one.negative or one.positive) for one in instances]
-        vectors = self._look_up(pair for triple in triples for pair in triple)
+        vectors = self._vectors(pair for triple in triples for pair in triple)
         queries, positives, negatives = (
-            np.stack([vectors[triple[place]] for triple in triples]) for place in range(3)
+            np.stack([vectors[pair] for pair in pairs]) for pairs in zip(*triples, strict=True)
         )
         on_done(len(instances))
         scores = [_cosines(queries, positives), _cosines(queries, negatives)]
@@ -173,14 +163,14 @@ class VectorJudge(Judge):
     def features(
         self, rows: Sequence[tuple[Pair, Pair]], on_done: OnDone = silent
     ) -> NDArray[np.float32]:
-        """The query's and the candidate's vectors, one after the other."""
-        vectors = self._look_up(pair for row in rows for pair in row)
+        """Return the concatenated vectors of query pair and candidate pair."""
+        vectors = self._vectors(pair for row in rows for pair in row)
         on_done(len(rows))
         return np.stack([np.concatenate([vectors[query], vectors[pair]]) for query, pair in rows])
 
 
 def _cosines(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Cosine of each row with the row of the same number; 0 where one is all zeros."""
+    """Return the cosine of each row of `left` with the same row of `right`; 0 for zero vectors."""
     a, b = left.astype(np.float64), right.astype(np.float64)
     lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
     products = (a * b).sum(1)
@@ -201,8 +191,8 @@ def _open_model(
     ) -> NDArray[np.float32]:
         if isinstance(model.vocabulary, OpenVocabulary):
             raise UserError(
-                f"{model.name} is behind a server, which gives no hidden states: choose the "
-                "unsupervised probe, or another model."
+                f"{model.name} runs on a server, which does not return hidden states. Choose the "
+                "unsupervised setting, or another model."
             )
         return hidden_states(model, texts, spans, layer=options.layer, pooling=options.pooling)
 
@@ -222,10 +212,13 @@ def _open_relbert(reference: str, *_: Any) -> VectorJudge:
 
 @dataclass(frozen=True, slots=True)
 class JudgeKind:
-    """A kind of judge. title: for people. field: of `AnalogyRequest`, which names such judges.
+    """A kind of scorer.
 
-    open: the judge of a name. It is given the name, the words that it will be asked of, the
-    options, and what gives a model by its name; it raises UserError for what can't be had.
+    Attributes:
+        title: Name to show to users.
+        field: Field of `AnalogyRequest` with the names of such scorers.
+        open: Load a scorer, given its name, the words to score, the options, and a function that
+            loads a language model by name. Raises UserError if the scorer is not available.
     """
 
     title: str

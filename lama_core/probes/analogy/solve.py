@@ -1,14 +1,13 @@
-"""One analogy with a missing word, put to several models side by side.
+"""Solve an analogy with a missing word, with several models and with vector arithmetic.
 
-Beside each model stands vector arithmetic on its own input embeddings, all vectors of length 1.
-For the blank at D:
+Vector arithmetic uses each model's input embeddings, normalised to length 1. For a blank at D:
 
     3CosAdd   argmax  cos(x, B - A + C)
-    3CosMul   argmax  cos(x, B) cos(x, C) / (cos(x, A) + 0.001)     cosines moved to [0, 1]
+    3CosMul   argmax  cos(x, B) cos(x, C) / (cos(x, A) + 0.001)     cosines shifted to [0, 1]
 
-and for a blank at A, B or C what follows from B - A = D - C.
-Source: Mikolov et al. 2013; Levy and Goldberg 2014. A word of several pieces is the mean of
-theirs, which is ours.
+For a blank at A, B or C the terms follow from B - A = D - C. A word of several subword tokens has
+the mean of their vectors (ours).
+Source: Mikolov et al. 2013; Levy and Goldberg 2014.
 """
 
 from collections.abc import Sequence
@@ -36,13 +35,13 @@ from lama_core.scoring import shared_fields
 Method = Literal["3CosAdd", "3CosMul"]
 METHODS: tuple[Method, ...] = ("3CosAdd", "3CosMul")
 EPSILON = 0.001
-# By the place of the blank: the two words that are added, and the one that is taken away.
-SUMS = {0: (1, 2, 3), 1: (0, 3, 2), 2: (3, 0, 1), 3: (1, 2, 0)}
+# For each position of the blank: the two words to add, and the word to subtract.
+TERMS = {0: (1, 2, 3), 1: (0, 3, 2), 2: (3, 0, 1), 3: (1, 2, 0)}
 
 
 @runtime_checkable
 class WordEmbedder(Protocol):
-    """A model whose input embeddings can be read."""
+    """A model that gives access to its input embeddings."""
 
     name: str
 
@@ -52,35 +51,34 @@ class WordEmbedder(Protocol):
         ...
 
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Input embeddings, float32 [word, dim]; the mean over a word's pieces."""
+        """Return input embeddings, float32 [word, dim]; the mean over a word's subword tokens."""
         ...
 
     def word_matrix(self, columns: Columns) -> NDArray[np.float32]:
-        """Input embeddings of the candidates, float32 [candidate, dim]."""
+        """Return the input embeddings of the candidates, float32 [candidate, dim]."""
         ...
 
 
 @dataclass(frozen=True)
 class WithoutWords(Candidates):
-    """Candidates less some words, in whatever case they are written."""
+    """Candidates without some words. left_out: lower case; a word is excluded in any case."""
 
     left_out: frozenset[str] = frozenset()
 
     def columns(self, vocabulary: Vocabulary) -> Columns:
-        """The candidates' columns without those of the words that are left out."""
         columns = super().columns(vocabulary)
         if isinstance(columns, OpenColumns):
             return replace(columns, left_out=self.left_out)
         keep = np.array([word.lower() not in self.left_out for word in columns.words], dtype=bool)
         if not keep.any():
             raise UserError(
-                f"The candidates '{self.name}' hold nothing but the query's own words: keep them, "
-                "or choose other candidates."
+                f"The candidates '{self.name}' contain only words of the query. Allow them as "
+                "answers (--keep-query-words), or choose other candidates."
             )
         return replace(
             columns,
             words=tuple(word for word, kept in zip(columns.words, keep, strict=True) if kept),
-            token_ids={place: ids[keep] for place, ids in columns.token_ids.items()},
+            token_ids={form: ids[keep] for form, ids in columns.token_ids.items()},
         )
 
 
@@ -94,7 +92,7 @@ class SolveRequest(shared_fields.ClozeSettings):
     text: Annotated[
         Sequence[str],
         argument(
-            "A sentence with a blank (___, [MASK], <mask>, [Y]), or four words of which one is the "
+            "A sentence with a blank (___, [MASK], <mask>, [Y]), or four words, one of them a "
             "blank."
         ),
     ] = field(kw_only=False)
@@ -107,11 +105,13 @@ class SolveRequest(shared_fields.ClozeSettings):
     renormalise: shared_fields.Renormalise = False
 
     def question(self) -> Question:
-        """What is asked. Raises UserError for what is no analogy with one word missing."""
+        """Return the analogy. Raises UserError unless exactly one word is missing."""
         if len(self.text) != 1:
             return ask_for(self.text, self.template or DEFAULT_TEMPLATE)
         if self.template is not None:
-            raise UserError("A template is for four words; a sentence is its own template.")
+            raise UserError(
+                "A template can't be used with a sentence. Give four words, or omit the template."
+            )
         return read_question(self.text[0])
 
 
@@ -126,7 +126,10 @@ class VectorPrediction:
 
 @dataclass(frozen=True, slots=True)
 class VectorAnswer:
-    """Vector arithmetic on one model's input embeddings. gold_rank: None if not a candidate."""
+    """The answers of vector arithmetic on one model's input embeddings.
+
+    gold_rank: rank of the gold answer; None if it is not a candidate.
+    """
 
     name: str
     method: Method
@@ -136,7 +139,7 @@ class VectorAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """All models' answers to one analogy. note: why there is no vector arithmetic, if so."""
+    """All models' answers to one analogy. note: reason for missing vector arithmetic."""
 
     question: Question
     cloze: ClozeAnswer
@@ -144,7 +147,7 @@ class Solution:
     note: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """What `cloze --json` prints, with `analogy` and `baselines` besides."""
+        """Return the JSON of `cloze --json` with `analogy`, `baselines` and `note` added."""
         return self.cloze.to_json() | {
             "analogy": {"words": self.question.words, "template": self.question.template},
             "baselines": [asdict(answer) for answer in self.baselines],
@@ -152,7 +155,7 @@ class Solution:
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row a model, a method and an answer, as plain values."""
+        """Return one row per model, method and answer."""
         names = ("model", "method", "rank", "word", "prob", "log_prob", "score", "text")
         text = self.cloze.text
         of_models = [
@@ -178,11 +181,11 @@ def solve(
     gold: str | None = None,
     **options: Any,
 ) -> Solution:
-    """Every model's best `top_k` words for the blank, in the models' order.
+    """Return every model's `top_k` best words for the blank, in the models' order.
 
-    keep_query_words: let A, B and C themselves be answers. They are removed by default, as in
-    vector arithmetic since Mikolov et al. 2013. options: further ones of `cloze.ask.ask`.
-    Raises UserError if the text doesn't fit a model or no candidate is left.
+    keep_query_words: allow the three given words as answers. By default they are excluded, as is
+    usual in vector arithmetic since Mikolov et al. 2013. options: further options of
+    `cloze.query.ask`. Raises UserError if the text doesn't fit a model, or no candidate is left.
     """
     words = frozenset(word.lower() for word in question.given)
     if words and not keep_query_words:
@@ -193,18 +196,17 @@ def solve(
     baselines: list[VectorAnswer] = []
     for model in models:
         columns = candidates.columns(model.vocabulary)
-        asked: dict[str, Any] = {"top_k": top_k, "gold": gold, "columns": columns, **options}
-        answers.append(ask(model, question.query, candidates, **asked))
+        shared: dict[str, Any] = {"top_k": top_k, "gold": gold}
+        answers.append(ask(model, question.query, candidates, columns=columns, **shared, **options))
         if question.words and isinstance(model, WordEmbedder):
             baselines += [
-                do_arithmetic(model, question, columns, method, top_k=top_k, gold=gold)
-                for method in METHODS
+                do_arithmetic(model, question, columns, method, **shared) for method in METHODS
             ]
     note = ""
     if question.words is None:
         note = (
-            "The sentence follows none of the six templates, so the four words are not known: "
-            "there is no vector arithmetic, and the words of the sentence stay among the answers."
+            "The sentence matches none of the six templates, so its words A, B, C and D are "
+            "unknown. Vector arithmetic is not available, and words of the sentence may be answers."
         )
     answer_to_all = ClozeAnswer(question.query.text(), candidates, tuple(answers))
     return Solution(question, answer_to_all, tuple(baselines), note)
@@ -219,11 +221,14 @@ def do_arithmetic(
     top_k: int = 5,
     gold: str | None = None,
 ) -> VectorAnswer:
-    """The candidates nearest to what the given words add up to. Ties: the earlier one wins."""
+    """Answer an analogy by vector arithmetic on a model's input embeddings.
+
+    The earlier candidate wins a tie. Raises ValueError if the question is free text.
+    """
     if question.words is None or question.blank is None:
-        raise ValueError("the question's words are not known")
+        raise ValueError("vector arithmetic needs the question's words, but it is free text")
     given = [word or "" for word in question.words]
-    plus_1, plus_2, minus = (given[number] for number in SUMS[question.blank])
+    plus_1, plus_2, minus = (given[number] for number in TERMS[question.blank])
     vectors = _unit(model.word_vectors([plus_1, plus_2, minus]))
     scores = arithmetic_scores(_unit(model.word_matrix(columns)), vectors, method)
     order = np.argsort(-scores, kind="stable")
@@ -241,17 +246,16 @@ def do_arithmetic(
 def arithmetic_scores(
     candidates: NDArray[np.float32], vectors: NDArray[np.float32], method: Method
 ) -> NDArray[np.float32]:
-    """Score of each candidate, float32 [candidate], higher is better.
+    """Return the score of each candidate, float32 [candidate]; higher is better.
 
-    candidates: unit vectors, float32 [candidate, dim]. vectors: unit vectors of the two words that
-    are added and the one that is taken away, float32 [3, dim].
+    candidates: unit vectors, float32 [candidate, dim]. vectors: unit vectors of the two words to
+    add and of the word to subtract, float32 [3, dim].
     """
-    cosines = candidates @ vectors.T
     if method == "3CosAdd":
-        aim = vectors[0] + vectors[1] - vectors[2]
-        length = float(np.linalg.norm(aim)) or 1.0
-        return ((candidates @ aim) / length).astype(np.float32)
-    shifted = (cosines + 1) / 2
+        target = vectors[0] + vectors[1] - vectors[2]
+        length = float(np.linalg.norm(target)) or 1.0
+        return ((candidates @ target) / length).astype(np.float32)
+    shifted = (candidates @ vectors.T + 1) / 2
     return (shifted[:, 0] * shifted[:, 1] / (shifted[:, 2] + EPSILON)).astype(np.float32)
 
 

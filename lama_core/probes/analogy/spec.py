@@ -1,14 +1,15 @@
-"""Runs of analogy probes: one judge, one setting and one probe over all chosen relations.
+"""Specifications and results of analogy probe runs.
 
-The rows are those of any run, one a decision: `subject` is the query pair, `object` the pair that
-is judged (unsupervised: the positive), `source` the kind of relation, and `rank_raw` 1 for a right
-decision and 2 for a wrong one, so P@1 is the accuracy. Further columns:
+A run has one scorer, one setting and one probe, over all chosen relations. It has one row per
+decision: `subject` is the query pair, `object` the candidate pair (unsupervised: the positive),
+`source` the kind of relation, and `rank_raw` is 1 for a right decision and 2 for a wrong one, so
+that P@1 is the accuracy. Columns besides those of every run:
 
     negative                the wrong pair (unsupervised)
-    score, negative_score   what was compared, higher is better (unsupervised)
-    label, seed             whether the pair is a true analogy, the classifier's seed (supervised)
+    score, negative_score   scores of the two pairs, higher is better (unsupervised)
+    label, seed             whether the pair is a true analogy; seed of the classifier (supervised)
 
-`details.json` holds the probe's settings and its accuracies by relation (`ProbeDetails`).
+`details.json` holds the probe's options and its accuracies by relation (`ProbeDetails`).
 """
 
 from collections.abc import Callable, Sequence
@@ -26,12 +27,7 @@ from lama_core.datasets.dataset import AnalogyKind
 from lama_core.errors import UserError
 from lama_core.probes.analogy.decisions import Plan, make_plan, split
 from lama_core.probes.analogy.frequency import FrequencyTest, compare_frequency
-from lama_core.probes.analogy.instances import (
-    ProbeImpossible,
-    ProbeOptions,
-    Setting,
-    words_of,
-)
+from lama_core.probes.analogy.instances import ProbeImpossible, ProbeOptions, Setting, words_of
 from lama_core.probes.analogy.scorers import JUDGES, Judge, Method
 from lama_core.progress import Unit
 from lama_core.runs.facts_table import read_columns
@@ -40,9 +36,9 @@ from lama_core.runs.info import DETAILS_FILE, FACTS_FILE, RelationInfo, Run, Run
 from lama_core.runs.spec import Finished, Load, RunSpec, Sitting
 from lama_core.scoring.executors import Part, Tick
 
-# Raised by one whenever the same specification would give other numbers; never for anything else.
+# Raise it by one if, and only if, the same specification would give different numbers.
 VERSION = 4
-# What older runs, which don't name these options, were made with.
+# Values of options that older runs don't record.
 BEFORE_VERSION_3 = {"tails": "first", "pairing": "all", "reverse": "positive"}
 
 
@@ -50,8 +46,12 @@ BEFORE_VERSION_3 = {"tails": "first", "pairing": "all", "reverse": "positive"}
 class RelationResult:
     """One relation's accuracy.
 
-    one_to_many, bidirectional: the paper's marks * (random probe) and † (reverse probe).
-    n: decisions that count, over all seeds. seeds: accuracy by seed; one value unsupervised.
+    Attributes:
+        one_to_many: Marked * in the paper (random probe).
+        bidirectional: Marked † in the paper (reverse probe).
+        n: Number of decisions over all seeds, without excluded ones.
+        accuracy: Mean over seeds; None without decisions.
+        seeds: Accuracy per seed; a single value in the unsupervised setting.
     """
 
     name: str
@@ -68,7 +68,7 @@ class RelationResult:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A relation that could not be probed, and why."""
+    """A relation that could not be probed, with the reason."""
 
     relation: str
     reason: str
@@ -76,7 +76,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class ProbeDetails:
-    """What `details.json` says. missing: words that the vectors don't have."""
+    """The contents of `details.json`. missing: words without a vector."""
 
     setting: Setting
     probe: str
@@ -89,35 +89,35 @@ class ProbeDetails:
 
 @dataclass(frozen=True)
 class ProbeRun:
-    """A finished probe run: what every run says of itself, and the probe's own."""
+    """A finished probe run."""
 
     run: Run
 
     @property
     def info(self) -> RunInfo:
-        """What every run says of itself."""
+        """The contents of `run.json`."""
         return self.run.info
 
     @cached_property
     def details(self) -> ProbeDetails:
-        """The probe's own. Raises UserError if it is damaged."""
+        """The contents of `details.json`. Raises UserError if it is damaged."""
         return _read_details(self.run)
 
     def rows(self) -> pa.Table:
-        """One row a decision, all columns. Raises UserError if they are missing or damaged."""
+        """Return one row per decision. Raises UserError if the file is missing or damaged."""
         return read_columns(self.info.folder / FACTS_FILE)
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeListing:
-    """Finished probe runs, bundled ones first, then by date; and what could not be read."""
+    """Finished probe runs, bundled ones first, then by date, and messages about unreadable ones."""
 
     runs: tuple[ProbeRun, ...]
     problems: tuple[str, ...] = ()
 
 
 def list_probe_runs(folders: Sequence[Path] | None = None) -> ProbeListing:
-    """All finished probe runs under `folders`; by default the bundled ones and the user's own."""
+    """Return all finished probe runs under `folders` (None: the bundled and the user's runs)."""
     listing = list_runs(folders, kinds=(AnalogySpec.kind,))
     runs: list[ProbeRun] = []
     problems = list(listing.problems)
@@ -150,12 +150,12 @@ def _read_details(run: Run) -> ProbeDetails:
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         path = run.info.folder / DETAILS_FILE
-        raise UserError(f"{path}: the probe run is damaged ({error}): make it again.") from error
+        raise UserError(f"Damaged file {path} ({error}). Run the probe again.") from error
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnalogySpec(RunSpec):
-    """A run of one probe. model: of the judge, by its method: a model, or a file of vectors."""
+    """A run of one probe. model: the scorer, by `method` a language model or a file of vectors."""
 
     kind: ClassVar[str] = "analogy"
     version: ClassVar[int] = VERSION
@@ -166,59 +166,61 @@ class AnalogySpec(RunSpec):
     probe_options: ProbeOptions = field(default_factory=ProbeOptions)
 
     def options(self) -> dict[str, Any]:
-        """The probe and its options, less those that don't touch it."""
-        used = asdict(self.probe_options)
+        """Return the probe and the options that its numbers depend on."""
+        options = asdict(self.probe_options)
         supervised = ("layer", "pooling", "hidden", "n_seeds")
         unsupervised = ("normalise", "pairing")
         of_models = ("template", "normalise", "layer", "pooling")
         unused = {"limit", *(supervised if self.setting == "unsupervised" else unsupervised)}
         unused |= set(of_models if self.method != "model" else ())
         unused |= set() if self.probe == "reverse" else {"reverse"}
-        kept = {name: value for name, value in used.items() if name not in unused}
-        return {"what": [self.setting, self.probe, self.method], **kept}
+        used = {name: value for name, value in options.items() if name not in unused}
+        return {"what": [self.setting, self.probe, self.method], **used}
 
     def prompt_name(self) -> str:
-        """The probe and the setting."""
         return f"{self.probe}, {self.setting}"
 
     def candidate_list(self) -> tuple[str, str, bool]:
-        """What is chosen between."""
+        """Return the alternatives that are decided between."""
         return "two pairs" if self.setting == "unsupervised" else "true or false", "", False
 
     def title(self) -> str:
-        """The setting and the judge."""
         return f"{self.setting}: {self.model_name}"
 
     def scorer_key(self) -> tuple[Any, ...]:
-        """Probes with the same judge share it, and what it remembers."""
+        """Return a key; probes with the same key share a scorer and its cached numbers."""
         options = self.probe_options
         how = (options.template, options.normalise, options.layer, options.pooling, options.tails)
         return (self.method, self.model, self.precision, self.data_digest, self.relations, *how)
 
     def open(self, load: Load) -> Judge:
-        """The judge. Raises UserError if it is no longer the specification's."""
+        """Load the scorer. Raises UserError if it has changed since the run was planned."""
         relations = map(self.load_data().relation, self.relations)
         words = words_of(relations, self.probe_options.tails)
         model = partial(load, precision=self.precision)
-        judge = JUDGES[self.method].open(self.model, words, self.probe_options, model)
-        found: Judge = self.unchanged(judge)
-        return found
+        scorer = JUDGES[self.method].open(self.model, words, self.probe_options, model)
+        unchanged: Judge = self.unchanged(scorer)
+        return unchanged
 
     def load_data(self) -> AnalogyDataset:
-        """The analogies. Raises UserError if they are no longer the specification's."""
-        found: AnalogyDataset = self.same_data(load_analogies(self.dataset))
-        return found
+        """Load the analogies. Raises UserError if they changed since the run was planned."""
+        dataset: AnalogyDataset = self.same_data(load_analogies(self.dataset))
+        return dataset
 
     def prepare(self, scorer: Judge, on_note: Callable[[str], None]) -> Sitting:
-        """The decisions, a part a relation. Raises UserError if no relation can be probed."""
+        """Prepare the decisions, one part per relation.
+
+        Raises UserError if no relation can be probed.
+        """
         dataset, options = self.load_data(), self.probe_options
         is_model = self.method == "model"
         plans: list[Plan] = []
         left_out: list[LeftOut] = []
         for relation in map(dataset.relation, self.relations):
-            how = (relation, self.setting, self.probe, options)
             try:
-                plans.append(make_plan(*how, reads_sentences=is_model))
+                plans.append(
+                    make_plan(relation, self.setting, self.probe, options, reads_sentences=is_model)
+                )
             except ProbeImpossible as error:
                 left_out.append(LeftOut(relation.name, str(error)))
         if not plans:
@@ -243,37 +245,34 @@ class AnalogySpec(RunSpec):
 
 @dataclass(frozen=True)
 class AnalogyWork:
-    """The decisions of a run, a part a relation."""
+    """The decisions of a run, one part per relation."""
 
     plans: tuple[Plan, ...]
     unit: Unit = field(default="decisions", init=False)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """The relations, in order."""
         return tuple(
             Part(f"{number:03}", plan.n_decisions, plan.n_decisions)
             for number, plan in enumerate(self.plans)
         )
 
-    def score(self, judge: Judge, number: int, tick: Tick) -> pa.Table:
-        """The decisions of one relation."""
-        return self.plans[number].decide(judge, tick)
+    def score(self, scorer: Judge, number: int, tick: Tick) -> pa.Table:
+        """Decide the instances of one relation."""
+        return self.plans[number].decide(scorer, tick)
 
 
 def make_result(plan: Plan, table: pa.Table) -> RelationResult:
-    """A relation's accuracy from its rows."""
-    ranks, seeds = _floats(table, "rank_raw"), _floats(table, "seed")
-    counted = ~np.isnan(ranks)
-    right = ranks == 1
-    groups = [counted & (seeds == seed) for seed in np.unique(seeds[~np.isnan(seeds)])] or [counted]
+    """Compute a relation's accuracy from its rows."""
+    ranks, groups = _groups_by_seed(table)
+    right, decided = ranks == 1, ~np.isnan(ranks)
     accuracies = tuple(float(right[group].mean()) for group in groups if group.any())
     names = ("name", "kind", "one_to_many", "bidirectional")
     return RelationResult(
         **{name: getattr(plan.relation, name) for name in names},
         n_pairs=plan.n_pairs,
-        n=int(counted.sum()),
-        n_excluded=int((~counted).sum()),
+        n=int(decided.sum()),
+        n_excluded=int((~decided).sum()),
         accuracy=float(np.mean(accuracies)) if accuracies else None,
         seeds=accuracies,
         frequency=frequency_test(table),
@@ -281,23 +280,28 @@ def make_result(plan: Plan, table: pa.Table) -> RelationResult:
 
 
 def frequency_test(table: pa.Table) -> FrequencyTest:
-    """Test the frequency of the decisions in `ROWS`, each instance once.
+    """Test whether right and wrong instances differ in the frequency of their pairs.
 
-    Of several seeds an instance is right if more than half of the classifiers are right about it;
-    if exactly half are, the first one decides.
+    With several seeds an instance is right if more than half of the classifiers are right on it; if
+    exactly half are, the first one decides.
     Departure: Decisions of several seeds
     """
-    ranks, seeds = _floats(table, "rank_raw"), _floats(table, "seed")
-    counted = ~np.isnan(ranks)
-    known = np.unique(seeds[counted & ~np.isnan(seeds)])
+    ranks, groups = _groups_by_seed(table)
     # All seeds decide the same instances in the same order.
-    groups = [counted & (seeds == seed) for seed in known] or [counted]
     right = np.array([ranks[group] == 1 for group in groups])
     share = right.mean(axis=0)
     pairs = [split(text) for text in table.filter(groups[0])["object"].to_pylist()]
     return compare_frequency(pairs, np.where(share == 0.5, right[0], share > 0.5))
 
 
-def _floats(table: pa.Table, name: str) -> NDArray[np.float64]:
-    """A column of numbers, NaN for null."""
-    return table[name].to_numpy(zero_copy_only=False).astype(float)
+def _groups_by_seed(table: pa.Table) -> tuple[NDArray[np.float64], list[NDArray[np.bool_]]]:
+    """Return the ranks (NaN if excluded), and for each seed which rows it decided.
+
+    Unsupervised rows have no seed and form a single group.
+    """
+    ranks, seeds = (
+        table[name].to_numpy(zero_copy_only=False).astype(float) for name in ("rank_raw", "seed")
+    )
+    decided = ~np.isnan(ranks)
+    present = np.unique(seeds[decided & ~np.isnan(seeds)])
+    return ranks, [decided & (seeds == seed) for seed in present] or [decided]

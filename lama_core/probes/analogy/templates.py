@@ -1,8 +1,8 @@
-"""The analogy templates: texts with the four slots [A], [B], [C] and [D], each once.
+"""Analogy templates: texts with the four slots [A], [B], [C] and [D], each once.
 
-Source: Ushio et al. 2021, worded as in their released code (asahi417/analogy-language-model). But
-`what-to` is written as Rezaee and Camacho-Collados print it ("What A is to B, C is to D."), and a
-text in which a word is asked for gets a full stop if it has none.
+Source: Ushio et al. 2021, worded as in their released code (asahi417/analogy-language-model), with
+two differences: `what-to` follows Rezaee and Camacho-Collados ("What A is to B, C is to D."), and a
+query with a blank gets a final full stop if it has none.
 Departure: Words of the analogy templates
 """
 
@@ -35,15 +35,15 @@ TEMPLATE_HELP = f"{', '.join(TEMPLATES)}, or your own with [A] [B] [C] [D]."
 TemplateChoice = Annotated[str, option(TEMPLATE_HELP)]
 MAX_WORD = 100
 MAX_TEMPLATE = 500
-# A longer stretch in a slot is no word: the sentence is then taken as it is.
+# A sentence with more words in a slot is treated as free text.
 MAX_PARTS = 3
-# Longer texts are not looked at for a template: the match would take too long.
+# Longer texts (in characters) are not matched with the templates, because it would take too long.
 MAX_MATCHED = 600
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A template with four words in it. spans: where A, B, C and D stand, [start, end)."""
+    """A filled template. spans: character ranges of A, B, C and D, [start, end)."""
 
     text: str
     spans: tuple[tuple[int, int], ...]
@@ -53,7 +53,7 @@ class Sentence:
 class Question:
     """An analogy with one word missing.
 
-    words: A, B, C, D, None at the blank; None as a whole for a text that follows no known template.
+    words: A, B, C and D, with None at the blank; None if the text does not match a template.
     template: its name, or the user's own text.
     """
 
@@ -63,17 +63,20 @@ class Question:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The words that are there, in the order A to D; empty where the text is free."""
+        """The given words, in the order A to D; empty for free text."""
         return tuple(word for word in self.words or () if word is not None)
 
     @property
     def blank(self) -> int | None:
-        """Which of the four is missing, 0 to 3; None where the text is free."""
+        """Position of the missing word, 0 to 3; None for free text."""
         return self.words.index(None) if self.words else None
 
 
 def resolve_template(name_or_text: str) -> str:
-    """Return the template of that name, or the user's own text with each slot exactly once."""
+    """Return a named template's text, or the user's own text.
+
+    Raises UserError for an unknown name, or a text that lacks a slot or has it more than once.
+    """
     if name_or_text in TEMPLATES:
         return TEMPLATES[name_or_text]
     text = " ".join(name_or_text.split())
@@ -84,58 +87,57 @@ def resolve_template(name_or_text: str) -> str:
             "or write your own with [A], [B], [C] and [D]."
         )
     if len(text) > MAX_TEMPLATE:
-        raise UserError(
-            f"The template has {len(text):,} characters; at most {MAX_TEMPLATE} are taken."
-        )
+        raise UserError(f"The template has {len(text):,} characters. Use at most {MAX_TEMPLATE}.")
     found = SLOT.findall(text)
     for slot in SLOTS:
         if found.count(slot) != 1:
             count = "no" if slot not in found else "more than one"
             raise UserError(
-                f"The template {text[:60]!r} has {count} [{slot}]: write each of [A], [B], [C] and "
+                f"The template {text[:60]!r} has {count} [{slot}]. Write each of [A], [B], [C] and "
                 "[D] once."
             )
     return text
 
 
 def template_name(name_or_text: str) -> str:
-    """The name of a known template, or the text itself."""
+    """Return the name of a known template, or the user's own text."""
     text = resolve_template(name_or_text)
     return next((name for name, known in TEMPLATES.items() if known == text), text)
 
 
 def check_word(word: str) -> str:
-    """The word without the spaces around it. Raises UserError if it is empty or overlong."""
+    """Return the word without extra spaces. Raises UserError if it is empty or too long."""
     cleaned = " ".join(word.split())
     if not cleaned:
-        raise UserError("A word is empty: an analogy needs three words and a blank.")
+        raise UserError("A word is empty. An analogy needs three words and a blank.")
     if len(cleaned) > MAX_WORD:
         raise UserError(
-            f"The word {cleaned[:20] + '…'!r} has {len(cleaned):,} characters; at most {MAX_WORD} "
-            "are taken."
+            f"The word {cleaned[:20] + '…'!r} has {len(cleaned):,} characters. Use at most "
+            f"{MAX_WORD}."
         )
     return cleaned
 
 
 def fill(template: str, words: Sequence[str]) -> Sentence:
-    """The template with A, B, C and D filled in, as they are, whatever they hold."""
+    """Fill in A, B, C and D; slots inside the words are not replaced."""
     text = ""
     spans = [(0, 0)] * 4
     for number, part in enumerate(SLOT.split(template)):
         if number % 2:  # the name of a slot
-            place = SLOTS.index(part)
-            spans[place] = (len(text), len(text) + len(words[place]))
-        text += words[place] if number % 2 else part
+            slot = SLOTS.index(part)
+            part = words[slot]
+            spans[slot] = (len(text), len(text) + len(part))
+        text += part
     return Sentence(text, tuple(spans))
 
 
 def template_label(name: str) -> str:
-    """A template as people choose it: its name with its text; the user's own as it is."""
+    """Return a template's name with its text; the user's own text unchanged."""
     return f"{name}: {TEMPLATES[name]}" if name in TEMPLATES else name
 
 
 def ask_for(words: Sequence[str | None], template: str = DEFAULT_TEMPLATE) -> Question:
-    """Return the question in which the one of A, B, C and D that is None or a blank is missing."""
+    """Return the question for A, B, C and D, one of which must be None or a blank."""
     cleaned = tuple(
         None if word is None or BLANK.fullmatch(word.strip()) else check_word(word)
         for word in words
@@ -143,52 +145,51 @@ def ask_for(words: Sequence[str | None], template: str = DEFAULT_TEMPLATE) -> Qu
     n_given = sum(word is not None for word in cleaned)
     if len(cleaned) != 4 or n_given < 3:
         raise UserError(
-            f"An analogy needs three words and a blank; there are {min(n_given, len(cleaned))} "
-            "words: write them as A B C ___, with the blank in any of the four places."
+            f"An analogy needs three words and a blank, but got {min(n_given, len(cleaned))} "
+            "words. Write A B C ___, with the blank in any of the four positions."
         )
     if n_given == 4:
-        raise UserError("All four words are there: leave one of them blank (___).")
+        raise UserError("All four words are given. Replace one of them by a blank (___).")
     filled = fill(resolve_template(template), [word or "" for word in cleaned])
     at = filled.spans[cleaned.index(None)][0]
-    parts = _ended((filled.text[:at], filled.text[at:]))
+    parts = _with_full_stop((filled.text[:at], filled.text[at:]))
     return Question(Query(parts), cleaned, template_name(template))
 
 
 def read_question(text: str) -> Question:
-    """Return the analogy that a user typed as a sentence with one blank.
+    """Parse an analogy that a user typed as a sentence with one blank.
 
-    The words are found if it follows one of the six templates; else it is taken as it is.
-    Raises UserError for no blank or several, or fewer than three other words.
+    A sentence that matches none of the six templates is used as free text, without words.
+    Raises UserError without exactly one blank, or with fewer than three other words.
     """
     query = parse_query(text)
     if query.n_blanks != 1:
         raise UserError(
-            f"The analogy has {query.n_blanks} blanks: leave one of the four words blank."
+            f"The analogy has {query.n_blanks} blanks. Replace exactly one of the four words by "
+            "a blank."
         )
     n_words = sum(len(re.findall(r"\w+", part)) for part in query.parts)
     if n_words < 3:
         raise UserError(
-            f"An analogy needs three words and a blank; there are {n_words} words: write it as "
-            "'Paris is to France as Rome is to ___'."
+            f"An analogy needs three words and a blank, but got {n_words} words. Write, for "
+            "example, 'Paris is to France as Rome is to ___'."
         )
     plain = query.text("___")
     if len(plain) <= MAX_MATCHED:
-        # The longest first: she-as holds to-as.
+        # Longest template first, because she-as contains to-as.
         for name in sorted(TEMPLATES, key=lambda name: -len(TEMPLATES[name])):
             found = _match(TEMPLATES[name], plain)
             if found:
                 words = tuple(None if word == "___" else check_word(word) for word in found)
-                return Question(Query(_ended(query.parts)), words, name)
+                return Question(Query(_with_full_stop(query.parts)), words, name)
     return Question(query, None, None)
 
 
 def _match(template: str, text: str) -> tuple[str, ...] | None:
-    """A, B, C and D where the text follows the template, else None."""
-    template = template.rstrip(" .")
-    parts = SLOT.split(template)
+    """Return A, B, C and D if the text matches the template, else None."""
     pattern = "".join(
         f"(?P<{part}>[^,]+?)" if number % 2 else re.escape(part)
-        for number, part in enumerate(parts)
+        for number, part in enumerate(SLOT.split(template.rstrip(" .")))
     )
     found = re.fullmatch(rf"{pattern}\s*[.?!]?", text, re.IGNORECASE)
     if not found:
@@ -199,6 +200,6 @@ def _match(template: str, text: str) -> tuple[str, ...] | None:
     return words
 
 
-def _ended(parts: Sequence[str]) -> tuple[str, ...]:
+def _with_full_stop(parts: Sequence[str]) -> tuple[str, ...]:
     last = parts[-1].rstrip()
     return (*parts[:-1], last if last.endswith((".", "!", "?")) else last + ".")

@@ -1,8 +1,8 @@
-"""Static word vectors from a text file: word2vec's, fastText's or GloVe's, one word a line.
+"""Static word vectors from a text file in word2vec, fastText or GloVe format, one word per line.
 
-The relation of a pair is the difference of its words' vectors; two relations are compared by
-cosine. Source: Rezaee and Camacho-Collados, section 3.1 (after Vylomova et al. 2016).
-Only the wanted words are kept, so a file of any size can be read.
+The vector of a pair is the difference of its words' vectors; pairs are compared by cosine.
+Source: Rezaee and Camacho-Collados, section 3.1 (after Vylomova et al. 2016).
+Only the requested words are kept in memory, so that files of any size can be read.
 """
 
 import bz2
@@ -28,7 +28,7 @@ from lama_core.files import given_path, open_file
 PACKAGE = "package:"
 MAX_LINE = 1 << 20  # bytes
 OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-# What reading a damaged file may raise.
+# Exceptions that reading a damaged file may raise.
 BROKEN: tuple[type[Exception], ...] = (
     *(OSError, EOFError, BadZipFile, LookupError, ValueError, RuntimeError, OverflowError),
     *(lzma.LZMAError, zlib.error, struct.error),
@@ -36,7 +36,7 @@ BROKEN: tuple[type[Exception], ...] = (
 
 
 class WordVectors:
-    """Vectors of the words that a file has. identity: SHA-256 of words and vectors."""
+    """Vectors of words, read from a file. identity: SHA-256 of words and vectors."""
 
     device = "cpu"
 
@@ -49,16 +49,15 @@ class WordVectors:
         self.identity = digest.hexdigest()
 
     def vector(self, word: str) -> NDArray[np.float32] | None:
-        """The vector of a word, float32 [dim]: as written, else lower-cased, else None."""
-        found = self._vectors.get(word)
-        return self._vectors.get(word.lower()) if found is None else found
+        """Return the vector of a word or else of its lower-case form, float32 [dim], or None."""
+        return self._vectors.get(word, self._vectors.get(word.lower()))
 
     def missing(self, words: Iterable[str]) -> tuple[str, ...]:
-        """The words that have no vector, each once, in their order."""
+        """Return the distinct words without a vector, in order."""
         return tuple(word for word in dict.fromkeys(words) if self.vector(word) is None)
 
     def pair_vectors(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """Tail - head of each pair, float32 [pair, dim]; NaN where a word has no vector."""
+        """Return tail minus head of each pair, float32 [pair, dim]; NaN if a vector is missing."""
         dim = len(next(iter(self._vectors.values()))) if self._vectors else 1
         rows = np.full((len(pairs), dim), np.nan, np.float32)
         for number, (head, tail) in enumerate(pairs):
@@ -69,14 +68,19 @@ class WordVectors:
 
 
 def load_vectors(source: str, words: Iterable[str]) -> WordVectors:
-    """The vectors of the wanted words, and of their lower-cased forms.
+    """Load the vectors of some words and of their lower-case forms.
 
-    source: a text file, plain or compressed (.gz, .bz2, .xz); a file in a zip or wheel, as
-    `archive.whl!inner/vectors.txt`; or a file of an installed package, as
-    `package:name/inner/vectors.txt`. A first line of two numbers (word2vec, fastText) is skipped.
-    Raises UserError if it can't be read, a line is no vector, or none of the words is there.
+    Args:
+        source: A text file, plain or compressed (.gz, .bz2, .xz); a file in a zip or wheel, as
+            `archive.whl!inner/vectors.txt`; or a file of an installed package, as
+            `package:name/inner/vectors.txt`. A first line of two numbers (word2vec, fastText) is
+            skipped.
+        words: The words to load.
+
+    Raises:
+        UserError: If the file can't be read, a line is not a vector, or no word is in it.
     """
-    # A run plans by the vectors before it asks them; a file of gigabytes is read once for both.
+    # Cached, so that planning and scoring a run read a file of gigabytes only once.
     wanted = frozenset(form for word in words for form in (word, word.lower()))
     status = path.stat() if (path := _outer(source)).exists() else None
     return _read(source, wanted, (status.st_size, status.st_mtime_ns) if status else None)
@@ -89,17 +93,20 @@ def _read(source: str, wanted: frozenset[str], _stamp: object) -> WordVectors:
     with _open(source) as lines:
         for number, line in enumerate(lines, start=1):
             if len(line) >= MAX_LINE:
-                raise UserError(f"{source}, line {number}: longer than any vector.")
+                raise UserError(
+                    f"{source}, line {number}: the line is too long for a vector. Use a text file "
+                    "in word2vec, fastText or GloVe format."
+                )
             fields = line.rstrip("\n").rstrip(" ").split(" ")
             if number == 1 and len(fields) == 2:
                 continue
-            # A word may hold spaces (GloVe 840B): the numbers are counted from the right.
+            # Numbers are counted from the right, because a word may contain spaces (GloVe 840B).
             if dim is None:
                 dim = len(fields) - 1
                 if dim < 2:
                     raise UserError(
-                        f"{source}, line {number}: no vector: a word and its numbers, set apart by "
-                        "spaces, are expected (word2vec or fastText text format)."
+                        f"{source}, line {number}: not a vector. Expected a word and its numbers, "
+                        "separated by spaces (word2vec, fastText or GloVe text format)."
                     )
             word = " ".join(fields[:-dim])
             if word not in wanted or word in vectors:
@@ -111,17 +118,18 @@ def _read(source: str, wanted: frozenset[str], _stamp: object) -> WordVectors:
                     f"{source}, line {number}: not a vector of numbers ({str(error)[:200]})."
                 ) from error
             if not np.isfinite(vectors[word]).all():
-                raise UserError(
-                    f"{source}, line {number}: the vector holds a value that is not a number."
-                )
+                raise UserError(f"{source}, line {number}: the vector contains NaN or infinity.")
     if not vectors:
-        raise UserError(f"{source}: none of the {len(wanted):,} words has a vector in this file.")
+        raise UserError(
+            f"{source}: none of the {len(wanted):,} words has a vector in this file. Choose a file "
+            "in the language of the analogies."
+        )
     return WordVectors(Path(source.partition("!")[2] or source).name, vectors)
 
 
 @contextmanager
 def _open(source: str) -> Iterator[Iterator[str]]:
-    """The lines of a source, decoded as UTF-8; bytes that are none are replaced."""
+    """Yield the lines of a source, decoded as UTF-8; invalid bytes are replaced."""
     path, inner = _outer(source), source.partition("!")[2]
     try:
         with ExitStack() as opened:
@@ -132,11 +140,11 @@ def _open(source: str) -> Iterator[Iterator[str]]:
                 file = opened.enter_context(opener(file, "rb"))
             yield _decode(file)
     except BROKEN as error:
-        raise UserError(f"{source}: the word vectors can't be read: {error}.") from error
+        raise UserError(f"{source}: the word vectors can't be read ({error}).") from error
 
 
 def _outer(source: str) -> Path:
-    """The file of a source, or the archive that it is in."""
+    """Return the file of a source, or the archive that contains it."""
     outer = source.partition("!")[0]
     return _package_file(outer) if outer.startswith(PACKAGE) else given_path(outer)
 
@@ -150,5 +158,7 @@ def _package_file(source: str) -> Path:
     name, _, inner = source.removeprefix(PACKAGE).partition("/")
     found = importlib.util.find_spec(name) if name.isidentifier() else None
     if found is None or not found.submodule_search_locations:
-        raise UserError(f"{source}: there is no installed package {name!r}.")
+        raise UserError(
+            f"{source}: the Python package {name!r} is not installed. Install it, or give a file."
+        )
     return Path(next(iter(found.submodule_search_locations))) / inner

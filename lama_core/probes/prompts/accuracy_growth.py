@@ -1,7 +1,8 @@
-"""A prompt's accuracy as it grows, fact by fact, with its interval (Wilson's, see `intervals`).
+"""Running accuracy of a prompt, fact by fact, with its Wilson interval (see `intervals`).
 
-A person who stops when satisfied looks many times, so the interval at the stop covers less than its
-95 per cent; the page says so. Of a prompt that a study holds, all facts are known at once.
+A user who stops when satisfied looks at many intervals, so the last one covers less than its
+nominal 95 %. The page shows a note about it. For a prompt of a study all facts are available at
+once, without a model.
 """
 
 from collections.abc import Sequence
@@ -17,12 +18,11 @@ from lama_core.probes.prompts.fact_queries import AskedFacts
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.scoring.batches import score_cloze
 from lama_core.scoring.ranking import Ranking, best_candidates, rank_gold
-from lama_core.types import Prompt
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """An accuracy with its interval, all between 0 and 1."""
+    """An accuracy with the ends of its 95 % interval, all between 0 and 1."""
 
     value: float
     low: float
@@ -31,7 +31,7 @@ class Accuracy:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One fact's outcome, under the ranking that was asked for. first: the best answer."""
+    """The result of one fact under the chosen ranking. first: the best answer."""
 
     subject: str
     gold: str
@@ -41,7 +41,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How far a prompt was tried. total: facts that there are."""
+    """The facts that a prompt was tried on so far. total: the number of facts available."""
 
     template: str
     total: int
@@ -49,29 +49,29 @@ class Growth:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every fact was asked."""
+        """Whether all facts were tried."""
         return len(self.asked) >= self.total
 
     @property
     def right(self) -> NDArray[np.bool_]:
-        """Whether the gold answer comes first, bool [fact]."""
+        """Whether the gold answer has rank 1, bool [fact]."""
         return np.array([one.rank == 1 for one in self.asked], dtype=np.bool_)
 
     def less(self, other: "Growth") -> Difference:
-        """P@1 minus that of another prompt on the same facts, with Tango's interval."""
+        """Return P@1 minus P@1 of another prompt on the same facts, with Tango's interval."""
         return paired_difference(other.right, self.right)
 
     def curve(self) -> list[Accuracy]:
-        """Accuracy after 1, 2, ... facts."""
-        right = np.cumsum(self.right, dtype=np.int64)
-        asked = np.arange(1, len(right) + 1)
-        ends = share_intervals(right, asked)
-        columns = ((right / asked).tolist(), ends.low.tolist(), ends.high.tolist())
+        """Return the accuracy after 1, 2, ... facts."""
+        n_right = np.cumsum(self.right, dtype=np.int64)
+        n_facts = np.arange(1, len(n_right) + 1)
+        ends = share_intervals(n_right, n_facts)
+        columns = ((n_right / n_facts).tolist(), ends.low.tolist(), ends.high.tolist())
         return [Accuracy(*row) for row in zip(*columns, strict=True)]
 
 
 def stored_growth(study: RelationStudy, prompt: int, facts: Sequence[int]) -> Growth:
-    """A prompt of a study on some of its test facts, by position, without a model."""
+    """Return the stored results of a study's prompt on the test facts at these positions."""
     first, ranks = study.first_answers(study.rows[prompt]), study.ranks[prompt]
     asked = (
         Asked(
@@ -95,18 +95,21 @@ def grow(
     n_facts: int = 16,
     order: Sequence[int] | None = None,
 ) -> Growth:
-    """Return the growth with the next `n_facts` facts asked, in the given order of positions."""
+    """Try the prompt on the next `n_facts` facts and return the extended results.
+
+    order: positions of the facts in the order to try them; None is the order of `facts`.
+    """
     start = len(growth.asked)
-    places = (order if order is not None else range(len(facts.facts)))[start : start + n_facts]
-    some = facts.take(list(places))
-    queries = some.queries(Prompt(growth.template), context)
-    found: dict[int, Asked] = {}
-    for block in score_cloze(model, queries, some.columns, context=context):
-        at, removed = block.indices, some.removed[block.indices]
-        ranks = rank_gold(block.log_probs, some.gold[at], removed=removed, order=block.order)
-        out = removed if ranking == "filtered" else None
-        top = best_candidates(block.log_probs, 1, removed=out, order=block.order).columns[:, 0]
+    positions = (order if order is not None else range(len(facts.facts)))[start : start + n_facts]
+    batch = facts.take(positions)
+    queries = batch.queries(growth.template, context)
+    results: dict[int, Asked] = {}
+    for block in score_cloze(model, queries, batch.columns, context=context):
+        at, removed = block.indices, batch.removed[block.indices]
+        ranks = rank_gold(block.log_probs, batch.gold[at], removed=removed, order=block.order)
+        hidden = removed if ranking == "filtered" else None
+        top = best_candidates(block.log_probs, 1, removed=hidden, order=block.order).columns[:, 0]
         for number, column, rank in zip(at.tolist(), top, getattr(ranks, ranking), strict=True):
-            fact, word = some.facts[number], some.columns.words[column]
-            found[number] = Asked(fact.subject, fact.object, int(rank), word)
-    return replace(growth, asked=(*growth.asked, *(found[number] for number in sorted(found))))
+            fact, word = batch.facts[number], batch.columns.words[column]
+            results[number] = Asked(fact.subject, fact.object, int(rank), word)
+    return replace(growth, asked=(*growth.asked, *(results[number] for number in sorted(results))))

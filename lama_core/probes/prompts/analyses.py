@@ -1,10 +1,10 @@
-"""What makes prompts differ, and which are good (Jiang et al. 2020, section 5.3).
+"""Analyses of a study's prompts (Jiang et al. 2020, section 5.3).
 
-divergence    Div(a, b) = share of facts on which a and b differ in being right; against the
-              edit distance of their words, brought into [0, 1] (`DISTANCES`), in five bins
-patterns      rank by accuracy, among the mined prompts, of those whose parts of speech hold one
-              of ReVerb's three patterns
-transfer      weights learnt on one model used on another
+divergence    Div(a, b) = share of facts on which exactly one of a and b is right; by edit distance
+              in words, normalised to [0, 1] (`DISTANCES`), in five bins
+patterns      accuracy ranks of the mined prompts that match one of ReVerb's three part-of-speech
+              patterns
+transfer      weights fitted on one model, used on another
 
 Departure: Edit distance of prompts
 Departure: Parts of speech of prompts
@@ -26,8 +26,8 @@ from lama_core.probes.prompts.mining import WORD, Parser
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.requests import Request, argument, option
 
-# How an edit distance becomes a share. min-max, as in the paper: 0 is a relation's nearest pair of
-# prompts, 1 its furthest. longer: edits for each word of the longer prompt of the two.
+# How edit distances are normalised. min-max, as in the paper: 0 is a relation's closest pair of
+# prompts, 1 its most distant pair. longer: edits per word of the longer prompt.
 # Departure: Edit distance of prompts
 Distance = Literal["min-max", "longer"]
 DISTANCES: tuple[Distance, ...] = get_args(Distance)
@@ -42,16 +42,18 @@ class AnalyseRequest(Request):
     command: ClassVar[tuple[str, ...]] = ("prompts", "analyse")
     python: ClassVar[str] = "analyse_prompts"
 
-    study: Annotated[str, argument("A study's name or folder.")]
-    combination: Annotated[str, option("Which set of prompts.", name="--set")] = "mine"
+    study: Annotated[str, argument("Name or folder of a study.")]
+    combination: Annotated[
+        str, option("Combination of prompt sets, such as mine+man.", name="--set")
+    ] = "mine"
     other: Annotated[
-        str | None, option("Another model's study, whose weights are tried on this one.")
+        str | None, option("Study of another model, whose weights are applied to this one.")
     ] = None
     distance: Annotated[
         Distance,
         option(
-            "How edit distances become shares: min-max of the relation's pairs (the paper's), or "
-            "divided by the longer prompt's number of words (longer)."
+            "How edit distances are normalised to 0-1: min-max over the relation's pairs (as in "
+            "the paper), or divided by the number of words of the longer prompt (longer)."
         ),
     ] = "min-max"
     patterns: Annotated[
@@ -61,7 +63,7 @@ class AnalyseRequest(Request):
 
 @dataclass(frozen=True, slots=True)
 class PromptPair:
-    """Two prompts of a relation. distance: normalised edit distance, 0 to 1."""
+    """Two prompts of a relation, with their normalised edit distance and divergence, 0 to 1."""
 
     relation: str
     first: str
@@ -72,7 +74,10 @@ class PromptPair:
 
 @dataclass(frozen=True, slots=True)
 class DistanceBin:
-    """Prompt pairs whose distance is in (low, high] (the first: and 0); NaN without pairs."""
+    """Divergence of the prompt pairs with a distance in (low, high]; NaN without pairs.
+
+    The first bin includes 0.
+    """
 
     low: float
     high: float
@@ -83,7 +88,7 @@ class DistanceBin:
 
 @dataclass(frozen=True)
 class Divergence:
-    """Divergence against distance. correlation: Pearson's, over pairs."""
+    """Divergence by distance. correlation: Pearson's, over pairs."""
 
     bins: tuple[DistanceBin, ...]
     correlation: float
@@ -91,7 +96,7 @@ class Divergence:
 
 
 def edit_distance(first: str, second: str) -> int:
-    """Levenshtein's distance of two templates, in words."""
+    """Return the Levenshtein distance of two templates, in words."""
     left, right = first.split(), second.split()
     row = list(range(len(right) + 1))
     for i, word in enumerate(left, start=1):
@@ -105,10 +110,10 @@ def edit_distance(first: str, second: str) -> int:
 def normalised_distances(
     pairs: Sequence[tuple[str, str]], distance: Distance = "min-max"
 ) -> NDArray[np.float64]:
-    """Edit distances of one relation's pairs of templates, brought into [0, 1], float64 [pair].
+    """Return the edit distances of one relation's pairs, normalised to [0, 1], float64 [pair].
 
-    Pairs that all lie equally far apart have 0 by `min-max`.
-    Source: Jiang et al. 2020, section 5.3 ("normalized into [0, 1]"); `longer` is ours.
+    With `min-max` all distances are 0 if they are equal.
+    Source: Jiang et al. 2020, section 5.3 ("normalized into [0, 1]"); we added `longer`.
     """
     edits = np.array([edit_distance(*pair) for pair in pairs], dtype=np.float64)
     if distance == "longer":
@@ -121,44 +126,44 @@ def normalised_distances(
 def prompt_pairs(
     study: RelationStudy, combination: str = "all", distance: Distance = "min-max"
 ) -> list[PromptPair]:
-    """Every pair of prompts of a combination, with distance and divergence on the test facts."""
-    members = study.pool.members(combination)
-    right = study.ranks == 1
-    templates = study.pool.templates
-    chosen = list(combinations(members, 2))
-    texts = [(templates[a], templates[b]) for a, b in chosen]
+    """Return all pairs of a combination's prompts, with distance and divergence on test facts."""
+    right, templates = study.ranks == 1, study.pool.templates
+    pairs = list(combinations(study.pool.members(combination), 2))
+    texts = [(templates[a], templates[b]) for a, b in pairs]
     distances = normalised_distances(texts, distance)
     return [
         PromptPair(study.relation.name, *text, float(share), float((right[a] != right[b]).mean()))
-        for text, share, (a, b) in zip(texts, distances, chosen, strict=True)
+        for text, share, (a, b) in zip(texts, distances, pairs, strict=True)
     ]
 
 
 def measure_divergence(pairs: Sequence[PromptPair]) -> Divergence:
-    """Divergence by distance in five bins of 0.2, and their correlation (the paper's: 0.25).
+    """Return the divergence in five bins of distance, and their correlation (paper: 0.25).
 
-    Source: Jiang et al. 2020, figure 3. The correlation is NaN when either never varies.
+    The correlation is NaN if distance or divergence is constant.
+    Source: Jiang et al. 2020, figure 3.
     """
     distances = np.array([pair.distance for pair in pairs])
     values = np.array([pair.divergence for pair in pairs])
-    which = np.clip(np.ceil(distances * N_BINS - 1e-9).astype(int) - 1, 0, N_BINS - 1)
+    bin_numbers = np.clip(np.ceil(distances * N_BINS - 1e-9).astype(int) - 1, 0, N_BINS - 1)
     bins = []
     for number in range(N_BINS):
-        here = values[which == number]
-        known = len(here) > 0
-        low, middle, high = np.quantile(here, (0.25, 0.5, 0.75)) if known else (np.nan,) * 3
+        inside = values[bin_numbers == number]
         ends = number / N_BINS, (number + 1) / N_BINS
-        mean = float(here.mean()) if known else float("nan")
-        quartiles = float(low), float(middle), float(high)
-        bins.append(DistanceBin(*ends, len(here), mean, quartiles))
+        mean, low, middle, high = (float("nan"),) * 4
+        if len(inside):
+            mean = float(inside.mean())
+            low, middle, high = np.quantile(inside, (0.25, 0.5, 0.75)).tolist()
+        bins.append(DistanceBin(*ends, len(inside), mean, (low, middle, high)))
     varies = len(pairs) > 1 and distances.std() > 0 and values.std() > 0
     correlation = float(np.corrcoef(distances, values)[0, 1]) if varies else float("nan")
     return Divergence(tuple(bins), correlation, len(pairs))
 
 
 # ReVerb's patterns over Penn tags (table 11 of the paper), with tags as in the released code. V is
-# one verb, with a particle and adverbs; P a preposition, particle or "to", with adverbs. A verb of
-# several words ("was born") needs no more, because a pattern is found anywhere in a prompt.
+# one verb with an optional particle and adverbs; P is a preposition, particle or "to" with optional
+# adverbs. One verb is enough for verbs of several words ("was born"), because a pattern may match
+# anywhere in a prompt.
 V = r"(?:RB )?(?:MD|VB[DGNPZ]?)(?: RP)?(?: RB)?"
 P = r"(?:RB )?(?:IN|TO|RP)(?: RB)?"
 W = r"(?:PRP\$?|CD|DT|JJ[RS]?|NNP?S?|POS|RB[RS]?|VB[GN])"
@@ -167,13 +172,13 @@ PATTERNS = {
     for name, pattern in {"V": V, "V P": f"{V} {P}", "V W* P": rf"{V}(?: {W})* {P}"}.items()
 }
 OTHER = "other"
-# The words of a template as a tagger has them: the placeholders, a genitive 's apart, all others.
+# The tokens of a template for the tagger: placeholders, words and signs, with a separate "'s".
 TAGGED = re.compile(rf"\[X\]|\[Y\]|['’]s\b|\w+(?=['’]s\b)|{WORD.pattern}")
 
 
 @dataclass(frozen=True, slots=True)
 class PatternRank:
-    """A prompt's patterns, and its place by accuracy among its relation's prompts, 1 = best."""
+    """A prompt's patterns, and its accuracy rank among its relation's prompts; 1 is best."""
 
     relation: str
     template: str
@@ -182,9 +187,9 @@ class PatternRank:
 
 
 def find_patterns(template: str, parser: Parser) -> tuple[str, ...]:
-    """Return all of ReVerb's patterns in a template's parts of speech; without any, `other`.
+    """Return the names of ReVerb's patterns that match a template; `other` if none does.
 
-    The placeholders are tagged as names, and are part of no pattern.
+    The parser sees names instead of the placeholders; a pattern never includes a placeholder.
     Source: Jiang et al. 2020, section 5.3, and the released `ana.py`.
     """
     words = TAGGED.findall(template)
@@ -198,13 +203,13 @@ def find_patterns(template: str, parser: Parser) -> tuple[str, ...]:
 def rank_patterns(
     study: RelationStudy, parser: Parser, combination: str = "mine"
 ) -> list[PatternRank]:
-    """Each prompt's patterns and its rank by test accuracy among a combination's prompts.
+    """Return the patterns and the rank by test accuracy of each prompt of a combination.
 
-    Source: the paper's figure 4, of mined prompts.
+    Source: figure 4 of the paper, for mined prompts.
     """
     members = study.pool.members(combination)
-    order = rank_prompts(study.test_accuracies[list(members)]).tolist()
-    templates = [study.pool.templates[members[place]] for place in order]
+    order = rank_prompts(study.test_accuracies[list(members)])
+    templates = [study.pool.templates[members[number]] for number in order]
     return [
         PatternRank(study.relation.name, template, find_patterns(template, parser), rank)
         for rank, template in enumerate(templates, start=1)
@@ -213,10 +218,10 @@ def rank_patterns(
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """P@1 of one model with its own weights and with another's.
+    """P@1 of one model with its own weights and with another model's.
 
-    n: test facts of the shortlist. n_uncertain: those on which a candidate outside of it might come
-    first under the other's weights.
+    n: number of test facts with a shortlist. n_uncertain: how many of them might have a best
+    answer outside the shortlist under the other model's weights.
     """
 
     relation: str
@@ -229,25 +234,33 @@ class Transfer:
 def transfer_weights(
     study: RelationStudy, other: RelationStudy, combination: str, method: str = "optimised"
 ) -> Transfer:
-    """The weights that `other`'s model learnt, used on `study`'s. Source: tables 12 and 13.
+    """Apply the weights fitted in another model's study to this study.
 
-    Prompts are matched by their text; weights of prompts that `study` lacks or has set aside are
-    left out and the rest scaled to 1. Raises UserError if either has no such ensemble, or they
-    share no prompt.
+    Prompts are matched by their text. Weights of prompts that `study` lacks or excludes from
+    ensembles are dropped, and the others scaled to sum 1. Source: tables 12 and 13.
+
+    Raises:
+        UserError: If a study lacks the ensemble, or they have no weighted prompt in common.
     """
     own, foreign = study.ensemble(combination, method), other.ensemble(combination, method)
+    name = study.relation.name
     if own is None or foreign is None:
         raise UserError(
-            f"{study.relation.name}: both studies need the ensemble {combination} {method}."
+            f"{name}: a study lacks the ensemble {combination} {method}. Run `prompts fit` for "
+            "both models with this set and method."
         )
-    known = dict(zip(other.pool.templates, foreign[0].weights.tolist(), strict=True))
-    entries = study.pool.entries
-    carried = [0.0 if one.aside else known.get(one.prompt.template, 0.0) for one in entries]
-    weights = np.array(carried, np.float32)
+    by_template = dict(zip(other.pool.templates, foreign[0].weights.tolist(), strict=True))
+    matched = [
+        0.0 if entry.aside else by_template.get(entry.prompt.template, 0.0)
+        for entry in study.pool.entries
+    ]
+    weights = np.array(matched, np.float32)
     if not weights.sum():
-        raise UserError(f"{study.relation.name}: the two studies share no prompt of weight.")
+        raise UserError(
+            f"{name}: the two studies have no weighted prompt in common. Choose studies of the "
+            "same prompts."
+        )
     weights = np.asarray(weights / weights.sum(), dtype=np.float32)
-    verdicts = [study.judge(one) for one in (own[0].weights, weights)]
-    before, after = (float(one.correct.mean()) for one in verdicts)
-    n_uncertain = int((~verdicts[1].certain).sum())
-    return Transfer(study.relation.name, before, after, len(verdicts[0].correct), n_uncertain)
+    before, after = study.judge(own[0].weights), study.judge(weights)
+    accuracies = float(before.correct.mean()), float(after.correct.mean())
+    return Transfer(name, *accuracies, len(after.correct), int((~after.certain).sum()))

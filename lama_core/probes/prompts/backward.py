@@ -1,13 +1,13 @@
-"""Forward plus backward probability: does the subject follow from the object too?
+"""Forward plus backward probability: also predict the subject from the object.
 
     s(y) = sum_i w_i log P(y | x, t_i) + sum_i v_i log P(x | y, t_i)
 
-with w and v together the softmax of theta, fitted as the optimised ensemble is. The backward
-probability is computed only for the B likeliest objects of the forward probability.
-How log P(x | y, t) is taken of a subject of several pieces (`SubjectForm`):
+where w and v together are the softmax of theta, fitted like the optimised ensemble. The backward
+probability is computed only for the B most probable objects of the forward probability.
+log P(x | y, t) of a subject of several subword tokens (`SubjectForm`):
 
-    together   all pieces masked at once, the mean of their log-probabilities (the released scripts)
-    in-turn    filled left to right, the sum: the log-probability of the subject (ours)
+    together   mean of the tokens' log-probabilities, all masked at once (the released scripts)
+    in-turn    sum of the log-probabilities, filled from left to right (ours)
 
 Source: Jiang et al. 2020, section 6.2, and its released scripts (B = 5).
 
@@ -39,11 +39,10 @@ N_OBJECTS = 5
 
 @dataclass(frozen=True)
 class BothWays:
-    """Forward and backward log-probabilities of the likeliest objects.
+    """Forward and backward log-probabilities of the most probable objects.
 
-    log_probs: float32 [feature, fact, object]; the first half of the features is forward, the
-    second backward, a prompt each. gold: int64 [fact], its place among the objects, -1 where it
-    isn't there.
+    log_probs: float32 [feature, fact, object]; forward for each prompt, then backward for each
+    prompt. gold: position of the gold answer among the objects, int64 [fact]; -1 if missing.
     """
 
     log_probs: Floats
@@ -62,8 +61,9 @@ def score_both_ways(
 ) -> BothWays:
     """Add the backward log-probability of each fact's subject given each of its best objects.
 
-    best: int64 [fact, object], columns. forward: float32 [prompt, fact, candidate]. The backward
-    half of a subject that the model can't write is 0.
+    best: columns of the best objects, int64 [fact, object]. forward: log-probabilities, float32
+    [prompt, fact, candidate]. The backward log-probability is 0 for a subject that the model has
+    no tokens for.
     """
     backward = np.empty((len(prompts), *best.shape), np.float32)
     for number, fact in enumerate(asked.facts):
@@ -72,13 +72,13 @@ def score_both_ways(
             for prompt in prompts
             for column in best[number]
         ]
-        found = _subject_log_probs(model, queries, fact.subject, subject)
-        backward[:, number] = np.reshape(found, (len(prompts), -1))
+        log_probs = _subject_log_probs(model, queries, fact.subject, subject)
+        backward[:, number] = np.reshape(log_probs, (len(prompts), -1))
         on_fact(number + 1, len(asked.facts))
-    backward[~np.isfinite(backward)] = 0  # a piece is unknown, with all objects alike
+    backward[~np.isfinite(backward)] = 0  # a token of the subject is unknown, for all objects
     chosen = np.take_along_axis(forward, best[None], axis=2)
-    places = best == asked.gold[:, None]
-    gold = np.where(places.any(axis=1), places.argmax(axis=1), -1)
+    is_gold = best == asked.gold[:, None]
+    gold = np.where(is_gold.any(axis=1), is_gold.argmax(axis=1), -1)
     return BothWays(np.concatenate([chosen, backward]), gold)
 
 
@@ -89,29 +89,30 @@ def _subject_log_probs(
         return [model.word_log_prob(query, 0, subject, "both").log_prob for query in queries]
     if not isinstance(model, WordMasker):
         raise UserError(
-            f"{model.name} fills a blank piece by piece and can't mask a whole subject at once: "
-            "choose in-turn for the subject."
+            f"{model.name} fills a blank token by token and can't mask a whole subject at once. "
+            "Choose `in-turn` for the subject."
         )
     scores = model.masked_word_log_probs([(query, subject) for query in queries])
     return [score.log_prob / len(score.pieces) for score in scores]
 
 
 def ask_backward(prompt: Prompt, obj: str) -> Query:
-    """The template with the object filled in and a blank for the subject."""
+    """Return the template with the object filled in and a blank for the subject."""
     left, right = prompt.template.split("[X]")
     return Query((left.replace("[Y]", obj), right.replace("[Y]", obj)))
 
 
 def right_both_ways(features: BothWays, weights: Floats) -> NDArray[np.bool_]:
-    """Whether the gold comes first, bool [fact]; false where it isn't among the objects."""
+    """Whether the gold answer ranks first, bool [fact]; False if it isn't among the objects."""
     best = np.tensordot(weights, features.log_probs, axes=1).argmax(axis=1)
     return np.asarray(best == features.gold)
 
 
 def best_objects(scores: Floats, n_objects: int, gold: Ints | None = None) -> Ints:
-    """Columns of the highest scores, best first: int64 [fact, object].
+    """Return the columns of the highest scores, best first, int64 [fact, object].
 
-    scores: float32 [fact, candidate]. gold: int64 [fact], always among them, in place of the last.
+    scores: float32 [fact, candidate]. gold: columns to include in any case, if need be in place of
+    the last one, int64 [fact].
     """
     best = np.argsort(-scores, axis=1, kind="stable")[:, :n_objects].astype(np.int64)
     if gold is not None:
@@ -122,7 +123,7 @@ def best_objects(scores: Floats, n_objects: int, gold: Ints | None = None) -> In
 
 @dataclass(frozen=True, slots=True)
 class BothWaysResult:
-    """P@1 on the test facts, 0 to 1: forward, of all candidates, and with the backward half."""
+    """P@1 on the test facts, 0 to 1: forward (over all candidates), and both ways."""
 
     relation: str
     templates: tuple[str, ...]
@@ -143,30 +144,31 @@ def measure_both_ways(
     recipe: Recipe = RELEASED,
     on_fact: Callable[[int, int], None] = lambda *_: None,
 ) -> BothWaysResult:
-    """Measure what the backward probability adds to a few prompts of one relation.
+    """Measure P@1 of a few prompts of one relation, without and with backward probability.
 
-    The objects of a training fact are those of the prompts' highest mean, the gold always among
-    them; of a test fact, those of the forward half of the fitted weights. Costs a pass for each
-    prompt, fact and object (and subword token of the subject, in turn).
+    The objects of a training fact are those with the highest mean over prompts, and always the
+    gold answer; those of a test fact have the highest forward score under the fitted weights. Runs
+    the model once per prompt, fact and object (with `in-turn` also per token of the subject).
+    on_fact: called after each fact with the number done and the total.
     """
     score = partial(score_both_ways, model, prompts=prompts, subject=subject, on_fact=on_fact)
     on_train, on_test = (_forward(model, asked, prompts) for asked in (train, test))
-    alone = fit_weights(on_train, train.gold, recipe=recipe).weights
-    right_alone = combine_log_linear(on_test, alone).argmax(axis=1) == test.gold
+    forward_weights = fit_weights(on_train, train.gold, recipe=recipe).weights
+    right_forward = combine_log_linear(on_test, forward_weights).argmax(axis=1) == test.gold
     best = best_objects(on_train.mean(axis=0), n_objects, train.gold)
     features = score(asked=train, best=best, forward=on_train)
     weights = fit_weights(features.log_probs, features.gold, recipe=recipe).weights
     best = best_objects(np.tensordot(weights[: len(prompts)], on_test, axes=1), n_objects)
     right = right_both_ways(score(asked=test, best=best, forward=on_test), weights)
-    shares = float(right_alone.mean()), float(right.mean())
+    accuracies = float(right_forward.mean()), float(right.mean())
     templates = tuple(prompt.template for prompt in prompts)
     return BothWaysResult(
-        train.relation.name, templates, *shares, len(train.facts), len(test.facts)
+        train.relation.name, templates, *accuracies, len(train.facts), len(test.facts)
     )
 
 
 def _forward(model: BlankFiller, asked: AskedFacts, prompts: Sequence[Prompt]) -> Floats:
-    """Log-probabilities of all candidates, float32 [prompt, fact, candidate]."""
+    """Return log-probabilities of all candidates, float32 [prompt, fact, candidate]."""
     scores = np.empty((len(prompts), len(asked.facts), len(asked.columns.words)), np.float32)
     for number, prompt in enumerate(prompts):
         for block in score_cloze(model, asked.queries(prompt), asked.columns, context="both"):

@@ -1,18 +1,19 @@
-"""Distributions of many prompts over many facts, on disk by block in half precision.
+"""Answer distributions of many prompts on many facts, stored on disk in half precision.
 
-A block is one prompt on up to 256 facts, two files named by a digest of everything they depend on
-(model, context, what the model sees of the prompt, subjects, golds, candidates):
+A block holds one prompt on up to 256 facts. It has two files, named by a digest of everything they
+depend on (model, context, the visible part of the prompt, subjects, gold answers, candidates):
 
-    <digest>.scores.npy   float16 [fact, candidate], log-probability less the fact's highest
-    <digest>.rows.npy     one row a fact (`answers.ROW`): exact ranks, log-probabilities, ten best
+    <digest>.scores.npy   float16 [fact, candidate], log-probability minus the fact's highest
+    <digest>.rows.npy     one row per fact (`top_answers.ROW`): exact ranks, log-probabilities,
+                          ten best candidates
 
-The rows are written last and whole, so a block counts when its rows are there: a computation that
-is killed goes on with the block it was in. Nothing but one block is ever in memory while scoring,
-and readers map the files: 40 prompts x 1,000 facts x 21,000 candidates are 1.7 GB on disk.
+The rows file is written last and atomically, so a block is complete once its rows file exists. A
+killed computation resumes at the block it was scoring. Scoring keeps one block in memory, and
+readers memory-map the files: 40 prompts x 1,000 facts x 21,000 candidates take 1.7 GB on disk.
 
-Because the highest is taken off first, the leaders are kept to 2^-11 of their distance from it, and
-the first stays the first; what lies more than 60 below (e^-60) is kept as 60 below. Ranks of
-single prompts are taken from single precision before any of this.
+Precision: subtracting the highest log-probability first keeps the best candidates within 2^-11 of
+their distance from it, and the best one stays the best. Values more than 60 below it (e^-60) are
+stored as 60 below. Ranks of single prompts are computed in single precision before rounding.
 
 Departure: What an ensemble is fitted on
 """
@@ -55,7 +56,7 @@ class Block:
 
 
 class DistributionStore:
-    """The distributions of one relation's prompts over its facts, for one model, in a folder."""
+    """Answer distributions of one relation's prompts on its facts, for one model, in a folder."""
 
     def __init__(
         self,
@@ -70,32 +71,35 @@ class DistributionStore:
         words = "\n".join(asked.columns.words)
         self._base = [model.identity, context, hashlib.sha256(words.encode()).hexdigest()]
         self._starts = range(0, len(asked.facts), BLOCK_FACTS)
-        numbers = range(len(self.prompts))
-        self.blocks = tuple(self._block(at, start) for at in numbers for start in self._starts)
+        self.blocks = tuple(
+            self._block(prompt, start)
+            for prompt in range(len(self.prompts))
+            for start in self._starts
+        )
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Prompts, facts, candidates."""
+        """Number of prompts, facts and candidates."""
         return len(self.prompts), len(self.asked.facts), len(self.asked.columns.words)
 
-    def _block(self, number: int, start: int) -> Block:
+    def _block(self, prompt: int, start: int) -> Block:
         stop = min(start + BLOCK_FACTS, len(self.asked.facts))
         content = [
             *self._base,
-            what_is_seen(self.prompts[number].template, self.context),
+            what_is_seen(self.prompts[prompt].template, self.context),
             [fact.subject for fact in self.asked.facts[start:stop]],
             self.asked.gold[start:stop].tolist(),
             self.asked.removed[start:stop].tolist(),
         ]
         digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:40]
         stem = str(self.folder / digest[:2] / digest)
-        return Block(number, start, stop, Path(f"{stem}.scores.npy"), Path(f"{stem}.rows.npy"))
+        return Block(prompt, start, stop, Path(f"{stem}.scores.npy"), Path(f"{stem}.rows.npy"))
 
     def score(self, *, tick: Tick = silent) -> None:
-        """Score the blocks that are not there yet.
+        """Score the blocks that the folder does not hold yet.
 
-        tick: told how many queries each block had; what it raises ends the scoring between two.
-        Raises UserError if the disk is full, or the model gives values that are not numbers.
+        tick: called after each block with its number of queries; its exceptions stop the scoring
+        and keep finished blocks. Raises UserError if the disk is full, or the model returns NaN.
         """
         for block in self.blocks:
             if not (block.rows.exists() and block.scores.exists()):
@@ -106,9 +110,9 @@ class DistributionStore:
         asked = self.asked
         at = slice(block.start, block.stop)
         queries = asked.queries(self.prompts[block.prompt], self.context)[at]
-        unique = list(dict.fromkeys(queries))  # a causal model may see the same in every fact
-        which = {query: number for number, query in enumerate(unique)}
-        source = np.array([which[query] for query in queries])
+        unique = list(dict.fromkeys(queries))  # subject-blind prompts give the same query each time
+        numbers = {query: number for number, query in enumerate(unique)}
+        source = np.array([numbers[query] for query in queries])
         segment = asked.segment(at)
         scores = np.empty((len(queries), len(asked.columns.words)), np.float16)
         rows = np.zeros(len(queries), ROW)
@@ -121,18 +125,18 @@ class DistributionStore:
             relative = log_probs - log_probs.max(axis=1, keepdims=True)
             scores[targets] = np.maximum(relative, FLOOR)
         try:
-            # The rows last: they say that the block is whole.
+            # The rows file comes last because it marks the block as complete.
             for path, values in ((block.scores, scores), (block.rows, rows)):
                 with whole_file(path) as part, part.open("wb") as file:
                     np.save(file, values, allow_pickle=False)
         except OSError as error:
             raise UserError(
-                f"{self.folder}: the distributions can't be written: {error.strerror}. What was "
-                "scored is kept; make room and give the same command again."
+                f"Cannot write the distributions to {self.folder}: {error.strerror}. Finished "
+                "blocks are kept. Free disk space, then run the same command again to resume."
             ) from error
 
     def rows(self) -> NDArray[np.void]:
-        """Exact results of every prompt on every fact: `answers.ROW` [prompt, fact]."""
+        """Return the exact results of all prompts, `top_answers.ROW` [prompt, fact]."""
         n_prompts, n_facts, _ = self.shape
         table = np.zeros((n_prompts, n_facts), ROW)
         for block in self.blocks:
@@ -141,7 +145,7 @@ class DistributionStore:
         return table
 
     def chunks(self, n_facts: int = 32) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-        """(which facts, log-probabilities float32 [prompt, fact, candidate]), chunk by chunk."""
+        """Yield (slice of facts, log-probabilities float32 [prompt, fact, candidate])."""
         per_prompt = len(self._starts)
         for position in range(per_prompt):
             blocks = self.blocks[position::per_prompt]
@@ -150,21 +154,21 @@ class DistributionStore:
             highest = [self._load(block.rows, None)["top_log_probs"][:, :1] for block in blocks]
             for first in range(0, size, n_facts):
                 at = slice(first, min(first + n_facts, size))
-                chunk = np.stack([one[at] for one in scores]).astype(np.float32)
-                chunk += np.stack([one[at] for one in highest])
+                chunk = np.stack([values[at] for values in scores]).astype(np.float32)
+                chunk += np.stack([values[at] for values in highest])
                 yield slice(start + at.start, start + at.stop), chunk
 
     def _load(self, path: Path, mode: str | None) -> NDArray[Any]:
         try:
             if not stat.S_ISREG(path.stat().st_mode):
-                raise OSError("no plain file")
+                raise OSError("not a regular file")
             return np.load(path, mmap_mode=mode, allow_pickle=False)  # type: ignore[arg-type]
         except (OSError, ValueError, EOFError, MemoryError) as error:
             raise UserError(
-                f"{path} can't be read ({error}): delete it and give the same command again."
+                f"Cannot read {path} ({error}). Delete it, then run the same command again."
             ) from error
 
     def discard(self) -> None:
-        """Delete the distributions; the rows stay, a few bytes a fact."""
+        """Delete the distributions; keep the rows (a few bytes per fact)."""
         for block in self.blocks:
             block.scores.unlink(missing_ok=True)

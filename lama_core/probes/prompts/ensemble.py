@@ -1,15 +1,15 @@
-"""Several prompts' answers combined into one (Jiang et al. 2020, section 4), on arrays.
+"""Combine the answers of several prompts (Jiang et al. 2020, section 4).
 
     log-linear   s(y) = sum_i w_i log P_i(y),   P(y) = softmax of s over the candidates  (eq. 1-3)
     linear       P(y) = sum_i w_i P_i(y)                                                 (eq. 4)
     Top-K        w_i = 1/K for the K prompts that are best on the training facts, else 0
-    optimised    w = softmax(theta), theta = 0 at first, maximises the mean of log P(gold)
-    oracle       right when any prompt is right
+    optimised    w = softmax(theta) maximises the mean of log P(gold answer); theta starts at 0
+    oracle       right if any prompt is right
 
 The paper fits theta by Adam with "default parameters" and batches of 32; its released scripts use
-other figures. Both are recipes here (`PAPER`, `RELEASED`), and a third, `EXACT`, finds the optimum
-itself: log P(gold) is concave in w, so the optimum's value is one and the recipes can be measured
-against it.
+other values. Both are available as recipes (`PAPER`, `RELEASED`). A third recipe, `EXACT`, finds
+the optimum. log P(gold answer) is concave in w, so its maximum is unique and the other recipes can
+be compared with it.
 
 Departure: How the optimised ensemble's weights are fitted
 """
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
-MAX_GAP = 1e-4  # of `exact`: how far, at most, its mean log-probability is below the optimum's
+MAX_GAP = 1e-4  # `exact` stops at most this far below the optimal mean log-probability
 MAX_EVALUATIONS = 2000
 LEAST_LOG_WEIGHT, LEAST_STEP = -60.0, 1e-6
 EVERYTHING = slice(None)
@@ -33,14 +33,16 @@ BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # Adam's defaults (Kingma and Ba 201
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How weights are fitted.
+    """Settings of a fit of weights.
 
-    method: `adam` by batches, or `exact`: ascent on all facts at once to the proven optimum.
-    Adam's batches are the facts in their order, the same in each epoch, and the last weights count,
-    though others on the way may have been better.
-    patience: stop after so many epochs without a gain of `min_gain` in the mean over batches of the
-    mean log-probability of the gold, each batch's taken before its step. As in the released code,
-    batches count alike, the last one too, however few facts it has.
+    Attributes:
+        method: `adam` in batches, or `exact`: ascent on all facts at once, with a proven bound on
+            the distance from the optimum. Adam's batches take the facts in order, the same in each
+            epoch. The last weights are used, even if earlier ones were better.
+        patience: Stop after this many epochs without a gain of `min_gain`.
+        min_gain: Least gain in the mean over batches of the mean log-probability of the gold
+            answers, each measured before the batch's step. As in the released code, all batches
+            have equal weight, including a smaller last one.
     """
 
     name: str
@@ -53,9 +55,9 @@ class Recipe:
 
 
 RELEASED = Recipe("released")
-# Learning rate and batches are the paper's ("Adam with default parameters and batch size of 32").
-# It names no last epoch, no patience and no order of facts: those are ours. Its steps are a
-# hundredth of the released ones, and so their gains are smaller.
+# Learning rate and batch size are the paper's ("Adam with default parameters and batch size of
+# 32"). It does not give the number of epochs, the patience and the order of facts; we chose them.
+# The learning rate is a hundredth of the released one, so each epoch gains less.
 PAPER = Recipe(
     "paper", learning_rate=1e-3, batch_size=32, max_epochs=500, patience=50, min_gain=1e-4
 )
@@ -65,10 +67,10 @@ RECIPES = {recipe.name: recipe for recipe in (RELEASED, PAPER, EXACT)}
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Fitted weights.
+    """Fitted weights, float32 [prompt], positive, sum 1.
 
-    weights: float32 [prompt], positive, sum 1. objective: mean natural-log probability of the gold
-    on the training facts. n_epochs: passes over the facts, or evaluations of `exact`.
+    objective: mean natural-log probability of the gold answers on the training facts. n_epochs:
+    number of epochs, or of evaluations with `exact`.
     """
 
     weights: Floats
@@ -77,31 +79,32 @@ class Fit:
 
 
 def normalise(scores: Floats, offsets: Floats | None = None) -> Floats:
-    """Log-softmax over the candidates: float32 [query, candidate].
+    """Return the log-softmax over the candidates, float32 [query, candidate].
 
-    offsets: float32 [query, candidate], the log of how many candidates a column stands for.
+    offsets: Log of the number of candidates that each column represents, float32
+    [query, candidate]; None is one each.
     """
-    counted = scores if offsets is None else scores + offsets
-    highest = counted.max(axis=-1, keepdims=True)
-    total = np.exp(counted - highest).sum(axis=-1, keepdims=True)
+    weighted = scores if offsets is None else scores + offsets
+    highest = weighted.max(axis=-1, keepdims=True)
+    total = np.exp(weighted - highest).sum(axis=-1, keepdims=True)
     return np.asarray(scores - highest - np.log(total), dtype=np.float32)
 
 
 def combine_log_linear(log_probs: Floats, weights: Floats) -> Floats:
-    """Log-probabilities of the log-linear ensemble, float32 [query, candidate].
+    """Return log-probabilities of the log-linear ensemble, float32 [query, candidate].
 
     log_probs: float32 [prompt, query, candidate], finite. weights: float32 [prompt], sum 1.
-    They sum to 1 over the candidates. Source: Jiang et al. 2020, equations 1 to 3.
+    The probabilities sum to 1 over the candidates. Source: Jiang et al. 2020, equations 1 to 3.
     """
     _check(log_probs, weights)
     return normalise(np.tensordot(weights, log_probs, axes=1).astype(np.float32))
 
 
 def combine_linear(log_probs: Floats, weights: Floats) -> Floats:
-    """Log-probabilities of the linear ensemble, float32 [query, candidate].
+    """Return log-probabilities of the linear ensemble, float32 [query, candidate].
 
-    Not renormalised: they sum to what the prompts' own probabilities of the candidates sum to.
-    Source: Jiang et al. 2020, equation 4.
+    Arguments as in `combine_log_linear`. The probabilities are not renormalised: their sum over
+    the candidates is the weighted mean of the prompts' sums. Source: Jiang et al. 2020, equation 4.
     """
     _check(log_probs, weights)
     highest = log_probs.max(axis=0)
@@ -111,17 +114,18 @@ def combine_linear(log_probs: Floats, weights: Floats) -> Floats:
 
 
 def rank_prompts(accuracies: Sequence[float] | NDArray[np.floating]) -> Ints:
-    """Prompts from the most to the least accurate, int64 [prompt]; ties keep their order."""
+    """Return prompts from most to least accurate, int64 [prompt]; ties keep their order."""
     return np.argsort(-np.asarray(accuracies, dtype=np.float64), kind="stable")
 
 
 def top_k_weights(accuracies: Sequence[float] | NDArray[np.floating], k: int) -> Floats:
-    """1/k for the k most accurate prompts, 0 for the others; all prompts if there are fewer.
+    """Return weights 1/k for the k most accurate prompts and 0 for the others.
 
-    Raises ValueError if k is not positive. Source: Jiang et al. 2020, section 4.2.
+    With fewer than k prompts, all get the same weight. Raises ValueError if k is not positive.
+    Source: Jiang et al. 2020, section 4.2.
     """
     if k < 1:
-        raise ValueError(f"k is {k}: the mean of no prompts has no value")
+        raise ValueError(f"k is {k}, but must be at least 1")
     order = rank_prompts(accuracies)[:k]
     weights = np.zeros(len(accuracies), dtype=np.float32)
     weights[order] = 1 / len(order)
@@ -131,15 +135,15 @@ def top_k_weights(accuracies: Sequence[float] | NDArray[np.floating], k: int) ->
 def fit_weights(
     log_probs: Floats, gold: Ints, *, recipe: Recipe = RELEASED, offsets: Floats | None = None
 ) -> Fit:
-    """Fit weights that maximise the mean log-probability of the gold in the log-linear ensemble.
+    """Fit the log-linear ensemble that maximises the gold answers' mean log-probability.
 
-    log_probs: float32 [prompt, query, column], finite. gold: int64 [query], a column.
-    offsets: float32 [query, column], the log of how many candidates a column stands for, or None.
-    Raises ValueError without queries or for values that aren't finite. Source: section 4.3.
+    log_probs: float32 [prompt, query, column], finite. gold: its column, int64 [query]. offsets:
+    as in `normalise`. Raises ValueError without queries, or if a value is not finite.
+    Source: Jiang et al. 2020, section 4.3.
     """
     n_prompts, n_queries, _ = log_probs.shape
     if not n_queries:
-        raise ValueError("there are no training facts to fit weights on")
+        raise ValueError("cannot fit weights without training facts")
     _check(log_probs, np.full(n_prompts, 1 / n_prompts, np.float32))
     objective = _Objective(np.ascontiguousarray(log_probs.transpose(1, 0, 2)), gold, offsets)
     if n_prompts == 1:
@@ -150,13 +154,13 @@ def fit_weights(
 
 
 def softmax(theta: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Weights of parameters: float64 [prompt], positive, sum 1."""
+    """Return the weights of parameters theta, float64 [prompt], positive, sum 1."""
     powers = np.exp(np.asarray(theta, dtype=np.float64) - np.max(theta))
     return powers / powers.sum()
 
 
 class _Objective:
-    """Mean log-probability of the gold, and its gradients, on some of the queries."""
+    """Mean log-probability of the gold answers, with its gradients."""
 
     def __init__(self, log_probs: Floats, gold: Ints, offsets: Floats | None) -> None:
         self.log_probs = log_probs  # [query, prompt, column]
@@ -164,13 +168,13 @@ class _Objective:
         self.offsets = offsets
 
     def value(self, theta: NDArray[np.float64]) -> float:
-        """The objective over all queries."""
+        """Return the objective over all queries."""
         return self.of_weights(softmax(theta))[0]
 
     def of_weights(
         self, weights: NDArray[np.float64], batch: slice = EVERYTHING
     ) -> tuple[float, NDArray[np.float64]]:
-        """The mean over the batch, and its gradient in the weights."""
+        """Return the mean over the batch and its gradient with respect to the weights."""
         log_probs, gold = self.log_probs[batch], self.gold[batch]
         rows = np.arange(len(gold))
         scores = np.matmul(weights.astype(np.float32), log_probs)
@@ -184,7 +188,7 @@ class _Objective:
     def of_theta(
         self, theta: NDArray[np.float64], batch: slice
     ) -> tuple[float, NDArray[np.float64]]:
-        """The mean over the batch, and its gradient in theta."""
+        """Return the mean over the batch and its gradient with respect to theta."""
         weights = softmax(theta)
         value, gradient = self.of_weights(weights, batch)
         return value, weights * (gradient - weights @ gradient)
@@ -192,9 +196,9 @@ class _Objective:
 
 def _fit_by_adam(objective: _Objective, n_prompts: int, n_queries: int, recipe: Recipe) -> Fit:
     theta, first, second = np.zeros((3, n_prompts))
-    step = n_epochs = since = 0
-    reached = -np.inf
-    while n_epochs < recipe.max_epochs and since < recipe.patience:
+    step = n_epochs = n_stale = 0
+    best = -np.inf
+    while n_epochs < recipe.max_epochs and n_stale < recipe.patience:
         n_epochs += 1
         values = []
         for start in range(0, n_queries, recipe.batch_size):
@@ -207,16 +211,17 @@ def _fit_by_adam(objective: _Objective, n_prompts: int, n_queries: int, recipe: 
             unbiased = np.sqrt(second / (1 - BETA_2**step)) + EPSILON
             theta = theta + recipe.learning_rate * first / (1 - BETA_1**step) / unbiased
         value = float(np.mean(values))
-        since = 0 if value > reached + recipe.min_gain else since + 1
-        reached = value if since == 0 else reached
+        n_stale += 1
+        if value > best + recipe.min_gain:
+            best, n_stale = value, 0
     return Fit(softmax(theta).astype(np.float32), objective.value(theta), n_epochs)
 
 
 def _fit_exactly(objective: _Objective, n_prompts: int) -> Fit:
-    """Exponentiated-gradient ascent with a step that doubles after a gain and halves after a loss.
+    """Exponentiated-gradient ascent; the step doubles after a gain and is quartered after a loss.
 
     The objective is concave in the weights, so it is at most max_i g_i - w g below its optimum,
-    with g its gradient in the weights: that bound, and not a lack of progress, ends the ascent.
+    where g is its gradient. The ascent stops when this bound is below `MAX_GAP`.
     """
     log_weights = np.full(n_prompts, -np.log(n_prompts))
     value, gradient = objective.of_weights(np.exp(log_weights))
@@ -241,9 +246,9 @@ def _fit_exactly(objective: _Objective, n_prompts: int) -> Fit:
 
 
 def oracle_ranks(ranks: Ints) -> Ints:
-    """The gold's best rank under any prompt, int64 [query], of int64 [prompt, query].
+    """Return the gold answer's best rank under any prompt, int64 [query], given [prompt, query].
 
-    A fact counts as right for the oracle when this is 1. Source: Jiang et al. 2020, section 5.1.
+    The oracle is right on a fact if this rank is 1. Source: Jiang et al. 2020, section 5.1.
     """
     return np.asarray(ranks.min(axis=0))
 

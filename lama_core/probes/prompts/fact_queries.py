@@ -1,7 +1,7 @@
-"""The facts of one relation, ready to be asked through many prompts.
+"""Facts of one relation, prepared for querying with many prompts.
 
-Which facts count, and their columns among the candidates, is decided once for the relation and is
-the same for every prompt, so that prompts can be compared and combined.
+Exclusions and candidate columns are decided once for the relation. They are the same for all
+prompts, so that prompts can be compared and combined.
 """
 
 from collections.abc import Sequence
@@ -22,10 +22,13 @@ from lama_core.types import Fact, Prompt, Query, Relation
 
 @dataclass(frozen=True)
 class AskedFacts:
-    """Facts of a relation that count for a model.
+    """Facts of a relation that a model can be scored on.
 
-    columns: the candidates. gold: int64 [fact], a column. removed: int64 [fact, n], columns of the
-    other valid objects, -1 for none. excluded: (fact, reason) of those that don't count.
+    Attributes:
+        columns: The candidates.
+        gold: Column of the gold answer, int64 [fact].
+        removed: Columns of the other valid objects, int64 [fact, n], padded with -1.
+        excluded: The other facts, each with the reason for its exclusion.
     """
 
     relation: Relation
@@ -37,25 +40,25 @@ class AskedFacts:
 
     @property
     def objects(self) -> tuple[str, ...]:
-        """Each fact's gold as the candidates write it."""
+        """The gold answers, spelled as in the candidates."""
         return tuple(self.columns.words[column] for column in self.gold)
 
     def segment(self, at: slice = slice(None)) -> Segment:
-        """Some of the facts as a segment of which only the answers are known."""
+        """Return a range of the facts as a segment without questions."""
         gold = self.gold[at]
         return Segment(self.columns, (), (), np.arange(len(gold)), gold, self.removed[at])
 
     def take(self, numbers: Sequence[int]) -> "AskedFacts":
-        """Some of the facts, by position."""
+        """Return the facts at these positions."""
         chosen = np.array(numbers, dtype=np.int64)
         facts = tuple(self.facts[number] for number in numbers)
         return replace(self, facts=facts, gold=self.gold[chosen], removed=self.removed[chosen])
 
     def queries(self, prompt: Prompt | str, context: Context = "both") -> tuple[Query, ...]:
-        """One query a fact, cut to what the context shows."""
-        filled = [fill(prompt, fact.subject) for fact in self.facts]
+        """Return one query per fact; context `left` drops the text after the blank."""
+        filled = tuple(fill(prompt, fact.subject) for fact in self.facts)
         if context == "both":
-            return tuple(filled)
+            return filled
         return tuple(Query((query.parts[0], "")) for query in filled)
 
 
@@ -69,10 +72,10 @@ def make_asked(
     template: str,
     known: Sequence[Fact] | None = None,
 ) -> AskedFacts:
-    """Return the facts that count for a model; the same rules as for any run.
+    """Prepare facts for a model, with the same exclusions as in any run.
 
-    template: decides which facts fit the model's window. known: all facts of the relation, which
-    tell the other valid objects. Raises UserError when none counts.
+    template: decides which facts fit into the model's context window. known: all facts of the
+    relation, for the other valid objects (None: `facts`). Raises UserError if all are excluded.
     """
     dataset = make_dataset("prompts", [relation], facts, ReadReport())
     everything = make_dataset("prompts", [relation], known or facts, ReadReport())
@@ -82,5 +85,7 @@ def make_asked(
     prepared = prepare(questions, knowledge, candidates, model, context)
     segment = prepared.segments[0]
     kept = tuple(prepared.questions[row].fact for row in segment.rows)
-    excluded = tuple((one.fact, one.excluded) for one in prepared.questions if one.excluded)
+    excluded = tuple(
+        (question.fact, question.excluded) for question in prepared.questions if question.excluded
+    )
     return AskedFacts(relation, kept, segment.columns, segment.gold, segment.removed, excluded)

@@ -1,11 +1,9 @@
-"""What chosen and weighted prompts gain over the manual one, from what a study stores.
+"""Gain in P@1 of selected and weighted prompts over the manual prompt.
 
     gain = P@1 of the ensemble - P@1 of the manual prompt
 
-both on the test facts and under the study's ranking.
-
-Only a few columns of the rows are read: no distributions, no shortlist. The oracle is no way of
-choosing, and is left out.
+both on the test facts and under the study's ranking. Reads only a few columns of the study's rows.
+The oracle is excluded, because it is not a selection method.
 """
 
 from collections.abc import Mapping
@@ -22,10 +20,10 @@ from lama_core.runs.info import FACTS_FILE
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """One way of choosing beside the manual prompt.
+    """The gain of one combination and method over the manual prompt.
 
-    combination, method: of the ensembles. points: relation -> the gain, between -1 and 1; relations
-    that lack the ensemble gain 0. Never empty.
+    points: relation -> gain, between -1 and 1; 0 for relations without such an ensemble. Never
+    empty.
     """
 
     combination: str
@@ -39,12 +37,15 @@ class Gain:
 
     @property
     def relation(self) -> str:
-        """Where it is largest; of equals the first."""
+        """The relation with the largest gain; the first one wins a tie."""
         return max(self.points, key=lambda name: self.points[name])
 
 
 def find_gain(study: Study) -> Gain | None:
-    """Return the way that gains most over all relations, of equals the first."""
+    """Return the largest mean gain of a combination and method; the first one wins a tie.
+
+    Returns None if no relation has a manual prompt, or no other ensemble.
+    """
     path = study.info.folder / FACTS_FILE
     rank = f"rank_{study.info.ranking}"
     points: dict[tuple[str, str], dict[str, float]] = {}
@@ -59,19 +60,19 @@ def find_gain(study: Study) -> Gain | None:
         of_ensembles = rows.groupby(["relation", "ensemble"], observed=True)["right"].mean()
         for name in study.relations:
             details = study.details["relations"][name]
-            origins = [known for *_, known in details["prompts"]]
-            at = next((at for at, known in enumerate(origins) if "manual" in known), None)
-            if at is None:
+            origins = enumerate(origins for *_, origins in details["prompts"])
+            manual = next((number for number, names in origins if "manual" in names), None)
+            if manual is None:
                 continue
-            manuals[name] = float(of_prompts[name, at])
+            manuals[name] = float(of_prompts[name, manual])
             for number, (combination, method, *_) in enumerate(details["ensembles"]):
                 gain = float(of_ensembles[name, number]) - manuals[name]
                 points.setdefault((combination, method), {})[name] = gain
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{path} is damaged ({error}): make the study again.") from error
+        raise UserError(f"Damaged file {path} ({error}). Run the study again.") from error
     gains = [
-        Gain(*way, {name: known.get(name, 0.0) for name in manuals})
-        for way, known in points.items()
-        if way[0] != "manual"
+        Gain(combination, method, {name: by_relation.get(name, 0.0) for name in manuals})
+        for (combination, method), by_relation in points.items()
+        if combination != "manual"
     ]
     return max(gains, key=lambda gain: gain.mean, default=None)

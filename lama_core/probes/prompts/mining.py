@@ -1,15 +1,14 @@
-"""Prompts found in a text: between a subject and its object, or along the path that joins them.
+"""Mine prompts from text: words between subject and object, or along their dependency path.
 
     middle words   "Barack Obama was born in Hawaii"   -> "[X] was born in [Y] ."
     dependency     "The capital of France is Paris"    -> "capital of [X] is [Y] ."
 
-A sentence counts for a pair when it holds both as whole words (distant supervision). Prompts of
-only stop words or punctuation, or longer than ten words, are dropped; the most frequent T = 40 are
-kept, ties in the order in which they were found. With both ways, these are the 30 most frequent of
-middle words and then the 10 most frequent that the path alone gives (`is_of_path`).
+A sentence matches a pair if it contains both as whole words (distant supervision). Prompts that
+have only stop words or punctuation, or more than ten words without [X] and [Y], are dropped. The
+T = 40 most frequent prompts are kept; ties keep the order in which they were found. With both
+methods, these are the 30 most frequent middle-word prompts, then the 10 most frequent that only the
+dependency path gives (`is_of_path`). All prompts end in " .", as the released ones do.
 Source: Jiang et al. 2020, sections 3.1 and 5.1, and its released scripts.
-
-The released prompts end in " ." and so do ours. Words are counted without [X] and [Y].
 
 Departure: Which mined prompts are kept
 """
@@ -33,12 +32,15 @@ MAX_WORDS = 10
 N_KEPT = 40
 N_OF_PATH = 10
 WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
-BRACKETS = str.maketrans("[]", "()")  # text must never bring a placeholder of its own
+BRACKETS = str.maketrans("[]", "()")  # so that "[X]" in the text is not read as a placeholder
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A parsed word. head: what it hangs on, itself for the root. tag: Penn Treebank's, as NN."""
+    """A parsed word.
+
+    head: position of its syntactic head; of itself for the root. tag: Penn Treebank tag, as NN.
+    """
 
     text: str
     head: int
@@ -46,36 +48,35 @@ class Word:
 
 
 class Parser(Protocol):
-    """Parses sentences that are cut into words already."""
+    """A dependency parser and part-of-speech tagger for tokenized sentences."""
 
     def parse(self, words: Sequence[str]) -> tuple[Word, ...]:
-        """One `Word` a word, in order."""
+        """Return one `Word` per word, in order."""
         ...
 
 
 class SpacyParser:
-    """spaCy's parser of an installed pipeline."""
+    """The parser of an installed spaCy pipeline."""
 
     def __init__(self, pipeline: str = PIPELINE) -> None:
-        """Load the pipeline. Raises UserError, with the remedy, if it or spaCy isn't installed."""
+        """Load the pipeline. Raises UserError if it or spaCy is not installed."""
         try:
             import spacy
         except ImportError as error:
             raise UserError(
-                "Dependency paths and parts of speech need spaCy, which is not installed: "
+                "Dependency paths and parts of speech need spaCy, which is not installed. Run "
                 f"`pip install spacy`, then `python -m spacy download {pipeline}`. Middle-word "
-                "prompts need neither."
+                "prompts work without it."
             ) from error
         try:
             self._pipeline: Any = spacy.load(pipeline)
         except OSError as error:
             raise UserError(
-                f"spaCy is here, but not its pipeline {pipeline!r}: "
-                f"`python -m spacy download {pipeline}`, or name one that is installed."
+                f"The spaCy pipeline {pipeline!r} is not installed. Run "
+                f"`python -m spacy download {pipeline}`, or choose an installed pipeline."
             ) from error
 
     def parse(self, words: Sequence[str]) -> tuple[Word, ...]:
-        """One `Word` a word, in order."""
         from spacy.tokens import Doc
 
         document = self._pipeline(Doc(self._pipeline.vocab, words=list(words)))
@@ -83,14 +84,14 @@ class SpacyParser:
 
 
 def shortest_path(words: Sequence[Word], start: int, stop: int) -> tuple[int, ...]:
-    """The words on the shortest dependency path, both ends included; empty if there is none."""
-    ways = []
+    """Return the positions on the shortest dependency path, including both ends; () if none."""
+    chains = []
     for at in (start, stop):
-        way = [at]
-        while words[way[-1]].head not in way:
-            way.append(words[way[-1]].head)
-        ways.append(way)
-    up, down = ways
+        chain = [at]
+        while words[chain[-1]].head not in chain:
+            chain.append(words[chain[-1]].head)
+        chains.append(chain)
+    up, down = chains
     meeting = next((at for at in up if at in down), None)
     if meeting is None:
         return ()
@@ -99,7 +100,7 @@ def shortest_path(words: Sequence[Word], start: int, stop: int) -> tuple[int, ..
 
 @dataclass(frozen=True, slots=True)
 class Mined:
-    """A prompt, in how many (sentence, pair) it was found, and how."""
+    """A mined prompt. count: number of (sentence, pair) matches. methods: those that found it."""
 
     prompt: Prompt
     count: int
@@ -108,7 +109,7 @@ class Mined:
 
 @dataclass(frozen=True)
 class Mining:
-    """What mining gave. n_matches: (sentence, pair) that counted; n_dropped: by reason."""
+    """The result of mining. n_matches: (sentence, pair) matches. n_dropped: by reason."""
 
     kept: tuple[Mined, ...]
     n_sentences: int
@@ -118,7 +119,7 @@ class Mining:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A pair in a sentence: words [start, stop) of the subject and of the object."""
+    """A pair in a sentence, as word ranges [start, stop) of the subject and of the object."""
 
     words: tuple[str, ...]
     subject: tuple[int, int]
@@ -136,51 +137,61 @@ def mine(
 ) -> Mining:
     """Return the most frequent prompts of one relation's pairs in these sentences.
 
-    parser: None mines middle words only. n_of_path: how many of those kept only the dependency path
-    gives; None keeps the most frequent of both (ours). Raises UserError if there is nothing.
+    Args:
+        sentences: The text.
+        pairs: Facts of one relation.
+        parser: Finds dependency paths; None mines middle words only.
+        n_kept: Number of prompts to keep.
+        n_of_path: How many of them must come from the dependency path alone; None keeps the most
+            frequent prompts of both methods (ours).
+        on_sentence: Called with the number of each sentence, from 1.
+
+    Raises:
+        UserError: Without pairs, if no sentence matches a pair, or if n_of_path exceeds n_kept.
     """
     if not pairs:
-        raise UserError("There are no pairs to look for: give facts of one relation.")
+        raise UserError("Cannot mine prompts without pairs. Give facts of one relation.")
     if parser is not None and n_of_path is not None and n_of_path > n_kept:
         raise UserError(
-            f"{n_of_path} dependency prompts can't be among {n_kept}: keep more, or ask for fewer."
+            f"Cannot keep {n_of_path} dependency prompts among {n_kept} prompts. Keep more prompts "
+            "in total, or fewer dependency prompts."
         )
     finder = PairFinder(pairs)
-    found = _Found()
+    counts = _Counts()
     n_sentences = n_matches = 0
     for n_sentences, sentence in enumerate(sentences, start=1):
         on_sentence(n_sentences)
         for match in finder.matches(sentence):
             n_matches += 1
-            ways: dict[Method, str | None] = {"middle": middle_words(match)}
+            templates: dict[Method, str | None] = {"middle": middle_words(match)}
             if parser is not None:
-                ways["dependency"] = dependency_span(match, parser)
-            found.add(ways)
+                templates["dependency"] = dependency_span(match, parser)
+            counts.add(templates)
     if not n_matches:
         raise UserError(
-            f"None of the {n_sentences:,} sentences holds a subject and its object: give a larger "
-            "text, or pairs that it speaks of."
+            f"None of the {n_sentences:,} sentences contains a subject and its object. Give a "
+            "larger text, or pairs that it mentions."
         )
     if parser is None or n_of_path is None:
-        kept = found.most_common(n_kept)
+        kept = counts.most_common(n_kept)
     else:
-        middle = found.most_common(n_kept - n_of_path, "middle")
-        kept = middle + found.most_common(n_of_path, "dependency")
-    return Mining(tuple(kept), n_sentences, n_matches, tuple(sorted(found.dropped.items())))
+        middle = counts.most_common(n_kept - n_of_path, "middle")
+        kept = middle + counts.most_common(n_of_path, "dependency")
+    return Mining(tuple(kept), n_sentences, n_matches, tuple(sorted(counts.dropped.items())))
 
 
-class _Found:
-    """The prompts that were found so far, and how often."""
+class _Counts:
+    """Counts of the prompts found so far."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
-        self.matches: Counter[str] = Counter()  # found in a match, in whichever way
+        self.matches: Counter[str] = Counter()  # by any method
         self.by: dict[Method, Counter[str]] = {"middle": Counter(), "dependency": Counter()}
         self.dropped: Counter[str] = Counter()
 
-    def add(self, ways: dict[Method, str | None]) -> None:
-        """Count what each way gave for one match; the same text counts once for the match."""
-        for template in dict.fromkeys(text for text in ways.values() if text is not None):
+    def add(self, templates: dict[Method, str | None]) -> None:
+        """Count the templates of one match; a text that both methods give counts once."""
+        for template in dict.fromkeys(text for text in templates.values() if text is not None):
             reason = why_dropped(template)
             if reason:
                 self.dropped[reason] += 1
@@ -188,28 +199,32 @@ class _Found:
             key = normalise_template(template)
             self.texts.setdefault(key, template)
             self.matches[key] += 1
-            for way, text in ways.items():
-                self.by[way][key] += text == template
+            for method, text in templates.items():
+                self.by[method][key] += text == template
 
-    def most_common(self, n: int, way: Method | None = None) -> list[Mined]:
-        """The n most frequent in whichever way, or in one: of the path those it alone gives."""
-        counts = self.matches if way is None else self.by[way]
+    def most_common(self, n: int, method: Method | None = None) -> list[Mined]:
+        """Return the n most frequent prompts of one method or (None) of any.
+
+        `dependency` returns only prompts that the dependency path alone gives.
+        """
+        counts = self.matches if method is None else self.by[method]
         ordered = [
             (key, count)
             for key, count in counts.most_common()
-            if count and (way != "dependency" or is_of_path(self.texts[key]))
+            if count and (method != "dependency" or is_of_path(self.texts[key]))
         ]
         kept = []
         for key, count in ordered[:n]:
-            methods = tuple(method for method, found in self.by.items() if found[key])
+            methods = tuple(name for name, found in self.by.items() if found[key])
             kept.append(Mined(Prompt(self.texts[key], "mined"), count, methods))
         return kept
 
 
 def is_of_path(template: str) -> bool:
-    """Whether only a dependency path gives a prompt: it has words before or behind both blanks.
+    """Whether only a dependency path gives a prompt: it has words before or after both blanks.
 
-    As in the released scripts, one with a capital letter, a name of its sentence, is none.
+    As in the released scripts, prompts with a capitalised word (a name in the sentence) don't
+    qualify.
     """
     words = template.removesuffix(".").split()
     ends = {words[0], words[-1]} <= {"[X]", "[Y]"}
@@ -217,14 +232,14 @@ def is_of_path(template: str) -> bool:
 
 
 def middle_words(match: Match) -> str | None:
-    """The words between subject and object as a template; None if nothing stands between."""
+    """Return the words between subject and object as a template; None without any."""
     (first, second), marks = _in_order(match)
     between = match.words[first[1] : second[0]]
     return _template([marks[0], *between, marks[1]]) if between else None
 
 
 def dependency_span(match: Match, parser: Parser) -> str | None:
-    """The words that the shortest dependency path spans, as a template; None without a path."""
+    """Return the span of the shortest dependency path as a template; None without a path."""
     parsed = parser.parse(match.words)
     start, stop = _head_of(parsed, match.subject), _head_of(parsed, match.object)
     path = shortest_path(parsed, start, stop)
@@ -238,26 +253,26 @@ def dependency_span(match: Match, parser: Parser) -> str | None:
         rightmost = second[1] - 1
     marked = {first[0]: marks[0], second[0]: marks[1]}
     inside = {*range(*first), *range(*second)} - set(marked)
-    places = (at for at in range(leftmost, rightmost + 1) if at not in inside)
-    words = [marked.get(at, match.words[at]) for at in places]
+    positions = (at for at in range(leftmost, rightmost + 1) if at not in inside)
+    words = [marked.get(at, match.words[at]) for at in positions]
     if words.count("[X]") != 1 or words.count("[Y]") != 1:
         return None
     return _template(words)
 
 
 def why_dropped(template: str) -> str | None:
-    """The paper's filters: why a prompt is dropped, None if it is kept."""
-    words = WORD.findall(template.replace("[X]", " ").replace("[Y]", " "))
-    spoken = [word for word in words if word[0].isalnum()]
-    if all(word.lower() in STOP_WORDS for word in spoken):
+    """Return the reason why the paper's filters drop a prompt; None if they keep it."""
+    tokens = WORD.findall(template.replace("[X]", " ").replace("[Y]", " "))
+    words = [token for token in tokens if token[0].isalnum()]
+    if all(word.lower() in STOP_WORDS for word in words):
         return "only stop words or punctuation"
-    if len(spoken) > MAX_WORDS:
+    if len(words) > MAX_WORDS:
         return f"longer than {MAX_WORDS} words"
     return None
 
 
 class PairFinder:
-    """Finds pairs in sentences by looking each run of words up among the subjects."""
+    """Finds pairs in sentences by looking up every word sequence in an index of the subjects."""
 
     def __init__(self, pairs: Sequence[Fact]) -> None:
         self.objects: dict[tuple[str, ...], dict[tuple[str, ...], None]] = {}
@@ -269,7 +284,7 @@ class PairFinder:
         self.firsts = {subject[0] for subject in self.objects}
 
     def matches(self, sentence: str) -> Iterator[Match]:
-        """Each pair that the sentence holds, once; the longest subject at a place counts."""
+        """Yield each pair in the sentence once; at each position the longest subject wins."""
         words = split_words(sentence)
         seen: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
         for start, word in enumerate(words):
@@ -289,19 +304,19 @@ class PairFinder:
 
 
 def _nearest(words: tuple[str, ...], wanted: tuple[str, ...], start: int, stop: int) -> int | None:
-    """Where `wanted` stands nearest to the words [start, stop), outside of them."""
-    places = [
+    """Return the start of the occurrence of `wanted` nearest to, and outside, [start, stop)."""
+    starts = [
         at
         for at in range(len(words) - len(wanted) + 1)
         if words[at : at + len(wanted)] == wanted and (at >= stop or at + len(wanted) <= start)
     ]
-    if not places:
-        return None
-    return min(places, key=lambda at: at - stop if at >= stop else start - at - len(wanted))
+    return min(
+        starts, key=lambda at: at - stop if at >= stop else start - at - len(wanted), default=None
+    )
 
 
 def split_words(text: str) -> tuple[str, ...]:
-    """The words and signs of a text, with round brackets for square ones."""
+    """Return the words and punctuation marks, with square brackets replaced by round ones."""
     return tuple(WORD.findall(text.translate(BRACKETS)))
 
 
@@ -312,9 +327,9 @@ def _in_order(match: Match) -> tuple[tuple[tuple[int, int], tuple[int, int]], tu
 
 
 def _head_of(parsed: Sequence[Word], span: tuple[int, int]) -> int:
-    """The word of a span whose head lies outside of it: what the span hangs on."""
-    within = range(*span)
-    heads = (at for at in within if parsed[at].head == at or parsed[at].head not in within)
+    """Return the syntactic head of a span: the word whose own head is outside the span."""
+    inside = range(*span)
+    heads = (at for at in inside if parsed[at].head == at or parsed[at].head not in inside)
     return next(heads, span[1] - 1)
 
 

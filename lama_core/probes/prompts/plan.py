@@ -1,4 +1,4 @@
-"""From what a user asks for to the specification of a study: the commands, and the page's form.
+"""Plan a study: turn the request of a command or of the page's form into a specification.
 
 StudyRequest --plan--> StudySpec
 """
@@ -12,12 +12,7 @@ from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import COMMON, known_before, named_candidates, read_candidate_file
 from lama_core.datasets import Dataset, load_dataset
 from lama_core.datasets.library.installed import STARTER, installed_dir, pairs_dir, prompts_dir
-from lama_core.datasets.prompt_sets import (
-    PromptPool,
-    load_pool,
-    parse_combination,
-    relations_in,
-)
+from lama_core.datasets.prompt_sets import PromptPool, load_pool, parse_combination, relations_in
 from lama_core.errors import UserError, choose
 from lama_core.models.protocols import BlankFiller
 from lama_core.probes.plan import check_limit, choose_context, from_data, of_model
@@ -40,8 +35,8 @@ COMBINATIONS = ("manual", "mine", "mine+man", "mine+para", "man+para")
 PromptFolder = Annotated[
     Path | None,
     option(
-        "An imported set of prompts by its name, or a folder in LPAQA's layout. Default: the "
-        "dataset's own prompts."
+        "Name of an imported prompt set, or a folder in LPAQA's layout. Default: the dataset's "
+        "prompts."
     ),
 ]
 
@@ -64,15 +59,15 @@ class SelectRequest(shared_fields.OutSettings):
     training: Annotated[
         Path | None,
         option(
-            "An imported set that has training pairs, or a folder of them (one P*.jsonl a "
-            "relation). Default: half of the facts train."
+            "Name of an imported set with training pairs, or a folder of them (one P*.jsonl per "
+            "relation). Default: half of the facts are used for training."
         ),
     ] = None
     training_share: Annotated[
         float | None,
         option(
-            "Share of the training pairs that prompts are selected and weighted on; the others are "
-            "not used. Default: 0.8 with --training, as in LPAQA's released code; else 1.",
+            "Share of the training pairs on which prompts are selected and weighted; the others "
+            "are not used. Default: 0.8 with --training, as in LPAQA's released code; else 1.",
             gt=0,
             le=1,
         ),
@@ -92,7 +87,10 @@ class SelectRequest(shared_fields.OutSettings):
     ] = None
     seed: Annotated[
         int | None,
-        option("Draw the facts of a limit at random with this seed. Default: the first ones."),
+        option(
+            "Seed for choosing the facts of --limit and --train-limit at random. Default: take "
+            "the first ones."
+        ),
     ] = None
     drop_overlap: Annotated[
         bool, option("Exclude training pairs that are test facts, instead of refusing them.")
@@ -100,8 +98,8 @@ class SelectRequest(shared_fields.OutSettings):
     blind: Annotated[
         bool,
         option(
-            "Include prompts that show a causal model nothing of the subject (with the blank "
-            "before it) in ensembles.",
+            "Include subject-blind prompts in ensembles: their blank comes before the subject, "
+            "so a causal model can't see the subject.",
             name="--include-subject-blind",
         ),
     ] = False
@@ -109,7 +107,7 @@ class SelectRequest(shared_fields.OutSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class StudyRequest(SelectRequest):
-    """Prompts to select and weight, too: the fields of `prompts fit`."""
+    """Prompts to evaluate, select and weight: the fields of `prompts fit`."""
 
     command: ClassVar[tuple[str, ...]] = ("prompts", "fit")
     python: ClassVar[str] = "study"
@@ -117,98 +115,103 @@ class StudyRequest(SelectRequest):
     combinations: Annotated[
         Sequence[str],
         option(
-            "manual, mine, mine+man, mine+para, man+para, user or all; repeat for several. "
-            "Default: the paper's sets, and user with --template.",
+            "Combination of prompt sets: manual, mine, mine+man, mine+para, man+para, user or all; "
+            "repeat for several. Default: the paper's combinations, and user with --template.",
             name="--set",
         ),
     ] = ()
     recipes: Annotated[
         Sequence[str],
         option(
-            "Optimiser recipe; repeat for several. released: the released scripts' (rate 0.1, "
-            "batches of 128, at most 500 epochs, stop after 30 without a gain of 1e-3). paper: "
-            "Adam's defaults, batches of 32; the paper names no last epoch and no patience: 500, "
-            "and 50 without a gain of 1e-4, are ours. exact: the optimum.",
+            "Optimiser recipe; repeat for several. released: as in the released scripts (learning "
+            "rate 0.1, batch size 128, at most 500 epochs, stop after 30 epochs without a gain of "
+            "1e-3). paper: Adam's defaults, batch size 32; the paper gives no number of epochs and "
+            "no patience, so we use at most 500 and stop after 50 without a gain of 1e-4. exact: "
+            "the optimum.",
             name="--recipe",
         ),
     ] = (RELEASED.name,)
     curves: Annotated[
         bool, option("Compute the accuracy of Top-K for every K, log-linear and linear.")
     ] = True
-    keep: Annotated[bool, option("Keep the distributions on disk, for other weights later.")] = (
-        False
-    )
+    keep: Annotated[
+        bool, option("Keep the answer distributions on disk, to fit other weights later.")
+    ] = False
     save_runs: Annotated[bool, option("Save Top-1 and the optimised ensembles as runs.")] = True
 
     def __post_init__(self) -> None:
-        """Without combinations, take the paper's, and the user's prompts if there are any."""
+        """Set the default combinations: the paper's, and `user` if there are own prompts."""
         super().__post_init__()
         if not self.combinations:
             chosen = (*COMBINATIONS, *(["user"] if self.own else []))
             object.__setattr__(self, "combinations", chosen)
 
 
-def as_study(request: SelectRequest) -> StudyRequest:
-    """The study in which single prompts are asked; a study as it is."""
+def _as_study(request: SelectRequest) -> StudyRequest:
+    """Return a study without ensembles for a SelectRequest; a StudyRequest unchanged."""
     if isinstance(request, StudyRequest):
         return request
     return StudyRequest(**vars(request), combinations=("all",), recipes=(), curves=False)
 
 
 def as_select(request: StudyRequest) -> SelectRequest:
-    """The single prompts of a study."""
-    made = {field.name: getattr(request, field.name) for field in fields(SelectRequest)}
-    return SelectRequest(**made)
+    """Return the request that evaluates a study's prompts one by one."""
+    values = {field.name: getattr(request, field.name) for field in fields(SelectRequest)}
+    return SelectRequest(**values)
 
 
 def request_of(study: Study, relations: tuple[str, ...] = ()) -> StudyRequest:
-    """The request that makes a study again, of all or some of its relations."""
-    info, made = study.info, study.details
+    """Return the request that repeats a study, on these relations or on all."""
+    info, details = study.info, study.details
     of_run = ("dataset", "model", "candidates", "context", "ranking", "precision", "limit")
-    known: dict[str, Any] = {name: getattr(info, name) for name in of_run}
-    known |= {name: made[name] for name in ("train_limit", "seed", "drop_overlap")}
-    known |= {name: tuple(made[name]) for name in ("own", "combinations", "recipes")}
+    values: dict[str, Any] = {name: getattr(info, name) for name in of_run}
+    values |= {name: details[name] for name in ("train_limit", "seed", "drop_overlap")}
+    values |= {name: tuple(details[name]) for name in ("own", "combinations", "recipes")}
     for name in ("prompts", "training"):
-        known[name] = Path(made[name]) if made[name] else None
-    # Studies from before the share could be chosen used all pairs.
-    share = made.get("training_share", 1.0)
-    if share != used_share(SelectRequest(training=known["training"])):
-        known["training_share"] = share
+        values[name] = Path(details[name]) if details[name] else None
+    # Older studies, which have no training_share, used all pairs.
+    share = details.get("training_share", 1.0)
+    if share != _used_share(SelectRequest(training=values["training"])):
+        values["training_share"] = share
     return StudyRequest(
-        **known,
+        **values,
         relations=relations or tuple(relation.name for relation in info.relations),
-        blind=takes_blind(study),
+        blind=_includes_subject_blind(study),
     )
 
 
-def used_share(request: SelectRequest) -> float:
-    """The share of the training pairs that a request selects and fits on."""
+def _used_share(request: SelectRequest) -> float:
+    """Share of the training pairs that a request selects and fits on."""
     if request.training_share is not None:
         return request.training_share
     return RELEASED_SHARE if request.training is not None else 1.0
 
 
-def takes_blind(study: Study) -> bool:
-    """Whether ensembles of a study may hold prompts that show the model nothing of the subject."""
+def _includes_subject_blind(study: Study) -> bool:
+    """Whether the ensembles of a study may include subject-blind prompts."""
     return any(
-        number not in one.get("aside", ()) and not shows_subject(template, study.info.context)
-        for one in study.details["relations"].values()
-        for number, (template, *_) in enumerate(one["prompts"])
+        number not in details.get("aside", ()) and not shows_subject(template, study.info.context)
+        for details in study.details["relations"].values()
+        for number, (template, *_) in enumerate(details["prompts"])
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The study that a request asks for, and what its user should know before it starts."""
+    """The specification of a study, and messages to show before it starts."""
 
     spec: StudySpec
     notes: tuple[str, ...] = ()
 
 
 def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
-    """Return the specification of a study. Loads the model: its vocabulary decides candidates."""
-    chooses = isinstance(request, StudyRequest)
-    request = as_study(request)
+    """Return the specification of a study.
+
+    Loads the model, because the candidates depend on its vocabulary. Raises UserError for an
+    invalid request, or if all prompts are excluded from ensembles.
+    """
+    needs_ensembles = isinstance(request, StudyRequest)
+    request = _as_study(request)
     _check(request)
     dataset = load_dataset(request.dataset)
     relations, notes = _choose_relations(request, dataset)
@@ -216,37 +219,41 @@ def plan_study(request: SelectRequest, *, load: Load = load_by_name) -> Planned:
     context = choose_context(request.context, model.kind)
     names = tuple(relation.name for relation, _ in relations)
     pools = tuple(pool if request.blind else set_aside(pool, context) for _, pool in relations)
-    if chooses and not any(pool.eligible(one) for pool in pools for one in request.combinations):
+    if needs_ensembles and not any(
+        pool.eligible(name) for pool in pools for name in request.combinations
+    ):
         raise UserError(
-            f"Every prompt has its blank before the subject, and {model.name} sees what is left of "
-            "the blank: there is nothing to choose from. Give other prompts, or take these in with "
-            "--include-subject-blind."
+            f"All prompts are subject-blind: their blank comes before the subject, and "
+            f"{model.name} sees only the text left of the blank. Give other prompts, or include "
+            "these in ensembles with --include-subject-blind."
         )
-    # A relation without pairs of its own is named here, before anything is asked.
-    share = used_share(request)
+    # Raises for a relation without training pairs, before any prompt is scored.
+    share = _used_share(request)
     splits = [split_of(request.training, dataset, name, share=share) for name in names]
-    same = ("prompts", "training", "drop_overlap", "keep")
-    names_of = ("ranking", "curves", "train_limit", "seed")
-    how: dict[str, Any] = {name: getattr(request, name) for name in names_of}
-    how |= {"combinations": tuple(request.combinations), "recipes": tuple(request.recipes)}
+    copied = ("ranking", "curves", "train_limit", "seed")
+    options: dict[str, Any] = {name: getattr(request, name) for name in copied}
+    options |= {"combinations": tuple(request.combinations), "recipes": tuple(request.recipes)}
     spec = StudySpec(
         **from_data(request.dataset, dataset, names, request.ranking, request.limit),
         **of_model(model, request.model),
-        **{name: getattr(request, name) for name in same},
+        prompts=request.prompts,
+        training=request.training,
+        drop_overlap=request.drop_overlap,
+        keep=request.keep,
         own=tuple(request.own),
         context=context,
         pools=pools,
         training_share=share,
         training_digest=pairs_digest(splits),
         candidates=candidates_of(request, model),
-        study_options=StudyOptions(context, **how),
+        study_options=StudyOptions(context, **options),
     )
     return Planned(spec, notes)
 
 
 def check_study(request: SelectRequest, dataset: Dataset) -> None:
-    """Raise UserError for what can be known to be wrong of a study before a model is loaded."""
-    study = as_study(request)
+    """Raise UserError for mistakes in a request that show without loading a model."""
+    study = _as_study(request)
     _check(study)
     _choose_relations(study, dataset)
 
@@ -260,46 +267,51 @@ def _check(request: StudyRequest) -> None:
         choose(recipe, RECIPES, "recipe")
     choose(request.ranking, RANKINGS, "ranking")
     if request.own and len(request.relations) != 1:
-        raise UserError("Your own prompts belong to one relation: name it with --relation.")
+        raise UserError(
+            "Your own prompts apply to a single relation. Name one relation with --relation."
+        )
 
 
 def _choose_relations(
     request: StudyRequest, dataset: Dataset
 ) -> tuple[tuple[tuple[Relation, PromptPool], ...], tuple[str, ...]]:
-    """The relations with their prompts, and notes about those that have none."""
-    wanted = [r for r in dataset.choose(request.relations) if r.prompts or request.relations]
+    """Return the relations with their prompts, and notes about relations without any."""
+    wanted = list(dataset.choose(request.relations))
     folder = request.prompts and prompts_dir(request.prompts)
     pairs = request.training and pairs_dir(request.training)
-    if folder is not None and not request.relations:
-        here = relations_in(folder)
-        wanted = [r for r in wanted if r.name in here]
-    if pairs is not None and not request.relations and pairs.is_dir():
-        wanted = [r for r in wanted if (pairs / f"{r.name}.jsonl").is_file()]
+    if not request.relations:
+        wanted = [r for r in wanted if r.prompts]
+        if folder is not None:
+            with_prompts = relations_in(folder)
+            wanted = [r for r in wanted if r.name in with_prompts]
+        if pairs is not None and pairs.is_dir():
+            wanted = [r for r in wanted if (pairs / f"{r.name}.jsonl").is_file()]
     chosen, notes = [], []
     for relation in wanted:
-        pool = load_pool(relation, folder=folder, user=request.own)
-        pool = pool.only(request.combinations)
+        pool = load_pool(relation, folder=folder, user=request.own).only(request.combinations)
         if set(pool.combinations()) & set(request.combinations):
             chosen.append((relation, pool))
         else:
-            notes.append(f"{relation.name} has none of the chosen prompts; it is left out.")
+            notes.append(f"{relation.name} is excluded: it has no prompts of the chosen sets.")
     if not chosen:
         raise UserError(
-            f"No relation of {dataset.name} has prompts of {', '.join(request.combinations)}: "
-            "give a folder of prompts, or choose other sets."
+            f"No relation of {dataset.name} has prompts of {', '.join(request.combinations)}. "
+            "Choose other sets, or name a prompt set or folder with --prompts."
         )
     return tuple(chosen), tuple(notes)
 
 
 def candidates_of(request: StudyRequest, model: BlankFiller) -> Candidates:
-    """Return the words that a study ranks: by default the published ones, else the model's own."""
+    """Return the words that a study ranks.
+
+    The default is the published list of the dataset or of LAMA if installed, else the words that
+    are one token of the model (`common`).
+    """
     folder = Path(request.dataset).expanduser()
-    places = [folder if folder.is_dir() else installed_dir(request.dataset), installed_dir("lama")]
-    published = next(
-        (place / VOCABULARY_FILE for place in places if (place / VOCABULARY_FILE).is_file()), None
-    )
-    name = request.candidates or ("lama" if published else COMMON)
+    folders = [folder if folder.is_dir() else installed_dir(request.dataset), installed_dir("lama")]
+    lists = (folder / VOCABULARY_FILE for folder in folders)
+    published = next((path for path in lists if path.is_file()), None)
+    name, vocabularies = request.candidates or ("lama" if published else COMMON), [model.vocabulary]
     if name == "lama" and published is not None:
-        return Candidates(name, read_candidate_file(published)).fitting([model.vocabulary])
-    vocabularies = [model.vocabulary]
+        return Candidates(name, read_candidate_file(published)).fitting(vocabularies)
     return known_before(named_candidates(name, vocabularies), vocabularies)

@@ -1,20 +1,25 @@
-"""A prompt's own words, refilled by a language model: paraphrases, and LM-aware refinement.
+"""Paraphrase and refine prompts by replacing their words with a language model's predictions.
 
     P(w_i | prompt without word i) = mean over pairs of P(w_i | x, prompt without word i, y)
 
-refine: each word in turn, left to right, becomes the likeliest one, until nothing changes
-(Jiang et al. 2020, section 6.1). paraphrase: the same probabilities give the n best words in each
-place; one and two words changed, ranked by the mean of the log-probabilities of the new words
-relative to the old (ours: it needs no download). paraphrase_by_translation: B candidates there and
-B back again, so B^2, ranked by log P(there | prompt) + log P(back | there); the same text reached
-twice counts with its best round trip (section 3.2: English - German - English, B = 7).
+refine                       LM-aware refinement: replaces each word, from left to right, with the
+                             most probable one, until no word changes (Jiang et al. 2020, section
+                             6.1)
+paraphrase_by_refilling      replaces one or two words by the n most probable words, ranked by the
+                             gain in log-probability over the old words, summed over the changes
+                             (ours: it needs no download)
+paraphrase_by_translation    B translations, and B back-translations of each, ranked by
+                             log P(there | prompt) + log P(back | there); a text that is reached
+                             twice keeps its best round trip (section 3.2: English - German -
+                             English, B = 7)
 
-What a word is, and by what it is refilled (`Form`):
+Which words are replaced, and by which (`Form`):
 
-    paper   every word and sign between the placeholders, by any word or sign of the model's tokens
-    words   every word of the prompt that holds a letter or a digit, by words of letters alone
+    paper   all words and punctuation marks between the placeholders, by any single-token word or
+            punctuation mark
+    words   all words of the prompt with a letter or digit, by single-token words of letters only
 
-A new word is always one token that stands on its own; the placeholders stay.
+The placeholders are never replaced.
 
 Departure: Refining a prompt
 Departure: Paraphrases of prompts
@@ -39,17 +44,20 @@ from lama_core.types import Fact, Query
 
 Form = Literal["paper", "words"]
 
-MAX_PAIRS = 50  # of the form `words`
+MAX_PAIRS = 50  # with the form `words`
 MAX_ROUNDS = 10
 N_WORDS = 7
 N_KEPT = 40
-N_BEAMS = 7  # of a translation
+N_BEAMS = 7  # beam size of translations
 PLACEHOLDER = re.compile(r"\[\s*([XYxy])\s*\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Paraphrase:
-    """A paraphrase of a template. log_prob: by which they are ranked. via: the way it took."""
+    """A paraphrase of a template.
+
+    log_prob: the score for ranking. via: the intermediate template or translation.
+    """
 
     template: str
     log_prob: float
@@ -58,7 +66,7 @@ class Paraphrase:
 
 @dataclass(frozen=True)
 class Paraphrases:
-    """What paraphrasing gave, best first. n_dropped: what lost a placeholder or was no new text."""
+    """Paraphrases, best first. n_dropped: texts that lost a placeholder or are not new."""
 
     kept: tuple[Paraphrase, ...]
     n_tried: int
@@ -67,7 +75,7 @@ class Paraphrases:
 
 @dataclass(frozen=True, slots=True)
 class Refined:
-    """A refined prompt. steps: every template on the way, the first and the last included."""
+    """A refined prompt. steps: all templates from the original to the refined one."""
 
     template: str
     steps: tuple[str, ...]
@@ -75,17 +83,17 @@ class Refined:
 
 
 class Refiller:
-    """Refills places of prompts with one model, on some facts; the form `words` uses 50."""
+    """Predicts words of prompts with one model, averaged over facts (with `words` the first 50)."""
 
     def __init__(self, model: BlankFiller, pairs: Sequence[Fact], *, form: Form = "words") -> None:
-        """Raises UserError without pairs, or for a causal model, which sees no right side."""
+        """Raise UserError without pairs, or for a causal model."""
         if not KINDS[model.kind].sees_both:
             raise UserError(
-                f"{model.name} is a causal model and sees no words on the right: choose a masked "
-                "or encoder-decoder model to refill prompts."
+                f"{model.name} is a causal model and can't see the words after a blank. Choose a "
+                "masked or encoder-decoder model to paraphrase or refine prompts."
             )
         if not pairs:
-            raise UserError("There are no pairs to fill the prompt with: give facts of a relation.")
+            raise UserError("Cannot fill the prompt without facts. Give facts of a relation.")
         self.model = model
         self.form = form
         self.pairs = tuple(pairs[:MAX_PAIRS] if form == "words" else pairs)
@@ -97,19 +105,19 @@ class Refiller:
         self.columns: Columns = Candidates(form, words).columns(model.vocabulary)
 
     def places(self, template: str) -> tuple[int, ...]:
-        """Positions of the words that can be refilled."""
+        """Return the positions of the words that can be replaced."""
         words = template.split()
-        held = [at for at, word in enumerate(words) if "[X]" in word or "[Y]" in word]
+        fixed = [at for at, word in enumerate(words) if "[X]" in word or "[Y]" in word]
         if self.form == "paper":
-            return tuple(range(held[0] + 1, held[-1]))
+            return tuple(range(fixed[0] + 1, fixed[-1]))
         return tuple(
             at
             for at, word in enumerate(words)
-            if at not in held and any(character.isalnum() for character in word)
+            if at not in fixed and any(character.isalnum() for character in word)
         )
 
     def log_probs(self, template: str, place: int) -> NDArray[np.float32]:
-        """Log of the mean probability of every word in a place, float32 [word of `columns`]."""
+        """Return the log of the mean probability of each word at a position, float32 [column]."""
         words = template.split()
         left, right = " ".join(words[:place]), " ".join(words[place + 1 :])
         queries = []
@@ -125,12 +133,12 @@ class Refiller:
         return np.asarray(total - np.log(len(queries)), dtype=np.float32)
 
     def log_prob_of(self, scores: NDArray[np.float32], word: str) -> float:
-        """A word's own value in `log_probs`; the lowest of all if it is no single token."""
+        """Return a word's value in `log_probs`; the lowest value if it is not a single token."""
         column = self.columns.index.get(self.columns.spelling.key(word))
         return float(scores.min() if column is None else scores[column])
 
     def with_word(self, template: str, place: int, column: int) -> str:
-        """The template with another word in a place; at the start it keeps the old one's case."""
+        """Return the template with a new word at a position; a first word keeps its capital."""
         words = template.split()
         new = self.columns.words[column]
         words[place] = new.capitalize() if not place and words[place][:1].isupper() else new
@@ -138,16 +146,16 @@ class Refiller:
 
 
 def _places(template: str, refiller: Refiller) -> tuple[int, ...]:
-    """The places to refill. Raises UserError for what is no template, or has none."""
+    """Return the positions to replace. Raises UserError for an invalid template, or without any."""
     check_templates([template])
     places = refiller.places(template)
     if not places:
-        raise UserError(f"The prompt {template!r} has no word that could be refilled.")
+        raise UserError(f"The prompt {template!r} has no replaceable word. Give another prompt.")
     return places
 
 
 def refine(template: str, refiller: Refiller) -> Refined:
-    """Return the prompt that the model itself would write, word by word."""
+    """Replace each word by the model's most probable one, until no word changes."""
     _places(template, refiller)
     steps = [template]
     for _ in range(MAX_ROUNDS):
@@ -169,34 +177,44 @@ def paraphrase_by_refilling(
 ) -> Paraphrases:
     """Return paraphrases with one or two words changed, best first."""
     places = _places(template, refiller)
-    first = [found for place in places for found in _changed(template, place, refiller, n_words)]
-    first.sort(key=lambda one: -one.log_prob)
-    best = {normalise_template(one.template): one for one in reversed(first)}
-    n_tried = len(first)
-    for one in first[:n_words]:
+    singles = [
+        changed for place in places for changed in _change_word(template, place, refiller, n_words)
+    ]
+    singles.sort(key=_by_log_prob)
+    best = {normalise_template(single.template): single for single in reversed(singles)}
+    n_tried = len(singles)
+    for single in singles[:n_words]:
         for place in places:
-            if one.template.split()[place] != template.split()[place]:
+            if single.template.split()[place] != template.split()[place]:
                 continue
-            for two in _changed(one.template, place, refiller, n_words):
+            for double in _change_word(single.template, place, refiller, n_words):
                 n_tried += 1
-                joined = Paraphrase(two.template, one.log_prob + two.log_prob, one.template)
-                key = normalise_template(joined.template)
-                if key not in best or joined.log_prob > best[key].log_prob:
-                    best[key] = joined
+                log_prob = single.log_prob + double.log_prob
+                _keep_best(best, Paraphrase(double.template, log_prob, single.template))
     best.pop(normalise_template(template), None)
-    ranked = sorted(best.values(), key=lambda one: -one.log_prob)
+    ranked = sorted(best.values(), key=_by_log_prob)
     return Paraphrases(tuple(ranked[:n_kept]), n_tried, n_tried - len(best))
 
 
-def _changed(template: str, place: int, refiller: Refiller, n_words: int) -> list[Paraphrase]:
-    """The template with each of the best other words in a place."""
+def _by_log_prob(paraphrase: Paraphrase) -> float:
+    return -paraphrase.log_prob
+
+
+def _keep_best(best: dict[str, Paraphrase], found: Paraphrase) -> None:
+    key = normalise_template(found.template)
+    if key not in best or found.log_prob > best[key].log_prob:
+        best[key] = found
+
+
+def _change_word(template: str, place: int, refiller: Refiller, n_words: int) -> list[Paraphrase]:
+    """Return the template with each of the n most probable other words at a position."""
     scores = refiller.log_probs(template, place)
     old = template.split()[place]
-    own = refiller.log_prob_of(scores, old)
+    old_score = refiller.log_prob_of(scores, old)
     best = np.argsort(-scores, kind="stable")[: n_words + 1].tolist()
     others = [at for at in best if refiller.columns.words[at].lower() != old.lower()]
     return [
-        Paraphrase(refiller.with_word(template, place, at), float(scores[at]) - own, template)
+        Paraphrase(refiller.with_word(template, place, at), float(scores[at]) - old_score, template)
         for at in others[:n_words]
     ]
 
@@ -211,26 +229,23 @@ def paraphrase_by_translation(
 ) -> Paraphrases:
     """Return paraphrases, ranked by the probability of the round trip."""
     check_templates([template])
-    middle = there.translate([template], n_beams)[0]
-    returned = back.translate([one.text for one in middle], n_beams)
+    outward = there.translate([template], n_beams)[0]
+    returned = back.translate([translation.text for translation in outward], n_beams)
     best: dict[str, Paraphrase] = {}
     n_dropped = 0
-    itself = normalise_template(template)
-    for first, seconds in zip(middle, returned, strict=True):
+    original = normalise_template(template)
+    for first, seconds in zip(outward, returned, strict=True):
         for second in seconds:
             text = repair_placeholders(second.text)
-            key = normalise_template(text)
-            if template_fault(text) or key == itself:
+            if template_fault(text) or normalise_template(text) == original:
                 n_dropped += 1
-                continue
-            found = Paraphrase(text, first.log_prob + second.log_prob, first.text)
-            if key not in best or found.log_prob > best[key].log_prob:
-                best[key] = found
-    ranked = sorted(best.values(), key=lambda one: -one.log_prob)
+            else:
+                _keep_best(best, Paraphrase(text, first.log_prob + second.log_prob, first.text))
+    ranked = sorted(best.values(), key=_by_log_prob)
     n_tried = sum(len(seconds) for seconds in returned)
     return Paraphrases(tuple(ranked[:n_kept]), n_tried, n_dropped)
 
 
 def repair_placeholders(text: str) -> str:
-    """`[ x ]` and the like, as translators write them, as `[X]`."""
+    """Restore placeholders that a translator changed, such as `[ x ]` to `[X]`."""
     return PLACEHOLDER.sub(lambda match: f"[{match.group(1).upper()}]", " ".join(text.split()))

@@ -1,7 +1,7 @@
-"""Prompts chosen and weighted on training facts: Top-K and the optimised ensemble.
+"""Select and weight prompts on the training facts: Top-K and the optimised ensemble.
 
-Source: Jiang et al. 2020, section 4. Selection and weights look at training facts only; `answer`
-applies them to the test facts.
+Selection and weights use training facts only; `answer` applies them to the test facts.
+Source: Jiang et al. 2020, section 4.
 """
 
 from collections.abc import Sequence
@@ -36,12 +36,14 @@ TOP_KS = (1, 3, 5)
 
 @dataclass(frozen=True)
 class Ensemble:
-    """Prompts of a pool with their weights.
+    """Weighted prompts of a pool.
 
-    combination: the sets that its prompts come from, such as `mine+man`. method: `top1`, `top3`,
-    `optimised`, `optimised (paper)`, ... weights: float32 [prompt of the pool], sum 1, 0 for those
-    that don't take part. objective: mean log-probability of the gold on the training facts, and
-    n_epochs it took, where weights were fitted.
+    Attributes:
+        combination: The prompt sets that the prompts come from, such as `mine+man`.
+        method: `top1`, `top3`, `optimised`, `optimised (paper)`, ...
+        weights: float32 [prompt of the pool], sum 1; 0 for prompts that are not used.
+        objective: With fitted weights, the gold answers' mean log-probability on training facts.
+        n_epochs: With fitted weights, the number of epochs.
     """
 
     combination: str
@@ -53,16 +55,17 @@ class Ensemble:
 
     @property
     def only_prompt(self) -> int | None:
-        """The one prompt with all the weight, None if there are several."""
+        """The prompt that has all the weight; None if several have some."""
         used = np.flatnonzero(self.weights)
         return int(used[0]) if len(used) == 1 else None
 
 
 def set_aside(pool: PromptPool, context: Context) -> PromptPool:
-    """The pool with those prompts set aside that show the model nothing of the subject.
+    """Return the pool with its subject-blind prompts excluded from ensembles.
 
-    Departure: Prompts that tell a left-to-right model nothing
+    A prompt is subject-blind if the model can't see the subject in it.
     """
+    # Departure: Prompts that tell a left-to-right model nothing
     entries = (
         replace(entry, aside=not shows_subject(entry.prompt.template, context))
         for entry in pool.entries
@@ -71,15 +74,15 @@ def set_aside(pool: PromptPool, context: Context) -> PromptPool:
 
 
 def accuracies(rows: NDArray[np.void], ranking: Ranking) -> NDArray[np.float64]:
-    """P@1 of each prompt, float64 [prompt], of `answers.ROW` [prompt, fact]."""
+    """P@1 of each prompt, float64 [prompt]; `rows` is `top_answers.ROW` [prompt, fact]."""
     return np.asarray((rows[f"rank_{ranking}"] == 1).mean(axis=1), dtype=np.float64)
 
 
 def select_top(
     pool: PromptPool, combination: str, train_accuracies: NDArray[np.float64], k: int
 ) -> Ensemble:
-    """Weight the k prompts that are best on the training facts alike."""
-    members = _members(pool, combination)
+    """Return the ensemble that weights the k best prompts on the training facts equally."""
+    members = _eligible(pool, combination)
     weights = np.zeros(len(pool.entries), np.float32)
     weights[members] = top_k_weights(train_accuracies[members], k)
     return Ensemble(combination, f"top{k}", weights)
@@ -88,8 +91,8 @@ def select_top(
 def select_optimised(
     pool: PromptPool, combination: str, shortlist: Shortlist, recipe: Recipe = RELEASED
 ) -> Ensemble:
-    """The prompts of a combination with weights fitted on the training facts' shortlist."""
-    members = _members(pool, combination)
+    """Return a combination's prompts with weights fitted on the training facts' shortlist."""
+    members = _eligible(pool, combination)
     log_probs = shortlist.log_probs[members]
     fit = fit_weights(log_probs, shortlist.gold, recipe=recipe, offsets=shortlist.offsets)
     weights = np.zeros(len(pool.entries), np.float32)
@@ -99,24 +102,26 @@ def select_optimised(
 
 
 def order_of(pool: PromptPool, combination: str, train: NDArray[np.float64]) -> list[int]:
-    """A combination's prompts from the best to the worst on the training facts."""
-    members = _members(pool, combination)
-    return [int(members[place]) for place in rank_prompts(train[members])]
+    """Return a combination's prompts from best to worst on the training facts."""
+    members = _eligible(pool, combination)
+    return [members[number] for number in rank_prompts(train[members])]
 
 
 def answer(
     store: DistributionStore, rows: NDArray[np.void], ensembles: Sequence[Ensemble]
 ) -> NDArray[np.void]:
-    """What each ensemble answers to each fact: `answers.ROW` [ensemble, fact].
+    """Return each ensemble's answer to each fact, `top_answers.ROW` [ensemble, fact].
 
-    rows: of the single prompts; an ensemble of one prompt is that prompt's own row, to the bit.
-    The distributions are read once, chunk by chunk.
+    Reads the distributions once, chunk by chunk. `rows` has the results of the single prompts,
+    `top_answers.ROW` [prompt, fact]; an ensemble of one prompt copies its rows bit for bit.
     """
     segment = store.asked.segment()
     table = np.zeros((len(ensembles), len(segment.gold)), ROW)
-    mixed = [(at, one) for at, one in enumerate(ensembles) if one.only_prompt is None]
+    mixed: list[tuple[int, Ensemble]] = []
     for number, ensemble in enumerate(ensembles):
-        if ensemble.only_prompt is not None:
+        if ensemble.only_prompt is None:
+            mixed.append((number, ensemble))
+        else:
             table[number] = rows[ensemble.only_prompt]
     for at, chunk in store.chunks() if mixed else ():
         facts = np.arange(at.start, at.stop)
@@ -134,10 +139,10 @@ def answer(
 def top_k_curves(
     store: DistributionStore, orders: Sequence[Sequence[int]], ranking: Ranking
 ) -> list[dict[Combine, tuple[float, ...]]]:
-    """P@1 of Top-K for K = 1, 2, ... of each order of prompts, log-linear and linear.
+    """Return P@1 of Top-K for K = 1, 2, ..., log-linear and linear, one entry per order.
 
-    orders: prompts from the best to the worst. The distributions are read once, and each K adds
-    one prompt to the running sums. Source: Jiang et al. 2020, figures 2 and 5.
+    An order lists prompts from best to worst. Reads the distributions once; each K adds one prompt
+    to the running sums. Source: Jiang et al. 2020, figures 2 and 5.
     """
     asked = store.asked
     n_right = [np.zeros((len(order), 2), np.int64) for order in orders]
@@ -159,8 +164,8 @@ def top_k_curves(
     ]
 
 
-def _members(pool: PromptPool, combination: str) -> list[int]:
+def _eligible(pool: PromptPool, combination: str) -> list[int]:
     members = list(pool.eligible(combination))
     if not members:
-        raise ValueError(f"{pool.relation} has no prompts of {combination!r} to choose from")
+        raise ValueError(f"{pool.relation} has no prompts of {combination!r} for ensembles")
     return members

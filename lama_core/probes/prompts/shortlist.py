@@ -1,15 +1,16 @@
-"""The candidates that decide an ensemble, instead of all 21,000: what fitting and sliders work on.
+"""A shortlist of candidates per fact, on which weights are fitted and sliders recompute answers.
 
-For each fact the columns that any prompt likes best are kept as they are, the gold among them. Of
-the others a seeded sample stands for all (offset = log of how many each stands for), so that the
-softmax of an ensemble keeps its whole mass:
+The full list has about 21,000 candidates. The shortlist of a fact keeps the candidates to which any
+prompt gives the highest probabilities, and always the gold answer. A seeded sample represents the
+other candidates (offset = log of the number that each sampled one represents), so that the softmax
+of an ensemble keeps its total mass:
 
     Z(w) = sum over kept of exp s(y)  +  m/n sum over the sample of exp s(y)
 
-with m columns left out and n of them drawn. When there are no more candidates than are kept,
-nothing is drawn and the fit is the exact one. `ceilings` bounds what was left out: no column
-outside can have a mixed score above sum_i w_i ceiling_i, which tells whether an ensemble's first
-answer is certain without the full distributions (Fagin's threshold).
+with m candidates not kept and n of them sampled. If all candidates are kept, none is sampled and
+the fit is exact. `ceilings` bounds the excluded candidates: none of them can have a mixed score
+above sum_i w_i ceiling_i. This shows whether an ensemble's first answer is certain without the full
+distributions (Fagin's threshold).
 
 Departure: What an ensemble is fitted on
 """
@@ -31,13 +32,17 @@ SEED = 2020
 
 @dataclass(frozen=True)
 class Shortlist:
-    """The deciding columns of each fact.
+    """The shortlisted candidates of each fact, with their log-probabilities.
 
-    columns: int64 [fact, column], of the candidates; the kept ones first, the drawn ones after.
-    log_probs: float32 [prompt, fact, column]. gold: int64 [fact], a position in `columns`.
-    offsets: float32 [fact, column], 0 for kept ones; log of how many a drawn one stands for.
-    ceilings: float32 [prompt, fact], the highest log-probability outside the kept columns, -inf if
-        nothing is outside. n_kept: how many columns are kept.
+    Attributes:
+        columns: Candidate columns, int64 [fact, column]; kept ones first, then sampled ones.
+        log_probs: float32 [prompt, fact, column].
+        gold: Position of the gold answer in `columns`, int64 [fact].
+        offsets: float32 [fact, column]; 0 for a kept candidate, for a sampled one the log of the
+            number of candidates that it represents.
+        ceilings: Highest log-probability of a candidate that is not kept, float32 [prompt, fact];
+            -inf if all are kept.
+        n_kept: Number of kept columns.
     """
 
     columns: Ints
@@ -49,16 +54,12 @@ class Shortlist:
 
 
 def make_shortlist(
-    store: DistributionStore,
-    *,
-    n_facts: int | None = None,
-    kept: int = KEPT,
-    drawn: int = DRAWN,
-    seed: int = SEED,
+    store: DistributionStore, *, n_facts: int | None = None, kept: int = KEPT, drawn: int = DRAWN
 ) -> Shortlist:
-    """The shortlist of the first `n_facts` facts (all if None), read chunk by chunk.
+    """Return the shortlist of the first `n_facts` facts (None: all), reading chunk by chunk.
 
-    A column's rank for keeping is the highest probability that any prompt gives it.
+    Keeps the `kept` candidates with the highest probability under any prompt and samples `drawn`
+    of the others.
     """
     n_prompts, n_all, n_candidates = store.shape
     n_facts = n_all if n_facts is None else min(n_facts, n_all)
@@ -71,10 +72,9 @@ def make_shortlist(
     offsets = np.zeros((n_facts, width), np.float32)
     if drawn:
         offsets[:, kept:] = np.log((n_candidates - kept) / drawn)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(SEED)
     for at, chunk in store.chunks():
-        facts = range(at.start, min(at.stop, n_facts))
-        for fact in facts:
+        for fact in range(at.start, min(at.stop, n_facts)):
             values = chunk[:, fact - at.start]
             highest = values.max(axis=0)
             highest[store.asked.gold[fact]] = np.inf  # the gold is always kept
@@ -93,10 +93,12 @@ def make_shortlist(
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What an ensemble answers, by the shortlist alone.
+    """The answers of an ensemble, computed from the shortlist alone.
 
-    first: int64 [fact], the candidate that comes first. correct: bool [fact], whether it is the
-    gold. certain: bool [fact], whether no candidate outside the shortlist can come before it.
+    Attributes:
+        first: Column of the best candidate, int64 [fact].
+        correct: Whether it is the gold answer, bool [fact].
+        certain: Whether no candidate outside the shortlist can rank above it, bool [fact].
     """
 
     first: Ints
@@ -105,10 +107,10 @@ class Verdict:
 
 
 def judge(shortlist: Shortlist, weights: Floats, removed: Ints | None = None) -> Verdict:
-    """The first answer of the log-linear ensemble of these weights, float32 [prompt], to each fact.
+    """Return the best answer of a log-linear ensemble to each fact; the earlier one wins a tie.
 
-    removed: int64 [fact, n], columns that are no answers (filtered ranking), -1 for none; None is
-    none at all. Ties go to the earlier candidate, as everywhere.
+    weights: float32 [prompt]. removed: columns that filtered ranking removes, int64 [fact, n],
+    padded with -1; None removes none.
     """
     kept = shortlist.log_probs[:, :, : shortlist.n_kept]
     scores = np.tensordot(weights, kept, axes=1)
@@ -120,7 +122,5 @@ def judge(shortlist: Shortlist, weights: Floats, removed: Ints | None = None) ->
     used = weights > 0
     ceilings = np.tensordot(weights[used], shortlist.ceilings[used], axes=1)
     return Verdict(
-        shortlist.columns[rows, best],
-        best == shortlist.gold,
-        scores[rows, best] > ceilings,
+        shortlist.columns[rows, best], best == shortlist.gold, scores[rows, best] > ceilings
     )

@@ -1,8 +1,9 @@
-"""Studies of prompts as runs, and ensembles of a study as runs of facts.
+"""Specifications of prompt studies, and of runs made from a study's ensembles.
 
-A study's rows are in `tables`; `details.json` holds, for each relation, what is not of a fact, and
-for the whole the candidates and how prompts were chosen. A part is one relation; within it the
-scored distributions are kept in the cache (see `store`), so that stopping loses at most one block.
+A study's rows are described in `study_rows`. Its `details.json` holds the candidates, the options
+and, for each relation, all values that do not belong to a single fact. A part of the run is one
+relation. The cache keeps the distributions of a part (see `distributions`), so that an interruption
+loses at most one block.
 """
 
 import json
@@ -47,33 +48,32 @@ from lama_core.scoring.executors import Part, Tick
 from lama_core.scoring.preparation import NothingCounts
 from lama_core.scoring.queries import Knowledge, gather_knowledge
 
-# Raised by one whenever the same specification would give other numbers; never for anything else.
+# Raise it by one if, and only if, the same specification would give different numbers.
 VERSION = 5
 ENSEMBLE_VERSION = 1
 METHODS = ("top1", "optimised")
-# What `details.json` has.
+# Keys of `details.json`.
 OPTIONS = ("combinations", "recipes", "train_limit", "seed")
-DETAILS = {
-    *OPTIONS,
-    "prompts",
-    "own",
-    "training",
-    "drop_overlap",
-    "candidates",
-    "relations",
-    "left_out",
-}
-_DETAILS = b"lama_details"
+_INPUTS = ("prompts", "own", "training", "drop_overlap", "candidates")
+DETAILS = {*OPTIONS, *_INPUTS, "relations", "left_out"}
+_DETAILS_METADATA = b"lama_details"
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudySpec(RunSpec):
     """A study of the prompts of some relations.
 
-    pools: of each relation, from `prompts` and `own`. training: a folder of pairs, None for half of
-    the facts; these are as the user gave them, and not part of the identity. training_share: of
-    the training pairs; the pairs that count are in `training_digest`. drop_overlap: leave out
-    training pairs that are test facts, instead of refusing. keep: leave the distributions.
+    `prompts`, `own` and `training` are the user's input and not part of the run's identity; the
+    pools and `training_digest`, which follow from them, are.
+
+    Attributes:
+        pools: The prompts of each relation, read from `prompts` and `own`.
+        prompts: Folder or name of a prompt set; None uses the dataset's prompts.
+        own: The user's templates.
+        training: Folder or name of a set of training pairs; None uses half of the facts.
+        training_share: Share of the training pairs that is used; `training_digest` is of these.
+        drop_overlap: Whether to exclude training pairs that are test facts instead of refusing.
+        keep: Whether to keep the distributions on disk.
     """
 
     kind: ClassVar[str] = "study"
@@ -91,14 +91,14 @@ class StudySpec(RunSpec):
     keep: bool = False
 
     def options(self) -> dict[str, Any]:
-        """Prompts, training pairs, candidates, recipes and how prompts are combined."""
-        used = asdict(self.study_options)
+        """Return prompts, training pairs, candidates, recipes and how prompts are combined."""
+        options = asdict(self.study_options)
         aside = [
             [entry.prompt.template for entry in pool.entries if entry.aside] for pool in self.pools
         ]
-        if any(aside):  # where none is, a study is the one that it was before any could be
-            used["aside"] = aside
-        return used | {
+        if any(aside):  # otherwise no key, so that older studies keep their identity
+            options["aside"] = aside
+        return options | {
             "pools": [
                 [[entry.prompt.template, sorted(entry.origins)] for entry in pool.entries]
                 for pool in self.pools
@@ -110,11 +110,10 @@ class StudySpec(RunSpec):
         }
 
     def prompt_name(self) -> str:
-        """What the rows are of."""
         return "study"
 
     def load_data(self) -> Dataset:
-        """The test facts. Raises UserError if they are no longer those of the specification."""
+        """Return the test facts; raise UserError if facts or training pairs have changed."""
         dataset: Dataset = super().load_data()
         splits = [
             split_of(self.training, dataset, name, share=self.training_share)
@@ -123,39 +122,44 @@ class StudySpec(RunSpec):
         if pairs_digest(splits) != self.training_digest:
             raise UserError(
                 f"The training pairs of {self.dataset_name!r} have changed since this study was "
-                "planned: plan it again, which begins a new one. What was scored before is kept."
+                "planned. Start a new study; finished parts of this one are kept."
             )
         return dataset
 
     def prepare(self, scorer: BlankFiller, on_note: Callable[[str], None]) -> Sitting:
-        """The facts that count, a part a relation; those that can't be studied are named."""
+        """Prepare the facts of each relation, one part per relation.
+
+        on_note: called with messages, such as why a relation is excluded. Raises UserError if no
+        relation can be studied.
+        """
         dataset = self.load_data()
         pending = []
         for name, pool in zip(self.relations, self.pools, strict=True):
-            pending.append(self._pending(name, pool, dataset, scorer))
-            for note in filter(None, (*pending[-1].notes, pending[-1].left_out)):
+            relation = self._prepare_relation(name, pool, dataset, scorer)
+            pending.append(relation)
+            for note in filter(None, (*relation.notes, relation.left_out)):
                 on_note(note)
-        if all(one.left_out for one in pending):
-            raise UserError(pending[-1].left_out if pending else "There is no relation to study.")
+        if all(relation.left_out for relation in pending):
+            raise UserError(pending[-1].left_out if pending else "Choose a relation to study.")
         folder = cache_dir() / "prompt-distributions"
         work = StudyWork(tuple(pending), self.study_options, folder, self.keep)
         return Sitting(work, lambda tables: self._finish(work, tables))
 
-    def _pending(
+    def _prepare_relation(
         self, name: str, pool: PromptPool, dataset: Dataset, model: BlankFiller
     ) -> "Pending":
-        """One relation's facts that count. Raises UserError for pairs that are test facts."""
-        relation, known = dataset.relation(name), dataset.facts_of(name)
+        """Split one relation's facts and prepare them. Raises UserError if the split fails."""
+        relation, all_facts = dataset.relation(name), dataset.facts_of(name)
         options = self.study_options
-        found = split_of(self.training, dataset, name, share=self.training_share)
+        given = split_of(self.training, dataset, name, share=self.training_share)
         how: dict[str, Any] = {"limit": self.limit, "seed": options.seed}
-        split = make_split(name, found.train, found.test, drop_overlap=self.drop_overlap, **how)
-        notes = (*found.notes, *split.notes, *pool.notes)
+        split = make_split(name, given.train, given.test, drop_overlap=self.drop_overlap, **how)
+        notes = (*given.notes, *split.notes, *pool.notes)
         if n_aside := sum(entry.aside for entry in pool.entries):
             notes += (
-                f"{name}: {n_aside} of {len(pool.entries)} prompts have the blank before the "
-                "subject and show a left-to-right model nothing of it; they are asked, and left "
-                "out of ensembles (--include-subject-blind takes them in).",
+                f"{name}: {n_aside} of {len(pool.entries)} prompts are subject-blind: their blank "
+                "comes before the subject, so a causal model can't see the subject. They are "
+                "scored, but excluded from ensembles (--include-subject-blind includes them).",
             )
         knowledge = gather_knowledge(dataset, [name])
         template = (relation.prompts[0] if relation.prompts else pool.prompts[0]).template
@@ -168,26 +172,26 @@ class StudySpec(RunSpec):
                     model,
                     options.context,
                     template=template,
-                    known=everything,
+                    known=known,
                 )
-                for facts, everything in ((split.train, split.train), (split.test, known))
+                for facts, known in ((split.train, split.train), (split.test, all_facts))
             )
         except NothingCounts as error:
-            return Pending(pool, knowledge, notes, left_out=f"{name} is left out: {error}")
+            return Pending(pool, knowledge, notes, left_out=f"{name} is excluded: {error}")
         train = train.take(draw(train.facts, options.train_limit, options.seed))
         return Pending(pool, knowledge, notes, train, test)
 
     def _finish(self, work: "StudyWork", tables: Sequence[pa.Table]) -> Finished:
-        """The study from its relations' rows."""
-        found = {
-            name: json.loads(table.schema.metadata[_DETAILS])
+        """Combine the relations' rows into the finished study."""
+        by_relation = {
+            name: json.loads(table.schema.metadata[_DETAILS_METADATA])
             for name, table in zip(self.relations, tables, strict=True)
         }
         relations, n_candidates = [], 0
-        for pool, test in ((one.pool, one.test) for one in work.pending):
+        for pool, test in ((pending.pool, pending.test) for pending in work.pending):
             if test is not None:
-                one, n, n_excluded = test.relation, len(test.facts), len(test.excluded)
-                about = (one.name, one.source, one.label, one.type, pool.templates)
+                of, n, n_excluded = test.relation, len(test.facts), len(test.excluded)
+                about = (of.name, of.source, of.label, of.type, pool.templates)
                 relations.append(RelationInfo(*about, n, n_excluded))
                 n_candidates = max(n_candidates, len(test.columns.words))
         details = {
@@ -200,8 +204,12 @@ class StudySpec(RunSpec):
             "candidates": {
                 name: getattr(self.candidates, name) for name in ("name", "fold_case", "words")
             },
-            "relations": {name: one for name, one in found.items() if "left_out" not in one},
-            "left_out": [one["left_out"] for one in found.values() if "left_out" in one],
+            "relations": {
+                name: record for name, record in by_relation.items() if "left_out" not in record
+            },
+            "left_out": [
+                record["left_out"] for record in by_relation.values() if "left_out" in record
+            ],
         }
         plain = [table.replace_schema_metadata(None) for table in tables]
         rows = pa.concat_tables(plain, promote_options="default").unify_dictionaries()
@@ -213,7 +221,7 @@ def split_of(
 ) -> Split:
     """Return a relation's training pairs (None: half of its facts) and its test facts.
 
-    share: of the training pairs, see `take_share`; the others are neither trained nor tested on.
+    share: of the training pairs to use (see `take_share`); the others are not tested on, either.
     """
     facts = dataset.facts_of(relation)
     if training is None:
@@ -226,7 +234,7 @@ def split_of(
 
 @dataclass(frozen=True)
 class Pending:
-    """A relation to study. left_out: why it can't be; train and test are then None."""
+    """A relation to study. left_out: why it can't be studied; then train and test are None."""
 
     pool: PromptPool
     knowledge: Knowledge
@@ -237,7 +245,7 @@ class Pending:
 
     @property
     def size(self) -> tuple[int, int]:
-        """How many queries are scored, and about how many words they have."""
+        """Number of queries, and approximate number of words in them."""
         n_facts = sum(len(asked.facts) for asked in (self.train, self.test) if asked)
         n_words = sum(len(text.split()) for text in self.pool.templates)
         return len(self.pool.entries) * n_facts, n_facts * n_words
@@ -245,7 +253,7 @@ class Pending:
 
 @dataclass(frozen=True)
 class StudyWork:
-    """The relations of a study. folder: for the distributions."""
+    """The relations of a study, as parts of a run. folder: for the distributions."""
 
     pending: tuple[Pending, ...]
     study_options: StudyOptions
@@ -255,29 +263,28 @@ class StudyWork:
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """The relations, in order."""
         return tuple(Part(f"{number:03}", *one.size) for number, one in enumerate(self.pending))
 
     def score(self, model: BlankFiller, number: int, tick: Tick) -> pa.Table:
-        """One relation studied; its details stand in the table's metadata."""
-        one = self.pending[number]
-        table, details = ROWS.empty_table(), {"left_out": one.left_out}
-        if one.train is not None and one.test is not None:
+        """Study one relation; the table's metadata holds the relation's details as JSON."""
+        relation = self.pending[number]
+        table, details = ROWS.empty_table(), {"left_out": relation.left_out}
+        if relation.train is not None and relation.test is not None:
             study = study_relation(
                 model,
-                one.pool,
-                one.train,
-                one.test,
+                relation.pool,
+                relation.train,
+                relation.test,
                 self.study_options,
                 folder=self.folder,
                 keep=self.keep,
-                notes=one.notes,
+                notes=relation.notes,
                 tick=tick,
             )
-            table = write_study(study, one.test, one.knowledge, model.vocabulary)
+            table = write_study(study, relation.test, relation.knowledge, model.vocabulary)
             details = write_details(study)
         text = json.dumps(details, ensure_ascii=False, allow_nan=False)
-        return table.replace_schema_metadata({_DETAILS: text.encode()})
+        return table.replace_schema_metadata({_DETAILS_METADATA: text.encode()})
 
 
 @dataclass(frozen=True)
@@ -288,53 +295,56 @@ class Study:
 
     @property
     def info(self) -> RunInfo:
-        """What every run says of itself."""
+        """The contents of `run.json`."""
         return self.run.info
 
     @property
     def relations(self) -> tuple[str, ...]:
-        """The relations that were studied, in natural order."""
+        """The studied relations, in natural order (P9 before P10)."""
         names = [relation.name for relation in self.info.relations]
         return tuple(sorted(names, key=lambda name: (len(name), name)))
 
     @property
     def label(self) -> str:
-        """A short name for people."""
-        some = "" if self.info.limit is None else f", {self.info.limit} facts a relation"
-        return f"{self.info.model} on {self.info.dataset}{some}"
+        """A short name to show to users."""
+        limit = "" if self.info.limit is None else f", {self.info.limit} facts per relation"
+        return f"{self.info.model} on {self.info.dataset}{limit}"
 
     @property
     def candidates(self) -> Candidates:
-        """The words that were ranked."""
+        """The ranked words."""
         raw = self.details["candidates"]
         words = None if raw["words"] is None else tuple(raw["words"])
         return Candidates(raw["name"], words, raw["fold_case"])
 
     @property
     def details(self) -> dict[str, Any]:
-        """How prompts were chosen, and what is not of a fact. Raises UserError if it is damaged."""
-        found = self.run.details
-        if not set(found) >= DETAILS:
-            raise UserError(f"{self.info.folder / DETAILS_FILE} is damaged: make the study again.")
-        return found
+        """The contents of `details.json`. Raises UserError if it is damaged."""
+        details = self.run.details
+        if not set(details) >= DETAILS:
+            raise UserError(f"Damaged file {self.info.folder / DETAILS_FILE}. Run the study again.")
+        return details
 
     def relation(self, name: str) -> RelationStudy:
-        """One relation's results. Raises UserError if they are not there or damaged."""
+        """Return one relation's results. Raises UserError if they are missing or damaged."""
         path = self.info.folder / FACTS_FILE
         self.info.relation(name)
         try:
             check_size(path)
             table = pq.read_table(path, filters=[("relation", "==", name)])
-            about = {one: getattr(self.info, one) for one in ("model", "model_kind", "ranking")}
+            about = {key: getattr(self.info, key) for key in ("model", "model_kind", "ranking")}
             return read_study(table, self.details["relations"][name], **about)
         except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{path} is damaged ({error}): make the study again.") from error
+            raise UserError(f"Damaged file {path} ({error}). Run the study again.") from error
 
 
 def list_studies(
     folders: Sequence[Path] | None = None, *, on_problem: Callable[[str], None] | None = None
 ) -> tuple[Study, ...]:
-    """Return the user's studies, newest first, then bundled ones. Raises without `on_problem`."""
+    """Return the user's studies, newest first, then the bundled ones.
+
+    on_problem: called with a message for each unreadable run; None raises UserError instead.
+    """
     listing = list_runs(folders, kinds=(StudySpec.kind,))
     for problem in listing.problems:
         if on_problem is None:
@@ -345,14 +355,14 @@ def list_studies(
 
 
 def find_study(name: str) -> Study:
-    """Return the study of that name or beginning, or in that folder."""
+    """Return the study with this name, start of a name, or folder."""
     remedy = "`prompts fit` makes one"
     return Study(load_run(name, kinds=(StudySpec.kind,), what="study", remedy=remedy))
 
 
 @dataclass(frozen=True, kw_only=True)
 class EnsembleSpec(RunSpec):
-    """An ensemble of a study as a run of its own. study: the study's digest."""
+    """A run made from an ensemble of a study. study: the study's digest."""
 
     kind: ClassVar[str] = "ensemble"
     version: ClassVar[int] = ENSEMBLE_VERSION
@@ -363,70 +373,67 @@ class EnsembleSpec(RunSpec):
     candidates: tuple[str, str, bool]
 
     def options(self) -> dict[str, Any]:
-        """The study, the ensemble and its weights."""
         return {"study": self.study, "name": self.name, "weights": self.weights}
 
     def prompt_name(self) -> str:
-        """The ensemble's name."""
         return self.name
 
     def candidate_list(self) -> tuple[str, str, bool]:
-        """The study's candidates."""
         return self.candidates
 
     def prepare(self, scorer: BlankFiller, on_note: Callable[[str], None]) -> Sitting:
-        """Nothing is asked: the study has the rows."""
-        raise NotImplementedError("an ensemble is saved from its study")
+        """Always raise NotImplementedError: an ensemble's rows come from its study."""
+        raise NotImplementedError("use save_ensembles; ensembles are saved from their study")
 
 
 def save_ensembles(
     study: Study, methods: Sequence[str] = METHODS, folder: Path | None = None
 ) -> tuple[Run, ...]:
-    """Save a study's ensembles as runs, which Results, Facts and `compare` show.
+    """Save a study's ensembles as runs, which Results, Facts and `compare` can show.
 
-    methods: such as `optimised`, of every combination. A row's query is that of the relation's
-    prompt with the most weight; its ranks and answers are the ensemble's.
+    Saves the ensembles with these methods, such as `optimised`, of all combinations. A row has the
+    query of the relation's prompt with the highest weight; ranks and answers are the ensemble's.
     """
     studies = [study.relation(name) for name in study.relations]
-    rows = pq.read_table(study.info.folder / FACTS_FILE)  # read by `relation` before
+    rows = pq.read_table(study.info.folder / FACTS_FILE)  # `relation` has checked its size
     saved = []
     for combination in study.details["combinations"]:
         for method in methods:
-            found = [one for one in studies if one.ensemble(combination, method)]
-            if found:
-                spec, finished = _ensemble(study, found, combination, method, rows)
+            fitted = [one for one in studies if one.ensemble(combination, method)]
+            if fitted:
+                spec, finished = _ensemble_run(study, fitted, combination, method, rows)
                 saved.append(save(spec, finished, study.info.device, folder))
     return tuple(saved)
 
 
-def _ensemble(
+def _ensemble_run(
     study: Study, studies: Sequence[RelationStudy], combination: str, method: str, rows: pa.Table
 ) -> tuple[EnsembleSpec, Finished]:
-    info, made = study.info, study.details
+    info = study.info
     weights, relations, tables = [], [], []
     for one in studies:
-        numbers = [(own.combination, own.method) for own in one.ensembles]
-        number = numbers.index((combination, method))
+        keys = [(ensemble.combination, ensemble.method) for ensemble in one.ensembles]
+        number = keys.index((combination, method))
         ensemble = one.ensembles[number]
         weights.append((one.relation.name, tuple(ensemble.weights.tolist())))
         order = np.argsort(-ensemble.weights, kind="stable")
         used = order[: np.count_nonzero(ensemble.weights)]
         templates = tuple(one.pool.templates[prompt] for prompt in used)
         relations.append(replace(info.relation(one.relation.name), templates=templates))
-        here = rows.filter(pc.equal(rows["relation"].cast(pa.string()), one.relation.name))
-        left_out = pc.and_(pc.is_valid(here["excluded"]), pc.is_null(here["train_ranks"]))
-        tables.append(here.filter(pc.fill_null(pc.equal(here["ensemble"], number), False)))
-        tables.append(here.filter(left_out))
+        own_rows = rows.filter(pc.equal(rows["relation"].cast(pa.string()), one.relation.name))
+        excluded = pc.and_(pc.is_valid(own_rows["excluded"]), pc.is_null(own_rows["train_ranks"]))
+        tables.append(own_rows.filter(pc.fill_null(pc.equal(own_rows["ensemble"], number), False)))
+        tables.append(own_rows.filter(excluded))
     table = pa.concat_tables(tables)
     table = table.select([name for name in SCHEMA.names if name in table.column_names])
-    # Prompt 0 in every ensemble, so that `compare` pairs the rows of two of them.
+    # All ensembles get prompt 0, so that `compare` can pair the rows of two of them.
     zeros = pa.array(np.zeros(table.num_rows, np.int16))
     table = table.set_column(table.column_names.index("prompt"), "prompt", zeros)
-    drawn = info.limit is not None and made["seed"] is not None
+    drawn = info.limit is not None and study.details["seed"] is not None
     name = f"{combination} {method}" + (f", {info.limit} drawn facts a relation" if drawn else "")
     same = ("data_digest", "model_identity", "model_kind", "precision", "context", "ranking")
     spec = EnsembleSpec(
-        **{one: getattr(info, one) for one in same},
+        **{field: getattr(info, field) for field in same},
         dataset=info.dataset,
         dataset_name=info.dataset,
         relations=tuple(relation.name for relation in relations),

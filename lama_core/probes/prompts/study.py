@@ -1,9 +1,9 @@
-"""A study: every prompt and ensemble of one relation, with one model, on training and test facts.
+"""A study: all prompts and ensembles of one relation, with one model, on training and test facts.
 
-    pool of prompts, split of facts --score--> store --choose, fit--> ensembles --answer--> study
+    pool of prompts, split of facts --score--> store --select, fit--> ensembles --answer--> study
 
-What is kept of it is small (ranks, ten best answers, weights, a shortlist of candidates), so that a
-page can move weights about without a model.
+A study keeps only ranks, the ten best answers, weights and a shortlist of candidates, so that a
+page can change weights without a model.
 """
 
 from dataclasses import dataclass, replace
@@ -42,10 +42,14 @@ SHOWN_CANDIDATES = 128
 
 @dataclass(frozen=True, slots=True)
 class StudyOptions:
-    """What a study's numbers depend on besides data, prompts and model.
+    """The options that a study's numbers depend on, besides data, prompts and model.
 
-    combinations: of prompt sets. recipes: of the optimiser; the first is `optimised`. curves: of
-    accuracy for every K. train_limit, seed: of the training facts that count, as in `draw`.
+    Attributes:
+        combinations: Combinations of prompt sets, such as `mine+man`.
+        recipes: Names of optimiser recipes.
+        top_ks: Each K of a Top-K ensemble.
+        curves: Whether to compute the accuracy of Top-K for every K.
+        train_limit: Maximum number of training facts, chosen by `seed` as in `draw`.
     """
 
     context: Context
@@ -62,13 +66,17 @@ class StudyOptions:
 class RelationStudy:
     """The results of one relation.
 
-    train_ranks: int32 [prompt, training fact]. rows: `answers.ROW` [prompt, test fact], columns of
-    `words`. ensemble_rows: the same [ensemble, test fact]. shortlist: of the first test facts,
-    columns of `words`. removed: int64 [test fact, n], the other valid objects that filtered ranking
-    takes out, columns of `words`, -1 for none; None in studies that didn't keep them. curves:
-    (combination, combine, P@1 for K = 1, 2, ...) on the test facts.
-    words: the candidates that anything here refers to, by column. excluded: (fact, reason), of
-    test facts. notes: sentences.
+    Attributes:
+        train_ranks: Rank of the gold answer, int32 [prompt, training fact].
+        rows: `top_answers.ROW` [prompt, test fact]; its columns are keys of `words`.
+        ensemble_rows: The same, [ensemble, test fact].
+        shortlist: Of the first test facts; its columns are keys of `words`.
+        removed: The other valid objects that filtered ranking removes, keys of `words`, int64
+            [test fact, n], padded with -1. None in older studies, which didn't store them.
+        curves: (combination, combine, P@1 for K = 1, 2, ...) on the test facts.
+        words: Column -> candidate, for every column that the study refers to.
+        excluded: Excluded test facts, each with the reason.
+        notes: Messages about the relation, in sentences.
     """
 
     relation: Relation
@@ -93,12 +101,12 @@ class RelationStudy:
 
     @property
     def ranks(self) -> NDArray[np.int64]:
-        """The gold's rank, int64 [prompt, test fact]."""
+        """Rank of the gold answer, int64 [prompt, test fact]."""
         return self.rows[f"rank_{self.ranking}"].astype(np.int64)
 
     @property
     def ensemble_ranks(self) -> NDArray[np.int64]:
-        """The gold's rank, int64 [ensemble, test fact]."""
+        """Rank of the gold answer, int64 [ensemble, test fact]."""
         return self.ensemble_rows[f"rank_{self.ranking}"].astype(np.int64)
 
     @property
@@ -113,85 +121,88 @@ class RelationStudy:
 
     @property
     def only_right(self) -> NDArray[np.bool_]:
-        """Whether a prompt is the only one that gets the fact right: bool [prompt, test fact]."""
+        """Whether only this prompt gets the fact right, bool [prompt, test fact]."""
         right = self.ranks == 1
         return np.asarray(right & (right.sum(axis=0) == 1))
 
     def ensemble(self, combination: str, method: str) -> tuple[Ensemble, NDArray[np.int64]] | None:
-        """An ensemble and its ranks, int64 [test fact]; None if it was not made."""
-        for number, one in enumerate(self.ensembles):
-            if (one.combination, one.method) == (combination, method):
-                return one, self.ensemble_ranks[number]
+        """Return an ensemble and its ranks, int64 [test fact]; None if the study lacks it."""
+        for number, ensemble in enumerate(self.ensembles):
+            if (ensemble.combination, ensemble.method) == (combination, method):
+                return ensemble, self.ensemble_ranks[number]
         return None
 
     def scores(self) -> list["Score"]:
-        """Micro and macro of every ensemble, then the oracle, combination by combination."""
-        found: dict[str, list[tuple[str, NDArray[np.int64]]]] = {}
-        for one, ranks in zip(self.ensembles, self.ensemble_ranks, strict=True):
-            found.setdefault(one.combination, []).append((one.method, ranks))
-        for combination, known in found.items():
-            best = oracle_ranks(self.ranks[list(self.pool.eligible(combination))])
-            known.append(("oracle", best))
-        name, objects = self.relation.name, self.objects
+        """Return the scores of all ensembles and, after each combination's, of its oracle."""
+        by_combination: dict[str, dict[str, NDArray[np.int64]]] = {}
+        for ensemble, ranks in zip(self.ensembles, self.ensemble_ranks, strict=True):
+            by_combination.setdefault(ensemble.combination, {})[ensemble.method] = ranks
+        for combination, methods in by_combination.items():
+            eligible = list(self.pool.eligible(combination))
+            methods["oracle"] = oracle_ranks(self.ranks[eligible])
         return [
             Score(
-                name,
+                self.relation.name,
                 combination,
                 method,
                 precision_at(ranks),
-                macro_precision_at(ranks, objects),
+                macro_precision_at(ranks, self.objects),
                 len(ranks),
             )
-            for combination, known in found.items()
-            for method, ranks in known
+            for combination, methods in by_combination.items()
+            for method, ranks in methods.items()
         ]
 
     def judge(self, weights: NDArray[np.float32]) -> Verdict:
-        """What the log-linear ensemble of these weights, [prompt], answers, by the shortlist.
+        """Return the answers of a log-linear ensemble, computed from the shortlist.
 
-        Raises UserError where a filtered study didn't keep which objects are taken out.
+        weights: float32 [prompt]. Raises UserError if ranking is filtered and the study lacks the
+        other valid objects.
         """
         if self.ranking == "raw":
             return judge(self.shortlist, weights)
         if self.removed is None:
             raise UserError(
-                "This study doesn't hold the other valid objects that its filtered ranking takes "
-                "out: delete its folder and make it again to try weights."
+                "This study does not store the other valid objects that filtered ranking removes. "
+                "To try weights, delete its folder and run the study again."
             )
         return judge(self.shortlist, weights, self.removed[: len(self.shortlist.gold)])
 
     def answers(self, row: NDArray[np.void], fact: int) -> list[tuple[str, float]]:
-        """The (up to ten) best words and log-probabilities in a row, under the study's ranking."""
-        out: set[int] = set()
+        """Return the best words of a row (at most ten) with their log-probabilities."""
+        removed: set[int] = set()
         if self.ranking == "filtered" and self.removed is not None:
-            out = set(self.removed[fact].tolist())
+            removed = set(self.removed[fact].tolist())
         pairs = zip(row["top"].tolist(), row["top_log_probs"].tolist(), strict=True)
         return [
             (self.words[column], log_prob)
             for column, log_prob in pairs
-            if column >= 0 and column not in out and np.isfinite(log_prob)
+            if column >= 0 and column not in removed and np.isfinite(log_prob)
         ]
 
     def first_answers(self, rows: NDArray[np.void]) -> NDArray[np.int64]:
-        """The number of the word that comes first in each row, under the study's ranking."""
+        """Return the column of each row's best word under the study's ranking."""
         first = rows["first_filtered"] if self.ranking == "filtered" else rows["top"][..., 0]
         return first.astype(np.int64)
 
     def known(self) -> tuple[Fact, ...]:
-        """The test facts, and one for each other valid object: what filtered ranking goes by."""
+        """Return the test facts, and one more fact for each other valid object.
+
+        Filtered ranking is computed from these facts.
+        """
         removed = [] if self.removed is None else self.removed.tolist()
-        more = (
+        others = (
             replace(fact, id=f"{fact.id}:{column}", object=self.words[column])
             for fact, columns in zip(self.test, removed, strict=False)
             for column in columns
             if column >= 0
         )
-        return (*self.test, *more)
+        return (*self.test, *others)
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """P@1 of one ensemble on one relation, between 0 and 1. n: test facts that count."""
+    """P@1 of one ensemble on one relation, micro and macro, 0 to 1. n: number of test facts."""
 
     relation: str
     combination: str
@@ -213,9 +224,10 @@ def study_relation(
     notes: tuple[str, ...] = (),
     tick: Tick = silent,
 ) -> RelationStudy:
-    """Score, choose, fit and answer for one relation; resumes from what `folder` holds.
+    """Study one relation: score all prompts, select and fit ensembles, answer the test facts.
 
-    keep: leave the distributions there; else only ranks stay.
+    `folder` holds the distributions; blocks that are already there are not scored again. Deletes
+    the distributions at the end unless `keep`. `notes` are messages to store with the study.
     """
     train_store, test_store = (
         DistributionStore(folder, model, asked, pool.prompts, options.context)
@@ -224,25 +236,25 @@ def study_relation(
     train_store.score(tick=tick)
     test_store.score(tick=tick)
     train_rows, rows = train_store.rows(), test_store.rows()
-    by_accuracy = accuracies(train_rows, options.ranking)
-    here = pool.combinations()
-    combinations = [name for name in options.combinations if name in here and pool.eligible(name)]
+    train_accuracies = accuracies(train_rows, options.ranking)
+    in_pool = pool.combinations()
+    combinations = [one for one in options.combinations if one in in_pool and pool.eligible(one)]
     shortlist = make_shortlist(train_store)
     ensembles: list[Ensemble] = []
     for name in combinations:
         single = len(pool.members(name)) == 1
         top_ks = (1,) if single else options.top_ks
         recipes = () if single else options.recipes
-        ensembles += [select_top(pool, name, by_accuracy, k) for k in top_ks]
-        ensembles += [select_optimised(pool, name, shortlist, RECIPES[one]) for one in recipes]
+        ensembles += [select_top(pool, name, train_accuracies, k) for k in top_ks]
+        ensembles += [select_optimised(pool, name, shortlist, RECIPES[key]) for key in recipes]
     ensemble_rows = answer(test_store, rows, ensembles)
-    several = [one for one in combinations if len(pool.members(one)) > 1 and options.curves]
-    orders = [order_of(pool, name, by_accuracy) for name in several]
-    found = top_k_curves(test_store, orders, options.ranking) if several else []
+    several = [name for name in combinations if len(pool.members(name)) > 1 and options.curves]
+    orders = [order_of(pool, name, train_accuracies) for name in several]
+    by_combination = top_k_curves(test_store, orders, options.ranking) if several else []
     curves = tuple(
-        (name, kind, values)
-        for name, known in zip(several, found, strict=True)
-        for kind, values in known.items()
+        (name, combine, values)
+        for name, by_combine in zip(several, by_combination, strict=True)
+        for combine, values in by_combine.items()
     )
     shown = make_shortlist(test_store, n_facts=SHOWN_FACTS, kept=SHOWN_CANDIDATES, drawn=0)
     if not keep:

@@ -1,18 +1,20 @@
-"""A relation's study as rows of a run, and back.
+"""Write a relation's study as rows of a run, and read it back.
 
-The rows are those of any run, one a prompt and fact, then one an ensemble and fact (`prompt` is
-then the ensemble's heaviest), then one a fact that trained. Further columns:
+There is one row per prompt and fact, then one per ensemble and fact (its `prompt` is the prompt
+with the highest weight), then one per training fact. Columns besides those of every run:
 
-    gold                  the object as the candidates write it
-    ensemble              number of the ensemble; null for a prompt's row
-    train_ranks           of a training fact, its rank under each prompt
-    other_valid           of a test fact, in the first prompt's row: the candidates that filtered
-                          ranking takes out
-    near_words            of the first test facts, in the first prompt's rows: the words that decide
-    near, near_highest    each one's log-probability, as the distance from the highest of them
-    ceiling               the highest log-probability of any other word, as the same distance
+    gold            the gold answer, spelled as in the candidates
+    ensemble        number of the ensemble; null in a prompt's row
+    train_ranks     in a training fact's row: the gold answer's rank under each prompt
+    other_valid     in the first prompt's rows: the candidates that filtered ranking removes
+    near_words      in the first prompt's rows, for the first test facts: the shortlisted words
+    near            in the prompts' rows, for the same facts: the words' log-probabilities minus
+                    near_highest
+    near_highest    the highest log-probability of these words
+    ceiling         the highest log-probability of any other word, minus near_highest
 
-What is not of a fact stands in `details.json`: prompts, ensembles with their weights, curves.
+`details.json` holds the values that do not belong to a single fact: prompts, ensembles with their
+weights, curves.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +40,7 @@ from lama_core.scoring.top_answers import ROW, TOP_K
 from lama_core.types import Fact, Prompt, Relation
 
 TRAINING = "training fact"
-FIT = ("combination", "method", "combine", "objective", "n_epochs")  # of an ensemble
+FIT = ("combination", "method", "combine", "objective", "n_epochs")  # fields of an ensemble
 WORD = pa.dictionary(pa.int32(), pa.string())
 ROWS = pa.schema(
     [
@@ -58,8 +60,8 @@ ROWS = pa.schema(
 def write_study(
     study: RelationStudy, asked: AskedFacts, knowledge: Knowledge, vocabulary: Vocabulary
 ) -> pa.Table:
-    """Return the rows of a study. asked: the test facts. knowledge: of the whole dataset."""
-    test = _answers(study, asked, knowledge, vocabulary)
+    """Return the rows of a study. asked: its test facts. knowledge: of the whole dataset."""
+    test = _test_rows(study, asked, knowledge, vocabulary)
     n_test, n_facts, words = test.num_rows, len(study.test), asked.columns.words
     n_prompts, n_ensembles = len(study.rows), len(study.ensembles)
     excluded = [fact.object for fact, _ in study.excluded]
@@ -67,37 +69,41 @@ def write_study(
     of_prompts = none * (n_test - n_ensembles * n_facts)
     numbers = [number for number in range(n_ensembles) for _ in range(n_facts)]
     removed = [] if study.removed is None else study.removed.tolist()
-    valid = [[words[at] for at in row if at >= 0] for row in removed]
+    other_valid = [[words[at] for at in row if at >= 0] for row in removed]
     shortlist = study.shortlist
     highest = shortlist.log_probs.max(axis=2)
 
     def by_prompt(values: NDArray[Any]) -> list[Any]:
-        """Values of the first test facts, [prompt, fact, ...], in the rows of the prompts."""
+        """Place values of the first test facts, [prompt, fact, ...], in the prompts' rows."""
         rows = none * n_test
         for prompt, row in enumerate(values):
             rows[prompt * n_facts : prompt * n_facts + len(row)] = list(row)
         return rows
 
-    # Half precision is finest near 0: what is kept is the distance from each fact's highest.
+    # Half precision is most precise near 0, so values are stored relative to each fact's highest.
     of_test: dict[str, list[Any]] = {
         "gold": [*study.objects * n_prompts, *excluded, *study.objects * n_ensembles],
         "ensemble": [*of_prompts, *numbers],
-        "other_valid": valid + none * (n_test - len(valid)),
+        "other_valid": other_valid + none * (n_test - len(other_valid)),
         "near_words": by_prompt(np.array(words, object)[shortlist.columns][None]),
         "near": by_prompt((shortlist.log_probs - highest[:, :, None]).astype(np.float16)),
         "near_highest": by_prompt(highest),
         "ceiling": by_prompt((shortlist.ceilings - highest).astype(np.float16)),
     }
+    relation, n_train = study.relation, len(study.train)
     train: dict[str, list[Any]] = {
-        name: [getattr(fact, name) for fact in study.train] for name in ("subject", "object")
+        "relation": [relation.name] * n_train,
+        "source": [relation.source] * n_train,
+        "type": [relation.type] * n_train,
+        "prompt": [0] * n_train,
+        "query": [""] * n_train,
+        "excluded": [TRAINING] * n_train,
+        "subject": [fact.subject for fact in study.train],
+        "object": [fact.object for fact in study.train],
+        "fact_id": [fact.id for fact in study.train],
+        "origin": [fact.origin or None for fact in study.train],
+        "train_ranks": study.train_ranks.T.tolist(),
     }
-    about, n_train = study.relation, len(study.train)
-    constant = {"relation": about.name, "source": about.source, "type": about.type, "prompt": 0}
-    constant |= {"query": "", "excluded": TRAINING}
-    train |= {name: [value] * n_train for name, value in constant.items()}
-    train["fact_id"] = [fact.id for fact in study.train]
-    train["origin"] = [fact.origin or None for fact in study.train]
-    train["train_ranks"] = study.train_ranks.T.tolist()
     columns = []
     for field in ROWS:
         lower = make_column(train.get(field.name), n_train, field.type)
@@ -109,33 +115,33 @@ def write_study(
     return pa.Table.from_arrays(columns, schema=ROWS).unify_dictionaries()
 
 
-def _answers(
+def _test_rows(
     study: RelationStudy, asked: AskedFacts, knowledge: Knowledge, vocabulary: Vocabulary
 ) -> pa.Table:
-    """What every prompt and ensemble answers to the test facts, and the facts that don't count."""
+    """Return the rows of the prompts, of the excluded facts and of the ensembles."""
     templates = study.pool.templates
     tested = [(fact, None) for fact in study.test]
-    heaviest = [int(np.argmax(one.weights)) for one in study.ensembles]
-    asking: list[tuple[int, Sequence[tuple[Fact, str | None]]]] = [
+    heaviest = [int(np.argmax(ensemble.weights)) for ensemble in study.ensembles]
+    groups: list[tuple[int, Sequence[tuple[Fact, str | None]]]] = [
         *((number, tested) for number in range(len(templates))),
         (0, study.excluded),
         *((number, tested) for number in heaviest),
     ]
     questions = [
         Question(fact, study.relation, prompt, fill(templates[prompt], fact.subject), reason)
-        for prompt, facts in asking
+        for prompt, facts in groups
         for fact, reason in facts
     ]
     rows = np.concatenate([study.rows.ravel(), study.ensemble_rows.ravel()])
     rows["query"] = np.arange(len(rows))
-    counted = np.flatnonzero([question.excluded is None for question in questions])
+    scored = np.flatnonzero([question.excluded is None for question in questions])
     gold = np.zeros(len(rows), np.int64)
-    segment = Segment(asked.columns, (), (), counted, gold, pad_columns([()] * len(rows)))
+    segment = Segment(asked.columns, (), (), scored, gold, pad_columns([()] * len(rows)))
     return make_rows(Prepared(tuple(questions), (segment,)), [(0, rows)], knowledge, vocabulary)
 
 
 def write_details(study: RelationStudy) -> dict[str, Any]:
-    """What is not of a fact, as plain values."""
+    """Return the values of a study that do not belong to a single fact, for `details.json`."""
     return {
         "label": study.relation.label,
         "description": study.relation.description,
@@ -158,7 +164,7 @@ def write_details(study: RelationStudy) -> dict[str, Any]:
 def read_study(
     table: pa.Table, details: Mapping[str, Any], *, model: str, model_kind: str, ranking: Any
 ) -> RelationStudy:
-    """The study of one relation, from its rows and details. Raises ValueError if they don't fit."""
+    """Read the study of one relation. Raises ValueError if rows and details don't match."""
     name, source, kind = (table[column][0].as_py() for column in ("relation", "source", "type"))
     manual = tuple(Prompt(text) for text in details["manual"])
     relation = Relation(name, source, details["label"], details["description"], kind, manual)
@@ -188,7 +194,7 @@ def read_study(
     for word in objects:
         words.number(word)
     shortlist = _read_shortlist(asked, n_facts, objects, words, details["n_kept"])
-    removed = None  # of studies that were made before they were kept
+    removed = None  # older studies don't have this column
     if "other_valid" in asked.column_names:
         others = asked["other_valid"].slice(0, n_facts).to_pylist()
         removed = pad_columns([[words.number(word) for word in row] for row in others])
@@ -208,7 +214,7 @@ def read_study(
         ensemble_rows=ensemble_rows,
         shortlist=shortlist,
         removed=removed,
-        curves=tuple((one, kind, tuple(values)) for one, kind, values in details["curves"]),
+        curves=tuple((name, combine, tuple(values)) for name, combine, values in details["curves"]),
         words={number: word for word, number in words.known.items()},
         n_candidates=details["n_candidates"],
         excluded=tuple(
@@ -219,17 +225,17 @@ def read_study(
 
 
 class _Words:
-    """Words by the numbers that a study has for them, in the order in which they come."""
+    """Numbers for the words of a study, in order of first use."""
 
     def __init__(self) -> None:
         self.known: dict[str, int] = {}
 
     def number(self, word: str) -> int:
-        """The word's number."""
+        """Return the word's number, a new one for a new word."""
         return self.known.setdefault(word, len(self.known))
 
     def numbers(self, words: pa.Array) -> NDArray[np.int64]:
-        """Numbers of a flat array of words, int64; -1 for null."""
+        """Return the numbers of a flat array of words, int64; -1 for null."""
         encoded = words if isinstance(words, pa.DictionaryArray) else words.dictionary_encode()
         codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         numbers = [self.number(word) for word in encoded.dictionary.to_pylist()]
@@ -250,7 +256,7 @@ def _read_rows(table: pa.Table, words: _Words) -> NDArray[np.void]:
 
 def _read_facts(table: pa.Table, relation: str, source: str) -> tuple[Fact, ...]:
     names = ("fact_id", "subject", "object", "origin")
-    known = [name for name in names if name in table.column_names]
+    present = [name for name in names if name in table.column_names]
     return tuple(
         Fact(
             row["fact_id"],
@@ -260,7 +266,7 @@ def _read_facts(table: pa.Table, relation: str, source: str) -> tuple[Fact, ...]
             source,
             origin=row.get("origin") or "",
         )
-        for row in table.select(known).to_pylist()
+        for row in table.select(present).to_pylist()
     )
 
 

@@ -1,13 +1,13 @@
-"""The facts that prompts are chosen and weighted on, kept apart from those they are tested on.
+"""Separate the facts that prompts are selected and weighted on from the test facts.
 
-Jiang et al. 2020, section 5.1: T-REx-train has no overlap with the test facts. A training pair
-overlaps when a test fact of the same relation has its subject and object, in any case. The released
-files hold a few such pairs (Bucharest, Romania of P1376); they are refused by name, or dropped by
-name where the caller says so.
+Jiang et al. 2020, section 5.1: T-REx-train does not overlap the test facts. A training pair
+overlaps if a test fact of the same relation has its subject and object, ignoring case. The released
+files contain a few such pairs (Bucharest, Romania of P1376). `make_split` refuses or drops them and
+names them in its message.
 
 The released scripts divide each relation's pairs at random into 80 % training and 20 % development
-data, and select and fit on the 80 % (`split_dev` in `ana.py`, `run_exp.sh`, `run_opti_direct.sh`);
-the development data decide nothing there.
+data. They select and fit on the 80 % (`split_dev` in `ana.py`, `run_exp.sh`,
+`run_opti_direct.sh`) and do not use the development data for any decision.
 
 Departure: Training pairs of prompts
 """
@@ -23,13 +23,13 @@ from lama_core.probes.plan import check_limit
 from lama_core.types import Fact
 
 SHOWN = 5
-# Of given pairs, what the released scripts select and fit on: `split = int(len(ls) * 0.8)`.
+# The released scripts select and fit on this share of the pairs: `split = int(len(ls) * 0.8)`.
 RELEASED_SHARE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Training and test facts of one relation. notes: what was left out, in sentences."""
+    """Training and test facts of one relation. notes: messages about excluded facts."""
 
     train: tuple[Fact, ...]
     test: tuple[Fact, ...]
@@ -45,49 +45,51 @@ def make_split(
     limit: int | None = None,
     seed: int | None = None,
 ) -> Split:
-    """The facts to use of a relation, training pairs that are test facts taken out or refused.
+    """Return a relation's training and test facts, without overlap.
 
-    limit, seed: at most so many test facts, as in `draw`. Training facts are limited later, among
-        those that count for the model.
-    Raises UserError when there are no training pairs, when one overlaps the test facts and
-    `drop_overlap` is false, or when the limit is not positive.
+    drop_overlap: drop training pairs that are test facts instead of refusing them. limit, seed:
+    maximum number of test facts, chosen as in `draw`; training facts are limited later, after
+    those that the model can't be scored on are excluded. Raises UserError if training pairs are
+    missing or overlap the test facts, or the limit is not positive.
     """
     check_limit(limit)
     if not train:
         raise UserError(
-            f"{relation} has no training pairs, so prompts can't be chosen or weighted: give "
-            "a folder of training pairs (one P*.jsonl a relation), or split the facts in two."
+            f"{relation} has no training pairs to select and weight prompts on. Give a folder of "
+            "training pairs (one P*.jsonl per relation), or omit it to train on half of the facts."
         )
     shared = overlap(train, test)
     notes: tuple[str, ...] = ()
     if shared:
         named = ", ".join(f"{fact.subject} - {fact.object}" for fact in shared[:SHOWN])
         named += f" and {len(shared) - SHOWN} more" * (len(shared) > SHOWN)
-        what = f"{relation}: {len(shared)} training pair(s) are test facts too ({named})"
+        problem = f"{relation}: {len(shared)} training pair(s) are also test facts ({named})"
         if not drop_overlap:
-            raise UserError(f"{what}: take them out, or drop them with --drop-overlap.")
-        notes = (f"{what}; they are left out of training.",)
+            raise UserError(f"{problem}. Remove them, or drop them with --drop-overlap.")
+        notes = (f"{problem}; they are excluded from training.",)
         train = [fact for fact in train if fact not in shared]
         if not train:
-            raise UserError(f"{relation}: every training pair is a test fact: none is left.")
+            raise UserError(
+                f"{relation}: all training pairs are also test facts. Give other training pairs."
+            )
     return Split(tuple(train), tuple(test[number] for number in draw(test, limit, seed)), notes)
 
 
 def pairs_digest(splits: Iterable[Split]) -> str:
     """SHA-256 of the training pairs of some relations, by content and order."""
-    names = attrgetter("relation", "id", "subject", "object")
-    content = [[names(fact) for fact in split.train] for split in splits]
+    values = attrgetter("relation", "id", "subject", "object")
+    content = [[values(fact) for fact in split.train] for split in splits]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def overlap(train: Sequence[Fact], test: Sequence[Fact]) -> tuple[Fact, ...]:
-    """The training facts whose subject and object a test fact has too, in their order."""
-    known = {_key(fact) for fact in test}
-    return tuple(fact for fact in train if _key(fact) in known)
+    """Return the training facts that share subject and object with a test fact, in order."""
+    keys = {_key(fact) for fact in test}
+    return tuple(fact for fact in train if _key(fact) in keys)
 
 
 def halve(facts: Sequence[Fact], *, seed: int = 0) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
-    """Return facts as a training and a test half, by a hash of subject and object."""
+    """Return a training and a test half, divided by a hash of subject and object."""
     halves: tuple[list[Fact], list[Fact]] = ([], [])
     for fact in facts:
         halves[_hash(fact, seed)[0] & 1].append(fact)
@@ -97,27 +99,23 @@ def halve(facts: Sequence[Fact], *, seed: int = 0) -> tuple[tuple[Fact, ...], tu
 def take_share(
     facts: Sequence[Fact], share: float, *, seed: int = 0
 ) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
-    """Divide training pairs into those that count and development data.
+    """Divide training pairs into pairs to use and development data.
 
-    The pairs are ordered by a hash of subject and object, so that neither their order in the file
-    nor their ids decide. Both parts keep the order of the file.
-
-    Args:
-        share: Above 0, at most 1; int(share * pairs) count, and at least one.
-
-    Raises:
-        UserError: If the share is out of its range.
+    Uses int(share * pairs) pairs, at least one. A hash of subject and object decides, so that
+    neither the order in the file nor the ids matter. Both parts keep the order of the file.
+    Raises UserError unless 0 < share <= 1.
     Source: Jiang et al. 2020, released code, `split_dev` (which shuffles without a seed).
     """
     if not 0 < share <= 1:
         raise UserError(
-            f"The share of training pairs is {share}: give one above 0 and at most 1, such as 0.8."
+            f"Invalid share of training pairs: {share}. Give a number above 0 and at most 1, such "
+            "as 0.8."
         )
     order = sorted(range(len(facts)), key=lambda at: (_hash(facts[at], seed), at))
-    counted = set(order[: max(1, int(share * len(facts)))])
+    used = set(order[: max(1, int(share * len(facts)))])
     train, development = (
-        tuple(fact for at, fact in enumerate(facts) if (at in counted) is counts)
-        for counts in (True, False)
+        tuple(fact for at, fact in enumerate(facts) if (at in used) is wanted)
+        for wanted in (True, False)
     )
     return train, development
 
@@ -131,11 +129,12 @@ def _key(fact: Fact) -> tuple[str, str]:
 
 
 def draw(facts: Sequence[Fact], limit: int | None, seed: int | None) -> tuple[int, ...]:
-    """Positions of at most `limit` facts, in order: the first, or by the seed's hashes."""
-    if limit is None or len(facts) <= limit:
-        return tuple(range(len(facts)))
-    if seed is None:
-        return tuple(range(limit))
+    """Return the positions of at most `limit` facts, in order.
+
+    Takes the first facts without a seed, else a pseudo-random choice by hashes with the seed.
+    """
+    if limit is None or len(facts) <= limit or seed is None:
+        return tuple(range(len(facts)))[:limit]
     digests = [
         (hashlib.sha256(f"{seed}\0{number}\0{fact.id}".encode()).digest(), number)
         for number, fact in enumerate(facts)

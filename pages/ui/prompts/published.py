@@ -97,7 +97,7 @@ def python_of(choice: PromptsChoice, view: View, *, ours: bool) -> str:
         )
     return (
         "from lama_core.papers.jiang2020_scores import make_table\n"
-        "from lama_core.probes.prompts import tabulated\n"
+        "from lama_core.probes.prompts import paper_tables\n"
         "from lama_core.probes.prompts.spec import find_study\n\n"
         "def relations_of(name):\n"
         "    study = find_study(name)\n"
@@ -339,7 +339,7 @@ VIEWS = {
             _gains,
             "Gain: P@1 of the mined prompt that is best on the training facts minus that of the "
             "manual one, each on the test facts.",
-            python="[tabulated.mined_gain(one) for one in relations]",
+            python="[paper_tables.mined_gain(one) for one in relations]",
         ),
         View(
             "table5",
@@ -347,14 +347,14 @@ VIEWS = {
             _weights,
             "Gain: P@1 of the optimised ensemble of the mined prompts minus that of the best of "
             "them on the training facts.",
-            python="[tabulated.weighted_gain(one) for one in relations]",
+            python="[paper_tables.weighted_gain(one) for one in relations]",
         ),
         View(
             "table6",
             "Table 6: one word changed",
             _changes,
             "Gain: P@1 of the second prompt minus that of the first, which differs in one word.",
-            python="[change for one in relations for change in tabulated.word_changes(one)]",
+            python="[change for one in relations for change in paper_tables.word_changes(one)]",
         ),
         View("table7", "Table 7: middle-word and dependency prompts"),
         View(
@@ -371,7 +371,7 @@ VIEWS = {
             "Table 12: another model's weights",
             _transfer,
             f"{P_AT_1} Other models: studies of the same facts that are here.",
-            "[tabulated.mean_transfer(relations, relations_of(one), name) for one in others\n"
+            "[paper_tables.mean_transfer(relations, relations_of(one), name) for one in others\n"
             " for name in ('mine', 'mine+man', 'mine+para', 'man+para')]",
         ),
         View("table13", "Table 13: weights of BERT and ERNIE"),
@@ -382,21 +382,21 @@ VIEWS = {
             "Table 1: the facts",
             _statistics,
             "Means over relations.",
-            "[tabulated.fact_statistics(one.test) for one in relations]",
+            "[paper_tables.fact_statistics(one.test) for one in relations]",
         ),
         View(
             "edit-distances",
             "Section 5.2: edit distance of prompts",
             _distances,
             "Mean of the words to be changed between two prompts of a relation.",
-            "[tabulated.edit_distances(one, 'mine') for one in relations]",
+            "[paper_tables.edit_distances(one, 'mine') for one in relations]",
         ),
         View(
             "majority",
             "Tables 2 and 3: the most frequent object",
             _majority,
             "P@1 in percent, means over relations.",
-            "[tabulated.majority(one.objects) for one in relations]",
+            "[paper_tables.majority(one.objects) for one in relations]",
         ),
         View("table11", "Table 11: patterns of parts of speech"),
         View("figure1", "Figure 1: one fact, three prompts"),

@@ -269,11 +269,11 @@ def test_relations_with_too_few_pairs_are_left_out_with_the_reason(tmp_path: Pat
     assert [one.name for one in run.details.relations] == ["capital"]
     (left_out,) = run.details.left_out
     assert left_out.relation == "tiny"
-    assert "no probe is possible with 2 pairs" in left_out.reason
+    assert "This relation has 2." in left_out.reason
     with pytest.raises(UserError, match=r"No relation can be probed\. tiny"):
         run_probes(knowing()[1], Work(small, relations=("tiny",)), folder=tmp_path)
     five = dataset(relation("five", CAPITALS[:5]))
-    with pytest.raises(UserError, match="each half needs three"):
+    with pytest.raises(UserError, match="three in each half"):
         run_probes(knowing()[1], Work(five, settings=("supervised",)), folder=tmp_path)
 
 

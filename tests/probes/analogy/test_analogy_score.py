@@ -110,8 +110,8 @@ def test_a_perplexity_too_large_for_a_float_is_null_in_json(tiny_model: Models) 
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        (PAIRS[:1], "1 candidate pair is given"),
-        ((), "0 candidate pairs are given"),
+        (PAIRS[:1], "Got 1 candidate pair"),
+        ((), "Got 0 candidate pairs"),
         ((PAIRS[0], PAIRS[1], PAIRS[0]), "Rome:Italy is given twice"),
         ((PAIRS[0], ("x" * 1000, "y")), "has 1,000 characters"),
         ((PAIRS[0], (" ", "y")), "A word is empty"),
@@ -126,7 +126,7 @@ def test_bad_pairs_are_refused_in_one_sentence(
 
 @pytest.mark.parametrize("text", ["Paris", "Paris:", ":France", " : "])
 def test_a_pair_without_two_words_is_refused(text: str) -> None:
-    with pytest.raises(UserError, match="is no pair"):
+    with pytest.raises(UserError, match="Not a pair"):
         parse_pair(text)
 
 

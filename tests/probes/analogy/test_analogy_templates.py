@@ -84,11 +84,11 @@ def test_a_word_holding_a_blank_sign_is_a_word() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("Paris", "France", "___"), "three words and a blank; there are 2"),
+        (("Paris", "France", "___"), "three words and a blank, but got 2"),
         (("Paris", "", "Rome", "___"), "A word is empty"),
-        (("Paris", "___", "Rome", "___"), "three words and a blank; there are 2"),
-        (("Paris", "France", "Rome", "Italy"), "All four words are there"),
-        (("x" * 1000, "France", "Rome", "___"), "has 1,000 characters; at most 100"),
+        (("Paris", "___", "Rome", "___"), "three words and a blank, but got 2"),
+        (("Paris", "France", "Rome", "Italy"), "All four words are given"),
+        (("x" * 1000, "France", "Rome", "___"), "has 1,000 characters. Use at most 100"),
     ],
 )
 def test_bad_words_are_refused_in_one_sentence(words: tuple[str, ...], message: str) -> None:

@@ -225,7 +225,7 @@ def test_a_model_that_masks_no_whole_subject_is_asked_in_turn(
     model = tiny_model("t5")
     asked, prompts = _asked_of(model)
     best, forward = np.array([[0, 1]]), np.zeros((1, 1, 2), np.float32)
-    with pytest.raises(UserError, match="choose in-turn"):
+    with pytest.raises(UserError, match="Choose `in-turn`"):
         score_both_ways(model, asked, prompts, best, forward)
     found = score_both_ways(model, asked, prompts, best, forward, subject="in-turn")
     assert np.isfinite(found.log_probs).all()

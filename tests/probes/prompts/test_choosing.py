@@ -80,7 +80,7 @@ def test_prompts_that_tell_nothing_are_asked_and_left_out_of_every_ensemble(lpaq
     assert oracle.micro == (study.ranks[seen] == 1).any(axis=0).mean()
     (curve,) = (c for name, kind, c in study.curves if (name, kind) == ("mine", "log-linear"))
     assert len(curve) == len(seen) == 2
-    assert any(note.startswith("P47: 2 of 5 prompts have the blank") for note in study.notes)
+    assert any(note.startswith("P47: 2 of 5 prompts are subject-blind") for note in study.notes)
     assert not request_of(whole).blind
 
 

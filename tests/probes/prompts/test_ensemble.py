@@ -167,7 +167,7 @@ def test_columns_that_stand_for_many_candidates_count_as_many() -> None:
 
 
 def test_no_training_facts_is_an_error() -> None:
-    with pytest.raises(ValueError, match="no training facts"):
+    with pytest.raises(ValueError, match="without training facts"):
         fit_weights(np.zeros((2, 0, 3), np.float32), np.zeros(0, np.int64))
 
 

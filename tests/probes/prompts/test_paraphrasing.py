@@ -222,12 +222,12 @@ def test_refilled_paraphrases_change_one_or_two_words(refiller: Refiller) -> Non
 
 
 def test_a_prompt_without_words_cant_be_refilled(refiller: Refiller) -> None:
-    with pytest.raises(UserError, match="no word that could be refilled"):
+    with pytest.raises(UserError, match="no replaceable word"):
         paraphrase_by_refilling("[X] , [Y] .", refiller)
 
 
 def test_refilling_needs_a_masked_model_and_pairs(tiny_model: Callable[..., Any]) -> None:
     with pytest.raises(UserError, match="causal model"):
         Refiller(tiny_model("gpt2"), FACTS)
-    with pytest.raises(UserError, match="no pairs"):
+    with pytest.raises(UserError, match="without facts"):
         Refiller(tiny_model("bert-uncased"), [])

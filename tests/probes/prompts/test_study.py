@@ -340,7 +340,7 @@ def test_half_of_the_facts_train_as_a_whole_unless_a_share_is_named(data: Path) 
 
 
 def test_own_prompts_need_one_relation(data: Path) -> None:
-    with pytest.raises(UserError, match="belong to one relation"):
+    with pytest.raises(UserError, match="apply to a single relation"):
         plan_study(_request(data, own=("[X] a [Y]",)), load=hash_model)
 
 
@@ -374,5 +374,5 @@ def test_a_study_whose_rows_are_cut_off_is_refused(data: Path, tmp_path: Path) -
     whole = _whole(data, tmp_path / "out")
     path = whole.info.folder / "facts.parquet"
     path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(UserError, match="make the study again"):
+    with pytest.raises(UserError, match="Run the study again"):
         whole.relation("P19")

@@ -46,7 +46,7 @@ def test_training_pairs_that_are_test_facts_can_be_dropped_by_name() -> None:
 
 
 def test_nothing_left_after_dropping_is_refused() -> None:
-    with pytest.raises(UserError, match="none is left"):
+    with pytest.raises(UserError, match="all training pairs are also test facts"):
         make_split("P1", _facts(("Rome", "Italy")), TEST, drop_overlap=True)
 
 
