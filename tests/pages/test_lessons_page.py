@@ -259,7 +259,7 @@ def test_the_address_holds_lesson_step_and_large_type(step: str, shown: str) -> 
 
 def test_a_lesson_that_is_not_here_is_said_beside_those_that_are() -> None:
     app = open_page("lessons", lesson="<b>../../etc</b>")
-    assert "is not here" in app.info[0].value and "<b>" not in app.info[0].value
+    assert "There is no lesson" in app.info[0].value and "<b>" not in app.info[0].value
     assert len([one for one in app.button if one.label == "Start the lesson"]) == len(
         list_lessons().lessons
     )
