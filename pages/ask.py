@@ -16,7 +16,7 @@ from pages.ui.ask.answers import draw_ranking
 from pages.ui.ask.batch import draw_batch
 from pages.ui.ask.examples import draw_published_examples
 from pages.ui.ask.inspection import draw_inspection
-from pages.ui.ask.open_book import choose_book, look_up
+from pages.ui.ask.open_book import choose_book, draw_passage
 from pages.ui.ask.outside_candidates import draw_outside_candidates
 from pages.ui.ask.sentences import draw_sentences
 from pages.ui.ask.wordings import draw_wordings
@@ -134,7 +134,7 @@ def draw_sentence() -> None:
         choice.settings.check()
         golds_of(gold, query.n_blanks)
         history.note(request_for(text, choice.settings, gold, choice))
-        passage = look_up(query, choice.book)
+        passage = draw_passage(query, choice.book)
         answers = draw_columns(query, gold, choice, passage)
         if answers:
             settings = replace(choice.settings, models=tuple(answer.name for answer in answers))

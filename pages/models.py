@@ -138,10 +138,10 @@ def draw_model(entry: Entry, status: str) -> None:
         st.page_link(screens.ASK, label="Ask it", icon=":material/edit_note:", query_params=link)
     else:
         fetching.draw_offer(entry)
-    if entry.added and visitors.may("manage"):
-        if st.button("Remove from the list", icon=":material/remove:"):
-            forget_model(entry.name)
-            st.rerun()
+    removable = entry.added and visitors.may("manage")
+    if removable and st.button("Remove from the list", icon=":material/remove:"):
+        forget_model(entry.name)
+        st.rerun()
 
 
 def _draw_fault(entry: Entry) -> None:

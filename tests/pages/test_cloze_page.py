@@ -101,13 +101,13 @@ def test_the_papers_examples_stand_beside_bert_larges_published_answers() -> Non
     # fly first; drain, laugh, infection, feathers, speed, alive and fish among the five.
     captions = [one.value for one in app.caption]
     assert (
-        "BERT-large, published: The right answer is first in 1 of 10, among the five in 8 of 10."
+        "BERT-large, published: The right answer is first in 1 of 10, among the first five in 8 of 10."
         in captions
     )
     assert any("log-probability (natural logarithm)" in one for one in captions)
     alone = open_page("cloze", models=MODEL, text="Ravens can ___.", gold="fly")
     shown = "".join(one.proto.body for one in alone.get("html"))
-    rank = ours.split("gold: rank ")[1].split(",")[0]
+    rank = ours.split("right answer: rank ")[1].split(",")[0]
     assert f"rank <b>{rank}</b>" in shown, "the same query on the Sentence tab"
 
 

@@ -145,7 +145,7 @@ def test_an_address_holds_what_fits_into_it() -> None:
     app = opened("A ___. | b")
     app.text_area(key=batch.TEXT).set_value("\n".join(f"{n} and ___." for n in range(450))).run()
     assert batch.PARAM not in shared(app)
-    assert any("don't fit into the address" in one.value for one in app.caption)
+    assert any("too long for the URL" in one.value for one in app.caption)
     assert len(table(app)) == 450
 
 
@@ -169,7 +169,7 @@ def test_what_was_stopped_asks_nothing_more_until_it_goes_on(
     assert asked == [32, 8], "nothing is asked"
     answers = list(table(app)[f"{MODEL} answer"])
     assert [answer == f"({batch.UNASKED})" for answer in answers] == [False] * 32 + [True] * 8
-    next(one for one in app.button if one.label == "Go on").click().run()
+    next(one for one in app.button if one.label == "Resume").click().run()
     assert asked == [32, 8, 8], "what was answered is not asked again"
     assert batch.UNASKED not in "".join(table(app)[f"{MODEL} answer"])
 
