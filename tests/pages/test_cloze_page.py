@@ -142,7 +142,7 @@ def test_typed_answers_give_way_to_no_gold_and_the_address_gives_the_same() -> N
     app.text_area(key="answers").set_value("Oslo\n\n  New   York\n").run()
     assert app.selectbox(key="right_answer").value is None
     assert app.selectbox(key="right_answer").options == ["Oslo", "New York"]
-    assert "The first is ahead by" in html(app)
+    assert "The first answer leads by" in html(app)
     linked = ranked(answers="Oslo\nNew York", statement="It is in ___.", right_answer="Oslo")
     assert linked.selectbox(key="right_answer").value == "Oslo"
     assert "Right answer <b>Oslo</b>: rank <b>" in html(linked) and "of 2, margin" in html(linked)
