@@ -55,7 +55,7 @@ def test_the_passage_is_shown_as_text_and_the_model_is_asked_behind_it(corpus: N
     written = "The capital of *Wakanda* is (b)London(/b) $x$."
     # The passage has eight terms, one of them twice, and the query two of them; all are as rare.
     score = 2 / (sqrt(2) * sqrt(7 + (1 + log(2)) ** 2))
-    assert f"**Passage put before the sentence** (starter, score {score:.2f}): {plain(written)}" in shown(
+    assert f"**Open-book context** (starter, score {score:.2f}): {plain(written)}" in shown(
         app
     )
     query = parse_query(TEXT)
@@ -76,7 +76,7 @@ def test_closed_is_the_default_and_asks_as_ever(corpus: None) -> None:
     app = opened()
     assert app.selectbox(key="book").value == "closed"
     assert app.selectbox(key="book").options == ["closed", "starter"]
-    assert "Passage put before" not in shown(app)
+    assert "Open-book context" not in shown(app)
     assert not any("--open-book" in one.value for one in app.code)
 
 
@@ -123,7 +123,7 @@ def test_no_address_makes_the_app_read_a_text_of_the_machine(
     assert set(read) <= {"starter"}
     assert "secret" not in shown(app)
     read.clear()
-    assert "Passage put before" in shown(opened(book="starter")), "a text by its name is for everybody"
+    assert "Open-book context" in shown(opened(book="starter")), "a text by its name is for everybody"
     assert set(read) == {"starter"}
 
 

@@ -269,7 +269,7 @@ def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Se
     all_lines = accuracies(runs, by="relation")
     lines = [line for line in all_lines if line.probe == probe]
     if not lines:
-        st.caption("There is no run of this probe.")
+        st.caption("This probe has no finished run.")
         return
     table = _table(lines, names)
     table["label"] = table["name"] + table["mark"].map(lambda mark: f" {mark}" if mark else "")

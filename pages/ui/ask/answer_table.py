@@ -10,8 +10,8 @@ from lama_core.probes.cloze.query import Prediction
 from pages.ui.shared import links, screens, url_state
 
 # URL parameters of these tabs that a single sentence doesn't have.
-PARAMS = ("tab", "sentences_many", "many_find", "many_show", "details")
-PARAMS += ("data", "relation", "subject", "object", "mined")
+BATCH_PARAMS = ("sentences_many", "many_find", "many_show")
+PARAMS = ("tab", "details", *BATCH_PARAMS, "data", "relation", "subject", "object", "mined")
 
 
 def shown_answer(first: Prediction, *, right: bool) -> str:

@@ -54,7 +54,7 @@ def draw_passage(query: Query, corpus: str | None) -> Found | None:
         )
     else:
         st.markdown(
-            f":material/menu_book: **Passage put before the sentence** "
+            f":material/menu_book: **Open-book context** "
             f"({plain(corpus)}, score {fixed(found.score, 2)}): {plain(found.passage)}"
         )
     return found

@@ -1,4 +1,4 @@
-"""The list of lessons: a card with each lesson's question."""
+"""The list of lessons, each with its question, progress and handouts."""
 
 import streamlit as st
 
@@ -12,7 +12,7 @@ PER_ROW = 2
 
 
 def draw_overview(listing: LessonListing) -> None:
-    """Draw a card for each lesson."""
+    """Draw all lessons, two in a row."""
     st.caption(
         "Each lesson asks a question, lets you predict the answer, and then shows what models "
         "answer: live, and over hundreds of facts. Each has a **teacher mode** for a class in "
