@@ -15,26 +15,24 @@ from pages.ui.shared import fetching, screens, url_state, visitors
 from pages.ui.shared.messages import described, faults_shown, plain
 from pages.ui.shared.router import draw_page
 
-# How a model is obtained -> its status while it isn't installed.
-STATUSES = {
-    "assets": "not complete",
-    "folder": "gone",
-    "hub": "on the hub",
-    "wheel": "as a wheel",
-    "release": "at its address",
-}
+DOWNLOADS = ("assets", "hub", "wheel", "release")  # ways to obtain a model
 INSTALLED, OFFERED, IMPOSSIBLE = "Installed", "Can be downloaded", "Can't run here"
+GONE = "gone"
 PAPERS = {"petroni2019": "one of the models of Petroni et al. 2019"}
 
 
 def status_of(entry: Entry) -> str:
-    """A model's status: `here` if installed, a value of STATUSES, or `can't run`."""
-    return "here" if is_here(entry) else STATUSES.get(entry.source.how, "can't run")
+    """The group of a model, or GONE for an added folder that is missing."""
+    if is_here(entry):
+        return INSTALLED
+    if entry.source.how == "folder":
+        return GONE
+    return OFFERED if entry.source.how in DOWNLOADS else IMPOSSIBLE
 
 
 def group_of(status: str) -> str:
     """The group of the list that contains models of this status."""
-    return {"here": INSTALLED, "can't run": IMPOSSIBLE}.get(status, OFFERED)
+    return OFFERED if status == GONE else status
 
 
 def draw_groups(entries: list[Entry], statuses: dict[str, str]) -> None:
@@ -53,27 +51,17 @@ def draw_groups(entries: list[Entry], statuses: dict[str, str]) -> None:
         format_func=lambda name: f"{name} ({len(groups[name])})",
         label_visibility="collapsed",
     )
-    if group == IMPOSSIBLE:
-        _draw_impossible(groups[group])
-    else:
-        _draw_list(groups[group])
+    _draw_list(groups[group], with_reason=group == IMPOSSIBLE)
 
 
-def _draw_impossible(entries: list[Entry]) -> None:
-    table = pd.DataFrame(
-        {
-            "model": [entry.title for entry in entries],
-            "reason": [entry.source.why for entry in entries],
-        }
-    )
-    url_state.draw_rows(table, [entry.name for entry in entries], key="model", height=38 * 13)
-
-
-def _draw_list(entries: list[Entry]) -> None:
+def _draw_list(entries: list[Entry], *, with_reason: bool) -> None:
     """Draw models as a table; a click on a row chooses the model shown below it."""
+    titles = [entry.title for entry in entries]
     table = pd.DataFrame(
-        {
-            "model": [entry.title for entry in entries],
+        {"model": titles, "reason": [entry.source.why for entry in entries]}
+        if with_reason
+        else {
+            "model": titles,
             "kind": [entry.kind or "read when loaded" for entry in entries],
             "parameters (M)": [
                 entry.n_parameters / 1e6 if entry.n_parameters else None for entry in entries
@@ -128,12 +116,15 @@ def draw_model(entry: Entry, status: str) -> None:
         "note": entry.note,
     }
     st.markdown(described(facts))
-    if status == "can't run":
+    if status == IMPOSSIBLE:
         why = entry.source.why if entry.added else f"It can't be run here: {entry.source.why}."
         st.info(plain(why, code=True), icon=":material/block:")
-    elif status == "gone":
-        _draw_fault(entry)
-    elif status == "here":
+    elif status == GONE:
+        try:
+            check_folder(Path(entry.source.place))
+        except UserError as error:
+            st.warning(plain(str(error), code=True), icon=":material/folder_off:")
+    elif status == INSTALLED:
         link = {"models": [entry.name]}
         st.page_link(screens.ASK, label="Ask it", icon=":material/edit_note:", query_params=link)
     else:
@@ -142,14 +133,6 @@ def draw_model(entry: Entry, status: str) -> None:
     if removable and st.button("Remove from the list", icon=":material/remove:"):
         forget_model(entry.name)
         st.rerun()
-
-
-def _draw_fault(entry: Entry) -> None:
-    """Show why the folder of an added model can't be used."""
-    try:
-        check_folder(Path(entry.source.place))
-    except UserError as error:
-        st.warning(plain(str(error), code=True), icon=":material/folder_off:")
 
 
 def draw_add() -> None:
@@ -242,7 +225,7 @@ def main() -> None:
         offered = visitors.offered_models()
         entries = [entry for entry in all_models() if offered is None or entry.name in offered]
         statuses = {entry.name: status_of(entry) for entry in entries}
-        entries.sort(key=lambda entry: statuses[entry.name] != "here")
+        entries.sort(key=lambda entry: statuses[entry.name] != INSTALLED)
         if "chosen later" in st.session_state:
             st.session_state["model"] = st.session_state.pop("chosen later")
         draw_groups(entries, statuses)

@@ -234,18 +234,13 @@ def _draw_differences(runs: Sequence[ProbeRun]) -> None:
 
 def _wide(table: pd.DataFrame, who: Sequence[str], order: Sequence[str]) -> pd.DataFrame:
     """A row per name, a column per model and probe; each cell is a text with spread and mark."""
-    rows = []
-    for name in order:
-        row: dict[str, object] = {"": name}
-        for model in who:
-            for probe in SHOWN:
-                found = table[
-                    (table["name"] == name) & (table["who"] == model) & (table["probe"] == probe)
-                ]
-                if len(found):
-                    row[f"{model} {probe}"] = _cell(found.iloc[0])
-        rows.append(row)
-    return pd.DataFrame(rows)
+    by_cell = table.drop_duplicates(["name", "who", "probe"]).set_index(["name", "who", "probe"])
+    cells = {key: _cell(row) for key, row in by_cell.iterrows()}
+    columns = [(model, probe) for model in who for probe in SHOWN]
+    return pd.DataFrame(
+        {"": name} | {" ".join(at): cells[name, *at] for at in columns if (name, *at) in cells}
+        for name in order
+    )
 
 
 def _cell(line: pd.Series) -> str:

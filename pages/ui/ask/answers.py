@@ -81,7 +81,10 @@ def draw_ranking() -> None:
             f"{TOKENS_OF[request.part]} (“{plain(statement)}”). Hover an answer to see each "
             "token's, or open Tokens."
         )
-        _draw_export(replace(request, models=tuple(columns)), columns)
+        request = replace(request, models=tuple(columns))
+        answer = RankAnswer(request, tuple(column.answer for column in columns.values()))
+        pin = partial(pins.draw_pin, request, key="answers pin")
+        draw_answer_export("answers", answer, request, pin)
 
 
 def _draw_form() -> RankRequest:
@@ -230,9 +233,3 @@ def _margin_line(ranking: ModelRanking, gold: str | None) -> str:
     return (
         f'<div class="lx-gold" title="{hint}">Right answer <b>{escape(gold)}</b>: {place}{by}</div>'
     )
-
-
-def _draw_export(request: RankRequest, columns: dict[str, Column[ModelRanking]]) -> None:
-    answer = RankAnswer(request, tuple(column.answer for column in columns.values()))
-    pin = partial(pins.draw_pin, request, key="answers pin")
-    draw_answer_export("answers", answer, request, pin)

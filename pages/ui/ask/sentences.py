@@ -55,7 +55,9 @@ def draw_sentences() -> None:
             "likely the token. Every token lowers the sum, so compare sentences of different "
             "lengths by their mean."
         )
-        _draw_export(replace(request, models=tuple(columns)), columns)
+        request = replace(request, models=tuple(columns))
+        answer = SentencesAnswer(request, tuple(column.answer for column in columns.values()))
+        draw_answer_export("sentences", answer, request, rows=lambda: _rows(answer))
 
 
 def _draw_form() -> SentencesRequest:
@@ -122,11 +124,6 @@ def _minus_first(one: ScoredSentence, found: ModelSentences) -> str:
         return ""
     total, mean = (fixed(value, 2, signed=True) for value in (one.difference, one.mean_difference))
     return f"compared with the first: {total}, mean {mean}"
-
-
-def _draw_export(request: SentencesRequest, columns: dict[str, Column[ModelSentences]]) -> None:
-    answer = SentencesAnswer(request, tuple(column.answer for column in columns.values()))
-    draw_answer_export("sentences", answer, request, rows=lambda: _rows(answer))
 
 
 def _rows(answer: SentencesAnswer) -> Rows:

@@ -27,6 +27,7 @@ from lama_core.rounding import percent
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import RunInfo
 from lama_core.scoring.blanks import parse_query
+from lama_core.scoring.shared_fields import ClozeSettings
 from pages.ui.lessons.lesson_models import available_models, find_or_note, stored_answers
 from pages.ui.lessons.teacher import HEIGHT, enlarged, is_teaching
 from pages.ui.shared import cache, charts, predictions, screens
@@ -132,19 +133,13 @@ def _draw_stored(name: str, stored: Stored) -> None:
 
 def draw_compare(step: Compare, key: str) -> Shown:
     """Draw each model's first answers to several queries."""
-    golds = step.gold_of
+    golds, queries = step.gold_of, {text: parse_query(text) for text in step.queries}
 
-    def query_model(name: str, installed: tuple[str, ...]) -> tuple[Prediction, ...]:
-        settings = step.settings(installed)
-        return tuple(
-            cache.cloze_answer(settings, name, parse_query(text).text(), golds[text], 1, False)
-            .blanks[0]
-            .predictions[0]
-            for text in step.queries
-        )
+    def query_row(settings: ClozeSettings, name: str, text: str) -> ModelAnswer:
+        return cache.cloze_answer(settings, name, queries[text].text(), golds[text], 1, False)
 
-    sentences = {text: parse_query(text).parts for text in step.queries}
-    return _draw_firsts(step, sentences, golds, step.wrong_of, query_model)
+    sentences = {text: query.parts for text, query in queries.items()}
+    return _draw_firsts(step, sentences, golds, step.wrong_of, query_row)
 
 
 def draw_analogy(step: Analogy, key: str) -> Shown:
@@ -153,18 +148,12 @@ def draw_analogy(step: Analogy, key: str) -> Shown:
     questions = {row: ask_for([*words[:3], None], step.template) for row, words in rows.items()}
     golds = {row: words[3] for row, words in rows.items()}
 
-    def query_model(name: str, installed: tuple[str, ...]) -> tuple[Prediction, ...]:
-        settings = step.settings(installed)
-        return tuple(
-            cache.solution(settings, name, questions[row], golds[row], False, 1, False)
-            .cloze.models[0]
-            .blanks[0]
-            .predictions[0]
-            for row in rows
-        )
+    def query_row(settings: ClozeSettings, name: str, row: str) -> ModelAnswer:
+        answer = cache.solution(settings, name, questions[row], golds[row], False, 1, False)
+        return answer.cloze.models[0]
 
     sentences = {row: question.query.parts for row, question in questions.items()}
-    return _draw_firsts(step, sentences, golds, {}, query_model)
+    return _draw_firsts(step, sentences, golds, {}, query_row)
 
 
 def _draw_firsts(
@@ -172,7 +161,7 @@ def _draw_firsts(
     sentences: Mapping[str, Sequence[str]],
     golds: Mapping[str, str],
     wrong: Mapping[str, str],
-    query_model: Callable[[str, tuple[str, ...]], tuple[Prediction, ...]],
+    query_row: Callable[[ClozeSettings, str, str], ModelAnswer],
 ) -> Shown:
     """Draw each model's first words in some sentences.
 
@@ -181,11 +170,15 @@ def _draw_firsts(
         sentences: Row -> its parts around the blank.
         golds: Row -> the gold answer, or "".
         wrong: Row -> the answer that a negation rules out.
-        query_model: From a model's name and the installed models' names to its answers.
+        query_row: From settings, a model's name and a row to the model's answer.
     """
-    names = available_models(step.models)
+
+    def query_model(name: str, installed: tuple[str, ...]) -> tuple[Prediction, ...]:
+        settings = step.settings(installed)
+        return tuple(query_row(settings, name, row).blanks[0].predictions[0] for row in sentences)
+
     detail = f"first answers to {len(sentences)} queries"
-    columns = ask_each(names, query_model, lambda _: detail)
+    columns = ask_each(available_models(step.models), query_model, lambda _: detail)
     firsts: dict[tuple[str, str], tuple[str, float]] = {}
     for name, column in columns.items():
         firsts |= {
@@ -315,25 +308,17 @@ def draw_run(step: ShowRun, key: str) -> Shown:
         st.caption(plain(caption))
     notes.insert(0, f"Finished runs: {run_ids}.")
     numbers = st.container()
-    if step.figure != "analogies":
-        _draw_link(
-            "Open in Results",
-            "results",
-            {"data": step.data, "models": tuple(titles), "tab": TABS.get(step.figure, "P@k")},
-        )
-    else:
+    if step.figure == "analogies":
         _draw_link("Open in Results", "analogy", {"view": "Probes"})
+    else:
+        tab = TABS.get(step.figure, "P@k")
+        params = {"data": step.data, "models": tuple(titles), "tab": tab}
+        _draw_link("Open in Results", "results", params)
     lines: list[Any] = list(drawn.itertuples())
     baseline = bool(drawn["freq"].notna().any())
     shown = Shown(
-        heads=(
-            kind.rows_of(step),
-            "model",
-            "%",
-            "95 % interval",
-            kind.counts,
-            *["Freq baseline, %"] * baseline,
-        ),
+        heads=(kind.rows_of(step), "model", "%", "95 % interval", kind.counts)
+        + ("Freq baseline, %",) * baseline,
         rows=tuple(
             (
                 str(line.row),
@@ -370,14 +355,12 @@ TABS = {
 def _runs_of(step: ShowRun) -> tuple[RunInfo, ...]:
     """A step's runs, bundled runs first; those of several models are reduced to common facts."""
     if step.figure == "analogies":
-        listing = list_runs(kinds=("analogy",))
-        return tuple(
+        on_data = [
             info
-            for name in step.models
-            for info in listing
-            if (info.model, info.dataset) == (name, step.data)
-            and info.prompts.endswith("unsupervised")
-        )
+            for info in list_runs(kinds=("analogy",))
+            if info.dataset == step.data and info.prompts.endswith("unsupervised")
+        ]
+        return tuple(info for name in step.models for info in on_data if info.model == name)
     infos = list_runs(kinds=CLOZE_KINDS).runs
     picked = pick_runs(infos, step.data, step.prompts)
     picked |= pick_runs([info for info in infos if info.bundled], step.data, step.prompts)
