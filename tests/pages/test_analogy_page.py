@@ -87,7 +87,9 @@ def test_probe_results_are_shown_by_kind_and_relation(
     assert kinds[""].tolist() == [*KINDS, "all"]  # every relation here is marked
     assert any(column.startswith("coin") for column in kinds.columns)
     assert any(column.startswith("RoBERTa-base") for column in kinds.columns)
-    (warning,) = (one.value for one in app.warning if one.value.startswith("Differs from the paper"))
+    (warning,) = (
+        one.value for one in app.warning if one.value.startswith("Differs from the paper")
+    )
     assert plain("made-up, not BATS 3.0; at most 20 a relation") in warning
     tested = next(one.value for one in app.dataframe if "relation" in one.value.columns)
     assert {column.split(", ")[1] for column in tested.columns if ", " in column} == {
@@ -118,6 +120,14 @@ def test_the_decisions_are_those_of_the_run(runs: tuple[ProbeRun, ...]) -> None:
     assert len(wrong) + len(right) == first.n
     assert len(right) / first.n == pytest.approx(first.accuracy)
     assert decision_rows(run.info, first.name, "excluded").empty
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_url_of_an_earlier_version_shows_the_excluded_decisions(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_probes(home, monkeypatch, data="made-up", which="left out")
+    assert app.segmented_control(key="which").value == "excluded"
 
 
 def test_without_a_run_the_page_says_how_to_make_one(

@@ -59,6 +59,13 @@ def test_the_address_brings_its_sentences_and_their_answers_are_those_of_each_al
     )
 
 
+def test_ranks_and_log_probabilities_are_shown_on_demand() -> None:
+    answers = ["line", "sentence", "gold", f"{MODEL} answer"]
+    assert list(opened().dataframe[0].proto.column_order) == answers
+    shown = opened(details="true").dataframe[0].proto.column_order
+    assert list(shown) == [*answers, f"{MODEL} log-prob.", f"{MODEL} rank"]
+
+
 def test_a_sentence_over_a_visitors_limit_has_the_reason_and_the_others_are_answered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
