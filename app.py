@@ -1,6 +1,7 @@
-"""LAMA Explorer: the router. `streamlit run app.py`.
+"""The app's entry point and router: `streamlit run app.py`.
 
-The menu and an outline are drawn first: on a cold start the imports in `main` take seconds.
+Draws the menu and a page skeleton first, because the imports in `main` take seconds on a cold
+start.
 """
 
 import sys
@@ -21,18 +22,18 @@ PAGES = {
 
 
 def main() -> None:
-    """Draw the page that the address names."""
+    """Draw the page that the URL names."""
     st.set_page_config(page_icon=str(ASSETS / "icon.png"), layout="wide")
     shown = {
         file: st.Page(file, title=title, icon=icon, default=file == screens.ASK)
         for file, (title, icon) in PAGES.items()
     }
-    # Addresses of earlier versions; `routing` goes on to the screen that shows the same.
-    old = [
+    # URLs of earlier versions; `routing` redirects them to the screen that replaced the page.
+    redirects = [
         st.Page(f"pages/{name}.py", title="LAMA Explorer", visibility="hidden")
         for name in screens.OLD_PAGES
     ]
-    page = st.navigation([*shown.values(), *old], position="top")
+    page = st.navigation([*shown.values(), *redirects], position="top")
     style.draw_style()
     outline = st.empty()
     if "pages.ui.shared.router" not in sys.modules:
@@ -45,7 +46,7 @@ def main() -> None:
     from pages.ui.shared.router import draw_help_link, draw_pinned, routing
 
     visitors.close_doors()
-    file = next((file for file, one in shown.items() if one is page), screens.ASK)
+    file = next((file for file, candidate in shown.items() if candidate is page), screens.ASK)
     with routing(file, page.title, outline):
         page.run()
         draw_pinned(file)

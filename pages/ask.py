@@ -1,29 +1,25 @@
-"""Ask: a sentence with a blank, all wordings of a fact, own answers, analogies, many at once."""
+"""Ask: a sentence with a blank, all wordings of a fact, your own answers, analogies, a batch."""
 
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
 from lama_core.models.protocols import KINDS
-from lama_core.probes.cloze.query import (
-    ClozeAnswer,
-    ClozeRequest,
-    ModelAnswer,
-    golds_of,
-)
+from lama_core.probes.cloze.query import ClozeAnswer, ClozeRequest, ModelAnswer, golds_of
 from lama_core.requests import values
 from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.retrieval import Found, with_passage
 from lama_core.scoring.shared_fields import ClozeSettings
 from lama_core.types import Query
 from pages.ui.ask.answers import draw_ranking
-from pages.ui.ask.batch import draw_many
-from pages.ui.ask.examples import draw_paper
-from pages.ui.ask.inspection import draw_inside
-from pages.ui.ask.open_book import choose_book, look_up
-from pages.ui.ask.outside_candidates import draw_left_out
+from pages.ui.ask.batch import draw_batch
+from pages.ui.ask.examples import draw_published_examples
+from pages.ui.ask.inspection import draw_inspection
+from pages.ui.ask.open_book import choose_book, draw_passage
+from pages.ui.ask.outside_candidates import draw_outside_candidates
 from pages.ui.ask.sentences import draw_sentences
-from pages.ui.ask.wordings import draw_relation
+from pages.ui.ask.wordings import draw_wordings
 from pages.ui.shared import cache, history, pins, predictions, screens, url_state
 from pages.ui.shared.export import draw_answer_export
 from pages.ui.shared.messages import faults_shown, plain
@@ -32,23 +28,23 @@ from pages.ui.shared.router import draw_page, draw_tabs
 
 
 def draw_question() -> tuple[str, str, url_state.ClozeChoice]:
-    """The widgets: the text, the gold, and everything that is chosen besides."""
-    st.caption("Type a sentence with a blank: each model ranks the words that it would put there.")
+    """Draw the form; return the text, the gold answer and the other settings."""
+    st.caption("Type a sentence with a blank. Each model ranks the words that could fill it.")
     url_state.start_with_example()
     sentence, word = st.columns([3, 1], vertical_alignment="bottom")
     text = url_state.type_text(
         sentence,
         "Sentence with a blank",
         help="Write ___ (three underscores), [MASK], <mask> or [Y] where a word is missing. "
-        "Several blanks get a list each.",
+        "With several blanks, each blank gets its own list.",
     )
     gold = word.text_input(
         "Right answer (optional)",
         key="gold",
         bind=url_state.BOUND,
-        help="The word that should be there. Its rank is shown for every model, even far down the "
-        "list. A word of several subword tokens is scored token by token. For several blanks, give "
-        "one answer each with | between them.",
+        help="The word that should fill the blank. Its rank is shown for every model, even if it "
+        "is far down the list. A word of several subword tokens is scored token by token. For "
+        "several blanks, give one answer each with | between them.",
     )
     models, more = st.columns([3, 1], vertical_alignment="bottom")
     with models:
@@ -64,53 +60,53 @@ def draw_question() -> tuple[str, str, url_state.ClozeChoice]:
 def draw_columns(
     query: Query, gold: str, choice: url_state.ClozeChoice, passage: Found | None
 ) -> tuple[ModelAnswer, ...]:
-    """One column a model, filled as each is done; a model that isn't here is offered instead."""
+    """Draw a column per model: its answers as soon as it is done, or a download button."""
 
-    def ask(name: str, here: tuple[str, ...]) -> ModelAnswer:
-        settings = replace(choice.settings, models=here)
+    def query_model(name: str, installed: tuple[str, ...]) -> ModelAnswer:
+        settings = replace(choice.settings, models=installed)
         return cache.cloze_answer(
             settings, name, query.text(), gold, choice.top_k, choice.renormalise, passage
         )
 
     draw_language_note(" ".join(query.parts), choice.settings.models)
     lines = [reserve_line(f"blank {blank}") for blank in range(query.n_blanks)]
-    columns = ask_each(choice.settings.models, ask, predictions.describe)
-    given = tuple(column.answer for column in columns.values())
+    columns = ask_each(choice.settings.models, query_model, predictions.describe)
+    models = tuple(column.answer for column in columns.values())
     for blank in range(query.n_blanks):
-        which = f"Blank {blank + 1} of {query.n_blanks}" if query.n_blanks > 1 else ""
+        heading = f"Blank {blank + 1} of {query.n_blanks}" if query.n_blanks > 1 else ""
         with lines[blank].container(horizontal=True, vertical_alignment="center"):
-            if which:
-                st.caption(which, width="content")
-            left_out = draw_left_out(given, blank, choice.settings.candidates)
-            if not left_out:
-                predictions.draw_firsts(given, blank)
-        if left_out and len(given) > 1:
-            predictions.draw_firsts(given, blank)
+            if heading:
+                st.caption(heading, width="content")
+            warned = draw_outside_candidates(models, blank, choice.settings.candidates)
+            if not warned:
+                predictions.draw_firsts(models, blank)
+        if warned and len(models) > 1:
+            predictions.draw_firsts(models, blank)
         for column in columns.values():
             place = column.place if blank == 0 else column.box.empty()
             with place.container():
-                if which:
-                    st.caption(which)
+                if heading:
+                    st.caption(heading)
                 answers = column.answer.blanks[blank]
                 if blank and not KINDS[column.answer.kind].fills_together:
-                    asked = plain(answers.asked.replace("[MASK]", "___"))
-                    st.caption(f"Query with the model's own first answers filled in: {asked}")
+                    filled = plain(answers.asked.replace("[MASK]", "___"))
+                    st.caption(f"Query with the model's own first answers filled in: {filled}")
                 predictions.draw_answers(answers, column.colour)
-    return given
+    return models
 
 
 def draw_notes(settings: ClozeSettings, answers: tuple[ModelAnswer, ...]) -> None:
-    """Which words were ranked, and how their probabilities are to be read."""
+    """Draw captions: the ranked words, what their probabilities sum over, and models' notes."""
     candidates, _ = cache.candidates_of(settings)
     sizes = [answer.n_candidates for answer in answers]
-    said = predictions.describe_candidates(candidates, sizes)
+    caption = predictions.describe_candidates(candidates, sizes)
     for answer in answers:
         if answer.blanks[0].over == "rescored":
             title = plain(url_state.title_of(answer.name))
-            said += f" {title} ranks only its {answer.blanks[0].n_over:,} best words."
+            caption += f" {title} ranks only its {answer.blanks[0].n_over:,} best words."
     if {answer.name for answer in answers} >= predictions.TWINS:
-        said += f" {predictions.TWIN_NOTE}"
-    st.caption(said)
+        caption += f" {predictions.TWIN_NOTE}"
+    st.caption(caption)
     for answer in answers:
         if answer.notes:
             st.caption(f"{plain(url_state.title_of(answer.name))}: {plain(' '.join(answer.notes))}")
@@ -119,7 +115,7 @@ def draw_notes(settings: ClozeSettings, answers: tuple[ModelAnswer, ...]) -> Non
 def request_for(
     text: str, settings: ClozeSettings, gold: str, choice: url_state.ClozeChoice
 ) -> ClozeRequest:
-    """What gives the same from a terminal."""
+    """The request that gives the same answers on the command line."""
     return ClozeRequest(
         **values(settings),
         text=text,
@@ -130,49 +126,36 @@ def request_for(
     )
 
 
-def draw_taken(
-    answer: ClozeAnswer,
-    text: str,
-    settings: ClozeSettings,
-    gold: str,
-    choice: url_state.ClozeChoice,
-) -> None:
-    """What can be taken away: the answers, and the command that gives them."""
-    request = request_for(text, settings, gold, choice)
-    draw_answer_export("cloze", answer, request, lambda: pins.draw_pin(request, key="cloze pin"))
-
-
 def draw_sentence() -> None:
-    """Read what is asked, ask each model, draw the answers."""
+    """Draw the tab Sentence: the form, each model's answers, and the ways to inspect them."""
     with faults_shown():
         text, gold, choice = draw_question()
         query = parse_query(text)
         choice.settings.check()
         golds_of(gold, query.n_blanks)
         history.note(request_for(text, choice.settings, gold, choice))
-        passage = look_up(query, choice.book)
+        passage = draw_passage(query, choice.book)
         answers = draw_columns(query, gold, choice, passage)
         if answers:
-            asked = replace(choice.settings, models=tuple(answer.name for answer in answers))
-            draw_notes(asked, answers)
-            candidates, _ = cache.candidates_of(asked)
+            settings = replace(choice.settings, models=tuple(answer.name for answer in answers))
+            draw_notes(settings, answers)
+            candidates, _ = cache.candidates_of(settings)
             answer = ClozeAnswer(query.text(), candidates, answers, passage)
-            draw_taken(answer, text, asked, gold, choice)
-            inside = with_passage(query, passage).text() if passage else text
-            draw_inside(inside, gold, replace(choice, settings=asked))
+            request = request_for(text, settings, gold, choice)
+            pin = partial(pins.draw_pin, request, key="cloze pin")
+            draw_answer_export("cloze", answer, request, pin)
+            inspected = with_passage(query, passage).text() if passage else text
+            draw_inspection(inspected, gold, replace(choice, settings=settings))
 
 
 def draw_answers() -> None:
-    """Answers of the user's own at the blank, or whole sentences, ranked by likelihood."""
+    """Draw the tab Answers: the user's own answers to a blank, or whole sentences."""
     chosen = url_state.pick("What to rank", ("Answers to a blank", "Whole sentences"), key="score")
-    if chosen == "Whole sentences":
-        draw_sentences()
-    else:
-        draw_ranking()
+    (draw_sentences if chosen == "Whole sentences" else draw_ranking)()
 
 
 def draw_analogy() -> None:
-    """An analogy to solve, or pairs to score; what it needs is loaded when it is opened."""
+    """Draw the tab Analogy. Its modules are imported only when it is opened."""
     st.caption("A is to B as C is to D: a model that completes an analogy has found the relation.")
     chosen = url_state.pick("What to do", ("Solve", "Score"), key="analogy")
     if chosen == "Score":
@@ -186,7 +169,7 @@ def draw_analogy() -> None:
 
 
 def main() -> None:
-    """Draw the tab that is open."""
+    """Draw the three entry points and the open tab."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="ask-head"):
         st.subheader(
             "LAMA Explorer: ask language models what they know", anchor=False, width="content"
@@ -200,11 +183,11 @@ def main() -> None:
         )
     tabs = {
         "Sentence": draw_sentence,
-        "Wordings": draw_relation,
+        "Wordings": draw_wordings,
         "Answers": draw_answers,
         "Analogy": draw_analogy,
-        "Batch": draw_many,
-        "Examples": draw_paper,
+        "Batch": draw_batch,
+        "Examples": draw_published_examples,
     }
     draw_tabs(list(tabs), lambda name: tabs[name]())
 

@@ -11,7 +11,7 @@ from pages.ui.shared.router import draw_page, draw_tabs
 
 
 def draw_sets() -> None:
-    """The data sets, and what is in the chosen one."""
+    """Draw the list of data sets and the facts of the chosen one."""
     sources = [row for row in installed.listing() if row.installed or visitors.may("fetch")]
     chosen = datasets.choose_source(sources)
     with faults_shown():
@@ -22,20 +22,22 @@ def draw_sets() -> None:
 
 
 def draw_study() -> None:
-    """A new study of prompts; what it needs is loaded when it is opened."""
+    """Draw the form for a new prompt study. Its modules are imported only when it is opened."""
     from pages.ui.prompts.new_study import draw_form
 
     draw_form()
 
 
 def main() -> None:
-    """Draw the tab that is open."""
+    """Draw the open tab."""
     st.header("Data and runs", anchor=False)
-    downloaded = (
-        " The starter sets come with the project; published sets are downloaded on request from "
-        "their authors' addresses."
-    )
-    st.caption("Facts, analogy pairs and prompts." + downloaded * visitors.may("fetch"))
+    caption = "Facts, analogy pairs and prompts."
+    if visitors.may("fetch"):
+        caption += (
+            " The starter sets come with the project; published sets are downloaded on request "
+            "from their authors' sites."
+        )
+    st.caption(caption)
     tabs = {
         "Data sets": draw_sets,
         "Import": datasets.draw_import,

@@ -1,4 +1,4 @@
-"""An address of earlier versions: app.py goes on to the screen that shows the same now."""
+"""Redirect for links to an earlier version: app.py opens the screen that replaced this page."""
 
 from pages.ui.shared.router import draw_page
 

@@ -1,4 +1,4 @@
-"""Lessons: a class led by the hand, from a question by a prediction to what models say."""
+"""Lessons: guided units in which a class predicts an answer, then sees what models answer."""
 
 import streamlit as st
 
@@ -10,19 +10,20 @@ from pages.ui.shared.router import draw_page
 
 
 def main() -> None:
-    """The list of lessons, or the lesson and step that the address names."""
+    """Draw the lesson step that the URL names, else the list of lessons."""
     listing = list_lessons()
-    asked = st.query_params.get(lesson_view.LESSON, "")
-    lesson = listing.find(asked)
+    wanted = st.query_params.get(lesson_view.LESSON, "")
+    lesson = listing.find(wanted)
     with faults_shown():
         if lesson is not None:
             lesson_view.draw_lesson(lesson, listing)
             return
         st.header("Lessons", anchor=False)
-        if asked:
-            show_note(plain(f"The lesson {asked[:60]!r} is not here."))
-        for problem in listing.problems if visitors.may("paths") else ():
-            show_fault(problem)  # it names files of this machine
+        if wanted:
+            show_note(plain(f"There is no lesson {wanted[:60]!r}. Choose one of these:"))
+        if visitors.may("paths"):  # problems name files of this computer
+            for problem in listing.problems:
+                show_fault(problem)
         lesson_list.draw_overview(listing)
 
 

@@ -1,4 +1,4 @@
-"""Models: what there is, what is here already, and what is loaded."""
+"""Models: those installed, those that can be downloaded, and those loaded into memory."""
 
 from pathlib import Path
 
@@ -15,36 +15,33 @@ from pages.ui.shared import fetching, screens, url_state, visitors
 from pages.ui.shared.messages import described, faults_shown, plain
 from pages.ui.shared.router import draw_page
 
-WHERE = {
-    "assets": "not complete",
-    "folder": "gone",
-    "hub": "on the hub",
-    "wheel": "as a wheel",
-    "release": "at its address",
-}
+DOWNLOADS = ("assets", "hub", "wheel", "release")  # ways to obtain a model
 INSTALLED, OFFERED, IMPOSSIBLE = "Installed", "Can be downloaded", "Can't run here"
+GONE = "gone"
 PAPERS = {"petroni2019": "one of the models of Petroni et al. 2019"}
 
 
 def status_of(entry: Entry) -> str:
-    """Where a model is, in two or three words."""
+    """The group of a model, or GONE for an added folder that is missing."""
     if is_here(entry):
-        return "here"
-    return WHERE.get(entry.source.how, "can't run")
+        return INSTALLED
+    if entry.source.how == "folder":
+        return GONE
+    return OFFERED if entry.source.how in DOWNLOADS else IMPOSSIBLE
 
 
 def group_of(status: str) -> str:
-    """The group of the list that a model of this status is in."""
-    return {"here": INSTALLED, "can't run": IMPOSSIBLE}.get(status, OFFERED)
+    """The group of the list that contains models of this status."""
+    return OFFERED if status == GONE else status
 
 
-def draw_groups(entries: tuple[Entry, ...], statuses: dict[str, str]) -> None:
-    """One group of the models at a time, at first that of the model that is chosen."""
+def draw_groups(entries: list[Entry], statuses: dict[str, str]) -> None:
+    """Draw one group of models, initially the group of the chosen model."""
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
         groups.setdefault(group_of(statuses[entry.name]), []).append(entry)
-    asked = st.query_params.get("model") or st.session_state.get("model")
-    first = group_of(statuses[asked]) if asked in statuses else next(iter(groups))
+    chosen = st.query_params.get("model") or st.session_state.get("model")
+    first = group_of(statuses[chosen]) if chosen in statuses else next(iter(groups))
     url_state.drop_stale("group", groups)
     group = url_state.pick(
         "Models",
@@ -54,32 +51,22 @@ def draw_groups(entries: tuple[Entry, ...], statuses: dict[str, str]) -> None:
         format_func=lambda name: f"{name} ({len(groups[name])})",
         label_visibility="collapsed",
     )
-    if group == IMPOSSIBLE:
-        _draw_impossible(groups[group])
-    else:
-        _draw_list(groups[group])
+    _draw_list(groups[group], with_reason=group == IMPOSSIBLE)
 
 
-def _draw_impossible(entries: list[Entry]) -> None:
+def _draw_list(entries: list[Entry], *, with_reason: bool) -> None:
+    """Draw models as a table; a click on a row chooses the model shown below it."""
+    titles = [entry.title for entry in entries]
     table = pd.DataFrame(
-        {
-            "model": [entry.title for entry in entries],
-            "reason": [entry.source.why for entry in entries],
-        }
-    )
-    url_state.draw_rows(table, [entry.name for entry in entries], key="model", height=38 * 13)
-
-
-def _draw_list(entries: list[Entry]) -> None:
-    """Models as a table; a click on a row chooses the model below."""
-    table = pd.DataFrame(
-        {
-            "model": [entry.title for entry in entries],
+        {"model": titles, "reason": [entry.source.why for entry in entries]}
+        if with_reason
+        else {
+            "model": titles,
             "kind": [entry.kind or "read when loaded" for entry in entries],
             "parameters (M)": [
                 entry.n_parameters / 1e6 if entry.n_parameters else None for entry in entries
             ],
-            "to fetch (GB)": [(entry.source.n_bytes or 0) / 1e9 or None for entry in entries],
+            "download (GB)": [(entry.source.n_bytes or 0) / 1e9 or None for entry in entries],
             "in fp32 (GB)": [(entry.bytes_held("fp32") or 0) / 1e9 or None for entry in entries],
             "case": [
                 {True: "cased", False: "uncased", None: None}[entry.cased] for entry in entries
@@ -96,11 +83,12 @@ def _draw_list(entries: list[Entry]) -> None:
         key="model",
         column_config={
             "parameters (M)": st.column_config.NumberColumn(format="%.0f"),
-            "to fetch (GB)": st.column_config.NumberColumn(
-                format="%.2f", help="Of the weights, where their size is known."
+            "download (GB)": st.column_config.NumberColumn(
+                format="%.2f", help="Download size of the weights, if known."
             ),
             "in fp32 (GB)": st.column_config.NumberColumn(
-                format="%.2f", help="In memory, by the number of parameters; in bf16 half of it."
+                format="%.2f",
+                help="Memory for the parameters at 4 bytes each; bf16 needs half of it.",
             ),
         },
         placeholder="–",
@@ -108,17 +96,17 @@ def _draw_list(entries: list[Entry]) -> None:
     )
 
 
-def draw_one(entry: Entry, status: str) -> None:
-    """One model: what is known of it, and what can be done with it."""
+def draw_model(entry: Entry, status: str) -> None:
+    """Draw a model's details and the actions for its status, such as a download button."""
     st.subheader(plain(entry.title), anchor=False)
     held = {precision: entry.bytes_held(precision) for precision in ("fp32", "bf16")}
     facts = {
         "name": entry.name,
         "kind": entry.kind,
         "parameters": f"{entry.n_parameters:,}" if entry.n_parameters else "",
-        "to fetch": bytes_text(entry.source.n_bytes) if entry.source.n_bytes else "",
+        "download": bytes_text(entry.source.n_bytes) if entry.source.n_bytes else "",
         "in memory": ", ".join(
-            f"{bytes_text(size)} in {one}" for one, size in held.items() if size
+            f"{bytes_text(size)} in {precision}" for precision, size in held.items() if size
         ),
         "languages": entry.languages,
         "trained on": ", ".join(part for part in (entry.corpus, entry.corpus_size) if part),
@@ -128,61 +116,52 @@ def draw_one(entry: Entry, status: str) -> None:
         "note": entry.note,
     }
     st.markdown(described(facts))
-    if status == "can't run":
+    if status == IMPOSSIBLE:
         why = entry.source.why if entry.added else f"It can't be run here: {entry.source.why}."
         st.info(plain(why, code=True), icon=":material/block:")
-    elif status == "gone":
-        _draw_fault(entry)
-    elif status == "here":
+    elif status == GONE:
+        try:
+            check_folder(Path(entry.source.place))
+        except UserError as error:
+            st.warning(plain(str(error), code=True), icon=":material/folder_off:")
+    elif status == INSTALLED:
         link = {"models": [entry.name]}
         st.page_link(screens.ASK, label="Ask it", icon=":material/edit_note:", query_params=link)
     else:
         fetching.draw_offer(entry)
-    may_change = visitors.may("manage")
-    if entry.added and may_change and st.button("Take it off the list", icon=":material/remove:"):
+    removable = entry.added and visitors.may("manage")
+    if removable and st.button("Remove from the list", icon=":material/remove:"):
         forget_model(entry.name)
         st.rerun()
 
 
-def _draw_fault(entry: Entry) -> None:
-    """Why an added folder can't be asked."""
-    try:
-        check_folder(Path(entry.source.place))
-    except UserError as error:
-        st.warning(plain(str(error), code=True), icon=":material/folder_off:")
-
-
 def draw_add() -> None:
-    """A field for a folder or a hub name; only for the operator."""
-    if not visitors.may("manage"):
-        return
+    """Draw the form that adds a model from a folder, the hub or a server."""
     with st.form("add", clear_on_submit=True, border=False):
         field, button = st.columns([4, 1], vertical_alignment="bottom")
         reference = field.text_input(
             "Add a model",
             placeholder="/path/to/a/model, owner/name@revision, or server:URL#name",
             help="A folder with config.json and safetensors, a GGUF file, a name on the hub, or "
-            "server:http://host:8000#name for a model behind an OpenAI-compatible server, whose "
-            "key is read from LAMA_SERVER_KEY. Pickled weights are refused and remote code is "
-            "never run.",
+            "server:http://host:8000#name for a model on an OpenAI-compatible server; the app "
+            "reads its key from LAMA_SERVER_KEY. Pickled weights are refused, and code from a "
+            "model's repository is never run.",
         )
         if button.form_submit_button("Add", icon=":material/add:") and reference:
-            with faults_shown(), st.spinner("Looking at it"):
+            with faults_shown(), st.spinner("Checking the model"):
                 added = add_checked(reference.strip())
                 st.session_state["chosen later"] = added.name
                 st.rerun()
 
 
 def draw_device() -> None:
-    """Where models compute, and what else there is; only for the operator, and for everybody."""
-    if not visitors.may("manage"):
-        return
-    with st.spinner("Looking which devices are here"):
+    """Draw the choice of the device that the app computes on, for all visitors."""
+    with st.spinner("Looking for devices"):
         here = devices.devices_here()
         titles = {name: devices.title_of(name) for name in here}
         free = {name: f"{devices.free_bytes(name) / 1e9:.1f} GB free" for name in here}
     st.session_state["device"] = "auto"
-    with faults_shown():  # LAMA_DEVICE may name what isn't here: the choice below mends it
+    with faults_shown():  # LAMA_DEVICE may name a missing device; the choice below replaces it
         wanted = devices.wanted_device()
         if wanted != "auto":
             st.session_state["device"] = devices.find_device(wanted)
@@ -192,12 +171,12 @@ def draw_device() -> None:
         key="device",
         on_change=_use_device,
         format_func=lambda name: (
-            f"the best there is: {titles[here[0]]}"
+            f"the best available: {titles[here[0]]}"
             if name == "auto"
             else f"{titles[name]} · {free[name]}"
         ),
-        help="For everybody who uses this app; what is loaded elsewhere is unloaded. Runs that are "
-        "at work go on where they began.",
+        help="Applies to all users of this app, and unloads all models. Active runs stay on the "
+        "device they started on.",
     )
 
 
@@ -208,16 +187,16 @@ def _use_device() -> None:
 
 
 def draw_loaded() -> None:
-    """What the memory holds, with a button to free it."""
+    """Draw the loaded models and their memory; the operator can unload each."""
     st.subheader("Loaded now", anchor=False)
     held = CACHE.held()
     st.progress(
         min(1.0, CACHE.n_bytes / CACHE.max_bytes),
         text=f"{CACHE.n_bytes / 1e9:.2f} of at most {CACHE.max_bytes / 1e9:.1f} GB of weights; "
-        "beyond that, the model unused for longest is dropped",
+        "at the limit, the least recently used model is unloaded",
     )
     if not held:
-        st.caption("No model is loaded: each is when it is first asked.")
+        st.caption("No model is loaded. Each model is loaded by its first query.")
     for model in held:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(
@@ -234,30 +213,32 @@ def draw_loaded() -> None:
 
 
 def main() -> None:
-    """The list by groups, the chosen model, a field to add one, and the memory."""
+    """Draw the list by groups, the chosen model, the form to add one, and the memory."""
     st.header("Models", anchor=False)
     st.caption(
-        "Installed models answer at once. The others can be downloaded: from the hub, from their "
-        "authors, or as a package."
+        "Installed models answer at once. The others can be downloaded: from the Hugging Face hub, "
+        "from their authors, or as a package."
         if visitors.may("fetch")
         else "The models that this app can query."
     )
     with faults_shown():
         offered = visitors.offered_models()
-        entries = tuple(one for one in all_models() if offered is None or one.name in offered)
+        entries = [entry for entry in all_models() if offered is None or entry.name in offered]
         statuses = {entry.name: status_of(entry) for entry in entries}
-        entries = tuple(sorted(entries, key=lambda entry: statuses[entry.name] != "here"))
+        entries.sort(key=lambda entry: statuses[entry.name] != INSTALLED)
         if "chosen later" in st.session_state:
             st.session_state["model"] = st.session_state.pop("chosen later")
         draw_groups(entries, statuses)
-        names = [entry.name for entry in entries]
-        chosen = url_state.choose("Model", names, key="model")
-        entry = next(entry for entry in entries if entry.name == chosen)
-        draw_one(entry, statuses[entry.name])
-        draw_add()
+        by_name = {entry.name: entry for entry in entries}
+        chosen = url_state.choose("Model", list(by_name), key="model")
+        draw_model(by_name[chosen], statuses[chosen])
+        is_operator = visitors.may("manage")
+        if is_operator:
+            draw_add()
         with st.expander("Memory and device", icon=":material/memory:"):
             draw_loaded()
-            draw_device()
+            if is_operator:
+                draw_device()
 
 
 draw_page(main)

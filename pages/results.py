@@ -1,4 +1,4 @@
-"""Results: what finished runs say, by relation and model; every number leads to its facts."""
+"""Results: scores of finished runs by relation and model; every number links to its facts."""
 
 from collections.abc import Callable
 
@@ -16,9 +16,9 @@ from pages.ui.wrong_answers.view import draw_wrong_answers
 
 
 def draw_empty() -> None:
-    """No run yet: what a run is, and the way to the first."""
+    """Explain what a run is, and link to the form that starts one."""
     show_note(
-        "There is no finished run yet. A run queries a model about every fact of a data set; start "
+        "There is no finished run yet. A run queries a model about every fact of a data set. Start "
         "one on the page Data and runs, or with `lama-explorer probe --dataset starter --model "
         "minilm-mlm`."
     )
@@ -31,7 +31,7 @@ def draw_empty() -> None:
 
 
 def with_runs(draw: Draw) -> None:
-    """Choose runs, relations and k; draw what is shown of them."""
+    """Draw the choice of runs, relations and k, then `draw` with what was chosen."""
     opened = open_runs(screens.RESULTS)
     if opened is None:
         draw_empty()
@@ -42,13 +42,13 @@ def with_runs(draw: Draw) -> None:
 
 
 def draw_wrong(choice: RunChoice) -> None:
-    """The tab Wrong answers, under what its facts are."""
+    """Draw the tab Wrong answers."""
     draw_same(choice)
     draw_wrong_answers(choice)
 
 
 def main() -> None:
-    """Draw the tab that is open."""
+    """Draw the open tab."""
     st.header("Results", anchor=False)
     tabs: dict[str, Callable[[], None]] = {
         "Overview": lambda: with_runs(lambda choice, _: draw_scores(choice)),

@@ -45,7 +45,7 @@ def test_a_reader_goes_through_a_lesson_and_takes_it_along(page: Page, app_url: 
     to_step(page, "Next", 7)
     to_step(page, "Next", 8)
     to_step(page, "Summary", 9)
-    expect(page.get_by_text("2 of 2 as you predicted.")).to_be_visible()
+    expect(page.get_by_text("2 of 2 predictions were right.")).to_be_visible()
     with page.expect_download() as taken:
         page.get_by_role("button", name="Handout").click()
     text = Path(taken.value.path()).read_text(encoding="utf-8")

@@ -87,7 +87,9 @@ def test_probe_results_are_shown_by_kind_and_relation(
     assert kinds[""].tolist() == [*KINDS, "all"]  # every relation here is marked
     assert any(column.startswith("coin") for column in kinds.columns)
     assert any(column.startswith("RoBERTa-base") for column in kinds.columns)
-    (warning,) = (one.value for one in app.warning if one.value.startswith("Not the paper's"))
+    (warning,) = (
+        one.value for one in app.warning if one.value.startswith("Differs from the paper")
+    )
     assert plain("made-up, not BATS 3.0; at most 20 a relation") in warning
     tested = next(one.value for one in app.dataframe if "relation" in one.value.columns)
     assert {column.split(", ")[1] for column in tested.columns if ", " in column} == {
@@ -117,7 +119,15 @@ def test_the_decisions_are_those_of_the_run(runs: tuple[ProbeRun, ...]) -> None:
     right = decision_rows(run.info, first.name, "right")
     assert len(wrong) + len(right) == first.n
     assert len(right) / first.n == pytest.approx(first.accuracy)
-    assert decision_rows(run.info, first.name, "left out").empty
+    assert decision_rows(run.info, first.name, "excluded").empty
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_url_of_an_earlier_version_shows_the_excluded_decisions(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_probes(home, monkeypatch, data="made-up", which="left out")
+    assert app.segmented_control(key="which").value == "excluded"
 
 
 def test_without_a_run_the_page_says_how_to_make_one(
@@ -125,7 +135,7 @@ def test_without_a_run_the_page_says_how_to_make_one(
 ) -> None:
     monkeypatch.setattr("lama_core.runs.find.bundled_dir", lambda: tmp_path / "none")
     app = open_probes(tmp_path, monkeypatch)
-    assert "No probe has been run yet" in app.info[0].value
+    assert "There is no finished probe yet" in app.info[0].value
 
 
 def test_a_strip_is_stronger_where_a_token_is_less_likely() -> None:
@@ -152,7 +162,7 @@ def test_a_token_is_shown_as_text() -> None:
 
 def test_a_decision_opens_its_pairs_on_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     gone: list[tuple[str, dict[str, Any]]] = []
-    label = "See where it comes from, token by token"
+    label = "Show the scores token by token"
 
     def pressed(name: str, **more: object) -> bool:
         return name == label

@@ -101,13 +101,13 @@ def test_the_papers_examples_stand_beside_bert_larges_published_answers() -> Non
     # fly first; drain, laugh, infection, feathers, speed, alive and fish among the five.
     captions = [one.value for one in app.caption]
     assert (
-        "BERT-large, published: The right answer is first in 1 of 10, among the five in 8 of 10."
+        "BERT-large, published: The right answer is first in 1 of 10, among the first five in 8 of 10."
         in captions
     )
     assert any("log-probability (natural logarithm)" in one for one in captions)
     alone = open_page("cloze", models=MODEL, text="Ravens can ___.", gold="fly")
     shown = "".join(one.proto.body for one in alone.get("html"))
-    rank = ours.split("gold: rank ")[1].split(",")[0]
+    rank = ours.split("right answer: rank ")[1].split(",")[0]
     assert f"rank <b>{rank}</b>" in shown, "the same query on the Sentence tab"
 
 
@@ -142,7 +142,7 @@ def test_typed_answers_give_way_to_no_gold_and_the_address_gives_the_same() -> N
     app.text_area(key="answers").set_value("Oslo\n\n  New   York\n").run()
     assert app.selectbox(key="right_answer").value is None
     assert app.selectbox(key="right_answer").options == ["Oslo", "New York"]
-    assert "The first is ahead by" in html(app)
+    assert "The first answer leads by" in html(app)
     linked = ranked(answers="Oslo\nNew York", statement="It is in ___.", right_answer="Oslo")
     assert linked.selectbox(key="right_answer").value == "Oslo"
     assert "Right answer <b>Oslo</b>: rank <b>" in html(linked) and "of 2, margin" in html(linked)

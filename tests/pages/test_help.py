@@ -63,7 +63,7 @@ def test_a_search_shows_the_terms_that_it_finds_the_named_one_first() -> None:
     app = open_page("help", term="mean rank")
     first = app.expander[0]
     assert first.label == "mean rank" and first.proto.expanded
-    assert any("No term has" in one.value for one in open_page("help", term="zzz").caption)
+    assert any("None of the" in one.value for one in open_page("help", term="zzz").caption)
 
 
 def test_the_pictures_show_a_finished_run() -> None:

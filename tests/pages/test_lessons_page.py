@@ -87,7 +87,7 @@ def test_every_step_of_every_lesson_draws_and_every_prediction_has_an_answer(pat
             predict(app, step)
         if isinstance(step, ShowRun):
             shown = known_to(app, lesson).shown[number]
-            assert shown.values or "No finished run was here." in shown.notes
+            assert shown.values or "There was no finished run." in shown.notes
     to_step(app, len(lesson.steps) + 1)
     kept = known_to(app, lesson)
     found = list(judged(lesson, kept.predicted, kept.shown))
@@ -121,7 +121,7 @@ def test_what_shows_an_answer_waits_for_the_prediction() -> None:
     step = lesson.steps[1]
     assert isinstance(step, Predict)
     next(one for one in app.button if one.label == "Predict").click().run()
-    assert "Answer first" in app.warning[0].value
+    assert "Make a prediction first" in app.warning[0].value
     predict(app, step)
     to_step(app, 3)
     assert "You predicted **Australia**. MiniLM-MLM (embedded): **canberra**." in said(app)
@@ -134,7 +134,7 @@ def test_the_stored_answers_stand_in_for_a_model_that_is_not_here() -> None:
     predict(app, step)
     to_step(app, 3)
     assert any(one.label.startswith("Get it") for one in app.button)
-    assert "isn't on this machine. Its stored run on 15,809 words answers: sydney" in said(app)
+    assert "isn't installed. In its stored run on 15,809 words, it answers: sydney" in said(app)
 
 
 def test_stored_answers_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,9 +203,9 @@ def test_what_a_chart_can_not_show_is_named_with_what_is_nearest(home: Path) -> 
     assert len(shown[1].rows) == 1 and any(nearest in note for note in shown[1].notes)
     assert shown[1].heads[-1] == "Freq baseline, %"
     assert [one.value for one in to_step(app, 2).info if "P1037" in one.value]
-    assert "These runs count no such fact" not in said(app)
-    assert "on startr (did you mean 'starter'?) is here" in said(to_step(app, 3))
-    assert "on starter, prompts ten, is here" in said(to_step(app, 4))
+    assert "These runs have no facts for this chart" not in said(app)
+    assert "on startr (did you mean 'starter'?)." in said(to_step(app, 3))
+    assert "on starter, prompts ten." in said(to_step(app, 4))
     assert "no model of that name (did you mean 'minilm-mlm'?)" in said(to_step(app, 5))
     assert "python" not in said(app)
     step = Predict(question="q", between=(20,))
@@ -259,7 +259,7 @@ def test_the_address_holds_lesson_step_and_large_type(step: str, shown: str) -> 
 
 def test_a_lesson_that_is_not_here_is_said_beside_those_that_are() -> None:
     app = open_page("lessons", lesson="<b>../../etc</b>")
-    assert "is not here" in app.info[0].value and "<b>" not in app.info[0].value
+    assert "There is no lesson" in app.info[0].value and "<b>" not in app.info[0].value
     assert len([one for one in app.button if one.label == "Start the lesson"]) == len(
         list_lessons().lessons
     )
@@ -281,7 +281,7 @@ def test_a_users_lesson_is_shown_as_text(home: Path) -> None:
             next(one for one in app.button if one.label == "Predict").click().run()
             assert "You predicted **two**. Correct!" in said(app)
     to_step(app, 4)
-    assert "1 of 1 as you predicted" in said(app)
+    assert "1 of 1 predictions were right" in said(app)
 
 
 def test_a_lesson_that_cant_be_read_is_said_to_its_owner_alone(

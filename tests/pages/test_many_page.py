@@ -59,6 +59,13 @@ def test_the_address_brings_its_sentences_and_their_answers_are_those_of_each_al
     )
 
 
+def test_ranks_and_log_probabilities_are_shown_on_demand() -> None:
+    answers = ["line", "sentence", "gold", f"{MODEL} answer"]
+    assert list(opened().dataframe[0].proto.column_order) == answers
+    shown = opened(details="true").dataframe[0].proto.column_order
+    assert list(shown) == [*answers, f"{MODEL} log-prob.", f"{MODEL} rank"]
+
+
 def test_a_sentence_over_a_visitors_limit_has_the_reason_and_the_others_are_answered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -145,7 +152,7 @@ def test_an_address_holds_what_fits_into_it() -> None:
     app = opened("A ___. | b")
     app.text_area(key=batch.TEXT).set_value("\n".join(f"{n} and ___." for n in range(450))).run()
     assert batch.PARAM not in shared(app)
-    assert any("don't fit into the address" in one.value for one in app.caption)
+    assert any("too long for the URL" in one.value for one in app.caption)
     assert len(table(app)) == 450
 
 
@@ -169,7 +176,7 @@ def test_what_was_stopped_asks_nothing_more_until_it_goes_on(
     assert asked == [32, 8], "nothing is asked"
     answers = list(table(app)[f"{MODEL} answer"])
     assert [answer == f"({batch.UNASKED})" for answer in answers] == [False] * 32 + [True] * 8
-    next(one for one in app.button if one.label == "Go on").click().run()
+    next(one for one in app.button if one.label == "Resume").click().run()
     assert asked == [32, 8, 8], "what was answered is not asked again"
     assert batch.UNASKED not in "".join(table(app)[f"{MODEL} answer"])
 

@@ -20,7 +20,7 @@ def read(text: str) -> str:
 def test_the_bytes_to_fetch_and_to_hold_and_the_agreement_are_said_beforehand() -> None:
     app = open_page("models", model="llama-3.2-1b")
     said = " ".join(read(one.value) for one in app.markdown)
-    assert "**to fetch**: 2.47 GB" in said
+    assert "**download**: 2.47 GB" in said
     assert "**in memory**: 4.94 GB in fp32, 2.47 GB in bf16" in said  # 1.236e9 times 4 and 2
     assert any(one.label == "Get it (2.47 GB)" for one in app.button)
     assert any("HF_TOKEN" in read(one.value) for one in app.caption)

@@ -55,7 +55,7 @@ def test_the_passage_is_shown_as_text_and_the_model_is_asked_behind_it(corpus: N
     written = "The capital of *Wakanda* is (b)London(/b) $x$."
     # The passage has eight terms, one of them twice, and the query two of them; all are as rare.
     score = 2 / (sqrt(2) * sqrt(7 + (1 + log(2)) ** 2))
-    assert f"**Asked behind this passage** (starter, score {score:.2f}): {plain(written)}" in shown(
+    assert f"**Open-book context** (starter, score {score:.2f}): {plain(written)}" in shown(
         app
     )
     query = parse_query(TEXT)
@@ -76,13 +76,13 @@ def test_closed_is_the_default_and_asks_as_ever(corpus: None) -> None:
     app = opened()
     assert app.selectbox(key="book").value == "closed"
     assert app.selectbox(key="book").options == ["closed", "starter"]
-    assert "Asked behind" not in shown(app)
+    assert "Open-book context" not in shown(app)
     assert not any("--open-book" in one.value for one in app.code)
 
 
 def test_a_sentence_that_shares_no_word_is_asked_alone(corpus: None) -> None:
     app = opened(book="starter", text="Paris is ___.")
-    assert any("which is asked alone" in one.value for one in app.caption)
+    assert any("asked without context" in one.value for one in app.caption)
 
 
 def test_what_is_not_ready_is_not_offered_and_says_how_it_is_made(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_what_is_not_ready_is_not_offered_and_says_how_it_is_made(tmp_path: Path
     assert app.selectbox(key="book").options == ["closed"]
     (tmp_path / "a.txt").write_text("Wakanda.", encoding="utf-8")
     app = typed(tmp_path / "a.txt")
-    assert any("makes its index" in one.value for one in app.error)
+    assert any("has no search index" in one.value for one in app.error)
 
 
 def test_what_the_owner_types_is_read(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_no_address_makes_the_app_read_a_text_of_the_machine(
     assert set(read) <= {"starter"}
     assert "secret" not in shown(app)
     read.clear()
-    assert "Asked behind" in shown(opened(book="starter")), "a text by its name is for everybody"
+    assert "Open-book context" in shown(opened(book="starter")), "a text by its name is for everybody"
     assert set(read) == {"starter"}
 
 

@@ -119,7 +119,7 @@ def test_the_owner_chooses_where_models_compute(monkeypatch: pytest.MonkeyPatch)
     app = open_page("models")
     field = app.selectbox(key="device")
     assert field.options == [
-        "the best there is: the cuda:0",
+        "the best available: the cuda:0",
         *(f"the {name} · 5.0 GB free" for name in ("cuda:0", "cpu", "spread")),
     ]
     assert field.value == "cpu" and [one.device for one in cache.held()] == ["cpu"]

@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SECRET = "file:/etc/passwd"
 PROBE = ProbeRequest(dataset="starter", models=("minilm-mlm",))
 DOING = {
-    "Import", "Add", "Unload", "Start", "Take it off the list", "Delete it for good", "Rename it",
+    "Import", "Add", "Unload", "Start", "Remove from the list", "Delete it for good", "Rename it",
     "Save the name", "Replace it",
 }  # fmt: skip
 SCREENS: list[tuple[str, dict[str, str]]] = [

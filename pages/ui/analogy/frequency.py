@@ -1,4 +1,4 @@
-"""The frequency test of a probe, as a table: are pairs that are got wrong rarer?"""
+"""The frequency test of a probe, as a table: are wrongly decided pairs rarer than others?"""
 
 from collections.abc import Sequence
 
@@ -15,49 +15,54 @@ from lama_core.probes.analogy.accuracy_tables import (
 
 
 def draw_frequency(lines: Sequence[Accuracy], names: dict[str, str], probe: str) -> None:
-    """P by relation, of `random` also of each of its halves; summed up beside the paper's.
+    """Draw the p-values by relation, and how many are significant here and in the paper.
 
-    lines: of all probes, by relation. names: run id -> what its lines are called.
+    Args:
+        lines: Accuracies of all probes, by relation.
+        names: Run id -> the name of the run's lines.
+        probe: The probe to show; for `random`, also its two halves.
     """
-    shown = ("random", *RANDOM) if probe == "random" else (probe,)
-    tested: dict[tuple[str, str], list[Accuracy]] = {}
-    for who in dict.fromkeys(names.values()):
-        for one in shown:
-            tested[who, one] = [
-                line
-                for line in lines
-                if line.probe == one
-                and names[line.run.split(", ")[0]] == who
-                and line.p_value is not None
-            ]
+    probes = ("random", *RANDOM) if probe == "random" else (probe,)
+    tested = [line for line in lines if line.p_value is not None]
+    by_test = {
+        (name, tested_probe): [
+            line
+            for line in tested
+            if line.probe == tested_probe and names[line.run.split(", ")[0]] == name
+        ]
+        for name in dict.fromkeys(names.values())
+        for tested_probe in probes
+    }
     records = [
-        {"kind": line.kind, "relation": line.name, "what": f"{who}, {one}", "p": line.p_value}
-        for (who, one), of in tested.items()
-        for line in of
+        {"kind": line.kind, "relation": line.name, "what": f"{name}, {probe}", "p": line.p_value}
+        for (name, probe), found in by_test.items()
+        for line in found
     ]
     if not records:
-        st.caption("No relation has two right and two wrong decisions: no frequency test.")
+        st.caption("No relation has two right and two wrong decisions, which the test needs.")
         return
-    st.markdown("**Frequency test**: *p*, Kolmogorov-Smirnov, of right against wrong decisions")
+    st.markdown(
+        "**Frequency test**: *p* of a Kolmogorov-Smirnov test, right against wrong decisions"
+    )
     wide = pd.DataFrame(records).pivot_table(
         index=["kind", "relation"], columns="what", values="p", sort=False
     )
     st.dataframe(wide.reset_index().round(3), hide_index=True)
     (paper,) = published_table("rezaee2022", "frequency").rows
     above = f"p above {SIGNIFICANT}"
-    summed = [
-        {"model": who, "probe": one, above: f"{n_above} of {n}"}
-        for (who, one), of in tested.items()
-        for n, n_above in (frequency_summary(of),)
+    summaries = [
+        {"model": name, "probe": probe, above: f"{n_above} of {n}"}
+        for (name, probe), found in by_test.items()
+        for n, n_above in (frequency_summary(found),)
         if n
     ]
-    theirs = {
+    published = {
         "model": f"{paper.labels[0]} (paper, supervised)",
         "probe": "random",
         above: paper.values[0],
     }
     st.caption(
-        f"Relations with *p* above {SIGNIFICANT}, in which frequency plays no significant part. "
+        f"Relations with *p* above {SIGNIFICANT}, where word frequency has no significant effect. "
         f"Most significant in the paper: {paper.values[1]}."
     )
-    st.dataframe(pd.DataFrame([*summed, theirs])[["model", "probe", above]], hide_index=True)
+    st.dataframe(pd.DataFrame([*summaries, published]), hide_index=True)

@@ -1,4 +1,4 @@
-"""A new probe with analogies, for the Analogy probes chart."""
+"""The form for a new analogy probe, below the chart Analogy probes."""
 
 from collections.abc import Sequence
 from typing import get_args
@@ -27,9 +27,10 @@ FIRST_LIMIT = 20
 
 
 def draw_form() -> None:
-    """Choose what to probe, start it, watch it."""
+    """Draw the form, a button that starts the run, and its progress."""
     note = (
-        "Word vectors and RelBERT, as baselines, are on the command line: `analogy probe --help`."
+        "To run the baselines, word vectors and RelBERT, use the command line: "
+        "`analogy probe --help`."
     )
     draw_run_form(RunForm("an analogy probe", _choose, _show, note))
 
@@ -40,7 +41,7 @@ def _show(names: Sequence[str]) -> None:
 
 
 def _choose() -> AnalogyRequest | None:
-    """The widgets of a new probe; they are not part of the page's address."""
+    """Draw the fields of a new probe, which aren't part of the URL; None without a model."""
     left, right = st.columns(2, gap="large")
     with left:
         data = st.selectbox("Analogies", analogy_names(), key="new analogies", persist_state=KEPT)
@@ -52,7 +53,7 @@ def _choose() -> AnalogyRequest | None:
         limit = choose_limit(
             FIRST_LIMIT,
             "new analogy limit",
-            what="Instances a relation (at most)",
+            what="Instances per relation (at most)",
             help="Drawn at random with a fixed seed. Empty: all.",
         )
         template = st.selectbox(
@@ -66,25 +67,26 @@ def _choose() -> AnalogyRequest | None:
             TAILS,
             key="new tails",
             bound=False,
-            help="**several**: a head makes a pair with each of its tails, all first tails first, "
-            f"up to {MOST_PAIRS} pairs a relation, as in the paper. **first**: with the first one "
-            "alone.",
+            help="**several**: a pair for each tail of a head, up to "
+            f"{MOST_PAIRS} pairs per relation, all first tails before the others, as in the paper. "
+            "**first**: a pair for the first tail only.",
         )
         pairing = pick(
             "Unsupervised instances of",
             PAIRINGS,
             key="new pairing",
             bound=False,
-            help="**halves**: a query and its candidates are of the same half of a relation's "
-            "pairs, as in the supervised setting, and in the paper. **all**: of all its pairs.",
+            help="**halves**: the query and its candidates come from the same half of a relation's "
+            "pairs, as in the supervised setting and in the paper. **all**: they come from all its "
+            "pairs.",
         )
         reverse = pick(
             "Reversed pair",
             REVERSES,
             key="new reverse",
             bound=False,
-            help="What the reverse probe turns round: a **random** pair of the relation, as the "
-            "paper says, or the **positive** one.",
+            help="The pair that the reverse probe reverses: a **random** pair of the relation, as "
+            "in the paper, or the **positive** pair.",
         )
         normalise = pick(
             "Log-probabilities", NORMALISATIONS, key="new normalise", first="sum", bound=False

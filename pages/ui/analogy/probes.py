@@ -1,6 +1,7 @@
-"""The Probes tab: accuracies of finished probe runs beside the paper's, down to the decisions."""
+"""The chart Analogy probes: accuracies of finished runs, the paper's, and single decisions."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 
 import pandas as pd
@@ -27,11 +28,12 @@ from lama_core.probes.analogy.decisions import split
 from lama_core.probes.analogy.instances import PROBES, SETTINGS, Setting
 from lama_core.probes.analogy.plan import requests_of
 from lama_core.probes.analogy.spec import ProbeRun, list_probe_runs
+from lama_core.probes.analogy.templates import template_label
 from lama_core.rounding import fixed, percentage, rounded
 from lama_core.runs.info import FACTS_FILE, RunInfo
 from pages.ui.analogy.frequency import draw_frequency
 from pages.ui.analogy.new_probe import draw_form
-from pages.ui.analogy.templates import SCORE_TEMPLATE, template_param
+from pages.ui.analogy.templates import SCORE_TEMPLATE
 from pages.ui.shared import charts, links, screens, url_state
 from pages.ui.shared.colours import PUBLISHED, model_colours
 from pages.ui.shared.export import draw_export
@@ -39,27 +41,30 @@ from pages.ui.shared.messages import plain, show_fault, show_note
 from pages.ui.shared.url_state import BOUND, pick
 
 PROBE_HELP = (
-    "Rezaee and Camacho-Collados, section 2.2; **random** is the mean of the first two.\n\n"
+    "Rezaee and Camacho-Collados, section 2.2. **random** is the mean of the first two.\n\n"
     + "\n\n".join(f"**{name}**: {probe.meaning}." for name, probe in PROBES.items())
 )
 DEFAULT_PUBLISHED = ("RoBERTa-base", "fastText")
+EXCLUDED = "excluded"
 
 
 def draw_probes() -> None:
-    """The whole tab."""
+    """Draw the chart with its tables, and the form for a new probe."""
     listing = list_probe_runs()
     for problem in listing.problems:
         show_fault(problem)
     if not listing.runs:
         show_note(
-            "No probe has been run yet. A probe asks a model many analogies with a right and a "
-            "wrong answer; start one below."
+            "There is no finished probe yet. A probe asks a model to choose between a right and a "
+            "wrong pair for many analogies. Start one below."
         )
         draw_form()
         return
     runs, setting, published = _choose(listing.runs)
     if not runs:
-        show_note("No run of this setting and these models is here: choose others, or start one.")
+        show_note(
+            "There is no run with this setting and these models. Choose others, or start one below."
+        )
     else:
         names = _names(runs)
         _draw_kinds(runs, names, setting, published)
@@ -72,7 +77,7 @@ def draw_probes() -> None:
 def _choose(
     runs: Sequence[ProbeRun],
 ) -> tuple[tuple[ProbeRun, ...], Setting, tuple[str, ...]]:
-    """The runs to show, their setting, and the published models beside them."""
+    """Draw the choices; return the runs, their setting, and the published models to compare."""
     data_box, models_box, setting_box, published_box = st.columns(
         [2, 4, 3, 4], vertical_alignment="bottom"
     )
@@ -108,8 +113,8 @@ def _choose(
         key="beside",
         bind=BOUND,
         placeholder="None",
-        help="Table 1 of Rezaee and Camacho-Collados, on BATS 3.0: comparable with ours only where "
-        "ours is on the same pairs.",
+        help="Table 1 of Rezaee and Camacho-Collados, on BATS 3.0. Only runs on the same pairs are "
+        "comparable with it.",
     )
     wanted = tuple(
         run for run in of_data if run.info.model in chosen and run.details.setting == setting
@@ -118,7 +123,7 @@ def _choose(
 
 
 def _names(runs: Sequence[ProbeRun]) -> dict[str, str]:
-    """Run id -> what its lines are called: the model, and the options where runs differ in them."""
+    """Run id -> name of its lines: the model, with the options if the model's runs differ."""
     options: dict[str, set[str]] = {}
     for run in runs:
         options.setdefault(run.info.model, set()).add(describe(run.details))
@@ -130,13 +135,13 @@ def _names(runs: Sequence[ProbeRun]) -> dict[str, str]:
 
 
 def _colours(runs: Sequence[ProbeRun], names: dict[str, str]) -> dict[str, str]:
-    """Name -> colour, a model's own."""
+    """Name of a run's lines -> colour of its model."""
     by_model = model_colours(list(dict.fromkeys(run.info.model for run in runs)))
     return {names[run.info.id]: by_model[run.info.model] for run in runs}
 
 
 def _table(lines: Sequence[Accuracy], names: dict[str, str]) -> pd.DataFrame:
-    """Columns: who, name, kind, probe, value and spread in percent, mark, n, p_value."""
+    """A row per accuracy; `value` and `spread` are in percent."""
     return pd.DataFrame(
         [
             {
@@ -160,19 +165,22 @@ def _table(lines: Sequence[Accuracy], names: dict[str, str]) -> pd.DataFrame:
 def _draw_kinds(
     runs: Sequence[ProbeRun], names: dict[str, str], setting: Setting, published: Sequence[str]
 ) -> None:
-    """The paper's Table 1: accuracy by kind of relation, a chart a probe."""
+    """Draw accuracy by kind of relation, a chart per probe, as in the paper's Table 1."""
     st.markdown("### Accuracy by kind of relation", help=PROBE_HELP)
-    beside = [
-        line
-        for line in (*published_by_kind(), *published_unmarked())
-        if line.model in published and line.setting == setting
+    lines = [
+        *accuracies(runs, by="kind"),
+        *unmarked(runs),
+        *(
+            line
+            for line in (*published_by_kind(), *published_unmarked())
+            if line.model in published and line.setting == setting
+        ),
     ]
-    ours = [*accuracies(runs, by="kind"), *unmarked(runs)]
-    table = _table([*ours, *beside], names)
+    table = _table(lines, names)
     colours = _colours(runs, names)
     greys = {name: PUBLISHED for name in published}
     order = [kind for kind in (*KINDS, ALL, UNMARKED) if (table["name"] == kind).any()]
-    made = "; ".join(dict.fromkeys(describe(run.details) for run in runs))
+    options = "; ".join(dict.fromkeys(describe(run.details) for run in runs))
     boxes = st.columns(len(SHOWN), gap="small")
     for probe, box in zip(SHOWN, boxes, strict=True):
         part = table[table["probe"] == probe]
@@ -182,62 +190,57 @@ def _draw_kinds(
                 continue
             figure = charts.accuracy_by_name(part, colours | greys, order, what="kind of relation")
             charts.show(figure, f"kinds {probe}", title=f"{probe}: accuracy by kind, {setting}")
-    st.caption(
-        f"{plain(made)}. A kind's accuracy is the mean over its relations. The dashed line is "
-        "chance; whiskers: ± the standard deviation over the classifier's seeds, no interval over "
-        "decisions."
-        if setting == "supervised"
-        else f"{plain(made)}. A kind's accuracy is the mean over its relations. The dashed line is "
+    caption = (
+        f"{plain(options)}. A kind's accuracy is the mean over its relations. The dashed line is "
         "chance."
     )
+    if setting == "supervised":
+        caption += (
+            " Whiskers: ± the standard deviation over the classifier's seeds, not an interval over "
+            "decisions."
+        )
+    st.caption(caption)
     wide = _wide(table, [*colours, *published], order)
     st.dataframe(wide, hide_index=True, width="stretch")
     if UNMARKED in order:
         st.caption(
             f"*{UNMARKED}*: encyclopedic and lexicographic relations that are neither one-to-many "
-            "nor bidirectional. The paper prints this average of RoBERTa-large, supervised, alone."
+            "nor bidirectional. The paper prints this average only for RoBERTa-large, supervised."
         )
     if published:
         _draw_differences(runs)
     draw_export(
         "analogy-probes",
-        lambda: pd.DataFrame([vars_of(line) for line in (*ours, *beside)]),
-        {"runs": [run.info.id for run in runs], "options": made},
+        lambda: pd.DataFrame([asdict(line) for line in lines]),
+        {"runs": [run.info.id for run in runs], "options": options},
         requests_of(runs),
     )
 
 
 def _draw_differences(runs: Sequence[ProbeRun]) -> None:
-    """Why the paper's numbers don't compare with these runs', or what to know where they do."""
-    found = dict.fromkeys(word for run in runs for word in differs_from_paper(run))
-    if found:
-        st.warning(f"Not the paper's: {plain('; '.join(found))}.", icon=":material/warning:")
+    """Draw how these runs differ from the paper's, or what the paper leaves open."""
+    differences = dict.fromkeys(text for run in runs for text in differs_from_paper(run))
+    if differences:
+        st.warning(
+            f"Differs from the paper: {plain('; '.join(differences))}.", icon=":material/warning:"
+        )
     else:
         st.caption(
-            "On BATS as in the paper, which doesn't say which tails make a relation's 100 pairs, "
-            "how pairs are halved, and which negatives are drawn: these are ours."
+            "On BATS, as in the paper. The paper doesn't say which tails make up a relation's 100 "
+            "pairs, how the pairs are halved, and which negatives are drawn; here they are this "
+            "project's choice."
         )
 
 
-def vars_of(line: Accuracy) -> dict[str, object]:
-    """A line as a record for export."""
-    return {name: getattr(line, name) for name in line.__dataclass_fields__}
-
-
 def _wide(table: pd.DataFrame, who: Sequence[str], order: Sequence[str]) -> pd.DataFrame:
-    """A row a name, a column a model and probe, each cell as text with spread and mark."""
-    rows = []
-    for name in order:
-        row: dict[str, object] = {"": name}
-        for model in who:
-            for probe in SHOWN:
-                found = table[
-                    (table["name"] == name) & (table["who"] == model) & (table["probe"] == probe)
-                ]
-                if len(found):
-                    row[f"{model} {probe}"] = _cell(found.iloc[0])
-        rows.append(row)
-    return pd.DataFrame(rows)
+    """A row per name, a column per model and probe; each cell is a text with spread and mark."""
+    by_cell = table.drop_duplicates(["name", "who", "probe"]).set_index(["name", "who", "probe"])
+    cells = {key: _cell(row) for key, row in by_cell.iterrows()}
+    columns = [(model, probe) for model in who for probe in SHOWN]
+    return pd.DataFrame(
+        {"": name} | {" ".join(at): cells[name, *at] for at in columns if (name, *at) in cells}
+        for name in order
+    )
 
 
 def _cell(line: pd.Series) -> str:
@@ -247,20 +250,21 @@ def _cell(line: pd.Series) -> str:
 
 
 def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Setting) -> None:
-    """The paper's Table 2: one probe by relation, with its marks and the frequency test."""
+    """Draw one probe by relation as in the paper's Table 2, with marks and frequency test."""
     title, box = st.columns([4, 3], vertical_alignment="bottom")
     title.markdown(
         "### Accuracy by relation",
         help="`*` marks one-to-many relations on the random probe, where a wrong pair may be true; "
-        "`†` bidirectional ones on the reverse probe. *p* is of a Kolmogorov-Smirnov test: are the "
-        "pairs that a model gets wrong rarer (or more frequent) words than those it gets right?",
+        "`†` marks bidirectional relations on the reverse probe. *p* comes from a "
+        "Kolmogorov-Smirnov test: do the pairs that a model gets wrong have rarer or more frequent "
+        "words than those it gets right?",
     )
     with box:
         probe = pick("Probe", ("random", *PROBES), key="probe", help=PROBE_HELP)
-    every = accuracies(runs, by="relation")
-    lines = [line for line in every if line.probe == probe]
+    all_lines = accuracies(runs, by="relation")
+    lines = [line for line in all_lines if line.probe == probe]
     if not lines:
-        st.caption("This probe has not been run.")
+        st.caption("This probe has no finished run.")
         return
     table = _table(lines, names)
     table["label"] = table["name"] + table["mark"].map(lambda mark: f" {mark}" if mark else "")
@@ -276,7 +280,7 @@ def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Se
     with st.expander("As a table, with the frequency test and the paper's Table 2"):
         wide = table.pivot_table(index=["kind", "label"], columns="who", values="value", sort=False)
         st.dataframe(wide.map(partial(rounded, digits=3)).reset_index(), hide_index=True)
-        draw_frequency(every, names, probe)
+        draw_frequency(all_lines, names, probe)
         paper = _table(published_by_relation(), names)
         paper["shown"] = paper["value"].map(lambda value: fixed(value, 2)) + paper["mark"]
         st.caption("Table 2 of Rezaee and Camacho-Collados: RoBERTa-large, supervised, BATS 3.0")
@@ -289,7 +293,7 @@ def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Se
 
 
 def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
-    """What is behind a number: each query with its right and wrong pair, and the decision."""
+    """Draw the decisions of one run on one relation, each with its query and pairs."""
     st.markdown("### The decisions behind the numbers")
     run_box, relation_box, which_box = st.columns([4, 3, 3], vertical_alignment="bottom")
     ids = [run.info.id for run in runs]
@@ -302,9 +306,10 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
         format_func=lambda name: f"{names[name]}: {by_id[name].details.probe}",
     )
     run = by_id[run_id]
-    known = [one.name for one in run.details.relations]
+    relations = run.details.relations
+    known = [relation.name for relation in relations]
     hardest = min(
-        run.details.relations, key=lambda one: 2 if one.accuracy is None else one.accuracy
+        relations, key=lambda relation: 2 if relation.accuracy is None else relation.accuracy
     )
     url_state.drop_stale("relation", known)
     shown = st.session_state.get("relation", hardest.name)
@@ -315,9 +320,10 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
         index=known.index(hardest.name),
         key="relation",
         bind=BOUND,
-        help="At first the one with the lowest accuracy.",
+        help="Initially the relation with the lowest accuracy.",
     )
-    which = pick("Show", ("wrong", "right", "left out"), key="which", place=which_box)
+    links.respell("which", {"left out": EXCLUDED})  # as URLs of earlier versions write it
+    which = pick("Show", ("wrong", "right", EXCLUDED), key="which", place=which_box)
     rows = decision_rows(run.info, relation, str(which))
     if rows.empty:
         st.caption("None.")
@@ -332,19 +338,19 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
         key="decisions",
     )
     picked = event.selection.rows
-    if run.details.setting == "unsupervised" and which != "left out":
+    if run.details.setting == "unsupervised" and which != EXCLUDED:
         _draw_open(rows, picked[0] if picked else None, run)
 
 
 def decision_rows(info: RunInfo, relation: str, which: str) -> pd.DataFrame:
-    """The decisions of one relation: `wrong`, `right` or `left out`."""
+    """The decisions of one relation. which: `wrong`, `right` or `excluded`."""
     import pyarrow.compute as pc
 
     from lama_core.runs.facts_table import read_columns
 
     table = read_columns(info.folder / FACTS_FILE)
     frame = table.filter(pc.equal(table["relation"].cast("string"), relation)).to_pandas()
-    if which == "left out":
+    if which == EXCLUDED:
         chosen = frame[frame["excluded"].notna()]
         return chosen[["subject", "object", "excluded"]].rename(
             columns={"subject": "query", "object": "pair", "excluded": "reason"}
@@ -367,25 +373,25 @@ def decision_rows(info: RunInfo, relation: str, which: str) -> pd.DataFrame:
 
 
 def _draw_open(rows: pd.DataFrame, picked: int | None, run: ProbeRun) -> None:
-    """A button that scores the pairs of the chosen decision on the page Ask."""
+    """Draw a button that opens the pairs of the chosen decision on Ask, to score them."""
     if st.button(
-        "See where it comes from, token by token",
+        "Show the scores token by token",
         icon=":material/search:",
         disabled=picked is None,
-        help="Choose a row first: it opens on Ask, tab Analogy.",
+        help="Choose a row first. Its pairs open on the page Ask, tab Analogy.",
     ):
         row, options = rows.iloc[picked or 0], run.details.options
         right, wrong = (":".join(split(row[name])) for name in ("right pair", "wrong pair"))
-        there = {
+        params = {
             **screens.ANALOGIES,
             "analogy": "Score",
             "query": ":".join(split(row["query"])),
             "pairs": f"{right}, {wrong}",
         }
         if run.details.method == "model":
-            there |= {
-                SCORE_TEMPLATE: template_param(options.template),
+            params |= {
+                SCORE_TEMPLATE: template_label(options.template),
                 "normalise": options.normalise,
                 "models": [run.info.model],
             }
-        links.go(screens.ASK, there)
+        links.go(screens.ASK, params)

@@ -1,5 +1,6 @@
-"""The Score tab: which pair completes the analogy best, and which tokens decide it."""
+"""The view Score: which pair completes the analogy best, and which tokens decide it."""
 
+from dataclasses import replace
 from html import escape
 from typing import cast
 
@@ -7,14 +8,10 @@ import streamlit as st
 
 from lama_core.errors import UserError
 from lama_core.glossary import explain
-from lama_core.models.cache import Precision
 from lama_core.models.protocols import KINDS
-from lama_core.models.sources.catalog import find_model
-from lama_core.models.sources.locations import is_here
 from lama_core.probes.analogy.score import (
     ModelScores,
     Normalise,
-    Pair,
     ScoreAnswer,
     ScoreRequest,
     parse_pair,
@@ -25,11 +22,8 @@ from lama_core.rounding import fixed
 from lama_core.scoring.shared_fields import ModelSettings
 from pages.ui.analogy import templates
 from pages.ui.shared import cache, history, predictions, url_state
-from pages.ui.shared.colours import model_colours
 from pages.ui.shared.export import draw_export
-from pages.ui.shared.fetching import draw_offer
-from pages.ui.shared.messages import faults_shown
-from pages.ui.shared.model_columns import boxes_of
+from pages.ui.shared.model_columns import ask_each
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
 FIRST_QUERY = "Paris:France"
@@ -37,60 +31,47 @@ FIRST_PAIRS = "Rome:Italy, Italy:Rome, Rome:Germany, Rome:Berlin"
 
 
 def draw_score() -> None:
-    """The whole tab."""
-    query, pairs, names, template, normalise, precision = _ask()
-    ModelSettings(models=names, precision=precision).check()
-    history.note(
-        ScoreRequest(
-            query=":".join(query),
-            pairs=tuple(":".join(pair) for pair in pairs),
-            models=names,
-            template=template,
-            normalise=normalise,
-            precision=precision,
-        )
-    )
-    colours = model_colours(names)
-    ranked = {
+    """Draw the view."""
+    request = _draw_form()
+    ModelSettings(models=request.models, precision=request.precision).check()
+    history.note(request)
+    query, pairs = parse_pair(request.query), tuple(map(parse_pair, request.pairs))
+    best = {
         "sum": "The pair with the highest total log-probability completes the analogy best.",
         "mean": "The pair with the lowest (pseudo-)perplexity completes the analogy best.",
-    }[normalise]
+    }[request.normalise]
     st.caption(
-        f"{ranked} (Pseudo-)perplexity = exp(− mean log-probability of the tokens); "
+        f"{best} (Pseudo-)perplexity = exp(− mean log-probability of the tokens); "
         "log-probabilities are natural logarithms. The stronger a token's colour, the less likely "
-        "it is where it stands; the number is its log-probability."
+        "the token; the number is its log-probability."
     )
-    found: dict[str, ModelScores] = {}
-    for name, box in boxes_of(names, per_row=2).items():  # a sentence needs room
-        with box:
-            entry = find_model(name)
-            if not is_here(entry):
-                predictions.draw_head(name, url_state.title_of(name), colours[name], "not here yet")
-                draw_offer(entry)
-                continue
-            head = st.container()
-            with faults_shown(), st.spinner("Scoring the sentences", show_time=True):
-                found[name] = cache.pair_scores(name, precision, query, pairs, template, normalise)
-            with head:
-                detail = _describe(found[name]) if name in found else ""
-                predictions.draw_head(name, url_state.title_of(name), colours[name], detail)
-            if name in found:
-                st.html(heat_scale(colours[name]))
-                _draw_pairs(found[name], colours[name])
-    if found:
-        _draw_export(ScoreAnswer(query, template, normalise, tuple(found.values())), precision)
+
+    def query_model(name: str, _: tuple[str, ...]) -> ModelScores:
+        return cache.pair_scores(
+            name, request.precision, query, pairs, request.template, request.normalise
+        )
+
+    columns = ask_each(request.models, query_model, _describe, per_row=2)  # a sentence needs room
+    for column in columns.values():
+        with column.place.container():
+            st.html(heat_scale(column.colour))
+            _draw_pairs(column.answer, column.colour)
+    if columns:
+        models = tuple(column.answer for column in columns.values())
+        answer = ScoreAnswer(query, request.template, request.normalise, models)
+        scored = tuple(":".join(pair.pair) for pair in models[0].pairs)  # those within the limit
+        _draw_export(answer, replace(request, models=tuple(columns), pairs=scored))
 
 
 def _describe(scores: ModelScores) -> str:
-    """A model's kind, and what its score of a sentence is called."""
+    """A model's kind, and its measure of a sentence."""
     kind = KINDS[scores.kind]
     return predictions.with_how(
         kind.title, kind.measure, precision=scores.precision, device=scores.device
     )
 
 
-def _ask() -> tuple[Pair, tuple[Pair, ...], tuple[str, ...], str, Normalise, Precision]:
-    """The widgets of the tab."""
+def _draw_form() -> ScoreRequest:
     left, right = st.columns([1, 3], vertical_alignment="bottom")
     query = left.text_input(
         "Query pair",
@@ -104,8 +85,8 @@ def _ask() -> tuple[Pair, tuple[Pair, ...], tuple[str, ...], str, Normalise, Pre
         FIRST_PAIRS,
         key="pairs",
         bind=url_state.BOUND,
-        help="Two or more pairs C:D, set apart by commas. Each is put into the template with the "
-        "query pair.",
+        help="Two or more pairs C:D, separated by commas. Each is scored in the template together "
+        "with the query pair.",
     )
     models, template, how, precise = st.columns([4, 4, 2, 2], vertical_alignment="bottom")
     with models:
@@ -120,19 +101,19 @@ def _ask() -> tuple[Pair, tuple[Pair, ...], tuple[str, ...], str, Normalise, Pre
         precision = url_state.choose_precision()
     pairs = tuple(parse_pair(text) for text in (typed or "").split(",") if text.strip())
     if not pairs:
-        raise UserError("No candidate pair is given: write two or more, as Rome:Italy, Italy:Rome.")
-    return (
-        parse_pair(query or ""),
-        pairs,
-        names,
-        chosen,
-        cast(Normalise, normalise),
-        precision,
+        raise UserError("No candidate pairs. Write two or more, such as Rome:Italy, Italy:Rome.")
+    return ScoreRequest(
+        query=":".join(parse_pair(query or "")),
+        pairs=tuple(map(":".join, pairs)),
+        models=names,
+        template=chosen,
+        normalise=cast(Normalise, normalise),
+        precision=precision,
     )
 
 
 def _draw_pairs(scores: ModelScores, colour: str) -> None:
-    """The pairs, best first, each with its sentence as a heat strip."""
+    """Draw the pairs, best first, each with its sentence as a heat strip."""
     measure = KINDS[scores.kind].measure
     parts = []
     for pair in scores.ranked:
@@ -148,13 +129,13 @@ def _draw_pairs(scores: ModelScores, colour: str) -> None:
         )
     if scores.n_left_out:
         parts.append(
-            '<div class="lx-muted">The time for a question was over: the last '
-            f"{scores.n_left_out} pairs were not scored.</div>"
+            f'<div class="lx-muted">Time limit reached: the last {scores.n_left_out} pairs were '
+            "not scored.</div>"
         )
     st.html("".join(parts))
 
 
-def _draw_export(answer: ScoreAnswer, precision: Precision) -> None:
+def _draw_export(answer: ScoreAnswer, request: ScoreRequest) -> None:
     rows = [
         {
             "model": model.name,
@@ -173,12 +154,4 @@ def _draw_export(answer: ScoreAnswer, precision: Precision) -> None:
         for model in answer.models
         for pair in model.ranked
     ]
-    request = ScoreRequest(
-        query=":".join(answer.query),
-        pairs=tuple(":".join(pair.pair) for pair in answer.models[0].pairs),
-        models=tuple(model.name for model in answer.models),
-        template=answer.template,
-        normalise=answer.normalise,
-        precision=precision,
-    )
     draw_export("analogy-scores", lambda: rows, values(request), request, record=answer.to_json)

@@ -1,7 +1,8 @@
-"""The Solve tab: three words and a blank, every model's answers, vector arithmetic beside them."""
+"""The view Solve: three words and a blank, each model's answers, and vector arithmetic."""
 
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import zip_longest
 
 import streamlit as st
 
@@ -21,8 +22,8 @@ FIRST = templates.EXAMPLES[0]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the tab asks. gold: the word in the blank's field, or an empty string."""
+class FormInput:
+    """The form's values: `gold` is the word typed at the blank, or empty."""
 
     question: Question
     gold: str
@@ -30,7 +31,7 @@ class Asked:
     choice: url_state.ClozeChoice
 
     def request(self, models: tuple[str, ...]) -> SolveRequest:
-        """What gives the same from a terminal."""
+        """The request that gives the same answers on the command line."""
         return SolveRequest(
             **values(self.choice.settings) | {"models": models},
             text=tuple(word or "___" for word in self.question.words or ()),
@@ -43,36 +44,35 @@ class Asked:
 
 
 def draw_solve() -> None:
-    """The whole tab."""
-    asked = _ask()
-    asked.choice.settings.check()
-    history.note(asked.request(tuple(asked.choice.settings.models)))
+    """Draw the view."""
+    given = _draw_form()
+    given.choice.settings.check()
+    history.note(given.request(tuple(given.choice.settings.models)))
     blank = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
-    text = blank.join(escape(part) for part in asked.question.query.parts)
+    text = blank.join(escape(part) for part in given.question.query.parts)
     st.html(f'<div class="lx-sentence">{text}</div>')
-    solutions = _draw_columns(asked)
+    solutions = _draw_columns(given)
     if solutions:
-        _draw_export(asked, solutions)
+        _draw_export(given, solutions)
 
 
-def _ask() -> Asked:
-    """The widgets of the tab."""
-    where = st.session_state.get("blank") or st.query_params.get("blank") or "D"
+def _draw_form() -> FormInput:
+    blank_slot = st.session_state.get("blank") or st.query_params.get("blank") or "D"
     words = []
     with st.container(key="analogy-words"):
         fields = st.columns([3, 3, 3, 3, 3.6], gap="small", vertical_alignment="bottom")
     for slot, first, field in zip(SLOTS, FIRST, fields, strict=False):
-        asked_for = slot == where
+        is_blank = slot == blank_slot
         words.append(
             field.text_input(
-                f"{slot}: asked for" if asked_for else slot,
+                f"{slot}: blank" if is_blank else slot,
                 first,
                 key=slot.lower(),
                 bind=url_state.BOUND,
-                placeholder="right answer (optional)" if asked_for else "",
-                help="This word is left blank. Type the right answer here to see its rank; "
-                "leave it empty if you don't know."
-                if asked_for
+                placeholder="right answer (optional)" if is_blank else "",
+                help="The model doesn't see this word. Type the right answer to see its rank, or "
+                "leave the field empty."
+                if is_blank
                 else None,
             )
         )
@@ -82,7 +82,7 @@ def _ask() -> Asked:
             SLOTS,
             key="blank",
             first="D",
-            help="Which of the four words is asked for: A is to B as C is to D.",
+            help="The word that the models predict: A is to B as C is to D.",
         )
     at = SLOTS.index(chosen or "D")
     models, template, more = st.columns([4, 4, 3], vertical_alignment="bottom")
@@ -95,31 +95,34 @@ def _ask() -> Asked:
             templates.draw_examples()
         with st.popover("Options", icon=":material/tune:"):
             keep = st.toggle(
-                "The given words may be answers",
+                "Include the given words as candidates",
                 key="keep",
                 bind=url_state.BOUND,
-                help="Off: the three given words are removed from the candidates, as in vector "
-                "arithmetic since Mikolov et al. 2013. On: a model that only repeats shows it.",
+                help="Off: the three given words are removed from the candidates, as is usual for "
+                "vector arithmetic since Mikolov et al. 2013. On: you see whether a model just "
+                "repeats a given word.",
             )
             choice = url_state.choose_cloze_options(names)
     gold = (words[at] or "").strip()
-    given = [None if number == at else word or "" for number, word in enumerate(words)]
-    return Asked(ask_for(given, how), gold, bool(keep), choice)
+    known = [None if number == at else word or "" for number, word in enumerate(words)]
+    return FormInput(ask_for(known, how), gold, bool(keep), choice)
 
 
-def _draw_columns(asked: Asked) -> tuple[Solution, ...]:
-    """One column a model; a model that isn't here is offered instead."""
-    choice = asked.choice
+def _draw_columns(given: FormInput) -> tuple[Solution, ...]:
+    """Draw a column per model: its answers, or a download button."""
+    choice = given.choice
 
-    def ask(name: str, here: tuple[str, ...]) -> Solution:
-        settings = replace(choice.settings, models=here)
+    def query_model(name: str, installed: tuple[str, ...]) -> Solution:
+        settings = replace(choice.settings, models=installed)
         return cache.solution(
-            settings, name, asked.question, asked.gold, asked.keep, choice.top_k, choice.renormalise
+            settings, name, given.question, given.gold, given.keep, choice.top_k, choice.renormalise
         )
 
     line = reserve_line("solve")
     columns = ask_each(
-        choice.settings.models, ask, lambda found: predictions.describe(found.cloze.models[0])
+        choice.settings.models,
+        query_model,
+        lambda solution: predictions.describe(solution.cloze.models[0]),
     )
     answers = tuple(column.answer.cloze.models[0] for column in columns.values())
     with line:
@@ -133,21 +136,20 @@ def _draw_columns(asked: Asked) -> tuple[Solution, ...]:
 
 
 def _draw_arithmetic(answers: tuple[VectorAnswer, ...]) -> None:
-    """What vector arithmetic on the model's own input embeddings gives, a column a method."""
+    """Draw the answers of vector arithmetic on a model's input embeddings, a column per method."""
     if not answers:
         return
     rows = []
-    for number in range(max(len(answer.predictions) for answer in answers)):
-        cells = []
-        for answer in answers:
-            item = answer.predictions[number] if number < len(answer.predictions) else None
-            cells.append(
-                f'<td class="word">{escape(item.token)}</td>'
-                f'<td class="num muted">{fixed(item.score, 2)}</td>'
-                if item
-                else "<td></td><td></td>"
-            )
-        rows.append(f'<tr><td class="rank">{number + 1}</td>{"".join(cells)}</tr>')
+    lists = (answer.predictions for answer in answers)
+    for rank, items in enumerate(zip_longest(*lists), start=1):
+        cells = (
+            f'<td class="word">{escape(item.token)}</td>'
+            f'<td class="num muted">{fixed(item.score, 2)}</td>'
+            if item
+            else "<td></td><td></td>"
+            for item in items
+        )
+        rows.append(f'<tr><td class="rank">{rank}</td>{"".join(cells)}</tr>')
     heads = "".join(f'<th>{answer.method}</th><th class="num">score</th>' for answer in answers)
     ranks = [
         f"{answer.method} {answer.gold_rank:,}"
@@ -159,14 +161,14 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...]) -> None:
     )
     st.html(
         '<div class="lx-muted" title="cos(x, B - A + C), and the product of cosines">'
-        "Baseline: vector arithmetic on its input embeddings</div>"
+        "Baseline: vector arithmetic on the model's input embeddings</div>"
         f'<table class="lx lx-small"><thead><tr><th>#</th>{heads}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>{gold}"
     )
 
 
-def _draw_export(asked: Asked, solutions: tuple[Solution, ...]) -> None:
-    """CSV, JSON in the shape of `analogy solve --json`, and the command that prints it."""
+def _draw_export(given: FormInput, solutions: tuple[Solution, ...]) -> None:
+    """Draw the export: CSV, JSON as of `analogy solve --json`, and that command."""
     first = solutions[0]
     whole = Solution(
         first.question,
@@ -178,11 +180,11 @@ def _draw_export(asked: Asked, solutions: tuple[Solution, ...]) -> None:
         tuple(answer for solution in solutions for answer in solution.baselines),
         first.note,
     )
-    request = asked.request(tuple(model.name for model in whole.cloze.models))
+    request = given.request(tuple(model.name for model in whole.cloze.models))
     made = {**values(request), "methods": list(METHODS)}
     n_words = first.cloze.candidates.words
     size = "each model's whole vocabulary" if n_words is None else f"{len(n_words):,} words"
-    removed = "" if asked.keep else ", without the given words"
+    removed = "" if given.keep else ", without the given words"
     st.caption(f"Ranked: {size} ({plain(first.cloze.candidates.name)}){removed}.")
     draw_export(
         "analogy",

@@ -1,4 +1,4 @@
-"""What the views of analogies share: the template, and worked examples."""
+"""Template field and worked examples, shared by the views Solve and Score."""
 
 import streamlit as st
 
@@ -11,7 +11,7 @@ from lama_core.probes.analogy.templates import (
 from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import BOUND
 
-# Query pair, candidate pair: the last word is the gold.
+# Query pair and candidate pair; the last word is the gold answer.
 EXAMPLES = (
     ("Paris", "France", "Rome", "Italy"),
     ("Tokyo", "Japan", "Paris", "France"),
@@ -26,16 +26,11 @@ EXAMPLES = (
 )
 
 
-SOLVE_TEMPLATE, SCORE_TEMPLATE = "template", "score_template"  # each tab has its own default
-
-
-def template_param(name: str) -> str:
-    """A template as an address writes it."""
-    return template_label(name)
+SOLVE_TEMPLATE, SCORE_TEMPLATE = "template", "score_template"  # keys: each view has its default
 
 
 def choose_template(default: str, key: str) -> str:
-    """One of the six templates by name, or the user's own as a text."""
+    """Draw the choice of one of the six templates, or a typed one; return its name or text."""
     names = [default, *(name for name in TEMPLATES if name != default)]
     chosen = st.selectbox(
         "Template",
@@ -44,8 +39,8 @@ def choose_template(default: str, key: str) -> str:
         bind=BOUND,
         format_func=template_label,
         accept_new_options=True,
-        help="The six templates of Ushio et al. 2021; **what-to** is the one of Rezaee and "
-        "Camacho-Collados. Or type your own, with [A], [B], [C] and [D] once each.",
+        help="The six templates of Ushio et al. 2021; Rezaee and Camacho-Collados use **what-to**. "
+        "Or type your own, with [A], [B], [C] and [D] once each.",
     )
     text = chosen or default
     resolve_template(text)
@@ -53,7 +48,7 @@ def choose_template(default: str, key: str) -> str:
 
 
 def draw_examples() -> None:
-    """Worked examples; a click fills in the four words, or the pairs."""
+    """Draw worked examples; a click fills in the four words."""
 
     def take(words: tuple[str, str, str, str]) -> None:
         for key, word in zip("abcd", words, strict=True):

@@ -1,4 +1,4 @@
-"""Answers: words and phrases of any length at a blank, by the sentence with each."""
+"""Answers: typed words and phrases of any length, ranked by the score of the filled sentence."""
 
 from dataclasses import replace
 from functools import partial
@@ -9,14 +9,7 @@ import streamlit as st
 from lama_core.glossary import explain
 from lama_core.models.cache import Precision
 from lama_core.models.protocols import HIDINGS, KINDS, Hiding, Kind
-from lama_core.probes.statements.scoring import (
-    AGGREGATES,
-    PARTS,
-    TOKENS_OF,
-    Aggregate,
-    Part,
-    shown_tokens,
-)
+from lama_core.probes.statements.scoring import AGGREGATES, PARTS, TOKENS_OF, shown_tokens
 from lama_core.probes.statements.typed_answers import (
     MAX_RANKED,
     ModelRanking,
@@ -31,7 +24,7 @@ from pages.ui.shared.messages import plain
 from pages.ui.shared.model_columns import Column, ask_each, draw_language_note, reserve_line
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
-# A text, the answers to it, and the right one.
+# Sentence, answers, right answer.
 EXAMPLES = (
     (
         "The capital of Brazil is ___.",
@@ -54,22 +47,23 @@ MOST_SHOWN = 20
 
 
 def draw_ranking() -> None:
-    """The whole tab."""
+    """Draw the view Answers to a blank."""
     st.caption(
-        "Type a sentence with a blank and your own answers, of any length: each model ranks them "
-        "by how likely it finds the sentence with each."
+        "Type a sentence with a blank, and your own answers of any length. Each model ranks them "
+        "by the likelihood of the filled sentence."
     )
-    request = _ask()
+    request = _draw_form()
     request.check()
     history.note(request)
     gold = request.asked()[2]
 
-    def ask(name: str, _: tuple[str, ...]) -> ModelRanking:
-        return cache.ranked_answers(request, name)
-
     draw_language_note(request.text, request.models)
     line = reserve_line("ranking")
-    columns = ask_each(request.models, ask, _describe)
+    columns = ask_each(
+        request.models,
+        lambda name, _: cache.ranked_answers(request, name),
+        lambda ranking: describe(ranking.kind, ranking.precision, ranking.device),
+    )
     for column in columns.values():
         with column.place.container():
             st.html(_table(column, request, gold))
@@ -80,21 +74,24 @@ def draw_ranking() -> None:
     }
     line.html(f"<div>{predictions.describe_firsts(firsts, gold or '')}</div>")
     if columns:
+        statement = next(iter(columns.values())).answer.answers[0].statement
         st.caption(
-            "Probability: softmax of the scores over the answers that the model can write. "
+            "Probability: softmax of the scores over the answers that the model has tokens for. "
             f"Log-probabilities are natural logarithms, the {request.aggregate} over "
-            f"{TOKENS_OF[request.part]} (“{plain(_shown_statement(columns))}”). "
-            "Hover an answer to see each token's, or open Tokens."
+            f"{TOKENS_OF[request.part]} (“{plain(statement)}”). Hover an answer to see each "
+            "token's, or open Tokens."
         )
-        _draw_export(replace(request, models=tuple(columns)), columns)
+        request = replace(request, models=tuple(columns))
+        answer = RankAnswer(request, tuple(column.answer for column in columns.values()))
+        pin = partial(pins.draw_pin, request, key="answers pin")
+        draw_answer_export("answers", answer, request, pin)
 
 
-def _ask() -> RankRequest:
-    """The widgets of the tab."""
+def _draw_form() -> RankRequest:
     text, answers, right = EXAMPLES[0]
     left, more = st.columns([3, 2], gap="medium")
     with left:
-        asked = st.text_input(
+        sentence = st.text_input(
             "Sentence with one blank",
             text,
             key="statement",
@@ -103,14 +100,15 @@ def _ask() -> RankRequest:
             "missing. The first letter is scored as a capital.",
         )
         typed = st.text_area(
-            "Answers, one a line",
+            "Answers, one per line",
             "\n".join(answers),
             key="answers",
             bind=url_state.BOUND,
             height=130,
             help=f"Words or phrases, at most {MAX_RANKED}.",
         )
-    given = tuple(filter(None, (" ".join(line.split()) for line in (typed or "").splitlines())))
+    lines = (" ".join(line.split()) for line in (typed or "").splitlines())
+    given = tuple(filter(None, lines))
     with more:
         gold = _choose_gold(list(dict.fromkeys(given)), right)
         names = url_state.choose_models()
@@ -118,9 +116,15 @@ def _ask() -> RankRequest:
             with st.popover("Examples", icon=":material/lightbulb:"):
                 _draw_examples()
             with st.popover("Options", icon=":material/tune:"):
-                part, aggregate, hiding, precision = _choose_options()
+                part = url_state.pick(
+                    "Tokens that count", PARTS, key="part", help=explain("Tokens that count")
+                )
+                aggregate = url_state.pick(
+                    "Log-probabilities", AGGREGATES, key="aggregate", help=explain("Sum and mean")
+                )
+                hiding, precision = choose_hiding()
     return RankRequest(
-        text=asked or "",
+        text=sentence or "",
         answers=given,
         gold=gold,
         models=names,
@@ -132,7 +136,7 @@ def _ask() -> RankRequest:
 
 
 def _choose_gold(answers: list[str], first: str) -> str | None:
-    """One of the answers, or none; what was chosen before goes with its answer."""
+    """Draw the choice of the right answer; it is cleared when its answer is removed."""
     url_state.drop_stale("right_answer", (None, *answers))
     return st.selectbox(
         "Right answer (optional)",
@@ -141,8 +145,8 @@ def _choose_gold(answers: list[str], first: str) -> str | None:
         bind=url_state.BOUND,
         index=answers.index(first) if first in answers else None,
         placeholder="The right one of the answers",
-        help="It is marked, and its rank and margin are said: its log-probability less that of the "
-        "best other answer.",
+        help="Highlighted; its rank and margin are shown. The margin is its log-probability minus "
+        "that of the best other answer.",
     )
 
 
@@ -156,40 +160,23 @@ def _draw_examples() -> None:
         st.button(plain(text), key=text, type="tertiary", on_click=take, args=(text, *rest))
 
 
-def _choose_options() -> tuple[Part, Aggregate, Hiding, Precision]:
-    part = url_state.pick("Tokens that count", PARTS, key="part", help=explain("Tokens that count"))
-    aggregate = url_state.pick(
-        "Log-probabilities", AGGREGATES, key="aggregate", help=explain("Sum and mean")
-    )
-    hiding, precision = choose_hiding()
-    return part, aggregate, hiding, precision
-
-
 def choose_hiding() -> tuple[Hiding, Precision]:
-    """What is hidden with a token, and the precision."""
+    """Draw the choices of the tokens hidden with a scored token, and of the precision."""
     hiding = url_state.pick(
         "Hidden with a token", HIDINGS, key="hiding", help=explain("Hidden with a token")
     )
     return hiding, url_state.choose_precision()
 
 
-def _shown_statement(columns: dict[str, Column[ModelRanking]]) -> str:
-    return next(iter(columns.values())).answer.answers[0].statement
-
-
 def describe(kind: Kind, precision: str, device: str) -> str:
-    """A model's kind, and what it sees when it scores a token, in words."""
+    """A model's kind, and how it scores a token, in words."""
     sees_both = KINDS[kind].sees_both
-    how = "each token left out in turn" if sees_both else "each token given those before it"
+    how = "each token hidden in turn" if sees_both else "each token given those before it"
     return predictions.with_how(KINDS[kind].title, how, precision=precision, device=device)
 
 
-def _describe(ranking: ModelRanking) -> str:
-    return describe(ranking.kind, ranking.precision, ranking.device)
-
-
 def _table(column: Column[ModelRanking], request: RankRequest, gold: str | None) -> str:
-    """A model's ranking as bars, where the gold stands, and every answer's tokens."""
+    """HTML of a model's ranking with bars, the gold answer's rank, and each answer's tokens."""
     ranking, colour = column.answer, column.colour
     rows = [_row(one, colour, gold) for one in ranking.answers]
     head = (
@@ -214,7 +201,7 @@ def _table(column: Column[ModelRanking], request: RankRequest, gold: str | None)
 
 def _row(one: RankedAnswer, colour: str, gold: str | None) -> str:
     known = one.rank is not None
-    score = fixed(one.score, 2) if one.score is not None else "can't be written"
+    score = fixed(one.score, 2) if one.score is not None else "no tokens"
     prob = predictions.probability(one.prob) if known else ""
     hint = "\n".join(shown_tokens(one.tokens, answer=True))
     return (
@@ -226,26 +213,23 @@ def _row(one: RankedAnswer, colour: str, gold: str | None) -> str:
 
 
 def _margin_line(ranking: ModelRanking, gold: str | None) -> str:
-    """The gold's rank and margin; without a gold, how far the first is ahead."""
+    """The gold answer's rank and margin; without a gold answer, the lead of the first answer."""
     margin = ranking.margin
     if gold is None:
         if margin is None:
             return ""
-        return f'<div class="lx-gold">The first is ahead by {fixed(margin, 2)}.</div>'
+        return f'<div class="lx-gold">The first answer leads by {fixed(margin, 2)}.</div>'
     found = ranking.find(gold)
     if found is None:
         return ""
     n = sum(one.rank is not None for one in ranking.answers)
-    place = f"rank <b>{found.rank}</b> of {n}" if found.rank else "can't be written by this model"
+    place = (
+        f"rank <b>{found.rank}</b> of {n}"
+        if found.rank
+        else "no rank, as this model has no tokens for it"
+    )
     by = f", margin {fixed(margin, 2, signed=True)}" if margin is not None else ""
-    hint = "its log-probability less that of the best other answer"
+    hint = "margin: its log-probability minus that of the best other answer"
     return (
         f'<div class="lx-gold" title="{hint}">Right answer <b>{escape(gold)}</b>: {place}{by}</div>'
     )
-
-
-def _draw_export(request: RankRequest, columns: dict[str, Column[ModelRanking]]) -> None:
-    """What can be taken away: a row an answer and model, and the command."""
-    answer = RankAnswer(request, tuple(column.answer for column in columns.values()))
-    pin = partial(pins.draw_pin, request, key="answers pin")
-    draw_answer_export("answers", answer, request, pin)

@@ -1,4 +1,4 @@
-"""Batch: up to 500 sentences, every model's first answer to each, in one table."""
+"""Batch: up to 500 sentences, with every model's first answer to each in one table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -30,91 +30,90 @@ from lama_core.requests import values
 from lama_core.rounding import fixed
 from lama_core.scoring.limits import limits_of_pages
 from lama_core.scoring.shared_fields import ClozeSettings
-from pages.ui.shared import cache, history, links, predictions, screens, url_state, visitors
+from pages.ui.ask.answer_table import draw_answer_table, shown_answer
+from pages.ui.shared import cache, history, links, predictions, url_state, visitors
 from pages.ui.shared.export import Rows, draw_answer_export
 from pages.ui.shared.messages import counted, plain, show_fault
 from pages.ui.shared.model_columns import Column, ask_each, draw_language_note
 from pages.ui.shared.query_queue import if_kept, step_back
 
 TEXT, PARAM = "many sentences", "sentences_many"
-STOPPED = "many stopped"  # in the session: what the reader has stopped
-SHOWN = ("all", "right", "wrong", "models differ")
-SHOWN_HELP = (
-    "**right**: the gold is first in every model that counts it. **wrong**: in one of them it "
-    "isn't. **models differ**: on the first answer, whatever its case."
+STOPPED = "many stopped"  # in the session: hash of the batch that the user stopped
+FILTERS = ("all", "right", "wrong", "models differ")
+FILTERS_HELP = (
+    "**right**: the right answer is first in every model that has it among its candidates. "
+    "**wrong**: it isn't first in at least one of these models. **models differ**: their first "
+    "answers differ, ignoring case."
 )
-UNASKED = "Not asked: it was stopped before."
+UNASKED = "Not asked: the batch was stopped."
 MAX_FAULTS = 5
 MAX_TYPED = 100_000  # characters
-MAX_ADDRESS = 6000  # characters, as an address writes them
+MAX_ADDRESS = 6000  # characters of the sentences as a URL encodes them
 ENDINGS = ("csv", "tsv", "jsonl", "txt")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the tab asks. text: as it was typed."""
+class Batch:
+    """The sentences as typed and as lines, and the settings of the form."""
 
     text: str
     lines: tuple[Line, ...]
     choice: url_state.ClozeChoice
 
     def request(self, settings: ClozeSettings) -> ManyRequest:
-        """What gives the same from a terminal, of the CSV that is taken away."""
-        return ManyRequest(
-            **values(settings),
-            file="many.csv",
-            renormalise=self.choice.renormalise,
-        )
+        """The request that gives the same answers to the exported CSV on the command line."""
+        return ManyRequest(**values(settings), file="many.csv", renormalise=self.choice.renormalise)
 
 
-def draw_many() -> None:
-    """The whole tab."""
+def draw_batch() -> None:
+    """Draw the tab."""
     st.caption(
-        f"Paste up to {MAX_LINES} sentences, one a line, each with a blank; put the right answer "
-        "after a tab or |. Each model's first answer to every one of them is in one table."
+        f"Paste up to {MAX_LINES} sentences, one per line, each with a blank; put the right answer "
+        "after a tab or |. The table shows each model's first answer to every sentence."
     )
-    asked = _ask()
-    asked.choice.settings.check()
+    batch = _draw_form()
+    batch.choice.settings.check()
     if not visitors.is_owner():
-        n_asked = sum(not line.fault for line in asked.lines)
-        limits_of_pages().check_sentences(n_asked, len(asked.choice.settings.models))
-    history.note(asked.request(asked.choice.settings), asked.text)
-    _draw_faults(asked.lines)
-    texts = " ".join(line.text for line in asked.lines if not line.fault)
-    draw_language_note(texts, asked.choice.settings.models)
-    columns = _draw_columns(asked)
+        n_valid = sum(not line.fault for line in batch.lines)
+        limits_of_pages().check_sentences(n_valid, len(batch.choice.settings.models))
+    history.note(batch.request(batch.choice.settings), batch.text)
+    _draw_faults(batch.lines)
+    texts = " ".join(line.text for line in batch.lines if not line.fault)
+    draw_language_note(texts, batch.choice.settings.models)
+    columns = _draw_columns(batch)
     if not columns:
         return
-    settings = replace(asked.choice.settings, models=tuple(columns))
+    settings = replace(batch.choice.settings, models=tuple(columns))
     candidates, _ = cache.candidates_of(settings)
     models = tuple(column.answer for column in columns.values())
-    answer = ManyAnswer(asked.lines, candidates, models)
-    shown = _filter(answer)
-    _draw_table(answer, shown)
+    answer = ManyAnswer(batch.lines, candidates, models)
+    rows = _filtered_rows(answer)
+    _draw_table(answer, rows)
     sizes = [model.n_candidates for model in answer.models]
     st.caption(
         predictions.describe_candidates(candidates, sizes)
-        + " Log-probabilities are natural logarithms. P@1: the share of sentences whose "
-        "right answer is first, of those whose right answer is among the model's candidates."
+        + " Log-probabilities are natural logarithms. P@1: of the sentences whose right answer is "
+        "among the model's candidates, the share that has it first."
     )
-    draw_answer_export("many", answer, asked.request(settings), rows=lambda: _rows(answer, shown))
+    draw_answer_export("many", answer, batch.request(settings), rows=lambda: _csv(answer, rows))
 
 
-def _ask() -> Asked:
-    """The widgets of the tab."""
+def _draw_form() -> Batch:
     if links.entered():
         given = history.take_text() or st.query_params.get(PARAM)
         if given:
             st.session_state[TEXT] = given
-    st.session_state.setdefault(TEXT, _example())
+    if TEXT not in st.session_state:
+        examples = [Line(0, *example) for example in url_state.examples()[:8]]
+        st.session_state[TEXT] = write_lines(examples)
     typed = st.text_area(
-        "Sentences, one a line",
+        "Sentences, one per line",
         key=TEXT,
         height=216,
         max_chars=MAX_TYPED,
         persist_state="session",
-        help="Write ___ (three underscores), [MASK], <mask> or [Y] once in each. What is behind a "
-        "tab, or where there is none behind |, is the gold: the word that should be there.",
+        help="Write ___ (three underscores), [MASK], <mask> or [Y] once in each sentence. The text "
+        "after a tab (or, in a line without a tab, after |) is the right answer.",
     )
     text = typed or ""
     models, more = st.columns([3, 1.6], vertical_alignment="bottom")
@@ -125,35 +124,32 @@ def _ask() -> Asked:
             _draw_upload()
         with st.popover("Options", icon=":material/tune:"):
             choice = url_state.choose_cloze_options(names, lists=False)
-    note = st.empty()  # always there: what stands below keeps its place while it is asked anew
+    note = st.empty()  # always drawn, so that elements below keep their place during a rerun
     if len(quote(text)) <= MAX_ADDRESS:
         links.put(PARAM, [text])
     else:
-        note.caption("So many sentences don't fit into the address: take them away as CSV below.")
+        note.caption("These sentences are too long for the URL. Export them as CSV below.")
     if len(text) > MAX_TYPED:
         raise UserError(
-            f"The sentences have {len(text):,} characters; at most {MAX_TYPED:,} are taken at once."
+            f"The sentences have {len(text):,} characters, more than the limit of {MAX_TYPED:,}: "
+            "remove some."
         )
-    return Asked(text, read_lines(text), choice)
-
-
-def _example() -> str:
-    return write_lines([Line(0, *one) for one in url_state.examples()[:8]])
+    return Batch(text, read_lines(text), choice)
 
 
 def _draw_upload() -> None:
-    """A field for a file, whose sentences take the place of those that stand there."""
+    """Draw the upload of a file whose sentences replace those in the text field."""
     if not visitors.may("upload"):
         st.caption(f"{visitors.WHO['upload']} Paste the sentences instead.")
         return
     number = st.session_state.get("many files", 0)
     file = st.file_uploader(
-        "A table, or a sentence a line",
+        "A table, or one sentence per line",
         type=ENDINGS,
         key=f"many file {number}",
         max_upload_size=MAX_BYTES // 1_000_000,
-        help="CSV and TSV have a column **text** and, where there are golds, a column **gold**; "
-        "JSONL has these fields; any other text a sentence a line. In UTF-8.",
+        help="CSV and TSV need a column **text**, and a column **gold** if there are right "
+        "answers. JSONL has the same fields. Other files have one sentence per line. In UTF-8.",
     )
     if file is None:
         return
@@ -176,79 +172,80 @@ def _draw_upload() -> None:
 
 
 def _draw_faults(lines: Sequence[Line]) -> None:
-    """Which lines can't be asked, and why."""
+    """Warn about the lines that can't be queried, with the reasons."""
     place, wrong = st.empty(), [line for line in lines if line.fault]
     if wrong:
-        said = [f"Line {line.number}: {line.fault}" for line in wrong[:MAX_FAULTS]]
-        said += [f"And {len(wrong) - MAX_FAULTS:,} more."] if len(wrong) > MAX_FAULTS else []
-        place.warning("  \n".join(map(plain, said)), icon=":material/rule:")
+        reasons = [f"Line {line.number}: {line.fault}" for line in wrong[:MAX_FAULTS]]
+        reasons += [f"And {len(wrong) - MAX_FAULTS:,} more."] if len(wrong) > MAX_FAULTS else []
+        place.warning("  \n".join(map(plain, reasons)), icon=":material/rule:")
 
 
-def _draw_columns(asked: Asked) -> dict[str, Column[ModelOnMany]]:
-    """A box a model: how far it is, then P@1; a model that isn't here is offered instead."""
-    choice = asked.choice
-    mark = hash((asked.lines, choice))
-    stopped = st.session_state.get(STOPPED) == mark
+def _draw_columns(batch: Batch) -> dict[str, Column[ModelOnMany]]:
+    """Draw a box per model: its progress, then P@1; or a download button."""
+    choice = batch.choice
+    batch_id = hash((batch.lines, choice))
+    stopped = st.session_state.get(STOPPED) == batch_id
 
-    def ask(name: str, here: tuple[str, ...]) -> ModelOnMany:
-        settings = replace(choice.settings, models=here)
-        return _ask_model(settings, name, asked, mark, stopped=stopped)
+    def query_model(name: str, installed: tuple[str, ...]) -> ModelOnMany:
+        settings = replace(choice.settings, models=installed)
+        return _query_model(settings, name, batch, batch_id, stopped=stopped)
 
-    columns = ask_each(choice.settings.models, ask, _describe)
+    columns = ask_each(choice.settings.models, query_model, _describe)
     for column in columns.values():
         column.place.caption(plain(column.answer.summary()))
-    given = [one.fault for column in columns.values() for one in column.answer.answers]
-    if stopped and (UNASKED in given or len(columns) < len(choice.settings.models)):
+    faults = [one.fault for column in columns.values() for one in column.answer.answers]
+    if stopped and (UNASKED in faults or len(columns) < len(choice.settings.models)):
         st.button(
-            "Go on",
+            "Resume",
             icon=":material/play_arrow:",
-            help="Ask what was not asked.",
+            help="Ask the remaining sentences.",
             on_click=lambda: st.session_state.pop(STOPPED, None),
         )
     return columns
 
 
-def _ask_model(
-    settings: ClozeSettings, name: str, asked: Asked, mark: int, *, stopped: bool
+def _query_model(
+    settings: ClozeSettings, name: str, batch: Batch, batch_id: int, *, stopped: bool
 ) -> ModelOnMany:
-    """One model's answers, part by part, with a bar and a button that stops it.
+    """One model's answers, queried in parts, with a progress bar and a Stop button.
 
-    stopped: only what is answered already is taken. mark: of what is asked.
+    If stopped, only cached answers are used, and the rest have the fault UNASKED.
     """
     box, pace, parts = st.empty(), Pace(), list[ModelOnMany]()
-    lines, total = asked.lines, len(asked.lines)
+    total = len(batch.lines)
     bar: DeltaGenerator | None = None
 
     def stop() -> None:
-        st.session_state[STOPPED] = mark
+        st.session_state[STOPPED] = batch_id
 
-    def tell(step: Progress) -> None:
+    def show_progress(step: Progress) -> None:
         done = first + step.done
-        pace.see(said := Progress("Asked", done, total, "sentences"))
+        pace.see(progress := Progress("Asked", done, total, "sentences"))
         if bar is not None:
-            bar.progress(done / total, describe(said, pace))
+            bar.progress(done / total, describe(progress, pace))
 
-    def answers() -> ModelOnMany:
-        part = lines[first : first + AT_ONCE]
-        return cache.first_answers(settings, name, part, asked.choice.renormalise, on_progress=tell)
+    def next_part() -> ModelOnMany:
+        part = batch.lines[first : first + AT_ONCE]
+        renormalise = batch.choice.renormalise
+        return cache.first_answers(settings, name, part, renormalise, on_progress=show_progress)
 
     first = 0
     while first < total:
-        found = if_kept(answers)
-        if found is None and stopped:
-            break
-        if found is None and bar is None:
-            with box.container():
-                bar = st.progress(0.0)
-                st.button("Stop", key=f"stop {name}", icon=":material/stop:", on_click=stop)
-        if found is None:
+        part = if_kept(next_part)
+        if part is None:
+            if stopped:
+                break
+            if bar is None:
+                with box.container():
+                    bar = st.progress(0.0)
+                    st.button("Stop", key=f"stop {name}", icon=":material/stop:", on_click=stop)
             step_back()
-            found = answers()
-        parts.append(found)
-        first += len(found.answers)
+            part = next_part()
+        parts.append(part)
+        first += len(part.answers)
     box.empty()
     if not parts:
-        raise UserError("It was stopped before its first answers: choose Go on to ask.")
+        raise UserError("Stopped before the first answers. Choose Resume to ask them.")
     answer = joined(parts)
     rest = (LineAnswer(fault=UNASKED),) * (total - len(answer.answers))
     return replace(answer, answers=answer.answers + rest)
@@ -259,32 +256,31 @@ def _describe(model: ModelOnMany) -> str:
     return predictions.with_how(kind, precision=model.precision, device=model.device)
 
 
-def _filter(answer: ManyAnswer) -> list[int]:
-    """The rows of the sentences that the filters leave."""
+def _filtered_rows(answer: ManyAnswer) -> list[int]:
+    """Draw the filters; return the indexes of the sentences that they keep."""
     left, right = st.columns([2, 3], vertical_alignment="bottom")
     find = left.text_input(
         "Find", key="many_find", bind=url_state.BOUND, placeholder="in sentences and answers"
     )
-    chosen = url_state.pick("Show", SHOWN, key="many_show", place=right, help=SHOWN_HELP)
-    sought = (find or "").strip().lower()
-    rows = [
-        row
-        for row, line in enumerate(answer.lines)
-        if _is_shown(answer, row, str(chosen))
-        and sought
-        in "\n".join(
-            (line.text, line.gold or "", *(one.answers[row].word or "" for one in answer.models))
-        ).lower()
-    ]
+    chosen = url_state.pick("Show", FILTERS, key="many_show", place=right, help=FILTERS_HELP)
+    wanted = (find or "").strip().lower()
+    rows = []
+    for row, line in enumerate(answer.lines):
+        words = (model.answers[row].word or "" for model in answer.models)
+        searched = "\n".join((line.text, line.gold or "", *words)).lower()
+        if wanted in searched and _is_kept(answer, row, str(chosen)):
+            rows.append(row)
     if len(rows) < len(answer.lines):
-        shown = f"{len(rows):,} of {len(answer.lines):,} sentences are shown"
-        st.caption(f"{shown}; CSV holds these, JSON and the command all.")
+        st.caption(
+            f"{len(rows):,} of {len(answer.lines):,} sentences are shown. The CSV has only these; "
+            "JSON and the command have all."
+        )
     return rows
 
 
-def _is_shown(answer: ManyAnswer, row: int, chosen: str) -> bool:
-    counted = [one.answers[row].is_right for one in answer.models]
-    known = [right for right in counted if right is not None]
+def _is_kept(answer: ManyAnswer, row: int, chosen: str) -> bool:
+    verdicts = [model.answers[row].is_right for model in answer.models]
+    known = [right for right in verdicts if right is not None]
     return {
         "all": True,
         "right": bool(known) and all(known),
@@ -294,8 +290,10 @@ def _is_shown(answer: ManyAnswer, row: int, chosen: str) -> bool:
 
 
 def make_table(answer: ManyAnswer, rows: Sequence[int]) -> pd.DataFrame:
-    """A row a sentence: its line, text and gold, and of each model the first answer, its
-    log-probability and the gold's rank.
+    """The table of the given sentences.
+
+    A row has the line number, the sentence and the right answer; then for each model the first
+    answer, its log-probability and the rank of the right answer.
     """
     lines = [answer.lines[row] for row in rows]
     columns: dict[str, list[Any]] = {
@@ -308,7 +306,7 @@ def make_table(answer: ManyAnswer, rows: Sequence[int]) -> pd.DataFrame:
     for model in answer.models:
         answers = [model.answers[row] for row in rows]
         columns[f"{model.name} answer"] = [
-            _shown(one, line) for one, line in zip(answers, lines, strict=True)
+            _answer_cell(one, line) for one, line in zip(answers, lines, strict=True)
         ]
         columns[f"{model.name} log-prob."] = [
             fixed(one.blank.predictions[0].log_prob, 2) if one.blank else None for one in answers
@@ -320,66 +318,42 @@ def make_table(answer: ManyAnswer, rows: Sequence[int]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _shown(answer: LineAnswer, line: Line) -> str:
-    """A first answer; or why there is none, where that isn't said of the line itself."""
+def _answer_cell(answer: LineAnswer, line: Line) -> str:
+    """The first answer, or in brackets why this model has none; empty if the line is at fault."""
     if answer.blank is None:
         return "" if line.fault else f"({answer.fault})"
-    first = answer.blank.predictions[0]
-    begins = f" → {first.begins}" if first.begins else ""
-    return f"{first.token}{begins}{' ✓' * bool(answer.is_right)}"
-
-
-def _is_reason(shown: str) -> bool:
-    return shown.startswith("(")
+    return shown_answer(answer.blank.predictions[0], right=bool(answer.is_right))
 
 
 def _draw_table(answer: ManyAnswer, rows: Sequence[int]) -> None:
-    """The table; a click on a row leads to its sentence."""
-    table = make_table(answer, rows)
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
-    config: dict[str, Any] = {
-        "line": number("line", format="localized", width="small"),
-        "sentence": text("sentence", width="large"),
-        "gold": text("right answer"),
-    }
-    for model in answer.models:
-        config |= {
-            f"{model.name} answer": text(
-                url_state.title_of(model.name),
-                width="medium" if any(map(_is_reason, table[f"{model.name} answer"])) else None,
-                help="Its first answer, → the longer word that it begins; ✓: right.",
+    draw_answer_table(
+        make_table(answer, rows),
+        [(answer.lines[row].text, answer.lines[row].gold or "") for row in rows],
+        [model.name for model in answer.models],
+        columns={
+            "line": number("line", format="localized", width="small"),
+            "sentence": text("sentence", width="large"),
+            "gold": text("right answer"),
+        },
+        model_columns={
+            "answer": text(help="First answer, → the longer word that it begins; ✓: right."),
+            "log-prob.": text(
+                "log-prob.", help="Log-probability of the first answer.", alignment="right"
             ),
-            f"{model.name} log-prob.": text("log-prob.", help="Of that answer.", alignment="right"),
-            f"{model.name} rank": number(
+            "rank": number(
                 "rank",
                 format="localized",
-                help="Among all candidates; of a gold that is none of them, the rank that it would "
-                "have.",
+                help="Rank of the right answer among all candidates. If it is not a candidate, "
+                "the rank that it would have.",
             ),
-        }
-    event: Any = st.dataframe(
-        table,
-        hide_index=True,
-        column_config=config,
-        on_select="rerun",
-        selection_mode="single-row",
-        placeholder="",
+        },
         key=f"many {hash((answer.lines, tuple(rows)))}",
-        height=560 if len(table) > 14 else "content",
     )
-    st.caption("Choose a row to ask its sentence alone, with all answers of each model.")
-    if event.selection.rows:
-        _to_sentence(answer.lines[rows[int(event.selection.rows[0])]])
 
 
-def _to_sentence(line: Line) -> None:
-    """Open one line on the Sentence tab, with the same models and options."""
-    own = ("tab", PARAM, "many_find", "many_show", "text", "gold")
-    links.go(screens.ASK, links.kept(own) | {"text": line.text, "gold": line.gold or ""})
-
-
-def _rows(answer: ManyAnswer, shown: Sequence[int]) -> Rows:
-    """A row for each shown sentence, in columns that `cloze --file` reads again."""
+def _csv(answer: ManyAnswer, shown: Sequence[int]) -> Rows:
+    """A row for each shown sentence, in columns that `batch FILE` can read."""
     rows: Rows = []
     for row in shown:
         line = answer.lines[row]

@@ -1,4 +1,4 @@
-"""Examples: the queries of LAMA's Table 3, asked now, next to BERT-large's answers."""
+"""Examples: the queries of LAMA's Table 3, answered by chosen models, next to BERT-large."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from lama_core import rounding
-from lama_core.models.protocols import KINDS
 from lama_core.papers.published import SOURCES, PublishedExample, published_examples
 from lama_core.probes.cloze.query import ModelAnswer
 from lama_core.scoring.shared_fields import ClozeSettings
+from pages.ui.ask.wordings import describe_contexts
 from pages.ui.shared import cache, links, predictions, screens, url_state
 from pages.ui.shared.colours import PUBLISHED, model_colours
 from pages.ui.shared.export import Rows, draw_export, made_with
@@ -20,8 +20,8 @@ from pages.ui.shared.model_columns import Column, ask_each
 TOP_K = 5
 ALL = "both"
 PAPER_MODEL = "BERT-large, published"
-# What stands in the address for this tab, or for a sentence, alone.
-OWN = ("tab", "of_source", "text", "gold")
+# URL parameters that a link to one of the queries replaces or drops.
+REPLACED = ("tab", "of_source", "text", "gold")
 PYTHON = """from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ClozeSettings, choose_candidates, load_models
 from lama_core.papers.published import published_examples
@@ -42,11 +42,14 @@ Answers = tuple[ModelAnswer, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """The best words for one query, with their log-probabilities.
+class RankedList:
+    """The best words for one query.
 
-    right: which of them is the gold, from 0; None where none is. gold: its rank, in words. over:
-    what the probabilities are over, in words.
+    Attributes:
+        words: Words and their log-probabilities, best first.
+        right: Index of the gold answer in `words`, or None.
+        gold: The gold answer's rank, in words.
+        over: What the probabilities sum over, in words.
     """
 
     words: tuple[tuple[str, float], ...]
@@ -57,168 +60,167 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Answerer:
-    """Who answered, and what, an entry a query."""
+    """A model or a published source, with its list for each query."""
 
     name: str
     title: str
     colour: str
-    lists: tuple[Listed, ...]
+    lists: tuple[RankedList, ...]
 
 
-def counted(lists: Sequence[Listed]) -> str:
-    """How often the gold is first, and among the five, in words."""
+def count_right(lists: Sequence[RankedList]) -> str:
+    """How often the gold answer is first, and among the first five, as a sentence."""
     n = len(lists)
     first = sum(one.right == 0 for one in lists)
     among = sum(one.right is not None for one in lists)
-    return f"The right answer is first in {first} of {n}, among the five in {among} of {n}."
+    return f"The right answer is first in {first} of {n}, among the first five in {among} of {n}."
 
 
-def draw_paper() -> None:
-    """The whole tab."""
+def draw_published_examples() -> None:
+    """Draw the tab."""
     st.caption(
-        "The queries of Table 3 of Petroni et al. 2019 with the five words that BERT-large put "
-        "there, and the words of the models that you choose. ✓ marks the right answer. Click a "
-        "query to ask it."
+        "The queries of Table 3 of Petroni et al. 2019, with BERT-large's five best words from the "
+        "paper next to those of the models that you choose. ✓ marks the right answer. Click "
+        "a query to ask it."
     )
     models_box, source_box, more = st.columns([5, 3, 1.4], vertical_alignment="bottom")
     with models_box:
         names = url_state.choose_models()
-    titles = {one.source: SOURCES[one.source] for one in published_examples()}
+    published = published_examples()
+    titles = {example.source: SOURCES[example.source] for example in published}
     source = url_state.pick("Facts of", (ALL, *titles.values()), key="of_source", place=source_box)
     with more, st.popover("Options", icon=":material/tune:", width="stretch"):
         choice = url_state.choose_cloze_options(names, lists=False)
     choice.settings.check()
-    examples = [one for one in published_examples() if source in (ALL, titles[one.source])]
-    theirs = _published(examples)
+    examples = [one for one in published if source in (ALL, titles[one.source])]
+    answerers = [_published(examples)]
     above, table = st.container(), st.empty()
-    answerers = [theirs]
+
+    def draw_grid() -> None:
+        table.html(_grid(examples, answerers))
+
+    def add(answerer: Answerer) -> None:
+        answerers.append(answerer)
+        draw_grid()
+
+    draw_grid()
     with above:
-
-        def draw(more: Answerer | None = None) -> None:
-            answerers.extend([more] if more else [])
-            table.html(_grid(examples, answerers))
-
-        draw()
-        columns = _ask(examples, choice, draw)
-        st.caption(f"{PAPER_MODEL}: {counted(theirs.lists)}")
+        columns = _draw_columns(examples, choice, add)
+        st.caption(f"{PAPER_MODEL}: {count_right(answerers[0].lists)}")
     if columns:
         settings = replace(choice.settings, models=tuple(columns))
-        _draw_taken(examples, answerers, columns, settings, choice.renormalise)
+        _draw_export(examples, answerers, columns, settings, choice.renormalise)
 
 
-def _ask(
+def _draw_columns(
     examples: Sequence[PublishedExample],
     choice: url_state.ClozeChoice,
-    draw: Callable[[Answerer], None],
+    add: Callable[[Answerer], None],
 ) -> dict[str, Column[Answers]]:
-    """A box a model: how far it is, then how often it is right. Each query is a question.
+    """Draw a box per model: its progress, then how often it is right.
 
-    draw: is given a model's answers when it has them all.
+    Calls `add` with each model's lists when the model has answered all queries.
     """
     colours = model_colours(choice.settings.models)
 
-    def ask(name: str, here: tuple[str, ...]) -> Answers:
-        settings, bar = replace(choice.settings, models=here), st.progress(0.0)
-        found = []
-        for number, one in enumerate(examples, start=1):
-            answer = cache.cloze_answer(
-                settings, name, one.query, one.gold, TOP_K, choice.renormalise
+    def query_model(name: str, installed: tuple[str, ...]) -> Answers:
+        settings, bar = replace(choice.settings, models=installed), st.progress(0.0)
+        answers = []
+        for number, example in enumerate(examples, start=1):
+            answers.append(
+                cache.cloze_answer(
+                    settings, name, example.query, example.gold, TOP_K, choice.renormalise
+                )
             )
-            found.append(answer)
             bar.progress(number / len(examples), f"{number} of {len(examples)} queries")
-        lists = tuple(map(_listed, found))
-        draw(Answerer(name, url_state.title_of(name), colours[name], lists))
-        return tuple(found)
+        lists = tuple(map(_ranked_list, answers))
+        add(Answerer(name, url_state.title_of(name), colours[name], lists))
+        return tuple(answers)
 
-    columns = ask_each(choice.settings.models, ask, _describe)
+    columns = ask_each(choice.settings.models, query_model, _describe)
     for column in columns.values():
-        column.place.caption(counted(tuple(map(_listed, column.answer))))
+        column.place.caption(count_right(tuple(map(_ranked_list, column.answer))))
     return columns
 
 
 def _describe(answers: Answers) -> str:
-    """A model's kind, and in how many of the queries it is shown the left side only."""
-    one, n = answers[0], len(answers)
-    n_left = sum(answer.context == "left" for answer in answers)
-    seen = f"sees the left side only in {n_left} of {n} queries"
-    if n_left in (0, n):
-        seen = predictions.CONTEXTS[one.context]
-    return predictions.with_how(
-        KINDS[one.kind].title, seen, precision=one.precision, device=one.device
-    )
+    first, contexts = answers[0], [answer.context for answer in answers]
+    return describe_contexts(first.kind, contexts, first.precision, first.device, "queries")
 
 
 def _published(examples: Sequence[PublishedExample]) -> Answerer:
     lists = tuple(
-        Listed(
-            one.answers,
-            one.rank - 1 if one.rank else None,
-            f"rank {one.rank}" if one.rank else "not among the five",
+        RankedList(
+            example.answers,
+            example.rank - 1 if example.rank else None,
+            f"rank {example.rank}" if example.rank else "not among the five",
             "over BERT's vocabulary",
         )
-        for one in examples
+        for example in examples
     )
     return Answerer(PAPER_MODEL, PAPER_MODEL, PUBLISHED, lists)
 
 
-def _listed(answer: ModelAnswer) -> Listed:
-    """A model's list. A gold outside the candidates has a rank, and is none of the words."""
+def _ranked_list(answer: ModelAnswer) -> RankedList:
+    """A model's list. A gold answer that isn't a candidate has a rank, but no index."""
     blank = answer.blanks[0]
     gold = blank.gold
-    right, said = None, ""
+    right, rank = None, ""
     if gold is not None:
-        known = gold.in_candidates and gold.rank <= len(blank.predictions)
-        right = gold.rank - 1 if known else None
-        more = "" if gold.in_candidates else ", not among the candidates"
-        said = f"rank {gold.rank:,}, {gold.shown_log_prob()}{more}"
+        if gold.in_candidates and gold.rank <= len(blank.predictions):
+            right = gold.rank - 1
+        note = "" if gold.in_candidates else ", not among the candidates"
+        rank = f"rank {gold.rank:,}, {gold.shown_log_prob()}{note}"
     words = tuple((item.token, item.log_prob) for item in blank.predictions)
-    return Listed(words, right, said, f"over {blank.shown_over()}")
+    return RankedList(words, right, rank, f"over {blank.shown_over()}")
 
 
 def _grid(examples: Sequence[PublishedExample], answerers: Sequence[Answerer]) -> str:
-    """All queries, each with a list a model; a list has the words, and the gold's place."""
-    kept, page = links.kept(OWN), links.path_of(screens.ASK)
+    """HTML of all queries, each with the list of every answerer."""
+    kept, page = links.kept(REPLACED), links.path_of(screens.ASK)
     cards = []
-    for number, one in enumerate(examples):
-        address = f"{page}?{urlencode({**kept, 'text': one.query, 'gold': one.gold}, doseq=True)}"
+    for number, example in enumerate(examples):
+        query = urlencode({**kept, "text": example.query, "gold": example.gold}, doseq=True)
         lists = "".join(_list(answerer, answerer.lists[number]) for answerer in answerers)
         cards.append(
-            f'<section class="lx-example"><div><a href="{escape(address)}" target="_self">'
-            f'{escape(one.query)}</a></div><div class="lx-muted">{escape(one.relation)}, '
-            f"{escape(SOURCES[one.source])} · right answer <b>{escape(one.gold)}</b></div>"
-            f'<div class="lx-lists">{lists}</div></section>'
+            f'<section class="lx-example"><div><a href="{escape(f"{page}?{query}")}" '
+            f'target="_self">{escape(example.query)}</a></div><div class="lx-muted">'
+            f"{escape(example.relation)}, {escape(SOURCES[example.source])} · right answer "
+            f'<b>{escape(example.gold)}</b></div><div class="lx-lists">{lists}</div></section>'
         )
     return f'<div class="lx-examples">{"".join(cards)}</div>'
 
 
-def _list(who: Answerer, given: Listed) -> str:
+def _list(answerer: Answerer, ranked: RankedList) -> str:
     rows = "".join(
-        f'<tr class="{"gold" if place == given.right else ""}"><td class="word">{escape(word)}'
+        f'<tr class="{"gold" if index == ranked.right else ""}"><td class="word">{escape(word)}'
         f'</td><td class="num">{rounding.fixed(log_prob, 1)}</td></tr>'
-        for place, (word, log_prob) in enumerate(given.words)
+        for index, (word, log_prob) in enumerate(ranked.words)
     )
     return (
-        f'<div><div class="lx-who" title="{escape(who.title)}">'
-        f'<span class="lx-dot" style="background:{who.colour}"></span> '
-        f"{escape(who.title)}</div><table class='lx'><tbody>{rows}</tbody></table>"
-        f'<div class="lx-muted">gold: {escape(given.gold)}<br>{escape(given.over)}</div></div>'
+        f'<div><div class="lx-who" title="{escape(answerer.title)}">'
+        f'<span class="lx-dot" style="background:{answerer.colour}"></span> '
+        f"{escape(answerer.title)}</div><table class='lx'><tbody>{rows}</tbody></table>"
+        f'<div class="lx-muted">right answer: {escape(ranked.gold)}<br>{escape(ranked.over)}</div>'
+        "</div>"
     )
 
 
-def _draw_taken(
+def _draw_export(
     examples: Sequence[PublishedExample],
     answerers: Sequence[Answerer],
     columns: dict[str, Column[Answers]],
     settings: ClozeSettings,
     renormalise: bool,
 ) -> None:
-    """Which words were ranked, what the probabilities are over, and what can be taken away."""
+    """Draw a caption on the ranked words and their probabilities, and the export."""
     first = [column.answer[0] for column in columns.values()]
     candidates, _ = cache.candidates_of(settings)
     st.caption(
         predictions.describe_candidates(candidates, [one.n_candidates for one in first])
-        + " The number behind a word is its log-probability (natural logarithm), over what stands "
-        "under the list. BERT-large's are the paper's, which ranked a list of its own."
+        + " The number after a word is its log-probability (natural logarithm); the line below "
+        "the list says which words the probabilities sum over. BERT-large's numbers are from the "
+        "paper, which ranked other candidates."
     )
     made = made_with({"settings": settings, "renormalise": renormalise}, first)
     how = PYTHON.format(settings=settings, renormalise=renormalise)
@@ -228,19 +230,20 @@ def _draw_taken(
 def _rows(examples: Sequence[PublishedExample], answerers: Sequence[Answerer]) -> Rows:
     return [
         {
-            "source": one.source,
-            "relation": one.relation,
-            "query": one.query,
-            "gold": one.gold,
-            "model": who.name,
+            "source": example.source,
+            "relation": example.relation,
+            "query": example.query,
+            "gold": example.gold,
+            "model": answerer.name,
             "rank": rank,
             "word": word,
             "log_prob": log_prob,
-            "over": who.lists[number].over,
-            "is_gold": who.lists[number].right == rank - 1,
-            "gold_place": who.lists[number].gold,
+            "over": ranked.over,
+            "is_gold": ranked.right == rank - 1,
+            "gold_place": ranked.gold,
         }
-        for number, one in enumerate(examples)
-        for who in answerers
-        for rank, (word, log_prob) in enumerate(who.lists[number].words, start=1)
+        for number, example in enumerate(examples)
+        for answerer in answerers
+        for ranked in (answerer.lists[number],)
+        for rank, (word, log_prob) in enumerate(ranked.words, start=1)
     ]

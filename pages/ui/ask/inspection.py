@@ -1,7 +1,7 @@
-"""Look inside: under the answers to a sentence, how each model comes to its own.
+"""Inspect, below the answers to a sentence: where a model's answer comes from.
 
-The answer after each layer, what each token adds to it, and what it is when a word is changed: each
-is computed when it is opened.
+Shows the answer after each layer, the contribution of each token, and the answers after an edit of
+the sentence. Each view is computed when it is opened.
 """
 
 from dataclasses import replace
@@ -10,6 +10,7 @@ from itertools import zip_longest
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from lama_core import glossary
 from lama_core.errors import UserError
@@ -22,78 +23,76 @@ from lama_core.probes.cloze.inspection import (
     InspectRequest,
     ModelAttribution,
 )
-from lama_core.probes.cloze.query import (
-    SEVERAL_GOLDS,
-    ClozeRequest,
-    ModelAnswer,
-    check_gold,
-)
+from lama_core.probes.cloze.query import SEVERAL_GOLDS, ClozeRequest, ModelAnswer, check_gold
 from lama_core.requests import values
 from lama_core.rounding import fixed
 from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
-from pages.ui.shared import cache, predictions, url_state
+from pages.ui.shared import cache, links, predictions, url_state
 from pages.ui.shared.export import Rows, draw_export, made_with
 from pages.ui.shared.messages import faults_shown, plain
 from pages.ui.shared.model_columns import Column, ask_each
 from pages.ui.shared.token_strips import shares_scale, shares_strip
 
-LAYERS, WORDS, CHANGED = "Layers", "Which words mattered", "What if"
-BY_ITSELF, STEPS = "as needed", ("8", "50", "100", "200", "400", "1000")
-EXAMPLES_FROM = "starter"  # the data that example changes take names from
-CHANGED_OF = "the text that was changed"
+LAYERS, WORDS, EDIT = "Layers", "Which words mattered", "Edit a word"
+FORMER_VIEWS = {"What if": EDIT}  # as URLs of earlier versions name them
+AS_MANY_AS_NEEDED, STEPS = "as needed", ("8", "50", "100", "200", "400", "1000")
+EXAMPLES_FROM = "starter"  # the data set whose names the example edits use
+EDITED_FROM = "the text that was changed"  # in the session: the sentence that is edited
 Columns = dict[str, Column[Inside]]
 
 
-def draw_inside(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
-    """The choice of what is looked at, and that."""
-    look = st.segmented_control(
-        "Look inside",
-        (LAYERS, WORDS, CHANGED),
+def draw_inspection(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
+    """Draw the choice of a view, and the chosen view."""
+    links.respell("look", FORMER_VIEWS)
+    view = st.segmented_control(
+        "Inspect",
+        (LAYERS, WORDS, EDIT),
         default=None,
         key="look",
         bind=url_state.BOUND,
         help=glossary.explain("Look inside"),
     )
-    if not look:
+    if not view:
         return
     with faults_shown():
-        {LAYERS: _draw_layers, WORDS: _draw_words, CHANGED: _draw_changed}[look](text, gold, choice)
+        {LAYERS: _draw_layers, WORDS: _draw_words, EDIT: _draw_edit}[view](text, gold, choice)
 
 
-def _request(text: str, gold: str, choice: url_state.ClozeChoice, **asked: Any) -> InspectRequest:
-    """What is asked: the settings above, without those of words that are rescored."""
+def _request(text: str, gold: str, choice: url_state.ClozeChoice, **lens: Any) -> InspectRequest:
+    """A checked request with the settings of the form that inspection has."""
     settings = choice.settings
-    given: dict[str, Any] = {
-        "models": settings.models,
-        "precision": settings.precision,
-        "candidates": settings.candidates,
-        "top_k": choice.top_k,
-        "gold": gold or None,
-    }
-    request = InspectRequest(text, **given | asked)
+    request = InspectRequest(
+        text,
+        models=settings.models,
+        precision=settings.precision,
+        candidates=settings.candidates,
+        top_k=choice.top_k,
+        gold=gold or None,
+        **lens,
+    )
     request.check()
     return request
 
 
-def _look(request: InspectRequest) -> Columns:
-    """A column a model, filled as each is done."""
+def _draw_columns(request: InspectRequest) -> Columns:
+    """Draw and return a column per model, filled when the model is done."""
 
-    def ask(name: str, here: tuple[str, ...]) -> Inside:
-        return cache.inside(replace(request, models=here), name)
+    def inspect(name: str, installed: tuple[str, ...]) -> Inside:
+        return cache.inside(replace(request, models=installed), name)
 
-    def said(inside: Inside) -> str:
+    def describe(inside: Inside) -> str:
         part = inside.parts[0]
         return predictions.with_how(
             predictions.title_of_kind(part.kind), precision=part.precision, device=part.device
         )
 
-    return ask_each(request.models, ask, said, per_row=2)
+    return ask_each(request.models, inspect, describe, per_row=2)
 
 
 def _draw_layers(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
     request = _request(text, gold, choice, lens="layers")
-    columns = _look(request)
+    columns = _draw_columns(request)
     from pages.ui.ask.layers import draw_layers
 
     for name, column in columns.items():
@@ -102,9 +101,10 @@ def _draw_layers(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
                 draw_layers(column.answer.layers, url_state.title_of(name))
     if columns:
         st.caption(
-            "A layer's answer is the hidden state at the blank after it, through the model's own "
-            "head; after the last layer it is the model's answer. Ranks are among the candidates: "
-            "the bluer, the nearer to 1. Log-probabilities are over the model's whole vocabulary."
+            "A layer's answer comes from its hidden state at the blank, passed through the model's "
+            "LM head; the last layer's is the model's answer. Ranks are among the candidates; the "
+            "bluer a cell, the closer to rank 1. Log-probabilities are over the model's whole "
+            "vocabulary."
         )
         _draw_export("layers", request, columns)
 
@@ -114,17 +114,17 @@ def _draw_words(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
     method = url_state.pick(
         "By", METHODS, key="by_method", place=left, help=glossary.explain("Erasure and gradients")
     )
-    explain = _choose_explained(middle)
-    steps = BY_ITSELF
+    tracked = _choose_tracked(middle)
+    steps = AS_MANY_AS_NEEDED
     if method == "gradients":
         steps = right.select_slider(
             "Steps",
-            (BY_ITSELF, *STEPS),
-            value=BY_ITSELF,
+            (AS_MANY_AS_NEEDED, *STEPS),
+            value=AS_MANY_AS_NEEDED,
             key="steps",
             bind=url_state.BOUND,
-            help=f"Points of the integral. {BY_ITSELF.capitalize()}: {AS_NEEDED}, while the time "
-            "for a query lasts.",
+            help=f"Points of the integral. {AS_MANY_AS_NEEDED.capitalize()}: {AS_NEEDED}, within "
+            "the time limit of a query.",
         )
     request = _request(
         text,
@@ -132,10 +132,10 @@ def _draw_words(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
         choice,
         lens="tokens",
         method=method,
-        answer=explain or None,
-        steps=None if steps == BY_ITSELF else int(steps),
+        answer=tracked or None,
+        steps=None if steps == AS_MANY_AS_NEEDED else int(steps),
     )
-    columns = _look(request)
+    columns = _draw_columns(request)
     for column in columns.values():
         found = column.answer.attribution
         if found:
@@ -143,14 +143,14 @@ def _draw_words(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
                 _draw_attribution(found)
     if columns:
         st.caption(
-            "Blue tokens add to the answer's log-probability (natural logarithm), orange ones take "
-            "from it; the number under a token says how much."
+            "Blue tokens raise the answer's log-probability (natural logarithm), orange tokens "
+            "lower it; the number under a token says by how much."
         )
         _draw_export("words", request, columns)
 
 
 def _draw_attribution(found: ModelAttribution) -> None:
-    """A model's sentence with its tokens coloured, the check of the sum, and the table."""
+    """Draw a model's sentence with coloured tokens, the check of their sum, and a table."""
     most = max((abs(value) for value in found.values if value is not None), default=0.0)
     st.html(
         f"<div>Log-prob. of <b>{escape(found.word)}</b>: {fixed(found.log_prob, 3)}</div>"
@@ -171,9 +171,9 @@ def _draw_attribution(found: ModelAttribution) -> None:
         )
 
 
-def _choose_explained(place: "st.delta_generator.DeltaGenerator | None" = None) -> str:
-    """The answer that is followed; empty for each model's own first."""
-    typed = (place or st).text_input(
+def _choose_tracked(place: DeltaGenerator) -> str:
+    """Draw the field for the answer to track; "" means each model's own first answer."""
+    typed = place.text_input(
         FOLLOWED.capitalize(),
         key="explain",
         bind=url_state.BOUND,
@@ -182,65 +182,68 @@ def _choose_explained(place: "st.delta_generator.DeltaGenerator | None" = None) 
     return " ".join((typed or "").split())
 
 
-def _draw_changed(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
-    example = _example_of_change(text)
-    if st.session_state.get(CHANGED_OF, text) != text:
-        st.session_state["changed"] = example  # another sentence is asked now
-    st.session_state[CHANGED_OF] = text
+def _draw_edit(text: str, gold: str, choice: url_state.ClozeChoice) -> None:
+    example = _example_edit(text)
+    if st.session_state.get(EDITED_FROM, text) != text:
+        st.session_state["changed"] = example  # the user typed another sentence above
+    st.session_state[EDITED_FROM] = text
     left, right = st.columns([3, 1], vertical_alignment="bottom")
-    changed = left.text_input(
-        "The sentence with other words",
+    edited = left.text_input(
+        "Edited sentence",
         example,
         key="changed",
         bind=url_state.BOUND,
         help="Change any word of the sentence to see how the answers change.",
     )
-    explain = _choose_explained(right)
-    check_gold(explain, FOLLOWED)
-    query, other = parse_query(text), parse_query(changed or "")
-    if explain and SEVERAL_GOLDS in explain:
-        raise UserError(f"The {FOLLOWED} is one word: leave out {SEVERAL_GOLDS}.")
+    tracked = _choose_tracked(right)
+    check_gold(tracked, FOLLOWED)
+    queries = parse_query(text), parse_query(edited or "")
+    if SEVERAL_GOLDS in tracked:
+        raise UserError(f"The {FOLLOWED} is one word: remove {SEVERAL_GOLDS}.")
 
-    def ask(name: str, here: tuple[str, ...]) -> tuple[ModelAnswer, ModelAnswer]:
-        settings = replace(choice.settings, models=here)
+    def query_model(name: str, installed: tuple[str, ...]) -> tuple[ModelAnswer, ModelAnswer]:
+        settings = replace(choice.settings, models=installed)
 
-        def answer(one: Query, word: str) -> ModelAnswer:
+        def answer(query: Query, word: str) -> ModelAnswer:
             return cache.cloze_answer(
-                settings, name, one.text(), word, choice.top_k, choice.renormalise
+                settings, name, query.text(), word, choice.top_k, choice.renormalise
             )
 
-        word = explain or answer(query, gold).blanks[0].predictions[0].token
+        word = tracked or answer(queries[0], gold).blanks[0].predictions[0].token
         before, after = (
-            answer(one, word + SEVERAL_GOLDS * (one.n_blanks - 1)) for one in (query, other)
+            answer(query, word + SEVERAL_GOLDS * (query.n_blanks - 1)) for query in queries
         )
         return before, after
 
-    def said(found: tuple[ModelAnswer, ModelAnswer]) -> str:
-        return predictions.describe(found[1])
-
-    columns = ask_each(choice.settings.models, ask, said, per_row=2)
+    columns = ask_each(
+        choice.settings.models, query_model, lambda pair: predictions.describe(pair[1]), per_row=2
+    )
     for column in columns.values():
         with column.place.container():
             st.html(_before_and_after(*column.answer))
     if columns:
         st.caption(
-            "Probabilities are as above. The log-probability of the answer that is followed, after "
-            "less before, says what the change adds to it."
+            "Probabilities are as above. The signed number is the tracked answer's "
+            "log-probability after the edit minus before."
         )
         settings = replace(choice.settings, models=tuple(columns))
-        more = {"top_k": choice.top_k, "gold": explain or None, "renormalise": choice.renormalise}
-        texts = dict.fromkeys((text, changed or ""))
-        requests = tuple(ClozeRequest(**values(settings) | more, text=one) for one in texts)
+        options = {
+            "top_k": choice.top_k,
+            "gold": tracked or None,
+            "renormalise": choice.renormalise,
+        }
+        texts = dict.fromkeys((text, edited or ""))
+        requests = tuple(ClozeRequest(**values(settings) | options, text=one) for one in texts)
         answers = {name: column.answer for name, column in columns.items()}
         asked = {"before": values(requests[0]), "after": values(requests[-1])}
         made = made_with(asked, [after for _, after in answers.values()])
-        draw_export("what-if", lambda: _changed_rows(answers), made, requests)
+        draw_export("what-if", lambda: _edit_rows(answers), made, requests)
 
 
-def _example_of_change(text: str) -> str:
-    """The text with its longest name that the starter facts know changed to another such name.
+def _example_edit(text: str) -> str:
+    """The text with its longest name from the starter facts replaced by another such name.
 
-    Unchanged where it has none.
+    A text without such a name is returned unchanged.
     """
     starter = cache.dataset_of(EXAMPLES_FROM)
     known = [
@@ -253,12 +256,12 @@ def _example_of_change(text: str) -> str:
         return text
     _, name, relation_name = max(known)
     others = (fact.subject for fact in starter.facts_of(relation_name))
-    return text.replace(name, next((one for one in others if one != name), name))
+    return text.replace(name, next((other for other in others if other != name), name))
 
 
 def _before_and_after(before: ModelAnswer, after: ModelAnswer) -> str:
-    """HTML of a model's words side by side, and of the one that is followed."""
-    one, other = before.blanks[0], after.blanks[0]
+    """HTML of a model's answers before and after the edit, and of the tracked answer's change."""
+    blanks = before.blanks[0], after.blanks[0]
     rows = [
         f'<tr><td class="rank">{rank}</td>'
         + "".join(
@@ -269,29 +272,28 @@ def _before_and_after(before: ModelAnswer, after: ModelAnswer) -> str:
             for item in pair
         )
         + "</tr>"
-        for rank, pair in enumerate(zip_longest(one.predictions, other.predictions), start=1)
+        for rank, pair in enumerate(zip_longest(*(blank.predictions for blank in blanks)), start=1)
     ]
     table = (
         '<table class="lx"><thead><tr><th>#</th><th>before</th><th class="num">prob.</th>'
         '<th>after</th><th class="num">prob.</th></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>"
     )
-    golds = [blank.gold for blank in (one, other) if blank.gold]
-    if len(golds) < 2:
+    old, new = (blank.gold for blank in blanks)
+    if not old or not new:
         return table
-    ranks = [f"{gold.shown_log_prob()} (rank {gold.rank:,})" for gold in golds]
-    values = [gold.log_prob for gold in golds]
     change = ""
-    if values[0] is not None and values[1] is not None:
-        change = f": <b>{fixed(values[1] - values[0], 2, signed=True)}</b>"
+    if old.log_prob is not None and new.log_prob is not None:
+        change = f": <b>{fixed(new.log_prob - old.log_prob, 2, signed=True)}</b>"
+    shown = [f"{gold.shown_log_prob()} (rank {gold.rank:,})" for gold in (old, new)]
     return table + (
-        f'<div class="lx-gold">Log-prob. of <b>{escape(golds[0].word)}</b>: {escape(ranks[0])} '
-        f"before, {escape(ranks[1])} after{change}</div>"
+        f'<div class="lx-gold">Log-prob. of <b>{escape(old.word)}</b>: {escape(shown[0])} '
+        f"before, {escape(shown[1])} after{change}</div>"
     )
 
 
-def _changed_rows(answers: dict[str, tuple[ModelAnswer, ModelAnswer]]) -> Rows:
-    """A row a model, a sentence and an answer."""
+def _edit_rows(answers: dict[str, tuple[ModelAnswer, ModelAnswer]]) -> Rows:
+    """A row per model, sentence and answer."""
     return [
         {
             "model": name,
@@ -313,10 +315,8 @@ def _changed_rows(answers: dict[str, tuple[ModelAnswer, ModelAnswer]]) -> Rows:
 
 
 def _draw_export(name: str, request: InspectRequest, columns: Columns) -> None:
-    """What can be taken away: the rows, and the command."""
-    asked = replace(request, models=tuple(columns))
-    looked = tuple(column.answer for column in columns.values())
-    answer = InsideAnswer(asked, parse_query(request.text).text(), looked)
-    parts = [part for one in looked for part in one.parts]
-    made = made_with(values(asked), parts)
-    draw_export(name, answer.rows, made, asked, record=answer.to_json)
+    request = replace(request, models=tuple(columns))
+    inspected = tuple(column.answer for column in columns.values())
+    answer = InsideAnswer(request, parse_query(request.text).text(), inspected)
+    made = made_with(values(request), [part for model in inspected for part in model.parts])
+    draw_export(name, answer.rows, made, request, record=answer.to_json)

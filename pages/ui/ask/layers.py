@@ -1,6 +1,6 @@
 """The answer after each layer of a model, as a heat map of ranks, lines, and a table.
 
-Imported when it is asked for: charts take longer than the first answer.
+Imported only when opened, because importing the chart library takes longer than a first answer.
 """
 
 from html import escape
@@ -23,12 +23,8 @@ SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "
 
 
 def draw_layers(found: ModelLayers, title: str) -> None:
-    """A model's words through its layers. title: of the model, for people."""
-    charts.show(
-        layer_ranks(found),
-        f"ranks in {found.name}",
-        title=f"{title}: ranks by layer",
-    )
+    """Draw the charts and the table of one model; `title` is the model's display name."""
+    charts.show(layer_ranks(found), f"ranks in {found.name}", title=f"{title}: ranks by layer")
     charts.show(
         layer_lines(found),
         f"log-probabilities in {found.name}",
@@ -41,7 +37,7 @@ def draw_layers(found: ModelLayers, title: str) -> None:
 
 
 def layers_table(found: ModelLayers) -> pd.DataFrame:
-    """A row a layer, the last one first: its answer, and each word's rank and log-probability."""
+    """A row per layer, last layer first: its answer, each word's rank and log-probability."""
     rows = []
     for layer in reversed(found.layers):
         row = {"layer": layer.title, "first answer": layer.first}
@@ -54,10 +50,10 @@ def layers_table(found: ModelLayers) -> pd.DataFrame:
 
 
 def layer_ranks(found: ModelLayers) -> go.Figure:
-    """Where words stand after each layer: layer by word, coloured by rank on a log scale."""
+    """Heat map of word ranks, layer by word, coloured by rank on a log scale."""
     ranks = np.array([word.ranks for word in found.words]).T
     words = _titles_of_words(found)
-    firsts = [f"{layer.title} · {layer.first[:MOST_LETTERS]}" for layer in found.layers]
+    rows = [f"{layer.title} · {layer.first[:MOST_LETTERS]}" for layer in found.layers]
     hover = [
         [
             f"{escape(word)} after layer {layer.title}: rank {rank:,} of {found.n_candidates:,}"
@@ -68,40 +64,38 @@ def layer_ranks(found: ModelLayers) -> go.Figure:
     figure = charts.heat_map(
         -np.log10(ranks.astype(float)),
         [[f"{rank:,}" for rank in line] for line in ranks.tolist()],
-        ("layer · its first answer", firsts),
+        ("layer · its first answer", rows),
         ("word", words),
         hovertext=hover,
         hovertemplate="%{hovertext}<extra></extra>",
         colorscale=charts.SCALE,
         zmin=-np.ceil(np.log10(max(found.n_candidates, 10))),
         zmax=0,
-        showscale=False,  # every cell has its rank
+        showscale=False,  # every cell shows its rank
     )
-    return figure.update_layout(height=180 + 20 * len(firsts))
+    return figure.update_layout(height=180 + 20 * len(rows))
 
 
-def _said_of_layer(row: Any) -> str:
+def _layer_hover(row: Any) -> str:
     return f"{row.word} after layer {row.layer}: {fixed(row.value, 2)}, rank {row.rank:,}"
 
 
 def layer_lines(found: ModelLayers) -> go.Figure:
-    """The log-probability of words after each layer: a line a word."""
+    """Line chart of the words' log-probabilities after each layer, a line per word."""
     figure = go.Figure()
     titles = [layer.title for layer in found.layers]
-    inks = zip(found.words, _titles_of_words(found), cycle(PALETTE), cycle(SYMBOLS), strict=False)
-    for word, title, colour, symbol in inks:
+    lines = zip(found.words, _titles_of_words(found), cycle(PALETTE), cycle(SYMBOLS), strict=False)
+    for word, title, colour, symbol in lines:
+        name = escape(title[:MOST_LETTERS])
         rows = {"layer": titles, "rank": word.ranks, "value": word.log_probs}
-        table = pd.DataFrame(
-            rows | {"at": range(len(titles)), "word": escape(title[:MOST_LETTERS])}
-        )
-        table = charts.described(table, _said_of_layer)
+        table = pd.DataFrame(rows | {"at": range(len(titles)), "word": name})
+        table = charts.described(table, _layer_hover)
         style: charts.Style = {"marker_symbol": symbol, "marker_size": 7, "marker_color": colour}
-        style |= {"line_width": 3 if word.is_gold else 1.5, "name": table["word"].iloc[0]}
+        style |= {"line_width": 3 if word.is_gold else 1.5, "name": name}
         charts.add(figure, go.Scatter, table, "at", "value", mode="lines+markers", **style)
-    # Of many layers every third has its name, or every fourth.
-    step = 1 + len(titles) // 12
-    kept = list(range(len(titles) - 1, -1, -step))[::-1]
-    axis = {"title": "layer", "tickvals": kept, "ticktext": [titles[at] for at in kept]}
+    step = 1 + len(titles) // 12  # at most 12 tick labels
+    ticks = list(range(len(titles) - 1, -1, -step))[::-1]
+    axis = {"title": "layer", "tickvals": ticks, "ticktext": [titles[at] for at in ticks]}
     return figure.update_layout(xaxis=axis, yaxis_title="log-probability", height=320)
 
 

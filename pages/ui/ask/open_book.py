@@ -1,4 +1,4 @@
-"""The open book: a passage of a text before the sentence, so that a model can read the answer."""
+"""Open-book context: a retrieved passage before the sentence, which may contain the answer."""
 
 import streamlit as st
 
@@ -13,49 +13,48 @@ from pages.ui.shared import cache, url_state, visitors
 from pages.ui.shared.messages import plain
 
 CLOSED = "closed"
-OF_STARTER = "**starter**: the text that minilm-mlm was trained on."
 
 
 def choose_book() -> str | None:
-    """The corpus that is read, None for none; only what is ready to be searched is offered."""
-    typed = visitors.may("paths")
-    here = _is_ready(STARTER) if corpus_files() else False
-    if not here and not typed:
+    """Draw the choice of a corpus; return its name or path, or None for no context.
+
+    Offers only corpora that have an index, because making one takes too long for a visitor.
+    """
+    may_type = visitors.may("paths")
+    has_starter = bool(corpus_files()) and is_indexed(load_corpus(STARTER))
+    if not has_starter and not may_type:
         return None
     chosen = url_state.choose_or_type(
         "Open book",
-        (CLOSED, *([STARTER] * here)),
+        (CLOSED, *([STARTER] * has_starter)),
         key="book",
-        types=typed,
-        help=f"{explain('Open book')} {OF_STARTER}"
-        + " Or type the path of a folder of texts, or of a JSONL file." * typed,
-        refused="An address can't name a text of this machine: type it yourself under Options.",
+        types=may_type,
+        help=f"{explain('Open book')} **starter**: the text that minilm-mlm was trained on."
+        + " Or type the path of a folder of texts, or of a JSONL file." * may_type,
+        refused="A URL can't name a text on this computer: type it yourself under Options.",
     )
     if chosen in (CLOSED, STARTER):
         return None if chosen == CLOSED else STARTER
-    if not _is_ready(chosen):
+    if not is_indexed(load_corpus(chosen)):
         raise UserError(
-            f"{chosen} is not ready to be searched: `lama-explorer cloze TEXT --open-book "
-            "PATH` makes its index."
+            f"{chosen} has no search index. Make it with `lama-explorer cloze TEXT --open-book "
+            "PATH`."
         )
     return chosen
 
 
-def _is_ready(reference: str) -> bool:
-    """Whether a corpus has its index: making one takes longer than a visitor waits."""
-    return is_indexed(load_corpus(reference))
-
-
-def look_up(query: Query, corpus: str | None) -> Found | None:
-    """The passage before a text, which is drawn; None with the book closed."""
+def draw_passage(query: Query, corpus: str | None) -> Found | None:
+    """Draw and return the best passage for a query; None without a corpus or a match."""
     if corpus is None:
         return None
     found = cache.passage_before(query, corpus)
     if found is None:
-        st.caption("Open book: no passage shares a word with the sentence, which is asked alone.")
+        st.caption(
+            "Open book: no passage shares a word with the sentence, so it is asked without context."
+        )
     else:
         st.markdown(
-            f":material/menu_book: **Asked behind this passage** "
+            f":material/menu_book: **Open-book context** "
             f"({plain(corpus)}, score {fixed(found.score, 2)}): {plain(found.passage)}"
         )
     return found

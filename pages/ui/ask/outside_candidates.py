@@ -1,4 +1,4 @@
-"""What the candidates leave out: said above the answers where it has most of the probability."""
+"""Warning above the answers when most of the probability is outside the candidates."""
 
 from collections.abc import Sequence
 
@@ -11,22 +11,29 @@ from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import title_of
 
 
-def draw_left_out(answers: Sequence[ModelAnswer], blank: int, candidates: str) -> bool:
-    """Name the models and their likeliest tokens, with a button for a list that has these.
+def draw_outside_candidates(answers: Sequence[ModelAnswer], blank: int, candidates: str) -> bool:
+    """Name the models concerned, and offer a wider list of candidates.
 
-    candidates: the list that is ranked, by name. Returns whether there is anything to say.
+    Args:
+        answers: The models' answers to one query.
+        blank: Index of the blank, from 0.
+        candidates: Name of the list that is ranked.
+
+    Returns:
+        Whether anything was drawn.
     """
-    found = {one.name: one.blanks[blank] for one in answers if one.blanks[blank].mostly_outside}
+    found = {model.name: model.blanks[blank] for model in answers}
+    found = {name: answer for name, answer in found.items() if answer.mostly_outside}
     if not found:
         return False
-    said = "; ".join(f"{plain(title_of(name))} {_share(one)}" for name, one in found.items())
-    firsts = [one.first.token for one in found.values() if one.first]
+    shares = "; ".join(f"{plain(title_of(name))} {_share(one)}" for name, one in found.items())
+    firsts = [answer.first.token for answer in found.values() if answer.first]
     wider = WORDS if candidates == COMMON and any(map(is_word, firsts)) else "full"
 
     def widen() -> None:
         st.session_state["candidates"] = wider
 
-    st.markdown(f"Most of the probability is outside the candidates: {said}.", width="stretch")
+    st.markdown(f"Most of the probability is outside the candidates: {shares}.", width="stretch")
     st.button(
         "Include function words" if wider == WORDS else "Rank the whole vocabulary",
         key=f"widen {blank}",
@@ -37,10 +44,10 @@ def draw_left_out(answers: Sequence[ModelAnswer], blank: int, candidates: str) -
     return True
 
 
-def _share(blank: BlankAnswer) -> str:
-    """The share outside, and the likeliest token of all where it is there."""
-    said = f"{percent(blank.outside or 0.0, 0)} %"
-    if blank.likeliest_outside is None:
-        return said
-    token = blank.likeliest_outside
-    return f"{said}, likeliest **{plain(token.token)}** ({fixed(token.prob, 3)})"
+def _share(answer: BlankAnswer) -> str:
+    """The share outside the candidates, and the likeliest token there if it is known."""
+    share = f"{percent(answer.outside or 0.0, 0)} %"
+    if answer.likeliest_outside is None:
+        return share
+    token = answer.likeliest_outside
+    return f"{share}, likeliest **{plain(token.token)}** ({fixed(token.prob, 3)})"

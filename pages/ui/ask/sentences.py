@@ -1,4 +1,4 @@
-"""Compare sentences: whole sentences, such as minimal pairs, token by token."""
+"""Whole sentences, such as minimal pairs, scored token by token."""
 
 from dataclasses import replace
 from html import escape
@@ -21,7 +21,7 @@ from pages.ui.shared.messages import plain
 from pages.ui.shared.model_columns import Column, ask_each, draw_language_note
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
-# The one that people find right comes first.
+# The acceptable sentence of each pair comes first.
 EXAMPLES = (
     ("The keys to the cabinet are on the table.", "The keys to the cabinet is on the table."),
     ("The pilots that the senator likes laugh.", "The pilots that the senator likes laughs."),
@@ -31,41 +31,43 @@ EXAMPLES = (
 
 
 def draw_sentences() -> None:
-    """The whole tab."""
+    """Draw the view Whole sentences."""
     st.caption(
-        "Type two or more sentences, such as a right one and a wrong one: each model says how "
-        "likely it finds each, token by token. What the sentences don't share is underlined."
+        "Type two or more sentences, such as a right one and a wrong one. Each model scores them "
+        "token by token. Tokens that the sentences don't share are underlined."
     )
-    request = _ask()
+    request = _draw_form()
     request.check()
     history.note(request)
-
-    def ask(name: str, _: tuple[str, ...]) -> ModelSentences:
-        return cache.scored_sentences(request, name)
-
     draw_language_note(" ".join(request.texts), request.models)
-    columns = ask_each(request.models, ask, _describe, per_row=2)  # a sentence needs room
+    columns = ask_each(
+        request.models,
+        lambda name, _: cache.scored_sentences(request, name),
+        lambda found: describe(found.kind, found.precision, found.device),
+        per_row=2,  # a sentence needs room
+    )
     for column in columns.values():
         with column.place.container():
             st.html(_strips(column))
     if columns:
         st.caption(
             "Log-probabilities are natural logarithms. The stronger a token's colour, the less "
-            "likely it is where it stands. The sum falls with every token; between sentences of "
-            "other lengths the mean is the fairer one."
+            "likely the token. Every token lowers the sum, so compare sentences of different "
+            "lengths by their mean."
         )
-        _draw_export(replace(request, models=tuple(columns)), columns)
+        request = replace(request, models=tuple(columns))
+        answer = SentencesAnswer(request, tuple(column.answer for column in columns.values()))
+        draw_answer_export("sentences", answer, request, rows=lambda: _rows(answer))
 
 
-def _ask() -> SentencesRequest:
-    """The widgets of the tab."""
+def _draw_form() -> SentencesRequest:
     typed = st.text_area(
-        "Sentences, one a line",
+        "Sentences, one per line",
         "\n".join(EXAMPLES[0]),
         key="sentences",
         bind=url_state.BOUND,
         height=110,
-        help=f"Two or more, at most {MAX_SENTENCES}; scored as they are typed.",
+        help=f"Two to {MAX_SENTENCES} sentences; they are scored exactly as typed.",
     )
     models, more = st.columns([3, 1], vertical_alignment="bottom")
     with models:
@@ -94,19 +96,15 @@ def _draw_examples() -> None:
         )
 
 
-def _describe(found: ModelSentences) -> str:
-    return describe(found.kind, found.precision, found.device)
-
-
 def _strips(column: Column[ModelSentences]) -> str:
-    """A model's sentences as strips of tokens, each under its sum and mean."""
+    """HTML of a model's sentences as strips of tokens, each below its sum and mean."""
     found, colour = column.answer, column.colour
     best = found.likeliest()
     parts = [heat_scale(colour)]
     for one in found.sentences:
         parts.append(
             f'<div class="lx-pair"><b>{_values(one)}</b><span class="lx-muted">'
-            f"{_less_first(one, found)}</span>"
+            f"{_minus_first(one, found)}</span>"
             + '<span class="lx-chip">likeliest</span>' * (one is best)
             + f"</div>{heat_strip(one.tokens, colour)}"
         )
@@ -121,17 +119,11 @@ def _values(one: ScoredSentence) -> str:
     return f"log-prob. {fixed(one.total, 2)}, mean {fixed(one.mean, 2)} over {n}"
 
 
-def _less_first(one: ScoredSentence, found: ModelSentences) -> str:
+def _minus_first(one: ScoredSentence, found: ModelSentences) -> str:
     if one is found.sentences[0] or one.difference is None or one.mean_difference is None:
         return ""
     total, mean = (fixed(value, 2, signed=True) for value in (one.difference, one.mean_difference))
     return f"compared with the first: {total}, mean {mean}"
-
-
-def _draw_export(request: SentencesRequest, columns: dict[str, Column[ModelSentences]]) -> None:
-    """What can be taken away: a row a sentence and model, and the command."""
-    answer = SentencesAnswer(request, tuple(column.answer for column in columns.values()))
-    draw_answer_export("sentences", answer, request, rows=lambda: _rows(answer))
 
 
 def _rows(answer: SentencesAnswer) -> Rows:

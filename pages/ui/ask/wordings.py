@@ -1,6 +1,7 @@
-"""The form for a subject and a relation: every wording asked at once, a row each."""
+"""Wordings: a subject and a relation, queried in every wording, with a row for each."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import islice
@@ -12,7 +13,7 @@ import streamlit as st
 from lama_core.datasets import Dataset
 from lama_core.datasets.library.installed import STARTER, dataset_names
 from lama_core.glossary import explain
-from lama_core.models.protocols import KINDS
+from lama_core.models.protocols import KINDS, Context, Kind
 from lama_core.probes.cloze.wordings import (
     MAX_SUBJECT,
     ModelOnRelation,
@@ -25,7 +26,8 @@ from lama_core.probes.cloze.wordings import (
 )
 from lama_core.requests import values
 from lama_core.scoring.shared_fields import ClozeSettings
-from pages.ui.shared import cache, history, links, predictions, screens, url_state
+from pages.ui.ask.answer_table import draw_answer_table, shown_answer
+from pages.ui.shared import cache, history, predictions, url_state
 from pages.ui.shared.export import draw_answer_export
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.model_columns import Column, ask_each
@@ -35,17 +37,15 @@ FIRST_RELATION, FIRST_SUBJECT = "P36", "France"
 MAX_SUGGESTED = 2000
 SUGGESTED = "suggested subject"
 MAX_CHIPS = 6
-# What stands in the address for this form alone, and means nothing to a sentence.
-OWN = ("tab", "data", "relation", "subject", "object", "mined")
 PROB_HELP = (
-    "Probability of that answer, over the whole vocabulary, or over the candidates if the options "
-    "say so; of a left-to-right model that is shown both sides, over the words that it rescored."
+    "Probability of the first answer, over the model's whole vocabulary; over the candidates if "
+    "chosen under Options; over the rescored words for a causal model that sees both sides."
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the form asks. data: by name. gold: as it was typed, or an empty string."""
+class FormInput:
+    """The form's values: `data` is a data set's name, `gold` the typed answer or empty."""
 
     data: str
     question: RelationQuestion
@@ -54,7 +54,7 @@ class Asked:
     choice: url_state.ClozeChoice
 
     def request(self, settings: ClozeSettings) -> RelationRequest:
-        """What gives the same from a terminal."""
+        """The request that gives the same answers on the command line."""
         return RelationRequest(
             **values(settings),
             relation=self.question.relation,
@@ -66,32 +66,32 @@ class Asked:
         )
 
 
-def draw_relation() -> None:
-    """The whole tab."""
-    asked = _ask()
-    if asked is None:
+def draw_wordings() -> None:
+    """Draw the tab."""
+    given = _draw_form()
+    if given is None:
         return
-    asked.choice.settings.check()
-    history.note(asked.request(asked.choice.settings))
-    _draw_known(asked)
-    columns = _draw_columns(asked)
+    given.choice.settings.check()
+    history.note(given.request(given.choice.settings))
+    _draw_fact(given)
+    columns = _draw_columns(given)
     if not columns:
         return
-    settings = replace(asked.choice.settings, models=tuple(columns))
+    settings = replace(given.choice.settings, models=tuple(columns))
     candidates, _ = cache.candidates_of(settings)
     answers = tuple(column.answer for column in columns.values())
-    answer = RelationAnswer(asked.question, candidates, answers)
+    answer = RelationAnswer(given.question, candidates, answers)
     _draw_table(answer)
     sizes = [model.n_candidates for model in answer.models]
     st.caption(predictions.describe_candidates(candidates, sizes))
-    draw_answer_export("wordings", answer, asked.request(settings))
+    draw_answer_export("wordings", answer, given.request(settings))
 
 
-def _ask() -> Asked | None:
-    """The widgets of the form; None where the data has no relation to ask."""
+def _draw_form() -> FormInput | None:
+    """Draw the form; return its values, or None if no relation of the data has a template."""
     st.caption(
-        "Choose a relation and type a subject: its template, the paraphrases of it and its "
-        "negation are asked at once. A model that knows the fact gives it in any wording."
+        "Choose a relation and type a subject. The relation's template, its paraphrases and its "
+        "negation are asked at once. A model that knows the fact answers every wording correctly."
     )
     left, relation_box, subject_box, gold_box = st.columns(
         [2, 3, 3, 2], vertical_alignment="bottom"
@@ -103,14 +103,17 @@ def _ask() -> Asked | None:
         index=names.index(STARTER),
         key="data",
         bind=url_state.BOUND,
-        help="The facts that bring relations, templates and suggestions of subjects.",
+        help="The data set that the relations, templates and suggested subjects come from.",
     )
     dataset = cache.dataset_of(data)
-    labels = {one.name: relation_label(one.name, one.label) for one in worded_relations(dataset)}
+    labels = {
+        relation.name: relation_label(relation.name, relation.label)
+        for relation in worded_relations(dataset)
+    }
     if not labels:
         show_note(
-            "No relation of this data has a template: its facts bring their own sentences, which "
-            "are asked on the Sentence tab."
+            "No relation of this data has a template. Its facts have their own sentences: ask them "
+            "on the Sentence tab."
         )
         return None
     relations = list(labels)
@@ -125,7 +128,7 @@ def _ask() -> Asked | None:
         bind=url_state.BOUND,
         index=relations.index(first),
         format_func=lambda name: labels[name],
-        help="Those that have a template.",
+        help="Only relations with a template are listed.",
     )
     with subject_box:
         subject = _choose_subject(dataset, relation)
@@ -134,8 +137,8 @@ def _ask() -> Asked | None:
         key="object",
         bind=url_state.BOUND,
         placeholder="as in the data",
-        help="The word whose rank is shown. Left empty, it is the data's first object of this "
-        "subject; without one, no rank is shown.",
+        help="The word whose rank is shown. If empty, the data's first object for this subject is "
+        "used; if there is none, no rank is shown.",
     )
     models, more = st.columns([3, 1], vertical_alignment="bottom")
     with models:
@@ -145,28 +148,29 @@ def _ask() -> Asked | None:
             "Mined prompts, too",
             key="mined",
             bind=url_state.BOUND,
-            help="Prompts that were found in texts, and paraphrases of them: LPAQA's where it is "
-            "installed, and for some relations the starter facts' own. Many mean something else.",
+            help="Prompts extracted from texts, and paraphrases of these: LPAQA's if it is "
+            "installed, and the starter facts' own for some relations. Many of them express "
+            "another relation.",
         )
         choice = url_state.choose_cloze_options(chosen, lists=False)
     gold = (gold or "").strip()
     question = cache.relation_question(data, relation, subject, gold, bool(mined))
-    return Asked(data, question, gold, bool(mined), choice)
+    return FormInput(data, question, gold, bool(mined), choice)
 
 
 def _choose_subject(dataset: Dataset, relation: str) -> str:
-    """One of the relation's subjects, or any other text.
+    """Draw the field for a subject, one of the relation's or any other text; return it.
 
-    A subject that was typed stays when the relation changes; one that was suggested, and that the
-    new relation has no fact about, gives way to the new relation's first.
+    When the relation changes, a typed subject stays. A suggested subject that the new relation has
+    no fact about is replaced by the new relation's first subject.
     """
     subjects = subjects_of(dataset, relation)
     best = [FIRST_SUBJECT] if FIRST_SUBJECT in subjects else []
     suggested = list(islice(dict.fromkeys((*best, *subjects)), MAX_SUGGESTED))
-    # (data, relation, subject) of the last run, where the subject was one of the relation's.
+    # (data, relation, subject) of the last rerun if the subject was one of the relation's.
     before = st.session_state.get(SUGGESTED)
-    asked = (dataset.name, relation, st.session_state.get("subject"))
-    if before and before[:2] != asked[:2] and before[2] == asked[2] and asked[2] not in subjects:
+    now = (dataset.name, relation, st.session_state.get("subject"))
+    if before and before[:2] != now[:2] and before[2] == now[2] and now[2] not in subjects:
         st.session_state["subject"] = suggested[0] if suggested else None
     subject = st.selectbox(
         "Subject",
@@ -174,45 +178,45 @@ def _choose_subject(dataset: Dataset, relation: str) -> str:
         key="subject",
         bind=url_state.BOUND,
         accept_new_options=True,
-        help=f"Type any name or word, of at most {MAX_SUBJECT} characters. Suggested are subjects "
-        f"that the data has facts about, at most {MAX_SUGGESTED:,} of them.",
+        help=f"Type any name or word, of at most {MAX_SUBJECT} characters. The list suggests up to "
+        f"{MAX_SUGGESTED:,} subjects that the data has facts about.",
     )
     known = subject in subjects
     st.session_state[SUGGESTED] = (dataset.name, relation, subject) if known else None
     return subject or ""
 
 
-def _draw_known(asked: Asked) -> None:
-    """What the data says of the subject, and which wordings are asked."""
-    question = asked.question
+def _draw_fact(given: FormInput) -> None:
+    """Draw the subject's objects in the data, and which wordings are queried."""
+    question = given.question
     what = f"{plain(question.subject)}, {plain(relation_label(question.relation, question.label))}"
     if question.objects:
-        text = f"**{what}**: {', '.join(map(plain, question.objects))} ({plain(asked.data)})."
+        text = f"**{what}**: {', '.join(map(plain, question.objects))} ({plain(given.data)})."
     else:
-        text = f"**{what}**: {plain(asked.data)} has no such fact."
+        text = f"**{what}**: {plain(given.data)} has no such fact."
     if question.gold is None:
         text += " Type a right answer to see its rank."
     elif len(question.objects) > 1 or (question.gold not in question.objects):
         text += f" Right answer: {plain(question.gold)}."
-    n_asked = len(question.wordings)
+    n_queried = len(question.wordings)
     if question.n_left_out:
-        text += f" Asked: the first {n_asked} of {n_asked + question.n_left_out} wordings."
-    if question.n_mined and not asked.mined:
-        text += f" {question.n_mined} mined prompts can be asked, too: see Options."
-    elif asked.mined and not question.n_mined:
-        text += " No mined prompts of this relation are here."
+        text += f" Asked: the first {n_queried} of {n_queried + question.n_left_out} wordings."
+    if question.n_mined and not given.mined:
+        text += f" To ask {question.n_mined} mined prompts, too, see Options."
+    elif given.mined and not question.n_mined:
+        text += " No mined prompts are installed for this relation."
     st.markdown(text)
 
 
-def _draw_columns(asked: Asked) -> dict[str, Column[ModelOnRelation]]:
-    """One box a model: how far the wordings agree; a model that isn't here is offered instead."""
-    choice, question = asked.choice, asked.question
+def _draw_columns(given: FormInput) -> dict[str, Column[ModelOnRelation]]:
+    """Draw a box per model: how far its answers agree across wordings; or a download button."""
+    choice, question = given.choice, given.question
 
-    def ask(name: str, here: tuple[str, ...]) -> ModelOnRelation:
-        settings = replace(choice.settings, models=here)
+    def query_model(name: str, installed: tuple[str, ...]) -> ModelOnRelation:
+        settings = replace(choice.settings, models=installed)
         return cache.relation_answer(settings, name, question, choice.renormalise)
 
-    columns = ask_each(choice.settings.models, ask, _describe)
+    columns = ask_each(choice.settings.models, query_model, _describe)
     for column in columns.values():
         with column.place.container():
             _draw_agreement(question, column.answer)
@@ -220,19 +224,23 @@ def _draw_columns(asked: Asked) -> dict[str, Column[ModelOnRelation]]:
 
 
 def _describe(model: ModelOnRelation) -> str:
-    """A model's kind, and in how many of the sentences it is shown both sides."""
-    n_left = sum(answer.context == "left" for answer in model.answers)
-    n = len(model.answers)
-    seen = f"sees the left side only in {n_left} of {n} sentences"
-    if n_left in (0, n):
-        seen = predictions.CONTEXTS["left" if n_left else "both"]
-    return predictions.with_how(
-        KINDS[model.kind].title, seen, precision=model.precision, device=model.device
-    )
+    contexts = [answer.context for answer in model.answers]
+    return describe_contexts(model.kind, contexts, model.precision, model.device, "sentences")
+
+
+def describe_contexts(
+    kind: Kind, contexts: Sequence[Context], precision: str, device: str, queries: str
+) -> str:
+    """A model's kind, and in how many queries it sees the left side only, in words."""
+    n_left = contexts.count("left")
+    seen = f"sees the left side only in {n_left} of {len(contexts)} {queries}"
+    if n_left in (0, len(contexts)):
+        seen = predictions.CONTEXTS[contexts[0]]
+    return predictions.with_how(KINDS[kind].title, seen, precision=precision, device=device)
 
 
 def _draw_agreement(question: RelationQuestion, model: ModelOnRelation) -> None:
-    """The most frequent first answer, how often each of the others comes, and what counts."""
+    """Draw the most frequent first answer, the frequencies of the others, and notes."""
     counts = first_answers(question, model)
     total = question.n_agreeing
     word, n = counts[0]
@@ -244,27 +252,27 @@ def _draw_agreement(question: RelationQuestion, model: ModelOnRelation) -> None:
         text = f"<b>{n} of {total}</b> wordings give <b>{escape(word)}</b> first."
         others = counts[1:]
     chips = [
-        f'<span class="lx-chip">{escape(one)}{f" × {times}" * (times > 1)}</span>'
-        for one, times in others[:MAX_CHIPS]
+        f'<span class="lx-chip">{escape(other)}{f" × {times}" * (times > 1)}</span>'
+        for other, times in others[:MAX_CHIPS]
     ]
     if len(others) > len(chips):
         chips.append(f"and {len(others) - len(chips)} more")
     label = "" if others is counts else "Others: "
     line = f"<div>{label}{' '.join(chips)}</div>" if chips else ""
     notes = ["negation not counted"] if total < len(question.wordings) else []
-    noted = [
+    caveats = [
         answer.note
         for wording, answer in zip(question.wordings, model.answers, strict=True)
         if wording.kind != "negated" and answer.note
     ]
-    notes += [f"in {times} of them it {note}" for note, times in Counter(noted).items()]
+    notes += [f"in {times} of them it {caveat}" for caveat, times in Counter(caveats).items()]
     st.html(f'<div>{text}</div>{line}<div class="lx-muted">{escape("; ".join(notes))}</div>')
 
 
 def make_table(answer: RelationAnswer) -> pd.DataFrame:
-    """A row a wording: its text and kind, and each model's first answer, with the gold's rank.
+    """A row per wording: its text and kind, each model's first answer and the gold answer's rank.
 
-    A kind of model that doesn't see the whole of every subject has a column that says so.
+    A kind of model that doesn't see every subject in full has a column with what it sees.
     """
     question = answer.question
     columns: dict[str, list[Any]] = {
@@ -276,9 +284,7 @@ def make_table(answer: RelationAnswer) -> pd.DataFrame:
             columns[KINDS[model.kind].title] = [one.note for one in model.answers]
     for model in answer.models:
         columns[f"{model.name} answer"] = [
-            one.first.token
-            + (f" → {one.first.begins}" if one.first.begins else "")
-            + " ✓" * bool(question.is_right(wording, one.first.token))
+            shown_answer(one.first, right=bool(question.is_right(wording, one.first.token)))
             for wording, one in zip(question.wordings, model.answers, strict=True)
         ]
         columns[f"{model.name} prob"] = [
@@ -292,50 +298,33 @@ def make_table(answer: RelationAnswer) -> pd.DataFrame:
 
 
 def _draw_table(answer: RelationAnswer) -> None:
-    """The table; a click on a row leads to its sentence."""
     question = answer.question
-    table = make_table(answer)
+    models = tuple(model.name for model in answer.models)
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
-    config: dict[str, Any] = {
-        "sentence": text("sentence"),
-        "wording": text("wording", help=explain("Kinds of wordings")),
-    }
-    for model in answer.models:
-        config |= {
-            f"{model.name} answer": text(
-                url_state.title_of(model.name),
-                help="Its first answer, → the longer word that it "
-                "begins; ✓ marks what the data, or the gold that you typed, says.",
+    if question.n_agreeing < len(question.wordings):
+        st.caption(
+            "The negated sentence denies the fact. Its answer says nothing about the fact, and if "
+            "the right answer is first there, the model missed the “not”."
+        )
+    draw_answer_table(
+        make_table(answer),
+        [(query.text("___"), question.gold or "") for query in question.queries],
+        models,
+        columns={
+            "sentence": text("sentence", width="large"),
+            "wording": text("wording", help=explain("Kinds of wordings")),
+        },
+        model_columns={
+            "answer": text(
+                help="First answer, → the longer word that it begins; ✓ marks an object from the "
+                "data, or the right answer that you typed."
             ),
-            f"{model.name} prob": text("prob.", help=PROB_HELP),
-            f"{model.name} rank": number(
+            "prob": text("prob.", help=PROB_HELP),
+            "rank": number(
                 "rank of the right answer",
                 format="localized",
                 help=f"Rank of {plain(question.gold or '')} among all candidates.",
             ),
-        }
-    event: Any = st.dataframe(
-        table,
-        hide_index=True,
-        column_config=config,
-        on_select="rerun",
-        selection_mode="single-row",
-        placeholder="",
-        key=f"wordings {hash((question, tuple(model.name for model in answer.models)))}",
-        height=600 if len(table) > 15 else "content",
+        },
+        key=f"wordings {hash((question, models))}",
     )
-    about = "Choose a row to ask its sentence alone, with all answers of each model."
-    if question.n_agreeing < len(question.wordings):
-        about += (
-            " The negated sentence says that it is not so: its answer says nothing about the fact, "
-            "and a gold in the first place shows that the “not” was missed."
-        )
-    st.caption(about)
-    if event.selection.rows:
-        _to_sentence(question, int(event.selection.rows[0]))
-
-
-def _to_sentence(question: RelationQuestion, row: int) -> None:
-    """Open one wording on the Sentence tab, with the same models and options."""
-    text, gold = question.queries[row].text("___"), question.gold or ""
-    links.go(screens.ASK, links.kept(OWN) | {"text": text, "gold": gold})

@@ -1,4 +1,4 @@
-"""How a query becomes P@1, in four pictures of a finished run that comes with the project."""
+"""Illustrated introduction: how a query becomes P@1, in four pictures of a bundled run."""
 
 from collections.abc import Sequence
 from html import escape
@@ -13,7 +13,7 @@ MODEL = "minilm-mlm"
 
 
 def draw_illustrated() -> None:
-    """The four pictures; nothing without the run."""
+    """Draw the four pictures, if the run exists."""
     found = illustration(MODEL)
     if found is None:
         return
@@ -21,13 +21,13 @@ def draw_illustrated() -> None:
     pictures = (
         (
             "1. Blank",
-            "A sentence asks for a fact and leaves out its answer.",
+            "A sentence states a fact, with a blank in place of the answer.",
             _sentence(found.query),
         ),
         (
             "2. Candidates",
-            f"The model gives each of {found.n_candidates:,} words, the candidates, a "
-            f"probability. Its first {len(found.words)}:",
+            f"The model gives a probability to each of {found.n_candidates:,} words, the "
+            f"candidates. Its first {len(found.words)}:",
             _table(found.words, ""),
         ),
         (
@@ -37,8 +37,8 @@ def draw_illustrated() -> None:
         ),
         (
             "4. P@1",
-            f"Of {n_facts} such facts the model has the right answer at rank 1 for {right}: "
-            f"P@1 is {fixed(100 * right / n_facts, 0)}\u00a0%.",
+            f"For {right} of {n_facts} such facts, the right answer is at rank 1: P@1 is "
+            f"{fixed(100 * right / n_facts, 0)}\u00a0%.",
             _dots(found, model_colours([MODEL])[MODEL]),
         ),
     )
@@ -48,7 +48,7 @@ def draw_illustrated() -> None:
             st.html(f"<div>{escape(text)}</div>{picture}")
     st.caption(
         "From the run of MiniLM-MLM on the starter facts, relation P36 (capital): the first "
-        f"{n_facts} facts that count."
+        f"{n_facts} facts that are scored."
     )
 
 
@@ -74,4 +74,4 @@ def _dots(found: Illustration, colour: str) -> str:
         f'style="background:{colour if rank == 1 else "transparent"}">{rank}</span>'
         for subject, rank in zip(found.subjects, found.ranks, strict=True)
     )
-    return f'<div class="lx-facts">{dots}</div><div class="lx-muted">rank in each fact</div>'
+    return f'<div class="lx-facts">{dots}</div><div class="lx-muted">rank for each fact</div>'

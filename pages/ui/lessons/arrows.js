@@ -1,4 +1,4 @@
-// The arrow keys press a lesson's Back and Next, unless something is being typed or chosen.
+// The arrow keys press a lesson's Back and Next buttons, except while the user types or chooses.
 const BUTTONS = { ArrowLeft: "lesson-back", ArrowRight: "lesson-next", PageUp: "lesson-back", PageDown: "lesson-next" }
 const BUSY = "input:not([type=radio]), textarea, select, [contenteditable], [role=listbox], [role=tab]"
 

@@ -1,4 +1,4 @@
-"""All lessons, with the question that each asks."""
+"""The list of lessons, each with its question, progress and handouts."""
 
 import streamlit as st
 
@@ -12,11 +12,11 @@ PER_ROW = 2
 
 
 def draw_overview(listing: LessonListing) -> None:
-    """A card a lesson."""
+    """Draw all lessons, two in a row."""
     st.caption(
-        "Each lesson asks a question, lets you predict, and then shows what models say: live, and "
-        "over hundreds of facts. Each has a **teacher mode** for a class that looks at one screen, "
-        "and **handouts** to print."
+        "Each lesson asks a question, lets you predict the answer, and then shows what models "
+        "answer: live, and over hundreds of facts. Each has a **teacher mode** for a class in "
+        "front of one screen, and **handouts** to print."
     )
     for first in range(0, len(listing.lessons), PER_ROW):
         row = listing.lessons[first : first + PER_ROW]
@@ -25,8 +25,8 @@ def draw_overview(listing: LessonListing) -> None:
                 _draw_card(listing.lessons.index(lesson) + 1, lesson)
     if visitors.may("paths"):
         st.caption(
-            f"Your own lessons: files in `{own_lessons()}`, one each; docs/lessons.md says how one "
-            "is written."
+            f"To add your own lessons, put a file for each into `{own_lessons()}`; docs/lessons.md "
+            "describes the format."
         )
 
 
@@ -34,19 +34,20 @@ def _draw_card(number: int, lesson: Lesson) -> None:
     progress = progress_in(lesson)
     st.markdown(f"### {number}\\. {plain(lesson.title)}")
     st.markdown(plain(lesson.question))
-    whole = len(progress.seen) > len(lesson.steps)
+    n_seen, n_steps = len(progress.seen), len(lesson.steps)
+    done = n_seen > n_steps  # the summary counts, too
+    begun = 0 < n_seen <= n_steps
     minutes = "1 minute" if lesson.minutes == 1 else f"{lesson.minutes} minutes"
-    said = " · done" if whole else f" · {len(progress.seen)} of {len(lesson.steps)} steps seen"
-    st.caption(minutes + said * bool(progress.seen) + " · your own" * lesson.own)
-    begun = bool(progress.seen) and not whole
+    state = " · done" if done else f" · {n_seen} of {n_steps} steps seen" * begun
+    st.caption(minutes + state + " · your own" * lesson.own)
     with st.container(horizontal=True):
-        starts = st.button(
+        clicked = st.button(
             "Resume" if begun else "Start the lesson",
             key=f"begin {lesson.id}",
             icon=":material/play_arrow:",
         )
         with st.popover("Handouts", icon=":material/print:", type="tertiary"):
             draw_handouts(lesson)
-    if starts:
-        at = min(max(progress.seen, default=1), len(lesson.steps)) if begun else 1
-        links.go(screens.LESSONS, address_of(lesson, at))
+    if clicked:
+        step = min(max(progress.seen), n_steps) if begun else 1
+        links.go(screens.LESSONS, address_of(lesson, step))

@@ -1,13 +1,13 @@
-"""The models that a lesson names: which can be asked here, and why the others can't."""
+"""The models that a lesson names: which can be queried, and why the others can't."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 
 import streamlit as st
 
 from lama_core.errors import UserError, did_you_mean
 from lama_core.lessons.stored_answers import Stored
-from lama_core.models.sources.catalog import find_model, known_models
+from lama_core.models.sources.catalog import Entry, find_model, known_models
 from lama_core.models.sources.locations import is_here
 from lama_core.runs.find import list_runs
 from pages.ui.shared import cache, visitors
@@ -15,52 +15,47 @@ from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.url_state import title_of
 
 
-def askable(names: Sequence[str]) -> tuple[str, ...]:
-    """Those that the visitor may ask, here or to be fetched; of the others it is said why not."""
+def available_models(names: Sequence[str]) -> tuple[str, ...]:
+    """The models that the visitor may query, installed or not; draw a note on each other one."""
+    known = [name for name in names if find_or_note(name)]
     offered = visitors.offered_models()
-    kept: list[str] = []
-    unknown: list[str] = []
-    barred: list[str] = []
-    for name in names:
-        try:
-            find_model(name)
-        except UserError:
-            unknown.append(name)
-            continue
-        (kept if offered is None or name in offered else barred).append(name)
-    for name in unknown:
-        draw_unknown(name)
-    if barred:
-        titles = ", ".join(map(title_of, barred))
-        st.caption(plain(f"{titles}: not among the models that this app asks."))
-    return tuple(kept)
+    excluded = [name for name in known if offered is not None and name not in offered]
+    if excluded:
+        titles = ", ".join(map(title_of, excluded))
+        st.caption(plain(f"{titles}: not among the models of this app."))
+    return tuple(name for name in known if name not in excluded)
 
 
-def draw_unknown(name: str) -> None:
-    """Say that no model is called so, with the nearest that is."""
-    hint = did_you_mean(name, [entry.name for entry in known_models()])
-    said = f"{name}: this version has no model of that name{hint}; the Models page lists those "
-    show_note(plain(f"{said}that it has."))
+def find_or_note(name: str) -> Entry | None:
+    """The model of that name; None, with a note that has the nearest name, if there is none."""
+    try:
+        return find_model(name)
+    except UserError:
+        hint = did_you_mean(name, [entry.name for entry in known_models()])
+        show_note(
+            plain(
+                f"{name}: this version has no model of that name{hint}. The Models page lists all "
+                "models."
+            )
+        )
+        return None
 
 
-def absent(names: Sequence[str]) -> Iterator[str]:
-    """Those of the names whose model isn't on this machine."""
-    for name in names:
-        try:
-            if not is_here(find_model(name)):
-                yield name
-        except UserError:
-            yield name
+def _is_installed(name: str) -> bool:
+    try:
+        return is_here(find_model(name))
+    except UserError:
+        return False
 
 
 def stored_answers(names: Sequence[str], queries: Iterable[str]) -> dict[str, dict[str, Stored]]:
-    """Model -> query -> what a finished run has of it, of the models that aren't here."""
-    away = list(absent(names))
-    infos = list_runs(kinds=("cloze",)).runs if away else ()
+    """Model -> query -> its answer in a finished run, for models that aren't installed."""
+    missing = [name for name in names if not _is_installed(name)]
+    infos = list_runs(kinds=("cloze",)).runs if missing else ()
     found: dict[str, dict[str, Stored]] = {}
-    for name, query in product(away, queries):
-        own = tuple(info for info in infos if info.model == name)
-        stored = cache.stored_answer(query, own) if own else None
+    for name, query in product(missing, queries):
+        runs = tuple(info for info in infos if info.model == name)
+        stored = cache.stored_answer(query, runs) if runs else None
         if stored is not None:
             found.setdefault(name, {})[query] = stored
     return found

@@ -1,4 +1,4 @@
-"""A lesson: one step at a time, the way to the next, and what was predicted at the end."""
+"""A lesson: one step at a time with Back and Next, and a summary of the predictions at the end."""
 
 import streamlit as st
 
@@ -7,7 +7,7 @@ from lama_core.lessons.lesson import SHOWING, Explain, Lesson, LessonListing, Pr
 from lama_core.lessons.markup import as_markdown
 from lama_core.lessons.step_results import first_to_predict, judge, judged, whose, without_line
 from lama_core.reports.html import grid
-from pages.ui.lessons.progress import Progress, forget, progress_in
+from pages.ui.lessons.progress import Progress, progress_in, reset_progress
 from pages.ui.lessons.step_view import DRAWN
 from pages.ui.lessons.teacher import BACK, LARGE, NEXT, draw_teacher_mode, is_teaching
 from pages.ui.shared import links, screens
@@ -15,20 +15,20 @@ from pages.ui.shared.messages import faults_shown, plain, show_note
 from pages.ui.shared.url_state import BOUND, title_of
 
 LESSON, STEP = "lesson", "step"
-PREPARED = "teacher sheet of"  # in the session: the lesson whose answers are wanted
+PREPARED = "teacher sheet of"  # in the session: the lesson whose teacher sheet is prepared
 
 
 def address_of(lesson: Lesson | None, number: int = 1) -> dict[str, str]:
-    """The parameters of a step's address, from 1; of the list of lessons for None."""
-    large = {LARGE: "true"} if st.session_state.get(LARGE) else {}
+    """URL parameters of a lesson's step, from 1; for None, of the list of lessons."""
+    large = {LARGE: "true"} if is_teaching() else {}
     return ({LESSON: lesson.id, STEP: str(number)} if lesson else {}) | large
 
 
 def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
-    """The step that the address names; the first for a number that is none."""
-    asked = st.query_params.get(STEP, "")
+    """Draw the step that the URL names, or the first step if the number is invalid."""
+    typed = st.query_params.get(STEP, "")
     last = len(lesson.steps) + 1  # the summary
-    number = int(asked) if asked.isdecimal() and len(asked) <= 4 else 1
+    number = int(typed) if typed.isdecimal() and len(typed) <= 4 else 1
     number = number if 1 <= number <= last else 1
     links.put(LESSON, [lesson.id])
     links.put(STEP, [str(number)])
@@ -38,8 +38,8 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
         "Teacher mode",
         key=LARGE,
         bind=BOUND,
-        help="For a class: large type, no header, a jump to any step, answers revealed by a "
-        "button, and the arrow keys for back and next.",
+        help="For a class: large type, no header, a menu of all steps, a button that reveals the "
+        "answer, and arrow keys for back and next.",
     )
     if teaching:
         draw_teacher_mode()
@@ -48,13 +48,13 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
         _draw_jump(lesson, number)
     else:
         st.caption(plain(lesson.question))
-        said = f"Step {number} of {len(lesson.steps)}" if number < last else "Summary"
-        st.progress(number / last, text=said)
+        position = f"Step {number} of {len(lesson.steps)}" if number < last else "Summary"
+        st.progress(number / last, text=position)
     progress = progress_in(lesson)
     missing = None if teaching else first_to_predict(lesson, progress.predicted, number)
     if missing is not None:
         st.info(
-            "What follows shows the answer to a question of this lesson: predict first.",
+            "This step shows the answer to an earlier question. Please predict first.",
             icon=":material/psychology_alt:",
         )
         if st.button("To the question", type="primary"):
@@ -66,11 +66,11 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
     else:
         with st.container(key="lesson-step"), faults_shown():
             _draw_step(lesson, number, progress)
-    _draw_ways(lesson, number, progress)
+    _draw_navigation(lesson, number, progress)
 
 
 def _draw_jump(lesson: Lesson, number: int) -> None:
-    """A menu of all steps; a choice leads there."""
+    """Draw a menu of all steps."""
     titles = [
         step.title or ("Question" if isinstance(step, Predict) else "") for step in lesson.steps
     ]
@@ -90,13 +90,14 @@ def _draw_step(lesson: Lesson, number: int, progress: Progress) -> None:
     step = lesson.steps[number - 1]
     if step.title:
         st.subheader(plain(step.title), anchor=False)
-    draw_text(step.text)
+    if step.text:
+        st.markdown(as_markdown(step.text, plain))
     if isinstance(step, Predict):
         _draw_question(lesson, number, step, progress)
     if isinstance(step, Explain):
         st.caption(plain(step.source, links=False))
     if type(step) in DRAWN:
-        verdict = st.container()  # above what is shown, where it is seen
+        verdict = st.container()  # above the results, where readers see it
         progress.shown[number] = DRAWN[type(step)](step, f"{lesson.id} {number}")
         before = lesson.steps[number - 2] if number > 1 else None
         if isinstance(before, Predict) and not before.answer:
@@ -104,14 +105,8 @@ def _draw_step(lesson: Lesson, number: int, progress: Progress) -> None:
                 _draw_judged(before, number - 1, progress)
 
 
-def draw_text(text: str) -> None:
-    """A text of a lesson."""
-    if text:
-        st.markdown(as_markdown(text, plain))
-
-
 def _draw_question(lesson: Lesson, number: int, step: Predict, progress: Progress) -> None:
-    """The question; once it is answered, what was predicted, and the answer if it is written."""
+    """Draw the question and its form; after that, the prediction, and the answer if it is known."""
     st.markdown(f"**{plain(step.question)}**")
     if number in progress.predicted:
         if step.answer:
@@ -120,58 +115,54 @@ def _draw_question(lesson: Lesson, number: int, step: Predict, progress: Progres
             st.markdown(f"You predicted **{plain(progress.predicted[number])}**.")
         return
     with st.form(f"predict {lesson.id} {number}", border=False):
+        key = f"prediction {lesson.id} {number}"
         if step.options:
             given = st.radio(
-                "Your prediction",
-                step.options,
-                index=None,
-                format_func=plain,
-                key=f"prediction {lesson.id} {number}",
+                "Your prediction", step.options, index=None, format_func=plain, key=key
             )
         else:
-            given = st.text_input(
-                "Your prediction: one word", key=f"prediction {lesson.id} {number}", max_chars=60
-            )
+            given = st.text_input("Your prediction: one word", key=key, max_chars=60)
         with st.container(horizontal=True):
             sent = st.form_submit_button("Predict", type="primary", icon=":material/psychology:")
-            shown = is_teaching() and st.form_submit_button(
+            revealed = is_teaching() and st.form_submit_button(
                 "Reveal",
                 icon=":material/visibility:",
                 help="Shows the answer without a prediction.",
             )
-    if shown and step.answer:
+    if revealed and step.answer:
         st.info(f"The answer is **{plain(step.answer)}**.", icon=":material/compare:")
-    elif shown:
+    elif revealed:
         links.go(screens.LESSONS, address_of(lesson, number + 1))
     if not sent:
         return
-    if not (given or "").strip():
-        st.warning("Answer first: a guess is enough.", icon=":material/psychology_alt:")
+    prediction = str(given or "").strip()
+    if not prediction:
+        st.warning("Make a prediction first; a guess is enough.", icon=":material/psychology_alt:")
         return
-    progress.predicted[number] = str(given).strip()
+    progress.predicted[number] = prediction
     if step.answer:
         st.rerun()
     links.go(screens.LESSONS, address_of(lesson, number + 1))
 
 
 def _draw_judged(step: Predict, number: int, progress: Progress) -> None:
-    """A prediction next to its answer; in teacher mode perhaps the answer alone."""
+    """Draw the prediction, if there is one, next to the answer."""
     shown = progress.shown.get(number + 1)
-    found = judge(step, progress.predicted.get(number, ""), shown)
-    said = f"You predicted **{plain(found.predicted)}**." if number in progress.predicted else ""
-    model, answer = whose(step, shown), f"**{plain(found.answer)}**"
-    of = f"{plain(title_of(model))}: {answer}." if model else ""
-    if not found.answer:
-        why = plain(without_line(step, shown)) or "The answer can't be shown here."
-        show_note(f"{said} {why}")
-    elif found.right:
-        st.success(f"{said} Correct! {of}", icon=":material/check:")
+    verdict = judge(step, progress.predicted.get(number, ""), shown)
+    text = f"You predicted **{plain(verdict.predicted)}**." if number in progress.predicted else ""
+    model, answer = whose(step, shown), f"**{plain(verdict.answer)}**"
+    by_model = f"{plain(title_of(model))}: {answer}." if model else ""
+    if not verdict.answer:
+        reason = plain(without_line(step, shown)) or "The answer can't be shown here."
+        show_note(f"{text} {reason}")
+    elif verdict.right:
+        st.success(f"{text} Correct! {by_model}", icon=":material/check:")
     else:
-        st.info(f"{said} {of or f'The answer is {answer}.'}", icon=":material/compare:")
+        st.info(f"{text} {by_model or f'The answer is {answer}.'}", icon=":material/compare:")
 
 
-def _draw_ways(lesson: Lesson, number: int, progress: Progress) -> None:
-    """Back, next, and to the list."""
+def _draw_navigation(lesson: Lesson, number: int, progress: Progress) -> None:
+    """Draw the buttons Back, Next and All lessons."""
     last = len(lesson.steps) + 1
     step: Step | None = lesson.steps[number - 1] if number < last else None
     waits = isinstance(step, Predict) and number not in progress.predicted and not is_teaching()
@@ -191,15 +182,16 @@ def _draw_ways(lesson: Lesson, number: int, progress: Progress) -> None:
 
 
 def _draw_summary(lesson: Lesson, listing: LessonListing, progress: Progress) -> None:
-    """The predictions beside their answers, the handout, and the next lesson."""
-    found = list(judged(lesson, progress.predicted, progress.shown))
+    """Draw the predictions next to the answers, the handout, and a button for the next lesson."""
+    verdicts = list(judged(lesson, progress.predicted, progress.shown))
     st.subheader("Your predictions", anchor=False)
-    if found:
-        st.html(f'<div class="lx-lesson">{grid(HEADS, map(summary_row, found))}</div>')
-        known = [one for one in found if one.answer]
-        st.caption(f"{sum(one.right for one in known)} of {len(known)} as you predicted.")
+    if verdicts:
+        st.html(f'<div class="lx-lesson">{grid(HEADS, map(summary_row, verdicts))}</div>')
+        known = [verdict for verdict in verdicts if verdict.answer]
+        n_right = sum(verdict.right for verdict in known)
+        st.caption(f"{n_right} of {len(known)} predictions were right.")
     else:
-        st.caption("This lesson asks for no prediction.")
+        st.caption("This lesson has no predictions.")
     if lesson.sources:
         st.subheader("Sources", anchor=False)
         st.markdown("\n".join(f"- {plain(source)}" for source in lesson.sources))
@@ -211,20 +203,20 @@ def _draw_summary(lesson: Lesson, listing: LessonListing, progress: Progress) ->
             "text/html",
             icon=":material/print:",
             on_click="ignore",
-            help="One HTML file to print, with the answers and numbers that you were shown.",
+            help="An HTML file to print, with the answers and numbers that you saw.",
         )
         if st.button("Start again", icon=":material/replay:"):
-            forget(lesson)
-            links.go(screens.LESSONS, address_of(lesson, 1))
+            reset_progress(lesson)
+            links.go(screens.LESSONS, address_of(lesson))
         at = listing.lessons.index(lesson) + 1
         if at < len(listing.lessons) and st.button(
             f"Next lesson: {plain(listing.lessons[at].title)}", icon=":material/school:"
         ):
-            links.go(screens.LESSONS, address_of(listing.lessons[at], 1))
+            links.go(screens.LESSONS, address_of(listing.lessons[at]))
 
 
 def draw_handouts(lesson: Lesson) -> None:
-    """The sheets to print: for students, and for the teacher once the models have answered."""
+    """Draw the downloads of the student sheet, and of the teacher sheet after its preparation."""
     st.caption("Each file opens the print dialog.")
     st.download_button(
         "Student sheet, with blanks",
@@ -238,14 +230,13 @@ def draw_handouts(lesson: Lesson) -> None:
         if st.button("Prepare the teacher sheet", key=f"prepare {lesson.id}"):
             st.session_state[PREPARED] = lesson.id
             st.rerun()
-        st.caption("It holds the answers, so the models are queried first.")
+        st.caption("The teacher sheet has the models' answers, so they are queried first.")
         return
     progress = progress_in(lesson)
     with st.spinner("Querying the models", show_time=True), st.container(key="prepared"):
         for number, step in enumerate(lesson.steps, start=1):
             if isinstance(step, SHOWING) and number not in progress.shown:
-                shown = DRAWN[type(step)](step, f"{lesson.id} {number}")
-                progress.shown[number] = shown
+                progress.shown[number] = DRAWN[type(step)](step, f"{lesson.id} {number}")
     st.download_button(
         "Teacher sheet, with answers",
         lambda: sheet(lesson, progress.shown),

@@ -1,4 +1,4 @@
-"""How far a reader has come, what they predicted and what they were shown: kept in the session."""
+"""The reader's progress in each lesson, kept in the session."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ KEY = "progress in lessons"
 
 @dataclass
 class Progress:
-    """Of one lesson; steps by their number, from 1."""
+    """Steps seen, predictions made and results shown in one lesson, by step number from 1."""
 
     seen: set[int] = field(default_factory=set)
     predicted: dict[int, str] = field(default_factory=dict)
@@ -20,14 +20,14 @@ class Progress:
 
 
 def progress_in(lesson: Lesson) -> Progress:
-    """The reader's; a lesson whose file has changed starts again."""
-    kept: dict[str, tuple[str, Progress]] = st.session_state.setdefault(KEY, {})
+    """The reader's progress in a lesson; it restarts when the lesson's file changes."""
+    by_lesson: dict[str, tuple[str, Progress]] = st.session_state.setdefault(KEY, {})
     content = repr(lesson)
-    if lesson.id not in kept or kept[lesson.id][0] != content:
-        kept[lesson.id] = (content, Progress())
-    return kept[lesson.id][1]
+    if lesson.id not in by_lesson or by_lesson[lesson.id][0] != content:
+        by_lesson[lesson.id] = (content, Progress())
+    return by_lesson[lesson.id][1]
 
 
-def forget(lesson: Lesson) -> None:
-    """Start the lesson again."""
+def reset_progress(lesson: Lesson) -> None:
+    """Forget the reader's progress in a lesson."""
     st.session_state.get(KEY, {}).pop(lesson.id, None)

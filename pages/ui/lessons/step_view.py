@@ -1,4 +1,7 @@
-"""What a step shows: models asked now, and finished runs as charts. Each returns what it showed."""
+"""Draw a lesson's steps: live answers of models, and finished runs as charts.
+
+Each function returns what it showed, for the summary and the handouts.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -8,13 +11,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from lama_core.errors import UserError, did_you_mean
+from lama_core.errors import did_you_mean
 from lama_core.lessons.chart_data import FIGURES, figure_table, without_relations
 from lama_core.lessons.lesson import Analogy, Ask, Compare, Live, ShowRun, Step, Try
 from lama_core.lessons.step_results import Shown
 from lama_core.lessons.stored_answers import Stored
 from lama_core.metrics import METRICS
-from lama_core.models.sources.catalog import find_model
 from lama_core.probes.analogy.plan import AnalogyRequest
 from lama_core.probes.analogy.templates import ask_for
 from lama_core.probes.cloze.query import ModelAnswer, Prediction
@@ -25,7 +27,8 @@ from lama_core.rounding import percent
 from lama_core.runs.find import list_runs
 from lama_core.runs.info import RunInfo
 from lama_core.scoring.blanks import parse_query
-from pages.ui.lessons.lesson_models import askable, draw_unknown, stored_answers
+from lama_core.scoring.shared_fields import ClozeSettings
+from pages.ui.lessons.lesson_models import available_models, find_or_note, stored_answers
 from pages.ui.lessons.teacher import HEIGHT, enlarged, is_teaching
 from pages.ui.shared import cache, charts, predictions, screens
 from pages.ui.shared.colours import model_colours
@@ -35,9 +38,11 @@ from pages.ui.shared.run_choice import pick_runs
 from pages.ui.shared.url_state import BOUND, title_of
 
 N_BEST = 5
-ASKED = ("cloze", "contrast")  # kinds of probe that ask a blank of each fact
+CLOZE_KINDS = ("cloze", "contrast")  # kinds of run that query a blank for each fact
+NO_FACTS = "These runs have no facts for this chart."
 MARKS = {"gold": " ✓", "wrong": " ✗", "": ""}
 RANKS = ("first", "second", "third", "fourth", "fifth")
+# Page in a lesson file, also of earlier versions -> its title.
 PAGES = {
     "ask": "Ask",
     "cloze": "Ask",
@@ -49,44 +54,42 @@ PAGES = {
 
 
 def draw_ask(step: Ask, key: str) -> Shown:
-    """A query, each model's five best words side by side."""
+    """Draw each model's five best words for a query, side by side."""
     return _draw_query(step, step.query, step.gold)
 
 
 def _draw_query(step: Live, text: str, gold: str) -> Shown:
     query = parse_query(text)
-    _draw_sentence(query.parts)
+    blank = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
+    st.html(f'<div class="lx-sentence">{blank.join(map(escape, query.parts))}</div>')
 
-    def ask(name: str, here: tuple[str, ...]) -> ModelAnswer:
-        settings = step.settings(here)
+    def query_model(name: str, installed: tuple[str, ...]) -> ModelAnswer:
+        settings = step.settings(installed)
         return cache.cloze_answer(settings, name, query.text(), gold, N_BEST, False)
 
-    names = askable(step.models)
+    names = available_models(step.models)
     line = reserve_line(text)
-    columns = ask_each(names, ask, predictions.describe)
-    given = tuple(column.answer for column in columns.values())
+    columns = ask_each(names, query_model, predictions.describe)
     with line:
-        predictions.draw_firsts(given, 0)
-    for column in columns.values():
+        predictions.draw_firsts(tuple(column.answer for column in columns.values()), 0)
+    best: dict[str, list[tuple[str, float]]] = {}
+    for name, column in columns.items():
+        answers = column.answer.blanks[0]
+        best[name] = [(item.token, item.prob) for item in answers.predictions]
         with column.place.container():
-            predictions.draw_answers(column.answer.blanks[0], column.colour)
-    best: dict[str, list[tuple[str, float]]] = {
-        name: [(item.token, item.prob) for item in column.answer.blanks[0].predictions]
-        for name, column in columns.items()
-    }
-    answers = stored_answers(step.models, (text,))
-    stored = {name: found[text] for name, found in answers.items()}
-    for name, one in stored.items():
-        _draw_stored(name, one)
-    best |= {name: _pairs(one) for name, one in stored.items()}
-    notes = [_ranked(step, columns)] if columns else []
-    notes += [f"{title_of(name)}: from the stored run {one.run}." for name, one in stored.items()]
-    st.caption(plain(" ".join(notes[:1])) if columns else "")
+            predictions.draw_answers(answers, column.colour)
+    notes = [_describe_candidates(step, columns)] if columns else []
+    for name, found in stored_answers(step.models, (text,)).items():
+        stored = found[text]
+        best[name] = _word_probs(stored)
+        _draw_stored(name, stored)
+        notes.append(f"{title_of(name)}: from the stored run {stored.run}.")
+    st.caption(plain(notes[0]) if columns else "")
     _draw_link("Open on Ask", "", {"text": text, "gold": gold, "models": names})
     return Shown(
         heads=("model", *RANKS),
         rows=tuple(
-            (title_of(name), *(_word(*pair) for pair in pairs), *[""] * (N_BEST - len(pairs)))
+            (title_of(name), *(_word_text(*pair) for pair in pairs), *[""] * (N_BEST - len(pairs)))
             for name, pairs in best.items()
         ),
         title=text,
@@ -95,79 +98,62 @@ def _draw_query(step: Live, text: str, gold: str) -> Shown:
     )
 
 
-def _draw_sentence(parts: Sequence[str]) -> None:
-    blank = '<b aria-label="blank">&nbsp;?&nbsp;</b>'
-    st.html(f'<div class="lx-sentence">{blank.join(map(escape, parts))}</div>')
-
-
-def _ranked(step: Live, columns: Mapping[str, Column[Any]]) -> str:
+def _describe_candidates(step: Live, columns: Mapping[str, Column[Any]]) -> str:
     """Which words were ranked, in a sentence."""
     candidates, _ = cache.candidates_of(step.settings(tuple(columns)))
     if candidates.words is None:
         return "Ranked: each model's whole vocabulary."
-    return f"Ranked: the {len(candidates.words):,} words that are one token in every model asked."
+    return f"Ranked: the {len(candidates.words):,} words that are one token in each of the models."
 
 
-def _word(word: str, prob: float) -> str:
+def _word_text(word: str, prob: float) -> str:
     return f"{word} ({predictions.probability(prob)})"
 
 
 def _mark(word: str, gold: str, wrong: str) -> str:
-    """How a word is marked: as the right answer, as the one that a negation rules out, or not."""
+    """The mark of a word: right answer, answer that a negation rules out, or none."""
     return {gold.casefold(): "gold", wrong.casefold(): "wrong"}.get(word.casefold(), "")
 
 
-def _pairs(stored: Stored) -> list[tuple[str, float]]:
+def _word_probs(stored: Stored) -> list[tuple[str, float]]:
     return [
         (word, math.exp(value)) for word, value in zip(stored.words, stored.log_probs, strict=True)
     ]
 
 
 def _draw_stored(name: str, stored: Stored) -> None:
-    """A stored run's answers, of a model that isn't here."""
-    words = ", ".join(_word(*pair) for pair in _pairs(stored))
+    """Draw the stored answers of a model that isn't installed."""
+    words = ", ".join(_word_text(*pair) for pair in _word_probs(stored))
     st.info(
-        f"**{plain(title_of(name))}** isn't on this machine. Its stored run on "
-        f"{stored.n_candidates:,} words answers: {plain(words)}.",
+        f"**{plain(title_of(name))}** isn't installed. In its stored run on "
+        f"{stored.n_candidates:,} words, it answers: {plain(words)}.",
         icon=":material/inventory_2:",
     )
 
 
 def draw_compare(step: Compare, key: str) -> Shown:
-    """Several queries, each model's first words."""
-    golds = step.gold_of
+    """Draw each model's first answers to several queries."""
+    golds, queries = step.gold_of, {text: parse_query(text) for text in step.queries}
 
-    def ask(name: str, here: tuple[str, ...]) -> tuple[Prediction, ...]:
-        settings = step.settings(here)
-        return tuple(
-            cache.cloze_answer(settings, name, parse_query(text).text(), golds[text], 1, False)
-            .blanks[0]
-            .predictions[0]
-            for text in step.queries
-        )
+    def query_row(settings: ClozeSettings, name: str, text: str) -> ModelAnswer:
+        return cache.cloze_answer(settings, name, queries[text].text(), golds[text], 1, False)
 
-    sentences = {text: parse_query(text).parts for text in step.queries}
-    return _draw_firsts(step, sentences, golds, step.wrong_of, ask)
+    sentences = {text: query.parts for text, query in queries.items()}
+    return _draw_firsts(step, sentences, golds, step.wrong_of, query_row)
 
 
 def draw_analogy(step: Analogy, key: str) -> Shown:
-    """Analogies, each model's first answers."""
+    """Draw each model's first answers to several analogies."""
     rows = dict(zip(step.rows, step.analogies, strict=True))
     questions = {row: ask_for([*words[:3], None], step.template) for row, words in rows.items()}
     golds = {row: words[3] for row, words in rows.items()}
 
-    def ask(name: str, here: tuple[str, ...]) -> tuple[Prediction, ...]:
-        settings = step.settings(here)
-        return tuple(
-            cache.solution(settings, name, questions[row], golds[row], False, 1, False)
-            .cloze.models[0]
-            .blanks[0]
-            .predictions[0]
-            for row in rows
-        )
+    def query_row(settings: ClozeSettings, name: str, row: str) -> ModelAnswer:
+        answer = cache.solution(settings, name, questions[row], golds[row], False, 1, False)
+        return answer.cloze.models[0]
 
     sentences = {row: question.query.parts for row, question in questions.items()}
-    return _draw_firsts(step, sentences, golds, {}, ask)
+    return _draw_firsts(step, sentences, golds, {}, query_row)
 
 
 def _draw_firsts(
@@ -175,19 +161,24 @@ def _draw_firsts(
     sentences: Mapping[str, Sequence[str]],
     golds: Mapping[str, str],
     wrong: Mapping[str, str],
-    ask: Callable[[str, tuple[str, ...]], tuple[Prediction, ...]],
+    query_row: Callable[[ClozeSettings, str, str], ModelAnswer],
 ) -> Shown:
-    """Each model's first words in some sentences.
+    """Draw each model's first words in some sentences.
 
-    sentences: row -> its parts around the blank. wrong: row -> the answer that a negation rules
-    out.
+    Args:
+        step: The step, which names the models.
+        sentences: Row -> its parts around the blank.
+        golds: Row -> the gold answer, or "".
+        wrong: Row -> the answer that a negation rules out.
+        query_row: From settings, a model's name and a row to the model's answer.
     """
 
-    def describe(_: tuple[Prediction, ...]) -> str:
-        return f"its first answers to {len(sentences)} queries"
+    def query_model(name: str, installed: tuple[str, ...]) -> tuple[Prediction, ...]:
+        settings = step.settings(installed)
+        return tuple(query_row(settings, name, row).blanks[0].predictions[0] for row in sentences)
 
-    names = askable(step.models)
-    columns = ask_each(names, ask, describe)
+    detail = f"first answers to {len(sentences)} queries"
+    columns = ask_each(available_models(step.models), query_model, lambda _: detail)
     firsts: dict[tuple[str, str], tuple[str, float]] = {}
     for name, column in columns.items():
         firsts |= {
@@ -196,24 +187,25 @@ def _draw_firsts(
         }
         with column.place.container():
             _draw_column(name, sentences, golds, wrong, firsts)
-    notes = [_ranked(step, columns)] if columns else []
+    notes = [_describe_candidates(step, columns)] if columns else []
     stored = {} if isinstance(step, Analogy) else stored_answers(step.models, sentences)
     for name, found in stored.items():
-        firsts |= {(row, name): _pairs(one)[0] for row, one in found.items()}
-        said = f"{title_of(name)} isn't on this machine: from its stored run."
+        firsts |= {(row, name): _word_probs(answer)[0] for row, answer in found.items()}
+        note = f"{title_of(name)} isn't installed: answers from its stored run."
         with st.container(border=True):
-            st.caption(plain(said))
+            st.caption(plain(note))
             _draw_column(name, sentences, golds, wrong, firsts)
-        notes.append(said)
+        notes.append(note)
     st.caption(plain(notes[0]) if columns else "")
-    shown = [name for name in step.models if any(of == name for _, of in firsts)]
+    answered = {name for _, name in firsts}
+    shown = [name for name in step.models if name in answered]
     with_gold = any(golds.values())
 
     def cell(row: str, name: str) -> str:
         if (row, name) not in firsts:
             return ""
         word, prob = firsts[row, name]
-        return _word(word, prob) + MARKS[_mark(word, golds[row], wrong.get(row, ""))]
+        return _word_text(word, prob) + MARKS[_mark(word, golds[row], wrong.get(row, ""))]
 
     return Shown(
         heads=("query", *map(title_of, shown), *["right answer"] * with_gold),
@@ -233,7 +225,7 @@ def _draw_column(
     wrong: Mapping[str, str],
     firsts: Mapping[tuple[str, str], tuple[str, float]],
 ) -> None:
-    """A model's first words, each in its sentence."""
+    """Draw a model's first words, each in its sentence."""
     lines = []
     for row, parts in sentences.items():
         if (row, name) not in firsts:
@@ -251,12 +243,13 @@ def _draw_column(
 
 
 def draw_run(step: ShowRun, key: str) -> Shown:
-    """A figure of finished runs, as a chart."""
+    """Draw a chart of finished runs, with a link to Results and a table of the numbers."""
     kind = FIGURES[step.figure]
     infos = _runs_of(step)
-    _draw_without(step, [name for name in step.models if name not in {i.model for i in infos}])
+    with_runs = {info.model for info in infos}
+    _draw_missing_runs(step, [name for name in step.models if name not in with_runs])
     if not infos:
-        return Shown(notes=("No finished run was here.",))
+        return Shown(notes=("There was no finished run.",))
     missing = without_relations(infos, step)
     if missing:
         show_note(plain(missing))
@@ -271,8 +264,8 @@ def draw_run(step: ShowRun, key: str) -> Shown:
         )
     if table.empty:
         if not missing:
-            show_note("These runs count no such fact.")
-        return Shown(notes=(missing or "The runs count no such fact.",))
+            show_note(NO_FACTS)
+        return Shown(notes=(missing or NO_FACTS,))
     models = {info.id: info.model for info in infos}
     titles = {name: title_of(name) for name in step.models if name in models.values()}
     drawn = table.assign(
@@ -283,7 +276,7 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     )
     colours = model_colours(step.models)
     title = f"{kind.title_of(step)}, {step.data}"
-    if len(titles) == 1:  # without a legend nothing else says whose it is
+    if len(titles) == 1:  # the chart has no legend then
         title += f", {next(iter(titles.values()))}"
     figure = charts.precision_by_relation(
         drawn,
@@ -294,46 +287,38 @@ def draw_run(step: ShowRun, key: str) -> Shown:
     )
     figure.update_yaxes(title=kind.rows_of(step))
     figure.update_xaxes(title="share, %")
-    if is_teaching():  # the whole chart on the screen, below the text
+    run_ids = ", ".join(dict.fromkeys(info.id for info in infos))
+    if is_teaching():  # the whole chart fits the screen, below the text
         figure.update_layout(height=min(figure.layout.height or HEIGHT, HEIGHT / enlarged()))
     charts.show(
         figure,
         f"lesson chart {key}",
         title=title,
-        footnote=", ".join(dict.fromkeys(info.id for info in infos)),
+        footnote=run_ids,
         enlarged=enlarged(),
     )
     notes = [str(note) for note in dict.fromkeys(table["note"]) if note]
     marks = {
         "low": "Lines: 95 % intervals.",
-        "freq": "Upright marks: always the relation's most frequent object (Freq baseline).",
+        "freq": "Vertical marks: the Freq baseline, which always answers the relation's most "
+        "frequent object.",
     }
-    under = " ".join(
-        [*notes, *(said for column, said in marks.items() if drawn[column].notna().any())]
-    )
-    if under:
-        st.caption(plain(under))
-    notes.insert(0, f"Finished runs: {', '.join(dict.fromkeys(info.id for info in infos))}.")
+    marked = (text for column, text in marks.items() if drawn[column].notna().any())
+    if caption := " ".join([*notes, *marked]):
+        st.caption(plain(caption))
+    notes.insert(0, f"Finished runs: {run_ids}.")
     numbers = st.container()
-    if step.figure != "analogies":
-        _draw_link(
-            "Open in Results",
-            "results",
-            {"data": step.data, "models": tuple(titles), "tab": TABS.get(step.figure, "P@k")},
-        )
-    else:
+    if step.figure == "analogies":
         _draw_link("Open in Results", "analogy", {"view": "Probes"})
+    else:
+        tab = TABS.get(step.figure, "P@k")
+        params = {"data": step.data, "models": tuple(titles), "tab": tab}
+        _draw_link("Open in Results", "results", params)
     lines: list[Any] = list(drawn.itertuples())
     baseline = bool(drawn["freq"].notna().any())
     shown = Shown(
-        heads=(
-            kind.rows_of(step),
-            "model",
-            "%",
-            "95 % interval",
-            kind.counts,
-            *["Freq baseline, %"] * baseline,
-        ),
+        heads=(kind.rows_of(step), "model", "%", "95 % interval", kind.counts)
+        + ("Freq baseline, %",) * baseline,
         rows=tuple(
             (
                 str(line.row),
@@ -368,47 +353,39 @@ TABS = {
 
 
 def _runs_of(step: ShowRun) -> tuple[RunInfo, ...]:
-    """A step's runs, the project's own before a user's; of several models on the same facts."""
+    """A step's runs, bundled runs first; those of several models are reduced to common facts."""
     if step.figure == "analogies":
-        listing = list_runs(kinds=("analogy",))
-        return tuple(
+        on_data = [
             info
-            for name in step.models
-            for info in listing
-            if (info.model, info.dataset) == (name, step.data)
-            and info.prompts.endswith("unsupervised")
-        )
-    infos = list_runs(kinds=ASKED).runs
+            for info in list_runs(kinds=("analogy",))
+            if info.dataset == step.data and info.prompts.endswith("unsupervised")
+        ]
+        return tuple(info for name in step.models for info in on_data if info.model == name)
+    infos = list_runs(kinds=CLOZE_KINDS).runs
     picked = pick_runs(infos, step.data, step.prompts)
     picked |= pick_runs([info for info in infos if info.bundled], step.data, step.prompts)
     found = tuple(picked[name] for name in step.models if name in picked)
     return tuple(run.info for run in cache.aligned(found)) if len(found) > 1 else found
 
 
-def _draw_without(step: ShowRun, names: Sequence[str]) -> None:
-    """Say which models have no run, and what makes it."""
+def _draw_missing_runs(step: ShowRun, names: Sequence[str]) -> None:
+    """Draw a note for each model without a run, with the command that makes the run."""
     hint = did_you_mean(step.data, {info.dataset for info in list_runs().runs} - {step.data})
-    on = f"{step.data}{hint}" + f", prompts {step.prompts}," * (step.prompts != "manual")
-    for name in names:
-        try:
-            find_model(name)
-        except UserError:
-            draw_unknown(name)
-            continue
+    prompts = f", prompts {step.prompts}" * (step.prompts != "manual")
+    for name in filter(find_or_note, names):
         request = (
             AnalogyRequest(step.data, models=(name,))
             if step.figure == "analogies"
             else ProbeRequest(step.data, models=(name,), prompts=step.prompts)
         )
         show_note(
-            plain(f"{title_of(name)}: no finished run of it on {on} is here. ")
-            + "Once the model is on this machine, this makes one: "
-            + f"`{command_line(request)}`."
+            plain(f"{title_of(name)} has no finished run on {step.data}{hint}{prompts}. ")
+            + f"Once the model is installed, make the run with `{command_line(request)}`."
         )
 
 
 def draw_try(step: Try, key: str) -> Shown:
-    """The reader's own query, and the way to the page that does more."""
+    """Draw a field for the reader's own query, and a link to the page with all options."""
     shown = Shown()
     if step.query:
         own = st.text_input(
@@ -422,18 +399,18 @@ def draw_try(step: Try, key: str) -> Shown:
         if (own or "").strip():
             shown = _draw_query(step, own or "", "")
     if not step.query or step.page not in ("ask", "cloze") or step.params:
-        _draw_link(f"Go on in {PAGES[step.page]}", step.page, step.params)
+        _draw_link(f"Continue in {PAGES[step.page]}", step.page, step.params)
     return shown
 
 
 def _draw_link(label: str, name: str, params: screens.Params) -> None:
-    """The way to a screen. name: of its page, also of one of an earlier version."""
+    """Draw a link to a screen. name: the page's name, also in an earlier version."""
     page, params = screens.resolve(name, params)
-    given = {name: value for name, value in params.items() if value}
     pairs = [
-        (name, one)
-        for name, value in given.items()
-        for one in ([value] if isinstance(value, str) else value)
+        (name, value)
+        for name, values in params.items()
+        for value in ([values] if isinstance(values, str) else values)
+        if value
     ]
     st.page_link(page, label=label, icon=":material/open_in_new:", query_params=pairs)
 

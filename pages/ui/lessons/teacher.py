@@ -1,4 +1,4 @@
-"""Teacher mode: larger letters, no header, every step within reach, and the arrow keys."""
+"""Teacher mode: larger type, no header, a menu of all steps, and arrow keys."""
 
 from pathlib import Path
 
@@ -6,9 +6,9 @@ import streamlit as st
 
 LARGE = "large"  # in the session and in the address
 BACK, NEXT = "lesson back", "lesson next"  # keys of the buttons that the arrow keys press
-USUAL, ENLARGED = 16, 23  # pixels of the page's letters
-HEIGHT = 560  # pixels of a chart, at most: a screen of 900 less title and text
-# Everything on a page of Streamlit is measured in the root's letters, except charts.
+USUAL, ENLARGED = 16, 23  # font size of the page, in pixels
+HEIGHT = 560  # maximum height of a chart in pixels: a 900-pixel screen minus title and text
+# Streamlit sizes everything relative to the root font size, except charts.
 _CSS = f"""
 <style>
 html {{ font-size: {ENLARGED}px !important; }}
@@ -25,12 +25,12 @@ def is_teaching() -> bool:
 
 
 def draw_teacher_mode() -> None:
-    """The larger letters, and what listens to the arrow keys."""
+    """Add the larger type and the listener for the arrow keys."""
     st.html(_CSS)
     with st.container(key="arrows"):
         st.components.v2.component("lama_arrows", js=_JS)(key="arrow keys")
 
 
 def enlarged() -> float:
-    """How much larger than usual letters are."""
+    """Font size relative to the normal mode."""
     return ENLARGED / USUAL if is_teaching() else 1.0

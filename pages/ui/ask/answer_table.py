@@ -1,0 +1,66 @@
+"""The table of the tabs Wordings and Batch: a row per sentence, each model's first answer."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from lama_core.probes.cloze.query import Prediction
+from pages.ui.shared import links, screens, url_state
+
+# URL parameters of these tabs that a single sentence doesn't have.
+BATCH_PARAMS = ("sentences_many", "many_find", "many_show")
+PARAMS = ("tab", "details", *BATCH_PARAMS, "data", "relation", "subject", "object", "mined")
+
+
+def shown_answer(first: Prediction, *, right: bool) -> str:
+    """An answer as a cell: the word, the longer word that it begins, and a mark if it is right."""
+    return f"{first.token}{f' → {first.begins}' if first.begins else ''}{' ✓' * right}"
+
+
+def draw_answer_table(
+    table: pd.DataFrame,
+    sentences: Sequence[tuple[str, str]],
+    models: Sequence[str],
+    *,
+    columns: Mapping[str, Any],
+    model_columns: Mapping[str, Any],
+    **options: Any,
+) -> None:
+    """Draw the table; a click on a row opens its sentence on the tab Sentence.
+
+    Args:
+        table: For each model the column `MODEL answer`, and its details.
+        sentences: Text and gold answer ("" if unknown) of each row.
+        models: Names of the models.
+        columns: Column -> configuration, of the columns that don't belong to a model.
+        model_columns: Name without the model -> configuration. All but `answer` are details,
+            which are hidden until the user asks for them.
+        options: Passed to `st.dataframe`.
+    """
+    details = st.toggle("Ranks and probabilities", key="details", bind=url_state.BOUND)
+    config = dict(columns)
+    for model in models:
+        for name, column in model_columns.items():
+            config[f"{model} {name}"] = column
+        answer = {**model_columns["answer"], "label": url_state.title_of(model)}
+        # A reason in brackets, instead of an answer, would widen the column to its own length.
+        has_reason = any(cell.startswith("(") for cell in table[f"{model} answer"])
+        config[f"{model} answer"] = answer | ({"width": "medium"} if has_reason else {})
+    hidden = {f"{model} {name}" for model in models for name in model_columns if name != "answer"}
+    event: Any = st.dataframe(
+        table,
+        hide_index=True,
+        column_config=config,
+        column_order=[name for name in table.columns if details or name not in hidden],
+        on_select="rerun",
+        selection_mode="single-row",
+        placeholder="",
+        height=580 if len(table) > 15 else "content",
+        **options,
+    )
+    st.caption("Choose a row to ask its sentence alone, with all answers of each model.")
+    if event.selection.rows:
+        text, gold = sentences[int(event.selection.rows[0])]
+        links.go(screens.ASK, links.kept(PARAMS) | {"text": text, "gold": gold})
