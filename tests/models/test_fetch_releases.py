@@ -17,8 +17,9 @@ from old_releases import make_elmo, make_fconv
 from lama_core.downloads import SourceFile
 from lama_core.errors import UserError
 from lama_core.models.cache import load_model
+from lama_core.models.sources import catalog
 from lama_core.models.sources.catalog import Entry, Source, find_model, known_models
-from lama_core.models.sources.locations import catalog, fetch, locate
+from lama_core.models.sources.locations import fetch, locate
 
 pytest.importorskip("h5py")
 RELEASES = [entry for entry in known_models() if entry.source.how == "release"]

@@ -12,8 +12,9 @@ import pytest
 
 from lama_core.errors import UserError
 from lama_core.models.conversion import expand_gguf
+from lama_core.models.sources import locations
 from lama_core.models.sources.catalog import Entry, Source
-from lama_core.models.sources.locations import Located, fetch, locate, locations
+from lama_core.models.sources.locations import Located, fetch, locate
 from lama_core.progress import Progress
 
 FILE = "tiny_weights/tiny.gguf"
