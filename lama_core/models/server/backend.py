@@ -25,7 +25,7 @@ from lama_core.candidates.columns import Columns, OpenColumns
 from lama_core.candidates.spelling import OpenVocabulary, place_of
 from lama_core.downloads.retry import Patience
 from lama_core.errors import UserError
-from lama_core.models.devices import once_each
+from lama_core.models.devices import map_distinct
 from lama_core.models.protocols import (
     Context,
     Encoded,
@@ -117,7 +117,7 @@ class ServerModel:
     def encode(self, query: Query, context: Context = "left") -> Encoded:
         """Encode the text left of the single blank as bytes; the server doesn't share its tokens.
 
-        Raises UserError if there is no text left of the blank.
+        Raises UserError if that text is empty.
         """
         if query.n_blanks != 1:
             raise ValueError("a causal model takes one blank at a time")
@@ -173,7 +173,7 @@ class ServerModel:
 
     def _once(self, work: Callable[[str], Done], texts: Sequence[str]) -> list[Done]:
         """Apply `work` to each distinct text, a few at a time."""
-        return once_each(lambda different: self._server.at_once(work, different), texts)
+        return map_distinct(lambda different: self._server.at_once(work, different), texts)
 
     def _next_tokens(self, left: str) -> Lists:
         found = self._server.next_tokens(left, self.n_list)
