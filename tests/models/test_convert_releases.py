@@ -156,7 +156,7 @@ def test_a_weight_that_is_missing_or_of_another_shape_is_named(tmp_path: Path) -
     state = make_transformer_xl(tmp_path / "xl")
     del state["crit.cluster_bias"]
     torch.save(state, tmp_path / "xl" / "pytorch_model.bin")
-    assert "holds no weight crit.cluster_bias" in refused(tmp_path / "xl")
+    assert "has no weight crit.cluster_bias" in refused(tmp_path / "xl")
 
 
 def test_hdf5_that_leads_to_another_file_or_claims_more_than_it_has_is_refused(
