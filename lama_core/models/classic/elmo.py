@@ -328,10 +328,10 @@ class ElmoModel(Transformer):
             for _ in range(self.passes):
                 forward, backward, states = self.model.read(inputs, n_words, states)
             found = {}
-            for row, number in enumerate(numbers):
+            for at_row, number in enumerate(numbers):
                 at = torch.tensor(list(places[number]), dtype=torch.int64, device=table.device)
                 # Position 0 is the begin sign: words are shifted by one.
-                found[number] = (forward[row, at] + backward[row, at + 2]) / 2
+                found[number] = (forward[at_row, at] + backward[at_row, at + 2]) / 2
             return found
 
     def _spelled(self, words: Sequence[str]) -> list[torch.Tensor]:
