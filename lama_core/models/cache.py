@@ -1,7 +1,7 @@
-"""Loading models late, and keeping them in one cache that is bounded in bytes.
+"""Load models on demand and keep them in one cache with a limit in bytes.
 
-The model used longest ago is dropped first, before another is loaded. Two sessions that ask for the
-same model get the same object, loaded once.
+The least recently used model is dropped first, before another is loaded. Two sessions that use the
+same model share one object, loaded once.
 """
 
 import threading
@@ -24,14 +24,14 @@ from lama_core.progress import OnProgress, Progress, silent
 if TYPE_CHECKING:
     from lama_core.models.registry import Model
 
-# auto: fp32 on a processor; on a graphics card bf16 where the stored weights are bf16.
+# auto: fp32 on a CPU; on a GPU, bf16 if the stored weights are bf16.
 Precision = Literal["auto", "fp32", "bf16"]
-SERVED = "auto"  # the precision of what a server holds: it chooses
+SERVED = "auto"  # precision of served models: the server chooses it
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A model in the cache. device: where it is. n_bytes: of its weights."""
+    """A model in the cache. device: its device. n_bytes: size of its weights."""
 
     name: str
     precision: str
@@ -39,15 +39,15 @@ class Held:
     n_bytes: int
 
 
-# transformers swaps methods of its classes for the whole process while it loads: one at a time.
+# transformers patches its classes process-wide during loading: one model at a time.
 LOADING = threading.RLock()
 
 
 class ModelCache:
-    """Loaded models by name, precision and device, at most `max_bytes` of weights in memory, and
-    on a graphics card as many as have room.
+    """Loaded models by name, precision and device.
 
-    A single model larger than the bound is loaded all the same, alone, where there is room for it.
+    At most `max_bytes` of weights are held in memory, and on a GPU as many as fit. A single model
+    larger than the limit is still loaded, alone, if there is memory for it.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -56,7 +56,7 @@ class ModelCache:
         self._lock = threading.Lock()
 
     def find(self, name: str, precision: str, device: str = "cpu") -> Any:
-        """The model of that name and precision on a device, None if it isn't loaded."""
+        """Return a loaded model by name, precision and device; None if it isn't loaded."""
         key = (name, precision, device)
         with self._lock:
             if key in self._models:
@@ -71,9 +71,9 @@ class ModelCache:
         n_bytes: int = 0,
         device: str = "cpu",
     ) -> Any:
-        """The model of that name and precision on a device; `load()` makes it if it isn't here.
+        """Return a model by name, precision and device; `load()` makes it if it isn't loaded.
 
-        n_bytes: what it will take; as much is made free first. One model is loaded at a time.
+        n_bytes: its size; that much is freed first. One model is loaded at a time.
         """
         with LOADING:
             model = self.find(name, precision, device)
@@ -89,11 +89,11 @@ class ModelCache:
             return model
 
     def _shrink(self, device: str, n_more: int = 0, keep: int = 0) -> None:
-        """Drop models of a device, the longest unused first, until there is room for so much."""
+        """Drop a device's models, least recently used first, until `n_more` bytes fit."""
         if device != "cpu":
-            release()  # what PyTorch only keeps isn't free
-        there = [key for key in self._models if key[2] == device]
-        for key in there[: len(there) - keep]:
+            release()  # memory that PyTorch caches doesn't count as free
+        loaded = [key for key in self._models if key[2] == device]
+        for key in loaded[: len(loaded) - keep]:
             held = self._held(device) + n_more
             if held <= self.max_bytes if device == "cpu" else n_more <= free_bytes(device):
                 return
@@ -105,12 +105,12 @@ class ModelCache:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of all weights held in memory."""
+        """Bytes of all weights in memory."""
         with self._lock:
             return self._held("cpu")
 
     def held(self) -> tuple[Held, ...]:
-        """What is loaded, the longest unused first."""
+        """Return the loaded models, least recently used first."""
         with self._lock:
             return tuple(
                 Held(name, precision, device, model.n_bytes)
@@ -118,9 +118,9 @@ class ModelCache:
             )
 
     def identity(self, name: str, precision: str) -> str | None:
-        """The identity of a model that is loaded, the one used last; None if it isn't.
+        """Return the identity of the most recently used loaded model of that name, or None.
 
-        precision: `auto` is any.
+        precision: `auto` matches any.
         """
         with self._lock:
             for key, model in reversed(self._models.items()):
@@ -129,7 +129,7 @@ class ModelCache:
         return None
 
     def drop(self, name: str, precision: str, device: str = "cpu") -> None:
-        """Unload a model in one precision on one device; others stay."""
+        """Unload a model in one precision from one device."""
         with self._lock:
             self._models.pop((name, precision, device), None)
         if device != "cpu":
@@ -142,10 +142,16 @@ CACHE = ModelCache(positive("LAMA_MODEL_BYTES", psutil.virtual_memory().total //
 def load_model(
     reference: str, *, precision: Precision = "auto", on_progress: OnProgress = silent
 ) -> "Model":
-    """The model that a user means, fetched and loaded where it must be, on the chosen device.
+    """Load a model on the chosen device, downloading it first if necessary.
 
-    Raises UserError for an unknown model, one that can't be had, files that are no model, a device
-    that isn't here, or one that has no room for it.
+    Args:
+        reference: The model, as for `find_model`.
+        precision: `auto`: fp32 on a CPU; on a GPU, bf16 if the stored weights are bf16.
+        on_progress: Called with the progress of the download and of loading.
+
+    Raises:
+        UserError: If the model is unknown, unavailable or damaged, or if the device doesn't exist
+            or has too little memory.
     """
     entry = find_model(reference)
     if entry.source.how == "server":
@@ -172,17 +178,16 @@ def load_model(
 
 
 def add_checked(reference: str) -> Entry:
-    """Keep a folder, a hub name or a server in the user's list; it must hold a model.
+    """Add a folder, a hub name or a server to the user's list, after checking that it is a model.
 
-    A hub name must be on this machine or on the hub, with weights that can be read.
-    Raises UserError, saying what is wrong, for one that doesn't hold a model, and for a hub name
-    that can't be checked because the hub can't be reached.
+    A hub name must be on this machine or on the hub, with weights in a supported format.
+    Raises UserError if it isn't a model, or if the hub can't be reached to check a hub name.
     """
     entry = find_model(reference)
     if entry.source.how == "folder":
         check_folder(Path(entry.source.place))
         here = locate(entry)
-        if here is not None:  # a GGUF file is expanded first, when it is first asked
+        if here is not None:  # a GGUF file is expanded later, at its first query
             find_kind(here.folder)
     if entry.source.how == "hub" and entry.added and locate(entry) is None:
         check_hub(entry)
@@ -192,7 +197,7 @@ def add_checked(reference: str) -> Entry:
 
 
 def _connect(entry: Entry) -> Any:
-    """The model that a server holds; it is asked nothing more where that was proved before."""
+    """Return a served model; a server that was checked before isn't queried again."""
     from lama_core.models.server.addresses import is_chat
     from lama_core.models.server.backend import open_server
     from lama_core.models.server.chat import open_chat
@@ -200,9 +205,8 @@ def _connect(entry: Entry) -> Any:
     found = CACHE.find(entry.name, SERVED)
     if found is not None:
         return found
-    opened = (
-        open_chat(entry.name) if is_chat(entry.name) else open_server(entry.name)
-    )  # others load meanwhile
+    # Outside the lock, so that others can load meanwhile.
+    opened = open_chat(entry.name) if is_chat(entry.name) else open_server(entry.name)
     return CACHE.get(entry.name, SERVED, lambda: opened)
 
 
@@ -213,7 +217,7 @@ def _is_bf16(folder: Path) -> bool:
 
 
 def _weights_bytes(folder: Path, precision: str) -> int:
-    """Bytes that a folder's weights take in memory, as their headers say."""
+    """Size of a folder's weights in memory, by their headers."""
     width = 2 if precision == "bf16" else 4
     tensors = stored_tensors(folder).values()
     return sum(one.n_elements * (1 if one.dtype == "I8" else width) for one in tensors)

@@ -1,8 +1,8 @@
-"""Where models compute: the processor, or a graphics card.
+"""The device that models compute on: CPU or GPU.
 
-Which device is a matter of the machine and of no request: `--device` or LAMA_DEVICE chooses it for
-the whole process, and what a model answers says where it was computed. Weights, inputs and caches
-are on the model's device; only the picked numbers leave it.
+The device is a setting of the process, not of a request: `--device` or LAMA_DEVICE chooses it, and
+results record it. Weights, inputs and caches are on the model's device; only selected numbers are
+copied to the CPU.
 Departure: Devices and precision
 """
 
@@ -18,110 +18,111 @@ from lama_core.errors import UserError, positive
 if TYPE_CHECKING:
     import torch
 
-# spread: over all graphics cards, and this machine's memory where they are full.
+# spread: over all GPUs, and over this machine's memory if they are full.
 NAMED = ("auto", "cpu", "cuda", "mps", "spread")
 NUMBERED = re.compile(r"cuda:(\d{1,2})")
 VARIABLE = "LAMA_DEVICE"
-# Tokens, with padding, that go through a model together: what fits in a processor's caches; a card
-# needs many more to be kept busy (`bench devices` tries them).
+# Tokens per forward pass, including padding: on a CPU, what fits in its caches; a GPU needs many
+# more to be busy (`bench devices` measures it).
 TOKENS_PER_PASS = {"cpu": 2048, "mps": 8192}
-ON_CARDS = 32768
+GPU_TOKENS_PER_PASS = 32768
 T = TypeVar("T")
 R = TypeVar("R")
 H = TypeVar("H", bound=Hashable)
 
 
 def wanted_device() -> str:
-    """What was asked for: LAMA_DEVICE, else `auto`. Raises UserError for what is no device."""
+    """Return the requested device: LAMA_DEVICE, else `auto`; raise UserError if it is invalid."""
     return check_name(os.environ.get(VARIABLE, "").strip() or "auto")
 
 
 def use_device(name: str) -> None:
-    """Compute there from now on; models that are loaded elsewhere are not used any more.
+    """Use a device from now on; models loaded on other devices are no longer used.
 
-    Raises UserError for what is no device, or isn't here.
+    Raises UserError if the name is invalid or the machine doesn't have the device.
     """
     find_device(check_name(name))
-    os.environ[VARIABLE] = name  # processes that this one starts compute there, too
+    os.environ[VARIABLE] = name  # child processes use it, too
 
 
 def check_name(name: str) -> str:
-    """The name. Raises UserError for what is none of a device's."""
+    """Return the name; raise UserError if it isn't a device name."""
     if name not in NAMED and not NUMBERED.fullmatch(name):
         raise UserError(
-            f"{name[:40]!r} is no device: write auto, cpu, cuda, cuda:N (the card of that number), "
-            "mps, or spread (several cards, and memory)."
+            f"Unknown device {name[:40]!r}. Choose auto, cpu, cuda, cuda:N (GPU number N), mps, or "
+            "spread (several GPUs, then memory)."
         )
     return name
 
 
 def chosen_device() -> str:
-    """Where models are loaded now: `cpu`, `cuda:N`, `mps` or `spread`.
+    """Return the device to load models on: `cpu`, `cuda:N`, `mps` or `spread`.
 
-    Raises UserError if that is not here.
+    Raises UserError if the machine doesn't have it.
     """
     return find_device(wanted_device())
 
 
 def one_device() -> str:
-    """Where a model goes that is too small to be spread."""
+    """Return the device for a model that is too small to be spread."""
     device = chosen_device()
     return "cuda:0" if device == "spread" else device
 
 
 def devices_here() -> tuple[str, ...]:
-    """The devices of this machine, the best first, and `spread` where there is a card."""
+    """Return this machine's devices, the best first, and `spread` if there is a CUDA GPU."""
     import torch
 
-    n_cards = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    cards = [f"cuda:{number}" for number in range(n_cards)]
+    n_gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    gpus = [f"cuda:{number}" for number in range(n_gpus)]
     apple = ["mps"] if torch.backends.mps.is_available() else []
-    return (*cards, *apple, "cpu", *(["spread"] if cards else []))
+    return (*gpus, *apple, "cpu", *(["spread"] if gpus else []))
 
 
 def find_device(name: str) -> str:
-    """The device that a name means. Raises UserError, naming what there is, if it isn't here."""
+    """Return the device that a name selects; raise UserError if the machine doesn't have it."""
     if name == "cpu":
         return name
     here = devices_here()
-    meant = {"auto": here[0], "cuda": "cuda:0"}.get(name, name)
-    if meant not in here:
+    device = {"auto": here[0], "cuda": "cuda:0"}.get(name, name)
+    if device not in here:
         raise UserError(
-            f"The device {name} is not here: this machine has {', '.join(here)}; `--device auto` "
-            f"takes {here[0]}."
+            f"Device {name} is not available. This machine has {', '.join(here)}; `--device auto` "
+            f"selects {here[0]}."
         )
-    return meant
+    return device
 
 
 def title_of(device: str) -> str:
-    """A device as a person knows it: `NVIDIA H100 80GB (cuda:0)`, or `processor`."""
+    """Return a device's name for users: `NVIDIA H100 80GB (cuda:0)`, or `CPU`."""
     if device.startswith("cuda"):
         import torch
 
         return f"{torch.cuda.get_device_name(device)} ({device})"
     return {
-        "cpu": "processor",
-        "mps": "Apple's graphics processor (mps)",
-        "spread": "all graphics cards, and memory where they are full",
+        "cpu": "CPU",
+        "mps": "Apple GPU (mps)",
+        "spread": "all GPUs, and memory when they are full",
     }[device]
 
 
 def unusual(precision: str, device: str) -> dict[str, str]:
-    """What goes with a model's numbers as plain values: its precision unless it is fp32, its device
-    unless it is the processor, or isn't known. A server chooses its precision itself.
+    """Return the precision unless it is fp32, and the device unless it is the CPU or unknown.
+
+    Both are plain values to be stored with scores. A server chooses its precision itself (`auto`).
     """
     of_precision = {"precision": precision} if precision not in ("fp32", "auto") else {}
     return of_precision | ({"device": device} if device not in ("", "cpu") else {})
 
 
 def how_computed(precision: str, device: str) -> str:
-    """The same in words: `bf16 on cuda:0`; nothing of fp32 on a processor."""
-    said = unusual(precision, device)
-    return " ".join(f"on {value}" if what == "device" else value for what, value in said.items())
+    """Return `unusual` as text: `bf16 on cuda:0`; empty for fp32 on a CPU."""
+    settings = unusual(precision, device)
+    return " ".join(f"on {value}" if key == "device" else value for key, value in settings.items())
 
 
 def free_bytes(device: str) -> int:
-    """Bytes that are free on a device now; of `spread`, on all cards and in memory."""
+    """Return the bytes that are free on a device; for `spread`, on all GPUs and in memory."""
     import torch
 
     if device == "cpu":
@@ -130,13 +131,13 @@ def free_bytes(device: str) -> int:
         used = torch.mps.driver_allocated_memory()
         return max(0, torch.mps.recommended_max_memory() - used)
     if device == "spread":
-        cards = range(torch.cuda.device_count())
-        return free_bytes("cpu") + sum(free_bytes(f"cuda:{card}") for card in cards)
+        gpus = range(torch.cuda.device_count())
+        return free_bytes("cpu") + sum(free_bytes(f"cuda:{gpu}") for gpu in gpus)
     return torch.cuda.mem_get_info(device)[0]
 
 
 def check_room(name: str, n_bytes: int, device: str) -> None:
-    """Raise UserError if a model's weights don't fit on the device; say what to do."""
+    """Raise UserError if a model's weights don't fit on the device."""
     free = free_bytes(device)
     if n_bytes > free:
         remedy = {
@@ -144,26 +145,27 @@ def check_room(name: str, n_bytes: int, device: str) -> None:
             "spread": "choose a smaller model or --precision bf16",
         }.get(device, "choose a smaller model, --precision bf16, --device spread or --device cpu")
         raise UserError(
-            f"{name} takes {n_bytes / 1e9:.1f} GB and {free / 1e9:.1f} GB are free on {device}: "
+            f"{name} needs {n_bytes / 1e9:.1f} GB, but {free / 1e9:.1f} GB are free on {device}: "
             f"{remedy}."
         )
 
 
 def tokens_per_pass(device: str) -> int:
-    """How many tokens go through a model together on a device, by default or LAMA_BATCH_TOKENS.
+    """Return the number of tokens per forward pass: LAMA_BATCH_TOKENS, else the device's default.
 
-    Raises UserError if that is no positive number.
+    Raises UserError if LAMA_BATCH_TOKENS isn't a positive number.
     """
-    return positive("LAMA_BATCH_TOKENS", TOKENS_PER_PASS.get(device, ON_CARDS))
+    return positive("LAMA_BATCH_TOKENS", TOKENS_PER_PASS.get(device, GPU_TOKENS_PER_PASS))
 
 
-def is_full(error: BaseException) -> bool:
-    """Whether an error says that a device has no memory left."""
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that a device is out of memory."""
     import torch
 
-    said = str(error)
+    message = str(error)
     return isinstance(error, torch.OutOfMemoryError) or (
-        isinstance(error, RuntimeError) and ("out of memory" in said or "allocate memory" in said)
+        isinstance(error, RuntimeError)
+        and ("out of memory" in message or "allocate memory" in message)
     )
 
 
@@ -172,48 +174,53 @@ def in_parts(
     items: Sequence[T],
     halve: Callable[[Sequence[T]], tuple[Sequence[T], ...]] | None = None,
 ) -> list[R]:
-    """`run(items)`; where the device has no room for all of them, of each half, and so on.
+    """Return [run(items)]; if the device runs out of memory, run each half, and so on.
 
-    halve: two parts of items, () of what can't be parted; by default two halves.
-    Raises UserError if not even one item fits.
+    Args:
+        run: Called with items.
+        items: What to process.
+        halve: Splits items into two parts; () if they can't be split. Default: two halves.
+
+    Raises:
+        UserError: If a single item doesn't fit.
     """
     try:
         return [run(items)]
     except RuntimeError as error:
-        if not is_full(error):
+        if not is_out_of_memory(error):
             raise
         half = len(items) // 2
         parts = halve(items) if halve else (items[:half], items[half:]) if half else ()
         if not parts:
             raise UserError(
-                "A single text is too much for the memory that is left on the device: shorten it, "
+                "Out of memory: a single text needs more than is free on the device. Shorten it, "
                 "or choose --device cpu, --device spread or a smaller model."
             ) from error
     release()
-    return [one for part in parts for one in in_parts(run, part, halve)]
+    return [result for part in parts for result in in_parts(run, part, halve)]
 
 
 def in_passes(run: Callable[[Sequence[T]], R], items: Sequence[T], size: int) -> list[R]:
-    """`run` of at most `size` items at a time, of fewer where the device has no room."""
+    """Apply `run` to at most `size` items at a time; to fewer if memory runs out."""
     size = max(1, size)
     starts = range(0, len(items), size)
     return [part for start in starts for part in in_parts(run, items[start : start + size])]
 
 
-def once_each(run: Callable[[list[H]], Sequence[R]], items: Sequence[H]) -> list[R]:
-    """The values that `run` gives of the items, computed once for equal ones."""
+def map_distinct(run: Callable[[list[H]], Sequence[R]], items: Sequence[H]) -> list[R]:
+    """Return `run`'s value for each item; equal items are computed once."""
     different = list(dict.fromkeys(items))
     values = dict(zip(different, run(different), strict=True))
     return [values[item] for item in items]
 
 
 def fitting(run: Callable[[], R]) -> R:
-    """`run()`. Raises UserError where the device has no room for it."""
+    """Return `run()`; raise UserError if the device is out of memory."""
     return in_parts(lambda _: run(), (None,))[0]
 
 
 def release() -> None:
-    """Give back what PyTorch keeps of a card's memory without using it."""
+    """Free GPU memory that PyTorch has cached but doesn't use."""
     import torch
 
     if torch.cuda.is_initialized():
@@ -223,22 +230,21 @@ def release() -> None:
 
 
 def host(tensor: "torch.Tensor") -> "torch.Tensor":
-    """The numbers of a tensor where Python can read them: the one way off a device."""
+    """Copy a tensor to the CPU: the only way in which numbers leave a device."""
     return tensor.detach().to("cpu")
 
 
 def device_of(model: Any) -> "torch.device":
-    """Where a model takes its inputs: with its weights on several devices, the first in use.
+    """Return the device of a model's inputs; for weights on several devices, the first in use.
 
-    Weights that wait elsewhere for their turn are on `meta` meanwhile.
+    Offloaded weights are on `meta` until they are used.
     """
-    places = (parameter.device for parameter in model.parameters())
-    first = next(places)
-    return first if first.type != "meta" else next((one for one in places if one != first), first)
+    devices = [parameter.device for parameter in model.parameters()]
+    return next((device for device in devices if device.type != "meta"), devices[0])
 
 
 def bytes_of(tensor: "torch.Tensor") -> int:
-    """Bytes that a tensor takes; of one that is put together from others, what those take."""
+    """Return a tensor's bytes; for one composed of others (quantised), the sum of theirs."""
     if not hasattr(tensor, "__tensor_flatten__"):
         return tensor.numel() * tensor.element_size()
     names, _ = tensor.__tensor_flatten__()
@@ -246,16 +252,16 @@ def bytes_of(tensor: "torch.Tensor") -> int:
 
 
 class Placed:
-    """What has weights somewhere. model: torch's module."""
+    """Mixin for objects whose weights are in a torch module, `model`."""
 
     model: Any
 
     @property
     def device(self) -> str:
-        """Where the weights are, such as `cuda:0`; on several devices, where the inputs go."""
+        """Device of the weights, such as `cuda:0`; if there are several, that of the inputs."""
         return str(device_of(self.model))
 
     @property
     def n_bytes(self) -> int:
-        """Bytes that the weights take in memory."""
-        return sum(bytes_of(one) for one in [*self.model.parameters(), *self.model.buffers()])
+        """Size of the weights in memory."""
+        return sum(map(bytes_of, [*self.model.parameters(), *self.model.buffers()]))

@@ -1,8 +1,8 @@
-"""What a model folder may hold, and whether its files say the same: looked at before any is read.
+"""Checks of a model folder's files before any model code reads them.
 
-A configuration or a header is a claim of whoever wrote it. Each is bounded, and compared with the
-bytes that are there, so that nothing is allocated on its word. Links may lead to files of the same
-folder and, in the hub's cache, to the blobs of the same repository.
+Configurations and headers are untrusted. Each number in them is bounded and compared with the bytes
+that are there before memory is allocated for it. Links may point to files of the same folder and,
+in the hub's cache, to the blobs of the same repository.
 """
 
 import hashlib
@@ -12,6 +12,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -30,14 +31,13 @@ INDEX = "model.safetensors.index.json"
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack")
 SHARD = re.compile(r"(.+)-\d{5}-of-(\d{5})\.safetensors")
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model")
-# The files of a folder that can change a number. Not among them are chat templates (*.jinja): no
-# query is put into one.
-NOT_COUNTED = "evaluation.json"  # what was measured of the model is no part of it
+# The files of a folder that can change a score. Chat templates (*.jinja) can't: no query uses one.
+NOT_COUNTED = "evaluation.json"  # measurements of the model, not a part of it
 COUNTED_TEXTS = (".json", ".txt", ".model", ".spm", ".tiktoken", ".codes", ".tokenizer")
 COUNTED, TEXTS = (".safetensors", *COUNTED_TEXTS), (*COUNTED_TEXTS, ".jinja")
 MAX_ENTRIES = 10_000
 MAX_SIZE = 1 << 26
-# The families' names for how large a model is and of how many parts.
+# Names that model families give to sizes, and to numbers of parts.
 SIZES = re.compile(
     r"(\w+_)?(size|dim|heads|positions|position_embeddings|length|len|rank|buckets)|dim|d_\w+"
     r"|n_(embd|head|positions|ctx|inner|words|langs)"
@@ -46,13 +46,13 @@ PARTS = re.compile(
     r"(n|num)_(layer|group|labels)|(?!max_)(\w+_)?(layers|groups|experts|blocks|num)"
 )
 MIN_PARTS = 100
-# What no model is without. Its tables are as long and as wide as the first ones say.
+# Sizes that every model has. Some weight must have each of the TABLE sizes as a dimension.
 TABLE = ("vocab_size", "hidden_size", "n_embd", "dim", "d_model")
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 NO_ZERO = (*TABLE, *LAYERS, "num_attention_heads", "n_head", "n_heads")
 
 
-# What a library raises for files, or inputs, that a model isn't made for.
+# Exceptions that libraries raise for files or inputs that a model can't handle.
 FAULTS = (
     OSError,
     ValueError,
@@ -69,59 +69,57 @@ FAULTS = (
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A stored tensor, as its file's header has it. dtype: safetensors' name of it."""
+    """A stored tensor as in its file's header. dtype: safetensors' name of it."""
 
     dtype: str
     shape: tuple[int, ...]
 
     @property
     def n_elements(self) -> int:
-        """How many numbers it holds."""
+        """Number of elements."""
         return math.prod(self.shape)
 
 
-def _check_quantised(folder: Path, how: Any) -> None:
-    """Raise UserError for quantised weights, but those of 8 bits that are rounded by themselves.
+def _check_quantised(folder: Path, config: Any) -> None:
+    """Raise UserError for quantised weights other than torchao's weight-only int8.
 
-    Where what goes into a layer is rounded too, an answer depends on the texts beside it.
+    If activations are quantised too, an answer depends on the other texts in its batch.
     """
-    if how is None:
+    if config is None:
         return
-    how = how if isinstance(how, dict) else {}
-    kinds = how.get("quant_type")
+    config = config if isinstance(config, dict) else {}
+    kinds = config.get("quant_type")
     default = kinds.get("default") if isinstance(kinds, dict) and len(kinds) == 1 else None
     name = default.get("_type") if isinstance(default, dict) else None
-    if how.get("quant_method") != "torchao" or name != "Int8WeightOnlyConfig":
+    if config.get("quant_method") != "torchao" or name != "Int8WeightOnlyConfig":
         raise UserError(
-            f"{folder / CONFIG} says that its weights are quantised: take the plain ones, or those "
-            "of torchao's Int8WeightOnlyConfig (quantization_config)."
+            f"{folder / CONFIG}: unsupported quantization_config. Use unquantised weights, or "
+            "torchao's Int8WeightOnlyConfig."
         )
     if find_spec("torchao") is None:
         raise UserError(
-            f"{folder / CONFIG} says that its weights are in torchao's 8 bits, and torchao is not "
-            "installed: `pip install torchao`, or take the plain weights (quantization_config)."
+            f"{folder / CONFIG}: the weights are in torchao's 8 bits, and torchao is not "
+            "installed. Run `pip install torchao`, or use unquantised weights."
         )
 
 
 def check_files(folder: Path) -> None:
-    """Raise UserError, naming the first, for files that no model folder holds.
+    """Raise UserError for the first file that doesn't belong in a model folder.
 
-    A link out of it, a pipe, socket or device, too long a text, too many files, or more weights
-    than this machine has memory.
+    These are a link out of the folder, a pipe, socket or device, a text file that is too large, too
+    many files, or more weights than this machine has memory.
     """
     weights = 0
     for number, path in enumerate(_walk(folder)):
         if number >= MAX_ENTRIES:
-            raise UserError(f"{folder} holds more than {MAX_ENTRIES:,} files: it is no model's.")
+            raise UserError(f"Not a model folder: {folder} has more than {MAX_ENTRIES:,} files.")
         status = _status(folder, path)
         if stat.S_ISDIR(status.st_mode):
             continue
         if not stat.S_ISREG(status.st_mode):
-            raise UserError(f"{path} is no plain file: take it out of the model's folder.")
+            raise UserError(f"Not a regular file: {path}. Remove it from the model's folder.")
         if path.suffix in TEXTS and status.st_size > MAX_FILE:
-            raise UserError(
-                f"{path} is larger than {bytes_text(MAX_FILE)}, the most that is read of it."
-            )
+            raise UserError(f"{path} is too large: the limit is {bytes_text(MAX_FILE)}.")
         weights += status.st_size if path.suffix == ".safetensors" else 0
     check_memory(str(folder), weights)
 
@@ -131,16 +129,16 @@ def check_memory(name: str, n_bytes: int) -> None:
     memory = psutil.virtual_memory().total
     if n_bytes > memory:
         raise UserError(
-            f"{name}: its weights take {bytes_text(n_bytes)}, and this machine has "
-            f"{bytes_text(memory)} of memory: choose a smaller model."
+            f"{name} is too large: its weights take {bytes_text(n_bytes)}, this machine has "
+            f"{bytes_text(memory)} of memory. Choose a smaller model."
         )
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """All that is in a folder and its own folders; links aren't followed."""
+    """Yield all paths in a folder and its subfolders, without following links."""
 
     def stop(error: OSError) -> None:
-        raise UserError(f"{folder} can't be looked into: {error.strerror}.") from error
+        raise UserError(f"Can't list {folder}: {error.strerror}.") from error
 
     for parent, folders, names in os.walk(folder, onerror=stop):
         for name in (*folders, *names):
@@ -156,106 +154,105 @@ def _status(folder: Path, path: Path) -> os.stat_result:
                 allowed.append(home.parent.parent / "blobs")
             target = Path(os.path.realpath(path))
             if not any(target.is_relative_to(place) for place in allowed):
-                raise UserError(f"{path} is a link out of the model's folder: put the file there.")
+                raise UserError(f"{path} links out of the model's folder: replace it by the file.")
         return path.stat()
     except OSError as error:
-        raise UserError(f"{path} can't be read: {error.strerror}.") from error
+        raise UserError(f"Can't read {path}: {error.strerror}.") from error
 
 
 def check_contents(folder: Path) -> None:
-    """Raise UserError if configuration, headers of weights, index and tokenizer don't fit."""
+    """Raise UserError if configuration, weights' headers, index and tokenizer don't match."""
     config = read_json(folder / CONFIG)
     if "model_type" not in config:
-        raise UserError(f"{folder / CONFIG} names no model_type: it is no model's.")
+        raise UserError(f"Not a model's configuration: {folder / CONFIG} has no model_type.")
     if not any((folder / name).is_file() for name in TOKENIZERS):
-        raise UserError(f"{folder} has no tokenizer: it needs one of {', '.join(TOKENIZERS)}.")
+        raise UserError(f"{folder} has no tokenizer. Add one of: {', '.join(TOKENIZERS)}.")
     if config.get("transformers_weights") is not None:
-        raise UserError(
-            f"{folder / CONFIG} names weights of its own: take the name out (transformers_weights)."
-        )
+        raise UserError(f"{folder / CONFIG}: unsupported key transformers_weights; remove it.")
     _check_quantised(folder, config.get("quantization_config"))
     if "/" in str(config.get("attn_implementation")):
-        raise UserError(f"{folder / CONFIG} names code to be fetched (attn_implementation).")
+        raise UserError(
+            f"{folder / CONFIG}: attn_implementation names code to download; remove it."
+        )
     if (folder / "adapter_config.json").exists():
-        raise UserError(f"{folder} is an adapter to another model: merge the two first.")
+        raise UserError(f"{folder} is an adapter: merge it with its base model first.")
     _check_config(folder / CONFIG, config, stored_tensors(folder))
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON file that holds an object. Raises UserError for any other."""
+    """Return the object in a JSON file; raise UserError if it holds anything else."""
     try:
         content = json.loads(read_file(path))
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} can't be read: {error}.") from error
+        raise UserError(f"Can't read {path}: {error}.") from error
     if not isinstance(content, dict):
-        raise UserError(f"{path} can't be read: it holds no object.")
+        raise UserError(f"Can't read {path}: expected a JSON object.")
     return content
 
 
 def stored_tensors(folder: Path) -> dict[str, Tensor]:
-    """The tensors that a folder's weights hold, by name, as the files' headers say.
+    """Return the tensors of a folder's weights by name, as the files' headers declare them.
 
-    Raises UserError for a header that isn't one, or that doesn't fit its file's length, and for an
-    index that names other files or tensors than there are.
+    Raises:
+        UserError: If a header is invalid or doesn't match its file's length, or if the index names
+            a file or tensor that doesn't exist.
     """
     if (folder / "model.safetensors").is_file():
         return read_header(folder / "model.safetensors")
     if not (folder / INDEX).is_file():
-        raise UserError(
-            f"{folder} holds neither model.safetensors nor {INDEX}, which names the parts."
-        )
+        raise UserError(f"{folder} has neither model.safetensors nor {INDEX}. Add the weights.")
     places = read_json(folder / INDEX).get("weight_map")
     if not isinstance(places, dict) or not places:
-        raise UserError(f"{folder / INDEX} names no files (weight_map).")
+        raise UserError(f"{folder / INDEX}: weight_map names no files. Download it again.")
     headers: dict[str, dict[str, Tensor]] = {}
     found: dict[str, Tensor] = {}
     for name, place in places.items():
         if not isinstance(place, str) or place not in headers:
             headers[str(place)] = _part(folder, place)
         if name not in headers[str(place)]:
-            raise UserError(f"{folder / INDEX}: {place} holds no weight {name[:80]!r}.")
+            raise UserError(f"{folder / INDEX}: {place} doesn't contain {name[:80]!r}.")
         found[name] = headers[str(place)][name]
     return found
 
 
 def _part(folder: Path, place: object) -> dict[str, Tensor]:
-    """The header of a part of the weights, as an index names it."""
+    """Return the header of one part of the weights that an index names."""
     if not isinstance(place, str) or place in ("", ".", "..") or set(place) & set("/\\\0"):
-        raise UserError(f"{folder / INDEX} names {str(place)[:80]!r}, which is no file beside it.")
+        raise UserError(f"{folder / INDEX} references {str(place)[:80]!r}, not a file name.")
     if not place.endswith(".safetensors"):
         raise UserError(
-            f"{folder / INDEX} names {place[:80]!r}: only safetensors are read, since other "
-            "weights run code when they are: convert them first."
+            f"{folder / INDEX} references {place[:80]!r}: only safetensors weights are supported, "
+            "because other formats can run code. Convert them first."
         )
-    if not os.path.isfile(folder / place):  # a name may be too long to be one
-        raise UserError(f"{folder / INDEX} names {place[:80]!r}, which isn't there.")
+    if not os.path.isfile(folder / place):  # False for a name that is too long, too
+        raise UserError(f"{folder / INDEX} references missing file {place[:80]!r}.")
     return read_header(folder / place)
 
 
 def read_header(file: Path) -> dict[str, Tensor]:
-    """Return the tensors of a safetensors file, by name.
+    """Return the tensors of a safetensors file by name.
 
-    Raises UserError unless they follow each other in it, each as long as its shape says.
+    Raises UserError unless the tensors are contiguous and each has the length of its shape.
     """
     open_file(file).close()
     try:
         with safe_open(file, "np") as stored:
             slices = {name: stored.get_slice(name) for name in stored.keys()}  # noqa: SIM118
             return {
-                name: Tensor(one.get_dtype(), tuple(one.get_shape()))
-                for name, one in slices.items()
+                name: Tensor(tensor.get_dtype(), tuple(tensor.get_shape()))
+                for name, tensor in slices.items()
             }
     except SafetensorError as error:
-        raise UserError(f"{file} is no whole safetensors file: copy or fetch it again.") from error
+        raise UserError(f"Damaged safetensors file: {file}. Copy or download it again.") from error
 
 
 def _check_config(path: Path, config: dict[str, Any], tensors: dict[str, Tensor]) -> None:
-    """Raise UserError for a size that no model has, or that these weights don't.
+    """Raise UserError for a size that no model can have, or that doesn't match the weights.
 
-    A part of a model has at least one weight, which bounds how many there are.
+    Each part of a model has at least one weight, so the number of weights bounds the parts.
     """
     for name, value in _sizes(config):
-        least = 1 if name in NO_ZERO else -1  # some say so that there is none
+        least = 1 if name in NO_ZERO else -1  # some configurations write -1 or 0 for none
         most = MAX_SIZE
         if name in LAYERS:
             most = len(tensors)
@@ -263,17 +260,17 @@ def _check_config(path: Path, config: dict[str, Any], tensors: dict[str, Tensor]
             most = max(len(tensors), MIN_PARTS)
         if type(value) is not int or not least <= value <= most:
             raise UserError(
-                f"{path}: {name} is {str(value)[:40]}, and with these weights it can be "
-                f"{least} to {most:,}."
+                f"{path}: {name} is {str(value)[:40]}, expected {least} to {most:,} for these "
+                "weights."
             )
     sides = {side for tensor in tensors.values() for side in tensor.shape}
     for name in TABLE:
         if name in config and config[name] is not None and config[name] not in sides:
-            raise UserError(f"{path}: {name} is {config[name]}, and none of its weights are.")
+            raise UserError(f"{path}: {name} is {config[name]}, but no weight has that dimension.")
 
 
 def _sizes(config: dict[str, Any]) -> Iterator[tuple[str, object]]:
-    """The sizes that a configuration names, those of its parts with it."""
+    """Yield the sizes in a configuration and in its nested configurations."""
     for name, value in config.items():
         if isinstance(value, dict) and name.endswith("_config"):
             yield from _sizes(value)
@@ -283,7 +280,7 @@ def _sizes(config: dict[str, Any]) -> Iterator[tuple[str, object]]:
 
 
 def folder_digest(folder: Path) -> str:
-    """SHA-256 over the weights, the configuration and the tokenizer of a model folder."""
+    """SHA-256 over a model folder's weights, configuration and tokenizer."""
     total = hashlib.sha256()
     for file in sorted(folder.iterdir()):
         if file.suffix in COUNTED and file.name != NOT_COUNTED and file.is_file():
@@ -293,9 +290,9 @@ def folder_digest(folder: Path) -> str:
 
 
 def file_digest(file: Path) -> str:
-    """SHA-256 of a file, kept in the cache under its path, size and time of change.
+    """SHA-256 of a file, cached by path, size and modification time.
 
-    Where the cache can't be written it is kept in this process.
+    If the cache folder isn't writable, the digest is cached in this process only.
     """
     status = file.stat()
     return _digest(str(file.resolve()), status.st_size, status.st_mtime_ns)
@@ -304,23 +301,20 @@ def file_digest(file: Path) -> str:
 @lru_cache(maxsize=4096)
 def _digest(path: str, size: int, changed: int) -> str:
     stamp = json.dumps([path, size, changed])
-    note = cache_dir() / "models" / "digests" / hashlib.sha256(stamp.encode()).hexdigest()
-    kept = _read_note(note)
-    if kept:
-        return kept
+    cached = cache_dir() / "models" / "digests" / hashlib.sha256(stamp.encode()).hexdigest()
+    if known := _read_digest(cached):
+        return known
     with open_file(Path(path)) as opened:
         digest = hashlib.file_digest(opened, "sha256").hexdigest()
-    try:
-        write_text_whole(note, digest)
-    except OSError:
-        return digest  # no place for notes: the next process reads the file again
+    with suppress(OSError):  # the next process computes the digest again
+        write_text_whole(cached, digest)
     return digest
 
 
-def _read_note(note: Path) -> str:
-    """A digest that was noted; empty if it wasn't, or the note is damaged."""
+def _read_digest(cached: Path) -> str:
+    """Return a cached digest; empty if it is missing or damaged."""
     try:
-        text = read_file(note, 64).decode("ascii")
+        text = read_file(cached, 64).decode("ascii")
     except (UserError, ValueError):
         return ""
     return text if re.fullmatch("[0-9a-f]{64}", text) else ""

@@ -1,6 +1,6 @@
-"""What a model must be able to do to be asked: the protocols that backends implement.
+"""The protocols that model backends implement, and their inputs and results.
 
-Only natural-log log-probabilities cross this seam, as numpy arrays.
+Backends return natural-log log-probabilities as numpy arrays.
 """
 
 import math
@@ -18,27 +18,29 @@ from lama_core.types import Query
 Kind = Literal["masked", "causal", "seq2seq", "bidirectional"]
 Context = Literal["left", "both"]
 Pooling = Literal["mean", "first", "last"]
-# What is hidden with a token from a model that sees both sides: the later tokens of its word (Kauf
-# and Ivanova 2023), nothing (Salazar et al. 2020), all later tokens, or the later tokens of the
-# answer, and outside the answer those of the word. In lm-pub-quiz: within_word_l2r, original,
-# sentence_l2r, answer_l2r+word_l2r.
+# Which tokens are hidden together with the scored token in a model that sees both sides: the later
+# tokens of its word (Kauf and Ivanova 2023), none (Salazar et al. 2020), all later tokens, or the
+# later tokens of the answer (outside the answer: of the word). Names in lm-pub-quiz:
+# within_word_l2r, original, sentence_l2r, answer_l2r+word_l2r.
 Hiding = Literal["within-word", "original", "rest-of-sentence", "rest-of-answer"]
 Scored = Literal["statement", "answer"]
 HIDINGS: tuple[Hiding, ...] = get_args(Hiding)
 RESCORED = 200
 BLANK = "___"
-# Integrated gradients without a number of steps end when they are in doubt by at most this share of
-# the whole difference, but no less than that much (natural log), or when so many points are used.
+# Integrated gradients with an automatic number of steps stop if the estimated error is at most the
+# share MISSED of the whole difference or LEAST_MISSED (natural log), or after MOST_POINTS points.
 MISSED, LEAST_MISSED, MOST_POINTS = 0.01, 0.001, 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class ModelKind:
-    """What a kind of model can do. title: for people.
+    """The abilities of a kind of model.
 
-    contexts: what it can be shown of a blank, the papers' choice first. fills_together: it reads
-    all the blanks of a text at once; else they are asked in turn, with the first answers in those
-    before. measure: what its score of a whole sentence is called.
+    title: the name that users see.
+    contexts: supported contexts of a blank; the papers' choice is first.
+    fills_together: whether all blanks of a text are read at once; else they are filled in turn,
+        each with the first answers in the blanks before it.
+    measure: the name of its score for a whole sentence.
     """
 
     title: str
@@ -48,15 +50,15 @@ class ModelKind:
 
     @property
     def sees_both(self) -> bool:
-        """Whether it is always shown both sides of a blank; a sentence then takes many passes."""
+        """Whether its only context is both sides of a blank; a sentence then takes many passes."""
         return self.contexts == ("both",)
 
 
 KINDS: dict[Kind, ModelKind] = {
     "masked": ModelKind("masked", ("both",), True, "pseudo-perplexity"),
-    "causal": ModelKind("left to right", ("left", "both"), False, "perplexity"),
+    "causal": ModelKind("causal", ("left", "both"), False, "perplexity"),
     "seq2seq": ModelKind("encoder-decoder", ("both",), False, "pseudo-perplexity"),
-    "bidirectional": ModelKind("both directions", ("both",), True, "pseudo-perplexity"),
+    "bidirectional": ModelKind("bidirectional", ("both",), True, "pseudo-perplexity"),
 }
 
 
@@ -64,13 +66,15 @@ KINDS: dict[Kind, ModelKind] = {
 class Encoded:
     """A query as one model's tokens.
 
-    token_ids: with the model's special tokens. positions: where each blank's distribution is read;
-        of an encoder-decoder model, where the blank is that its decoder fills.
+    token_ids: including the model's special tokens.
+    positions: where each blank's distribution is read; in an encoder-decoder model, the position of
+        the blank that its decoder fills.
     places: whether each blank is after a space, or open (start of text, after a bracket).
-    suffix, n_suffix: causal models with context `both`: the text right of the blank, rescored with
-        each word, and its tokens. n_rescored: how many of the best words by the left context are
-        rescored, until the time `until` (`time.monotonic`).
-    rescored: columns that are scored whatever their rank: the gold, the other valid objects.
+    suffix, n_suffix: only causal models with context `both`: the text right of the blank, which is
+        scored together with each word, and its number of tokens.
+    n_rescored: number of best words by the left context to rescore with the suffix.
+    until: time (`time.monotonic`) at which rescoring stops.
+    rescored: columns that are always scored: the gold answer and the other valid objects.
     """
 
     token_ids: tuple[int, ...]
@@ -87,15 +91,17 @@ class Encoded:
 class Scores:
     """Log-probabilities of the candidates at some blanks.
 
-    log_probs: float32 [blank, candidate], natural log, over the model's whole vocabulary; with
-        context `both` of a causal model, over the rescored words, -inf for the others.
-    order: float32 [blank, candidate], the order of candidates of log-probability -inf (higher
-        first). normaliser: float32 [blank], the log of the sum over the rescored words, which turns
-        another word's sentence score into a log-probability; None if that is the vocabulary.
-    first, first_log_probs: int64 and float32 [blank], the likeliest token of the whole vocabulary
-        (of a causal model, after the left context); None of a backend that doesn't say.
-    n_listed: int64 [blank], of a model that gives its likeliest tokens only: how many; others have
-        -inf, unless in `Encoded.rescored`. floor: float32 [blank], log-probability of the last one.
+    log_probs: float32 [blank, candidate], natural log, over the model's whole vocabulary; for
+        causal models with context `both`, over the rescored words, -inf for the others.
+    order: float32 [blank, candidate], orders the candidates of log-probability -inf (higher is
+        better).
+    normaliser: float32 [blank], log of the sum over the rescored words, which turns another word's
+        sentence score into a log-probability; None if the sum is over the vocabulary.
+    first, first_log_probs: int64 and float32 [blank], the most likely token of the whole vocabulary
+        (causal models: after the left context); None if the backend doesn't report it.
+    n_listed: int64 [blank], for a model that lists only its most likely tokens: their number;
+        others have -inf, unless in `Encoded.rescored`.
+    floor: float32 [blank], log-probability of the last listed token.
     """
 
     log_probs: NDArray[np.float32]
@@ -109,9 +115,10 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class WordScore:
-    """The log-probability of one word at a blank, however many pieces it has.
+    """The log-probability of one word at a blank.
 
-    log_prob: -inf for a word that the model can't write: its pieces hold the unknown token.
+    pieces: the word's subword tokens. log_prob: -inf for a word that the model can't write, because
+    its subword tokens include the unknown token.
     """
 
     pieces: tuple[str, ...]
@@ -122,8 +129,8 @@ class WordScore:
 class TokenScores:
     """The log-probability of each token of a text.
 
-    tokens: as they are shown, without special tokens. log_probs: float32 [token], natural log; of
-    a causal model without a start token, the first is NaN: nothing stands before it.
+    tokens: as displayed, without special tokens. log_probs: float32 [token], natural log; NaN for
+    the first token of a causal model without a start token, because it has no context.
     """
 
     tokens: tuple[str, ...]
@@ -132,7 +139,7 @@ class TokenScores:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence with an answer in it. start, end: the answer's first character, and behind it."""
+    """A sentence with an answer in it. start, end: the answer's characters, end excluded."""
 
     text: str
     start: int
@@ -143,10 +150,10 @@ class Statement:
 class StatementScores:
     """The log-probability of each token of a statement.
 
-    tokens: as they are shown, without special tokens. log_probs: float32 [token], natural log, NaN
-    of a token that wasn't asked for, and of the first of a model that has no token to begin with.
-    in_answer: bool [token]. unknown: whether the answer holds what the model can't write, or has no
-    token at all.
+    tokens: as displayed, without special tokens. log_probs: float32 [token], natural log; NaN for
+    tokens that weren't requested, and for the first token of a model without a start token.
+    in_answer: bool [token]. unknown: whether the answer has text that the model can't write, or no
+    tokens.
     """
 
     tokens: tuple[str, ...]
@@ -157,10 +164,10 @@ class StatementScores:
 
 @dataclass(frozen=True, slots=True)
 class LayerScores:
-    """What a model would answer at a blank after each layer; a row a layer, the embeddings first.
+    """A model's answer at a blank after each layer; the first row is the embeddings.
 
-    log_probs: float32 [layer, candidate]. words: float32 [layer, word], of the words that were
-    asked for. Natural logs, over the model's whole vocabulary.
+    log_probs: float32 [layer, candidate]. words: float32 [layer, word], for the requested words.
+    Natural logs, over the model's whole vocabulary.
     """
 
     log_probs: NDArray[np.float32] = field(repr=False)
@@ -169,12 +176,12 @@ class LayerScores:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """What each token of a text adds to the log-probability of a word at its blank.
+    """Contribution of each token of a text to the log-probability of a word at its blank.
 
-    tokens: of the text as they are shown, `BLANK` in the place of a blank. values: float32 [token],
-    natural log; NaN of a blank, and of a token that there was no time for. log_prob: of the word,
-    given the whole text. baseline: given none of its tokens; None where that isn't asked. n_points:
-    of integrated gradients, where gradients were computed; None of erasure.
+    tokens: as displayed; `BLANK` marks a blank. values: float32 [token], natural log; NaN for a
+    blank, and for tokens that weren't reached in time. log_prob: of the word given the whole text.
+    baseline: log-probability of the word with all tokens hidden; None if not computed. n_points:
+    points of integrated gradients; None for erasure.
     """
 
     tokens: tuple[str, ...]
@@ -216,7 +223,7 @@ class GeneratedText:
 
 
 class Scorer(Protocol):
-    """What every model that scores has. precision: `fp32` or `bf16`."""
+    """Common attributes of all models that score. precision: `fp32` or `bf16`."""
 
     name: str
     kind: Kind
@@ -224,100 +231,100 @@ class Scorer(Protocol):
 
     @property
     def device(self) -> str:
-        """Where it computes, such as `cpu` or `cuda:0`."""
+        """The model's device, such as `cpu` or `cuda:0`."""
         ...
 
 
 @runtime_checkable
 class BlankFiller(Scorer, Protocol):
-    """Gives log-probabilities of words at a blank."""
+    """A model that returns log-probabilities of words at a blank."""
 
     max_tokens: int
 
     @property
     def notes(self) -> Sequence[str]:
-        """What a user should know of how it is asked, a sentence each."""
+        """Remarks for users on how this model is queried, one sentence each."""
         ...
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The model's tokens as words."""
+        """The model's vocabulary as words."""
         ...
 
     @property
     def identity(self) -> str:
-        """What makes two loads the same model: digest of the weights, and the precision."""
+        """A string that is equal for two loads of the same model: weights' digest and precision."""
         ...
 
     def encode(self, query: Query, context: Context) -> Encoded:
-        """The query as tokens. Raises UserError if it doesn't fit the model's window."""
+        """Encode a query; raise UserError if it doesn't fit the model's window."""
         ...
 
     def encode_all(self, queries: Sequence[Query], context: Context) -> list[Encoded]:
-        """Many queries, in their order."""
+        """Encode queries; the results have the same order."""
         ...
 
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
-        """Scores of the candidates, a row for each blank of each query in turn.
+        """Score the candidates; one row per blank, in the order of the queries.
 
-        The log-softmax is over the whole vocabulary, before the candidates are picked.
+        The log-softmax is over the whole vocabulary, before the candidates are selected.
         """
         ...
 
     def word_log_prob(
         self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
     ) -> WordScore:
-        """Log-probability of any word at one blank, as several pieces if it has several.
+        """Return the log-probability of any word at one blank, even if it has several tokens.
 
-        Masked: as many masks as pieces, filled left to right. Others: by the chain rule.
-        normaliser: of the same blank's `Scores`, where they have one.
+        Masked models use as many masks as subword tokens, filled left to right; others use the
+        chain rule. normaliser: the same blank's `Scores.normaliser`, if it has one.
         """
         ...
 
 
 @runtime_checkable
 class WordMasker(Protocol):
-    """Masks all pieces of a word at once."""
+    """A model that masks all subword tokens of a word at once."""
 
     def masked_word_log_probs(self, asked: Sequence[tuple[Query, str]]) -> list[WordScore]:
-        """Log-probability of each word at its query's first blank: the sum over its pieces.
+        """Return the log-probability of each word at its query's first blank.
 
-        No piece is given the others of its word.
+        It is the sum over the word's subword tokens; none sees the others.
         """
         ...
 
 
 @runtime_checkable
 class WordContinuer(Protocol):
-    """Goes on from the first token of an answer to the end of the word."""
+    """A model that completes words from the first token of an answer."""
 
     def continue_words(
         self, encoded: Sequence[Encoded], firsts: Sequence[Sequence[int]]
     ) -> list[str | None]:
-        """The longer word or name that each first token begins behind its text; None: it is whole.
+        """Return the longer word or name that each answer's first token begins; None if complete.
 
-        firsts: of each text, the tokens that can write its answer; the likeliest is taken.
+        firsts: for each text, the tokens that can write its answer; the most likely one is used.
         """
         ...
 
 
 @runtime_checkable
 class SentenceScorer(Scorer, Protocol):
-    """Gives the log-probability of each token of a text."""
+    """A model that returns the log-probability of each token of a text."""
 
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
-        """The log-probability of each token of each text.
+        """Return the log-probability of each token of each text.
 
-        Masked: each token in turn replaced by the mask (Wang and Cho 2019). Causal: given what
-        stands left of it; NaN of the first token of a model without a start token.
-        Encoder-decoder: each token in turn replaced by a sentinel, and said by the decoder.
+        Masked: each token in turn is replaced by the mask (Wang and Cho 2019). Causal: given the
+        tokens on its left; NaN for the first token if the model has no start token.
+        Encoder-decoder: each token in turn is replaced by a sentinel and predicted by the decoder.
         """
         ...
 
 
 @runtime_checkable
 class StatementScorer(Scorer, Protocol):
-    """Gives the log-probability of each token of statements with an answer in them."""
+    """A model that returns token log-probabilities of statements that contain an answer."""
 
     def statement_log_probs(
         self,
@@ -326,42 +333,58 @@ class StatementScorer(Scorer, Protocol):
         hiding: Hiding = "within-word",
         scored: Scored = "statement",
     ) -> list[StatementScores]:
-        """The log-probability of each token of each statement, or of its answer's alone.
+        """Return the log-probability of each token of each statement, or only of its answer.
 
-        hiding: of models that see both sides. Causal models begin with their start token, so that
-        the first token is scored, too. What statements share is computed once.
-        Raises UserError for a statement that doesn't fit the model's window.
+        Causal models start with their start token, so the first token has a score, too. Shared
+        prefixes are computed once.
+
+        Args:
+            statements: Sentences with the answer's character offsets.
+            hiding: Tokens to hide with the scored one; only for models that see both sides.
+            scored: Score the whole statement, or the answer's tokens only.
+
+        Raises:
+            UserError: If a statement doesn't fit the model's window.
         """
         ...
 
 
 @runtime_checkable
 class LayerReader(Protocol):
-    """Gives its answer after each of its layers."""
+    """A model that can return its answer after each of its layers (logit lens)."""
 
     def layer_log_probs(
         self, encoded: Encoded, columns: Columns, words: Sequence[Sequence[int]]
     ) -> LayerScores:
-        """Scores at the first blank of a text, after each layer.
+        """Score the first blank of a text after each layer; causal models see the left side only.
 
-        words: of each, the tokens that write it. Of a causal model, given what stands left.
-        Raises UserError for a model whose layers can't be read so: they aren't as many as it says,
-        or its answer takes more than what the last of them gives.
+        Args:
+            encoded: The text.
+            columns: The candidates.
+            words: Token ids of further words to score.
+
+        Raises:
+            UserError: If the model's layers can't be read: their number differs from the
+                configuration, or the logits don't depend on the last hidden state alone.
         """
         ...
 
 
 @runtime_checkable
 class Attributor(Protocol):
-    """Attributes an answer to the tokens of the text."""
+    """A model that attributes an answer to the tokens of the text."""
 
     def erased(
         self, encoded: Encoded, word: Sequence[int], *, until: float = math.inf
     ) -> Attribution:
-        """By how much the first blank's word is likelier with a token than without it.
+        """Return how much each token raises the log-probability of the first blank's word.
 
-        word: the tokens that write it. Of a model with a mask the token is masked, else left out.
-        until: after this time (`time.monotonic`) no more tokens are tried; the others are NaN.
+        Args:
+            encoded: The text.
+            word: Token ids of the word.
+            until: No more tokens are erased after this time (`time.monotonic`); the rest are NaN.
+
+        The erased token is masked if the model has a mask, else deleted.
         """
         ...
 
@@ -375,15 +398,17 @@ class Attributor(Protocol):
     ) -> Attribution:
         """Integrated gradients of the word's log-probability over the tokens' embeddings.
 
-        The baseline has a hidden token in the place of each token of the text; special tokens and
+        In the baseline each token of the text is replaced by a hidden token; special tokens and
         blanks keep their own embeddings.
 
         Args:
-            steps: Points of the Gauss-Legendre rule, exactly. None: as many as the sum needs to
+            encoded: The text.
+            word: Token ids of the word.
+            steps: Number of points of the Gauss-Legendre rule. None: as many as the sum needs to
                 come within `MISSED` of the difference, at most `MOST_POINTS`.
-            until: No more points are taken after this time (`time.monotonic`).
+            until: No more points are computed after this time (`time.monotonic`).
 
         Raises:
-            UserError: For a model without gradients, and where the time is over before all steps.
+            UserError: If the model has no gradients, or the time is up before `steps` points.
         """
         ...

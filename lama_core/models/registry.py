@@ -1,7 +1,7 @@
-"""The backends that there are, one row each, and the model folders that they read.
+"""The model backends, one row each, and loading a model folder with one of them.
 
-A new backend is a file beside this one and a row in `BACKENDS`; of a new kind of model, also a
-name in `base.Kind` and a row in `base.KINDS`.
+To add a backend, write its module and add a row to `BACKENDS`; for a new kind of model, also add a
+name to `protocols.Kind` and a row to `protocols.KINDS`.
 """
 
 import re
@@ -30,12 +30,14 @@ if TYPE_CHECKING:
 class Backend:
     """Code that scores with a model folder.
 
-    scorer: its name in a model's identity, since two pieces of code give two last digits.
-    kind: of the models that it reads. architectures: the name of transformers' own list of them;
-    family: the only `model_type` of what it reads by itself, where transformers doesn't know it.
-    open: (name, folder, precision, identity) -> the model, None for a folder that it leaves to the
-    next row. Raises UserError for a folder that nobody can read. readings: ways to read a text that
-    may be chosen (`catalog.READINGS`), which are given to `open` by name.
+    scorer: the backend's name in a model's identity, because two backends differ in the last digits
+        of their scores.
+    kind: the kind of model that it reads.
+    architectures: name of transformers' list of the supported architectures.
+    family: the only `model_type` that it reads, for formats that transformers doesn't support.
+    open: (name, folder, precision, identity) -> the model, or None to leave the folder to the next
+        row. Raises UserError for a folder that no backend can read.
+    readings: supported ways to read a text (`catalog.READINGS`), passed to `open` by name.
     """
 
     scorer: str
@@ -57,37 +59,37 @@ def _open_bert(name: str, folder: Path, precision: str, identity: str) -> "Model
     return MaskedModel(name, model.to(one_device()), tokenizer, identity=identity)
 
 
-def _open_masked(*asked: Any) -> "Model":
+def _open_masked(*args: Any) -> "Model":
     from transformers import AutoModelForMaskedLM
 
     from lama_core.models.hf.masked import MaskedModel
 
-    return _open_proved(MaskedModel, AutoModelForMaskedLM, *asked)
+    return _open_checked(MaskedModel, AutoModelForMaskedLM, *args)
 
 
-def _open_causal(*asked: Any) -> "Model":
+def _open_causal(*args: Any) -> "Model":
     from transformers import AutoModelForCausalLM
 
     from lama_core.models.hf.causal import CausalModel
 
-    return _open_proved(CausalModel, AutoModelForCausalLM, *asked)
+    return _open_checked(CausalModel, AutoModelForCausalLM, *args)
 
 
-def _open_seq2seq(*asked: Any) -> "Model":
+def _open_seq2seq(*args: Any) -> "Model":
     from transformers import AutoModelForSeq2SeqLM
 
     from lama_core.models.hf.seq2seq import Seq2SeqModel
 
-    return _open_proved(Seq2SeqModel, AutoModelForSeq2SeqLM, *asked)
+    return _open_checked(Seq2SeqModel, AutoModelForSeq2SeqLM, *args)
 
 
-def _open_proved(
+def _open_checked(
     backend: Any, auto: Any, name: str, folder: Path, precision: str, identity: str
 ) -> "Model":
-    from lama_core.models.hf.self_checks import proved
+    from lama_core.models.hf.self_checks import self_checked
 
-    read = by_transformers(name, folder, auto, backend.kind, precision)
-    return proved(backend(name, *read, identity=identity))
+    read = load_with_transformers(name, folder, auto, backend.kind, precision)
+    return self_checked(backend(name, *read, identity=identity))
 
 
 def _open_elmo(name: str, folder: Path, precision: str, *more: str, **reading: str) -> "Model":
@@ -112,12 +114,12 @@ def _open_fconv(name: str, folder: Path, precision: str, *more: str) -> "Model":
 
 MASKED, CAUSAL = "MODEL_FOR_MASKED_LM_MAPPING_NAMES", "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"
 SEQ2SEQ = "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES"
-# Families of encoder-decoder models that were trained with sentinels. LongT5 was trained otherwise,
-# and what a Switch transformer answers depends on what else is in the batch.
+# Families of encoder-decoder models that were trained with sentinels. LongT5 was trained in another
+# way, and a Switch transformer's answers depend on the other texts in the batch.
 SPAN_FILLERS = ("t5", "mt5", "umt5", "t5gemma", "t5gemma2")
-# The model_type of a release that is to be converted first.
+# The model_type of releases that must be converted first.
 OLD = ("transfo-xl",)
-# Tried in this order; the first of a kind that takes a folder has it.
+# Tried in this order; the first backend that accepts a folder is used.
 BACKENDS = (
     Backend("elmo", "bidirectional", "", _open_elmo, ELMO, ("passes",)),
     Backend("transformer-xl", "causal", "", _open_transformer_xl, TRANSFORMER_XL, ("memory",)),
@@ -132,11 +134,19 @@ BACKENDS = (
 def open_model(
     name: str, located: Located, kind: Kind, precision: str, reading: str = ""
 ) -> "Model":
-    """A model folder as a backend. reading: another way to read a text, such as `passes=10`.
+    """Load a model folder with the first backend that reads it.
 
-    Raises UserError if weights are missing (an encoder without a language-model head would
-    otherwise be filled with random numbers), the tokenizer is not a fast one, or texts can't be
-    read in that way.
+    Args:
+        name: The model's name.
+        located: Its files.
+        kind: Its kind.
+        precision: `fp32` or `bf16`.
+        reading: A non-default way to read a text, such as `passes=10`.
+
+    Raises:
+        UserError: If weights are missing (an encoder without a language-model head would otherwise
+            be filled with random numbers), the tokenizer isn't a fast one, or the model doesn't
+            support the reading.
     """
     option, _, value = reading.partition("=")
     family = read_json(located.folder / CONFIG).get("model_type")
@@ -145,7 +155,7 @@ def open_model(
             continue
         if option and option not in backend.readings:
             raise UserError(
-                f"{name}: {reading} is no way to read a text with this model: leave it out."
+                f"{name}: this model has no option {reading}. Remove it from the model's name."
             )
         identity = f"{located.identity}/{backend.scorer}/{precision}"
         identity += f"/{reading}" if reading else ""
@@ -157,16 +167,16 @@ def open_model(
 
 
 def find_kind(folder: Path) -> Kind:
-    """A folder's kind of model, by the architecture that it names, then by its family.
+    """Return a folder's kind of model, by its architecture, then by its family.
 
-    Raises UserError for one that no backend reads.
+    Raises UserError if no backend reads it.
     """
     family = read_json(folder / CONFIG).get("model_type")
     for backend in BACKENDS:
         if backend.family and backend.family == family:
             return backend.kind
     if family in OLD:
-        raise UserError(f"{folder} is a release in its old form: `models convert` it first.")
+        raise UserError(f"{folder} is in an old release format. Run `models convert` first.")
 
     from transformers import AutoConfig
     from transformers.models.auto import modeling_auto
@@ -184,17 +194,17 @@ def find_kind(folder: Path) -> Kind:
     found += [kind for kind, names in known.items() if config.model_type in names]
     if not found:
         kinds = " nor a ".join(known)
-        raise UserError(f"{folder}: {config.model_type} is neither a {kinds} model.")
+        raise UserError(f"{folder}: a {config.model_type} model is neither a {kinds} model.")
     if found[0] == "seq2seq" and config.model_type not in SPAN_FILLERS:
         raise UserError(
-            f"{folder}: a {config.model_type} model can't be asked: of models with an encoder and "
-            "a decoder, T5, mT5 and UMT5 are known to have learnt to fill a marked blank."
+            f"{folder}: {config.model_type} models are not supported. Of encoder-decoder models, "
+            "only T5, mT5 and UMT5 were trained to fill a marked blank."
         )
     return found[0]
 
 
 def read_folder(folder: Path, read: Callable[[], Any]) -> Any:
-    """What `read` returns; the library's many errors for bad files become one sentence."""
+    """Return `read()`; turn the libraries' exceptions for bad files into one UserError."""
     from huggingface_hub.errors import StrictDataclassError
     from safetensors import SafetensorError
 
@@ -203,13 +213,13 @@ def read_folder(folder: Path, read: Callable[[], Any]) -> Any:
     except Exception as error:
         expected = (*FAULTS, SafetensorError, StrictDataclassError)
         if not isinstance(error, expected) and type(error) is not Exception:
-            raise  # the tokenizers library raises Exception itself
+            raise  # tokenizers raises plain Exception
         reason = error
     lines = str(reason).strip().splitlines()[:2]
-    said = " ".join(line.strip() for line in lines if lines[0].endswith(":") or line == lines[0])
-    if isinstance(reason, LookupError) or not said:  # of itself, it says nothing but a key
-        said = f"{type(reason).__name__} {said}"
-    raise UserError(f"{folder} can't be read as a model: {said[:300]}") from reason
+    message = " ".join(line.strip() for line in lines if lines[0].endswith(":") or line == lines[0])
+    if isinstance(reason, LookupError) or not message:  # the message alone is only a key
+        message = f"{type(reason).__name__} {message}"
+    raise UserError(f"Can't load a model from {folder}: {message[:300]}") from reason
 
 
 def _dtype(precision: str) -> Any:
@@ -218,20 +228,20 @@ def _dtype(precision: str) -> Any:
     return torch.bfloat16 if precision == "bf16" else torch.float32
 
 
-# Weights that a language model can be without: other heads of the same body, copies of what is
-# tied, and tables that follow from the configuration.
+# Weights that may be unexpected or missing without harm: other heads of the same body, copies of
+# tied weights, and tables that follow from the configuration.
 HARMLESS = re.compile(
     r"(^|\.)(pooler|seq_relationship|sop_classifier|classifier|score|qa_outputs|"
     r"discriminator_predictions|mask_predictions|lm_predictions)\.|"
     r"(decoder|lm_head)\.(weight|bias)$|position_ids$|attn\.(masked_)?bias$|inv_freq$"
 )
-SPARE = 1 << 24  # numbers beside the weights: positions, masks
+SPARE = 1 << 24  # numbers that aren't stored weights: positions, masks
 
 
-def by_transformers(
+def load_with_transformers(
     name: str, folder: Path, auto: Any, kind: Kind | Literal["reader"], precision: str
 ) -> tuple[Any, Any]:
-    """The model and tokenizer of a folder, checked: the weights are read last."""
+    """Load and check a folder's model and tokenizer; the weights are read last."""
     from transformers import AutoTokenizer
     from transformers.utils import logging
 
@@ -244,23 +254,23 @@ def by_transformers(
     rows = read_folder(folder, lambda: _check_shapes(folder, auto))
     tokenizer = read_folder(folder, lambda: AutoTokenizer.from_pretrained(folder, **options))
     if not getattr(tokenizer, "is_fast", False):
-        raise UserError(f"{name}: its tokenizer has no fast version (tokenizer.json).")
+        raise UserError(f"{name} has no fast tokenizer: tokenizer.json is missing.")
     if kind == "masked" and tokenizer.mask_token_id is None:
-        raise UserError(f"{name}: its tokenizer has no mask token, so it can't fill blanks.")
+        raise UserError(f"{name} can't fill blanks: its tokenizer has no mask token.")
     if kind == "seq2seq" and not TokenVocabulary(tokenizer, rows).sentinels:
         raise UserError(
-            f"{name}: its tokenizer has no <extra_id_0>, the sign of a blank in the texts that T5, "
-            "mT5 and UMT5 were trained on: how to show it a blank is not known."
+            f"{name} can't fill blanks: its tokenizer has no <extra_id_0>, the token that marks a "
+            "blank in the training texts of T5, mT5 and UMT5."
         )
     vocabulary = tokenizer.get_vocab()
     unknown = [token for token in tokenizer.all_special_tokens if token not in vocabulary]
     if unknown:
-        raise UserError(f"{name}: its tokenizer knows no {unknown[0][:40]!r}, its special token.")
+        raise UserError(f"{name}: special token {unknown[0][:40]!r} is not in its vocabulary.")
     beyond = [token for token, number in vocabulary.items() if number >= rows]
     if beyond:
         raise UserError(
-            f"{name}: its tokenizer has tokens that the model has none for, such as "
-            f"{min(beyond)[:40]!r}; the model knows {rows:,}."
+            f"{name}: its tokenizer's vocabulary is larger than the model's embedding matrix "
+            f"({rows:,} rows); {min(beyond)[:40]!r} is one of the extra tokens."
         )
     device = chosen_device()
     places = {"cpu": None, "spread": "auto"}.get(device, {"": device})
@@ -272,26 +282,26 @@ def by_transformers(
             device_map=places,
             use_safetensors=True,
             output_loading_info=True,
-            ignore_mismatched_sizes=True,  # said below, by name
+            ignore_mismatched_sizes=True,  # reported below, by name
             **options,
         ),
     )
     for key, stored, wanted in sorted(report["mismatched_keys"]):
         raise UserError(
-            f"{name}: {key} has the shape {tuple(stored)} in its file, and {tuple(wanted)} by its "
-            "config.json: one of the two is another model's."
+            f"{name}: {key} has shape {tuple(stored)} in the weights, but {tuple(wanted)} by "
+            "config.json. One of the two files belongs to another model."
         )
     if report["missing_keys"]:
         what = "question-answering model" if kind == "reader" else f"{kind} language model"
         raise UserError(
-            f"{name} has no complete {what}: {len(report['missing_keys'])} weights "
-            f"are missing, such as {sorted(report['missing_keys'])[0]}."
+            f"{name} is not a complete {what}: {len(report['missing_keys'])} weights are missing, "
+            f"such as {sorted(report['missing_keys'])[0]}."
         )
-    strange = sorted(key for key in report["unexpected_keys"] if not HARMLESS.search(key))
-    if strange:
+    unexpected = sorted(key for key in report["unexpected_keys"] if not HARMLESS.search(key))
+    if unexpected:
         raise UserError(
-            f"{name} holds {len(strange)} weights that a {model.config.model_type} model doesn't "
-            f"have, such as {strange[0][:80]}: its config.json is another model's."
+            f"{name} has {len(unexpected)} weights that a {model.config.model_type} model doesn't "
+            f"have, such as {unexpected[0][:80]}: config.json belongs to another model."
         )
     if getattr(model.config, "quantization_config", None) is None:
         for parameter in model.parameters():  # DeBERTa's query bias keeps 32 bits in any precision
@@ -300,9 +310,9 @@ def by_transformers(
 
 
 def _check_shapes(folder: Path, auto: Any) -> int:
-    """How many tokens the model of a folder's configuration knows, found without its memory.
+    """Return the number of rows in the embedding table, without allocating the weights.
 
-    Raises UserError if that model is larger than the weights that are there.
+    Raises UserError if the configured model is larger than the stored weights.
     """
     import torch
     from transformers import AutoConfig
@@ -314,10 +324,10 @@ def _check_shapes(folder: Path, auto: Any) -> int:
     n_stored = sum(tensor.n_elements for tensor in stored_tensors(folder).values())
     if n_wanted > n_stored + SPARE:
         raise UserError(
-            f"{folder}: its config.json is of a model with {n_wanted:,} weights, and the files "
+            f"{folder}: config.json describes a model with {n_wanted:,} weights, but the files "
             f"hold {n_stored:,}."
         )
     table = getattr(model.get_input_embeddings(), "weight", None)
     if table is None:
-        raise UserError(f"{folder}: a {config.model_type} model has no table of tokens.")
+        raise UserError(f"{folder}: {config.model_type} models have no token embeddings.")
     return int(table.shape[0])

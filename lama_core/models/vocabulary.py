@@ -1,8 +1,8 @@
 """A tokenizer's tokens as words, for WordPiece, byte-level BPE and SentencePiece alike.
 
-A token writes a word when it can stand where a word begins: no `##` before it in WordPiece, a
-space (`Ġ`) before it in byte-level BPE, a `▁` before it in SentencePiece. Anything else continues
-the word on its left and is shown with a leading `CONTINUATION` sign.
+A token begins a word if it has no `##` prefix (WordPiece), or has a space (`Ġ`, byte-level BPE) or
+`▁` (SentencePiece) in front. All other tokens continue the word on their left and are shown with a
+leading `CONTINUATION` sign.
 """
 
 import json
@@ -21,15 +21,16 @@ from lama_core.models.protocols import Statement
 CONTINUATION = "‑"  # a non-breaking hyphen, as dictionaries mark a suffix
 METASPACE = "▁"
 ANCHORS = (":", ".", "a")
-# What stands for a span that is left out, in T5's family; mT5's is a piece of its vocabulary.
+# Marks a hidden span in T5's family; in mT5 it is an ordinary token of the vocabulary.
 SENTINEL = re.compile(rf"{METASPACE}?<extra_id_(\d+)>")
 
 
 @dataclass(frozen=True, slots=True)
 class TextTokens:
-    """A text as tokens, without special ones. words: int64 [token], which word each belongs to.
+    """A text as tokens, without special tokens.
 
-    marked: bool [token], whether it has a character of the part that was marked.
+    words: int64 [token], the word that each token belongs to. marked: bool [token], whether it
+    contains a character of the marked span.
     """
 
     ids: tuple[int, ...]
@@ -38,27 +39,27 @@ class TextTokens:
 
     @classmethod
     def of(
-        cls, ids: list[int], words: list[int | None], spans: Any, start: int, end: int
+        cls, ids: list[int], words: Sequence[int | None], spans: Any, start: int, end: int
     ) -> "TextTokens":
-        """What a tokenizer gives of a text whose characters start..end are marked."""
+        """Make one from a tokenizer's output; the characters start..end are marked."""
         places = np.array(spans, dtype=np.int64).reshape(-1, 2)
         marked = (places[:, 0] < end) & (places[:, 1] > start)
-        numbers = [-1 if one is None else one for one in words]
+        numbers = [-1 if word is None else word for word in words]
         return cls(tuple(ids), np.array(numbers, dtype=np.int64), marked)
 
 
 class TokenVocabulary:
-    """The words that a Hugging Face fast tokenizer has as tokens.
+    """The words that are single tokens of a Hugging Face fast tokenizer.
 
-    tokenizer: a `PreTrainedTokenizerFast`. size: the width of the model's output distribution,
-    which may be larger than the tokenizer's vocabulary (padding) or smaller.
+    tokenizer: a `PreTrainedTokenizerFast`. size: width of the model's output distribution, which
+    may be larger (padding) or smaller than the tokenizer's vocabulary.
     """
 
     def __init__(self, tokenizer: Any, size: int) -> None:
         self._tokenizer = tokenizer
         self.size = size
         self._backend = json.loads(tokenizer.backend_tokenizer.to_str())
-        self._backend["model"].pop("vocab")  # the tokenizer has it; a copy takes megabytes
+        self._backend["model"].pop("vocab")  # megabytes that the tokenizer has already
         self._style = self._find_style()
 
     def _find_style(self) -> str:
@@ -74,16 +75,16 @@ class TokenVocabulary:
 
     @property
     def marks_ends(self) -> bool:
-        """Whether a token says that a word ends with it, as those of OpenAI's first GPT do."""
+        """Whether tokens mark the end of a word, as in OpenAI's first GPT."""
         return self._style == "suffix"
 
     def entry(self, token_id: int) -> tuple[str, bool]:
-        """A token's text and whether it begins a word; no text for a control token."""
+        """Return a token's text and whether it begins a word; control tokens have no text."""
         return self._entries.get(token_id, ("", False))
 
     @cached_property
     def special_ids(self) -> frozenset[int]:
-        """Ids that stand for control, not for text."""
+        """Ids of control tokens."""
         special = {
             entry["id"] for entry in self._backend.get("added_tokens", []) if entry["special"]
         }
@@ -91,7 +92,7 @@ class TokenVocabulary:
 
     @cached_property
     def sentinels(self) -> tuple[int, ...]:
-        """Ids of `<extra_id_0>`, `<extra_id_1>` and on; none of a model that wasn't trained so."""
+        """Ids of `<extra_id_0>`, `<extra_id_1>`, ...; empty for models without sentinels."""
         found = {
             int(match[1]): number
             for token, number in self._tokenizer.get_vocab().items()
@@ -111,7 +112,7 @@ class TokenVocabulary:
 
     @cached_property
     def special_texts(self) -> tuple[str, ...]:
-        """How the control tokens are written; a user's text that holds one is escaped."""
+        """Control tokens as text; `encode` escapes them in a user's text."""
         added = {entry["content"] for entry in self._backend.get("added_tokens", [])}
         sentinels = self._tokenizer.convert_ids_to_tokens(list(self.sentinels))
         written = {sentinel.removeprefix(METASPACE) for sentinel in sentinels}
@@ -119,8 +120,8 @@ class TokenVocabulary:
 
     @cached_property
     def _entries(self) -> dict[int, tuple[str, bool]]:
-        """Token id -> (text, whether it begins a word), special tokens and lone bytes left out."""
-        from tokenizers.decoders import ByteLevel  # a fifth of a second: only for a model
+        """Token id -> (text, whether it begins a word), without special tokens and lone bytes."""
+        from tokenizers.decoders import ByteLevel  # importing takes 0.2 s
 
         suffix = self._backend["model"].get("end_of_word_suffix") or ""
         prefix = self._backend["model"].get("continuing_subword_prefix") or "##"
@@ -146,19 +147,19 @@ class TokenVocabulary:
 
     @cached_property
     def cased(self) -> bool:
-        """Whether capital letters survive: read off the normaliser by trying it."""
+        """Whether the tokenizer keeps capital letters; found by trying."""
         ids = self._tokenizer("Paris A", add_special_tokens=False)["input_ids"]
         text = "".join(self._tokenizer.convert_ids_to_tokens(ids))
         return "P" in text or "A" in text
 
     def tokens(self) -> dict[int, str]:
-        """Every token but the special ones, as it is shown; a continuation piece is marked."""
+        """Return all tokens except special ones, as displayed; continuations are marked."""
         return {number: self.show(number) for number in self._entries}
 
     def show(self, token_id: int) -> str:
-        """One token as a person reads it, a continuation piece marked, control tokens as written.
+        """Return a token as displayed; continuations are marked, control tokens unchanged.
 
-        A token of nothing but spaces or control characters is shown by its Unicode escapes.
+        A token of only spaces or control characters is shown as Unicode escapes.
         """
         if token_id not in self._entries:
             return str(self._tokenizer.convert_ids_to_tokens(int(token_id)))
@@ -170,14 +171,14 @@ class TokenVocabulary:
         return CONTINUATION + text if joins else text
 
     def show_text(self, token_ids: Sequence[int]) -> tuple[str, ...]:
-        """The tokens of a text as a person reads them; the first continues nothing."""
+        """Return a text's tokens as displayed; the first isn't marked as a continuation."""
         shown = [self.show(token) for token in token_ids]
         if shown:
             shown[0] = shown[0].removeprefix(CONTINUATION)
         return tuple(shown)
 
     def forms(self, place: Place) -> dict[str, tuple[int, ...]]:
-        """Every word that is one token in this place, with the ids of the tokens that write it."""
+        """Return the words that are one token in this place, with the ids that write each."""
         return self._spaced if place == "after space" else self._open
 
     @cached_property
@@ -185,7 +186,7 @@ class TokenVocabulary:
         forms: dict[str, tuple[int, ...]] = {}
         for number, (text, begins) in self._entries.items():
             if begins and text and text.strip() == text:
-                forms.setdefault(text, (number,))  # an id that repeats a word is never produced
+                forms.setdefault(text, (number,))  # the tokenizer never produces a duplicate's id
         return forms
 
     @cached_property
@@ -199,10 +200,10 @@ class TokenVocabulary:
         return forms
 
     def pieces(self, word: str, place: Place = "after space") -> tuple[int, ...]:
-        """The ids of the tokens that the tokenizer makes of a word in running text.
+        """Return the token ids of a word in running text.
 
-        The word is tokenised behind an anchor that is then cut off, so that the tokenizer sees it
-        where it will stand. Raises ValueError if no anchor can be cut off.
+        The word is tokenized after an anchor, so that the tokenizer sees it in context; then the
+        anchor's tokens are removed. Raises ValueError if that fails for all anchors.
         """
         known = self.forms(place).get(word)
         if known:
@@ -214,49 +215,49 @@ class TokenVocabulary:
             whole = self.encode(f"{anchor} {word}")
             if whole[: len(before)] == before:
                 return tuple(whole[len(before) :])
-        raise ValueError(f"no anchor can be cut off before {word!r}")
+        raise ValueError(f"no anchor can be removed before {word!r}")
 
     def can_write(self, word: str) -> bool:
-        """Whether its pieces say the whole word: there are any, and none is the unknown token."""
+        """Whether the word has tokens, and none of them is the unknown token."""
         pieces = self.pieces(word)
         return bool(pieces) and self._tokenizer.unk_token_id not in pieces
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of a plain text, without special tokens; control tokens in it are text."""
+        """Token ids of a text, without special tokens; control tokens in it count as text."""
         ids = self._split(text)
         return ids if self._control_ids.isdisjoint(ids) else self._split(self._escaped(text))
 
     def _escaped(self, text: str) -> str:
-        """A text whose control tokens are text.
+        """Return a text in which control tokens are split by a space, so that they are text.
 
-        A SentencePiece vocabulary lists its control tokens among the pieces, so that splitting
-        them is not enough: a space inside makes them text.
+        Needed for SentencePiece vocabularies, which list control tokens as ordinary tokens.
         """
         for special in self.special_texts:
             text = text.replace(special, f"{special[:1]} {special[1:]}")
         return text
 
     def read(self, statements: Sequence[Statement]) -> list[TextTokens]:
-        """Texts as `encode` gives them, their words, and which tokens hold the answer's characters.
+        """Return the statements' tokens, with their words and which contain the answer.
 
-        Words are the tokenizer's: what it splits a text into before it looks for pieces.
+        Words are the tokenizer's: its splits of the text before subword tokenization.
         """
-        found = self._read([one.text for one in statements])
+        encodings = self._read([statement.text for statement in statements])
         return [
-            self._escaped_tokens(one)
+            self._escaped_tokens(statement)
             if any(number in self._control_ids for number in ids)
-            else TextTokens.of(ids, words, spans, one.start, one.end)
-            for one, (ids, words, spans) in zip(statements, found, strict=True)
+            else TextTokens.of(ids, words, spans, statement.start, statement.end)
+            for statement, (ids, words, spans) in zip(statements, encodings, strict=True)
         ]
 
-    def _escaped_tokens(self, one: Statement) -> TextTokens:
-        """What is read of a text that holds control tokens."""
-        ((ids, words, spans),) = self._read([self._escaped(one.text)])
-        start, end = (len(self._escaped(one.text[:place])) for place in (one.start, one.end))
+    def _escaped_tokens(self, statement: Statement) -> TextTokens:
+        """Return the tokens of a statement that contains control tokens."""
+        text = statement.text
+        ((ids, words, spans),) = self._read([self._escaped(text)])
+        start, end = (len(self._escaped(text[:at])) for at in (statement.start, statement.end))
         return TextTokens.of(ids, words, spans, start, end)
 
     def _read(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[int | None], Any]]:
-        """Ids, words and characters of each text's tokens."""
+        """Yield the ids, words and character spans of each text's tokens."""
         if not texts:
             return
         found = self._tokenizer(
@@ -271,7 +272,7 @@ class TokenVocabulary:
             yield ids, found.word_ids(number), spans
 
     def encode_after(self, text: str) -> list[int]:
-        """Token ids of a text that follows a word without a break, as `encode` gives them."""
+        """Token ids of a text that follows a word without a space, as in `encode`."""
         if not text:
             return []
         whole, word = self.encode("a" + text), self.encode("a")
@@ -283,5 +284,5 @@ class TokenVocabulary:
 
     @cached_property
     def _control_ids(self) -> frozenset[int]:
-        """Ids that no text may give; the unknown token stands for text."""
+        """Ids that no text may produce; the unknown token may occur."""
         return self.special_ids - {self._tokenizer.unk_token_id}

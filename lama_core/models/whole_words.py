@@ -1,9 +1,9 @@
-"""A vocabulary of whole words, as the models before word pieces have it.
+"""A vocabulary of whole words, for models older than subword tokens.
 
-A text is cut at its spaces; the signs that LAMA set apart for a model (brackets, commas) are words
-of their own. A word that the vocabulary lacks is the release's own unknown word. One that ends in a
-punctuation mark is cut in two where it is unknown and both its parts are known; LAMA's own texts
-have a space there. Departure: Words of the older models
+A text is split at spaces; signs that LAMA separated for a model (brackets, commas) are words. A
+word outside the vocabulary becomes the release's unknown word. An unknown word that ends in a
+punctuation mark is split if both parts are known; LAMA's own texts have a space there.
+Departure: Words of the older models
 """
 
 import re
@@ -20,10 +20,10 @@ ENDS = frozenset(".,;:!?)]'\"")
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """What a release writes for what is no word, and what is set apart in a text.
+    """A release's control words, and the signs that are separated from words in a text.
 
-    begin: stands before every text. end: behind it, of a model that reads both ways. others: words
-    of its vocabulary that stand for control, too.
+    begin: the first word of every text. end: the last one, for models that read both directions.
+    others: further control words of the vocabulary. apart: the separated signs.
     """
 
     unknown: str
@@ -35,7 +35,7 @@ class Signs:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a text. start, end: its first character, and behind it."""
+    """A word of a text. start, end: character offsets, end excluded."""
 
     text: str
     start: int
@@ -43,13 +43,13 @@ class Word:
 
 
 class WordVocabulary:
-    """The words that a model has, and the calls that backends make of a tokenizer.
+    """A model's words, with the methods that backends call on a tokenizer.
 
-    words: in the order of the output distribution; of equal ones the first counts.
+    words: in the order of the output distribution; of duplicates, the first is used.
     """
 
     is_fast = True
-    marks_ends = True  # no word goes on behind a token
+    marks_ends = True  # a token always ends its word
     pad_token_id = 0
     mask_token_id = None
     sentinels = ()
@@ -72,17 +72,17 @@ class WordVocabulary:
 
     @cached_property
     def special_ids(self) -> frozenset[int]:
-        """Ids that stand for control, not for text, all places of a word that is there twice."""
+        """Ids of control words, including duplicates."""
         control = set(self.special_texts)
         return frozenset(n for n, word in enumerate(self.words) if word in control)
 
     @property
     def cased(self) -> bool:
-        """Always: nothing is lower-cased before it is looked up."""
+        """Always True: no text is lower-cased."""
         return True
 
     def split(self, text: str) -> list[Word]:
-        """The words of a text, with their places in it."""
+        """Split a text into words with character offsets."""
         return [
             word
             for found in re.finditer(r"\S+", text)
@@ -91,7 +91,7 @@ class WordVocabulary:
         ]
 
     def _parted(self, word: Word) -> Iterator[Word]:
-        """A word cut around the signs that are set apart."""
+        """Split a word around the separated signs."""
         at = 0
         for sign in self._apart.finditer(word.text) if self._apart else ():
             if sign.start() > at:
@@ -102,7 +102,7 @@ class WordVocabulary:
             yield Word(word.text[at:], word.start + at, word.end)
 
     def _without_end(self, word: Word) -> tuple[Word, ...]:
-        """An unknown word and its punctuation mark, where both are known without each other."""
+        """Split off a punctuation mark from an unknown word, if both parts are known."""
         rest, mark = word.text[:-1], word.text[-1]
         if word.text in self.index or mark not in ENDS:
             return (word,)
@@ -111,11 +111,11 @@ class WordVocabulary:
         return Word(rest, word.start, word.end - 1), Word(mark, word.end - 1, word.end)
 
     def knows(self, word: str) -> bool:
-        """Whether a word of a text is one of the vocabulary; one that stands for control isn't."""
+        """Whether a word is in the vocabulary and isn't a control word."""
         return word in self.index and word not in self.special_texts
 
     def number(self, word: str) -> int:
-        """The id of a word of a text; the unknown word's of one that it doesn't know."""
+        """Return a word's id; the unknown word's if it isn't in the vocabulary."""
         return self.index[word] if self.knows(word) else self.unk_token_id
 
     def entry(self, token_id: int) -> tuple[str, bool]:
@@ -140,7 +140,7 @@ class WordVocabulary:
         return _Forms(self)
 
     def pieces(self, word: str, place: Place = "after space") -> tuple[int, ...]:
-        """The ids of the words of a word: several of a name such as `New York`."""
+        """Return a word's ids; several for a name such as `New York`."""
         return tuple(self.encode(word))
 
     def can_write(self, word: str) -> bool:
@@ -154,18 +154,19 @@ class WordVocabulary:
         return self.encode(text)
 
     def read(self, statements: Sequence[Statement]) -> list[TextTokens]:
-        """Texts as `encode` gives them, and which words hold the answer's characters."""
+        """Return the statements' words as ids, and which contain the answer."""
         found = []
-        for one in statements:
-            words = self.split(one.text)
+        for statement in statements:
+            words = self.split(statement.text)
             ids = [self.number(word.text) for word in words]
             spans = [(word.start, word.end) for word in words]
-            found.append(TextTokens.of(ids, list(range(len(ids))), spans, one.start, one.end))
+            numbers = list(range(len(ids)))
+            found.append(TextTokens.of(ids, numbers, spans, statement.start, statement.end))
         return found
 
 
 class _Forms(Mapping[str, tuple[int, ...]]):
-    """Word -> its id. Half a million words as tuples would take as much memory as a small model."""
+    """Word -> its id, looked up on demand: half a million tuples would take too much memory."""
 
     def __init__(self, vocabulary: WordVocabulary) -> None:
         self._vocabulary = vocabulary

@@ -80,4 +80,4 @@ def test_a_wrong_device_of_the_environment_is_refused(
     monkeypatch.setenv(VARIABLE, "tpu")
     said = invoke(["cloze", "Rome is ___ ."])
     assert isinstance(said.exception, UserError)
-    assert str(said.exception).startswith("'tpu' is no device: write auto, cpu, cuda")
+    assert str(said.exception).startswith("Unknown device 'tpu'. Choose auto, cpu, cuda")

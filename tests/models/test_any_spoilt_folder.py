@@ -159,7 +159,7 @@ def spoil_tokens(folder: Path, data: st.DataObject) -> None:
 
 
 def spoil_special(folder: Path, data: st.DataObject) -> None:
-    """Something that is no plain file, instead of one or next to the others."""
+    """Something that Not a regular file, instead of one or next to the others."""
     named = ("chat_template.jinja", "generation_config.json", "merges.txt", "spiece.model", "notes")
     path = folder / data.draw(st.sampled_from([*named, *sorted(p.name for p in folder.iterdir())]))
     if path.is_dir() and not path.is_symlink():

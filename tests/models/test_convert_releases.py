@@ -66,7 +66,7 @@ def test_a_pickle_with_code_in_it_is_refused_by_name_and_nothing_runs(
     make_transformer_xl(tmp_path / "xl")
     torch.save({"a": Code(made)}, tmp_path / "xl" / "pytorch_model.bin")
     for name in ("fconv", "xl"):
-        assert "posix.mkdir, which is no weight and could run code" in refused(tmp_path / name)
+        assert "posix.mkdir, which could run code" in refused(tmp_path / name)
     assert not made.exists()
 
 
@@ -74,7 +74,7 @@ def test_a_plain_pickle_is_refused_too(tmp_path: Path) -> None:
     made = tmp_path / "made"
     make_transformer_xl(tmp_path / "xl")
     file = tmp_path / "xl" / "pytorch_model.bin"
-    for protocol, said in ((2, "could run code"), (5, "no whole file of weights")):
+    for protocol, said in ((2, "could run code"), (5, "not a torch file")):
         file.write_bytes(pickle.dumps({"a": Code(made)}, protocol))
         assert said in refused(tmp_path / "xl")
     assert not made.exists()
@@ -118,7 +118,7 @@ def test_a_truncated_file_is_said_to_be_one(name: str, file: str, tmp_path: Path
     MAKERS[name](tmp_path / name)
     cut(tmp_path / name / file)
     said = refused(tmp_path / name)
-    assert file in said and "no whole" in said
+    assert file in said and ("Not a complete" in said or "not a torch file" in said)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_dictionary_of_another_length_is_another_releases(
 ) -> None:
     MAKERS[name](tmp_path / name)
     one_word_more(tmp_path / name / file)
-    assert "of them is another release's" in refused(tmp_path / name)
+    assert "of these files belongs to another release" in refused(tmp_path / name)
 
 
 def test_elmo_without_a_softmax_is_said_to_lack_it(tmp_path: Path) -> None:
@@ -137,9 +137,9 @@ def test_elmo_without_a_softmax_is_said_to_lack_it(tmp_path: Path) -> None:
     softmax = tmp_path / "elmo" / "elmo_softmax_weights.hdf5"
     own = {name: array for name, array in arrays.items() if not name.startswith("softmax")}
     write_hdf5(softmax, own)
-    assert "holds no softmax/W" in refused(tmp_path / "elmo")
+    assert "has no 'softmax/W'" in refused(tmp_path / "elmo")
     softmax.unlink()
-    assert "holds no *softmax_weights.hdf5" in refused(tmp_path / "elmo")
+    assert "has no *softmax_weights.hdf5" in refused(tmp_path / "elmo")
 
 
 def test_a_weight_that_is_missing_or_of_another_shape_is_named(tmp_path: Path) -> None:
@@ -148,15 +148,15 @@ def test_a_weight_that_is_missing_or_of_another_shape_is_named(tmp_path: Path) -
     own = {name: array for name, array in arrays.items() if not name.startswith("softmax")}
     weights.unlink()
     write_hdf5(weights, {**own, "CNN_proj/b_proj": np.zeros(7, np.float32)})
-    assert "CNN_proj/b_proj has the shape (7,), and (6,)" in refused(tmp_path / "elmo")
+    assert "CNN_proj/b_proj has shape (7,), but (6,)" in refused(tmp_path / "elmo")
     del own["char_embed"]
     weights.unlink()
     write_hdf5(weights, own)
-    assert "holds no char_embed" in refused(tmp_path / "elmo")
+    assert "has no char_embed" in refused(tmp_path / "elmo")
     state = make_transformer_xl(tmp_path / "xl")
     del state["crit.cluster_bias"]
     torch.save(state, tmp_path / "xl" / "pytorch_model.bin")
-    assert "holds no weight crit.cluster_bias" in refused(tmp_path / "xl")
+    assert "has no weight crit.cluster_bias" in refused(tmp_path / "xl")
 
 
 def test_hdf5_that_leads_to_another_file_or_claims_more_than_it_has_is_refused(
@@ -169,17 +169,17 @@ def test_hdf5_that_leads_to_another_file_or_claims_more_than_it_has_is_refused(
     softmax.rename(tmp_path / "aside.hdf5")
     with h5py.File(softmax, "w") as out:
         out["softmax"] = h5py.ExternalLink(str(tmp_path / "aside.hdf5"), "softmax")
-    assert "holds no softmax/W" in refused(tmp_path / "elmo")
+    assert "has no 'softmax/W'" in refused(tmp_path / "elmo")
     with h5py.File(softmax, "w") as out:  # nothing is stored of it
         out.create_dataset("softmax/W", shape=arrays["softmax/W"].shape, dtype="f4", chunks=(1, 1))
         out.create_dataset("softmax/b", data=arrays["softmax/b"])
-    assert "not stored in full" in refused(tmp_path / "elmo")
+    assert "softmax/W is incomplete" in refused(tmp_path / "elmo")
 
 
 def test_without_h5py_one_sentence_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_elmo(tmp_path / "elmo")
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(UserError, match="h5py is not installed: `pip install h5py`"):
+    with pytest.raises(UserError, match=r"h5py is not installed\. Run `pip install h5py`"):
         convert(tmp_path / "elmo", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -201,7 +201,7 @@ def test_layers_are_lists_added_and_repeated() -> None:
     ),
 )  # fmt: skip
 def test_anything_else_is_no_layers(text: str) -> None:
-    with pytest.raises(UserError, match="only lists of"):
+    with pytest.raises(UserError, match="expected lists of"):
         parse_layers(text, FILE)
 
 
@@ -215,7 +215,7 @@ def test_a_folder_that_is_there_is_not_written_to(tmp_path: Path) -> None:
     make_fconv(tmp_path / "fconv")
     out = tmp_path / "out"
     out.mkdir()
-    with pytest.raises(UserError, match="is there already"):
+    with pytest.raises(UserError, match="exists already"):
         convert(tmp_path / "fconv", out)
     assert list(out.iterdir()) == []
 
@@ -232,7 +232,7 @@ def test_the_command_says_what_it_made_and_what_it_refuses(tmp_path: Path) -> No
     assert names == ["config.json", "model.safetensors", "vocab.txt"]
     check_folder(tmp_path / "out")
     assert find_kind(tmp_path / "out") == "causal"
-    with pytest.raises(UserError, match="is there already"):
+    with pytest.raises(UserError, match="exists already"):
         printed(*words)
 
 
@@ -267,7 +267,7 @@ def test_a_release_in_its_old_form_is_sent_to_convert(tmp_path: Path) -> None:
 
     state = make_transformer_xl(tmp_path / "xl", vocab_size=5)
     save_file({n: v.clone() for n, v in state.items()}, tmp_path / "xl" / "model.safetensors")
-    with pytest.raises(UserError, match="`models convert` it first"):
+    with pytest.raises(UserError, match="Run `models convert` first"):
         add_checked(str(tmp_path / "xl"))
 
 
@@ -338,9 +338,9 @@ def test_a_converted_folder_that_was_changed_is_refused_in_one_sentence(
     for gone in ("n_words", "signs"):
         kept = {key: value for key, value in json.loads(whole).items() if key != gone}
         (out / "config.json").write_text(json.dumps(kept))
-        with pytest.raises(UserError, match=f"names no {gone}: convert the release again"):
+        with pytest.raises(UserError, match=f"has no {gone}. Convert the release again"):
             load_model(str(out))
     (out / "config.json").write_text(whole)
     cut(out / "model.safetensors")
-    with pytest.raises(UserError, match="no whole safetensors file"):
+    with pytest.raises(UserError, match="Damaged safetensors file"):
         load_model(str(out))

@@ -221,7 +221,7 @@ def test_inputs_that_stay_behind_are_seen(
     family: str, no_card: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = plain_on_meta(family)
-    monkeypatch.setattr(Transformer, "_there", lambda _self, inputs: inputs)
+    monkeypatch.setattr(Transformer, "_on_device", lambda _self, inputs: inputs)
     with pytest.raises(Mixed):
         blanks_of(model, "both")
 
@@ -238,7 +238,7 @@ def test_cut_positions_that_stay_behind_are_seen(no_card: list[str]) -> None:
 def shrink_to(n_rows: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """From now on the device has room for that many rows; how many each pass had that fitted."""
     sizes: list[int] = []
-    there = Transformer._there
+    there = Transformer._on_device
 
     def refuse(self: Transformer, inputs: dict[str, Any]) -> dict[str, Any]:
         if len(inputs["input_ids"]) > n_rows:
@@ -246,7 +246,7 @@ def shrink_to(n_rows: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sizes.append(len(inputs["input_ids"]))
         return there(self, inputs)
 
-    monkeypatch.setattr(Transformer, "_there", refuse)
+    monkeypatch.setattr(Transformer, "_on_device", refuse)
     return sizes
 
 
@@ -282,8 +282,8 @@ def test_a_text_that_does_not_fit_is_refused(
     def full(*_: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
-    monkeypatch.setattr(Transformer, "_there", full)
-    with pytest.raises(UserError, match="A single text is too much for the memory"):
+    monkeypatch.setattr(Transformer, "_on_device", full)
+    with pytest.raises(UserError, match="a single text needs more than is free"):
         blanks_of(tiny_model("llama"), "left")
 
 
@@ -293,7 +293,7 @@ def test_another_fault_of_a_pass_is_none_of_the_memory(
     def broken(*_: object) -> None:
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
-    monkeypatch.setattr(Transformer, "_there", broken)
+    monkeypatch.setattr(Transformer, "_on_device", broken)
     with pytest.raises(RuntimeError, match="mat1"):
         blanks_of(tiny_model("llama"), "left")
 
@@ -322,7 +322,7 @@ def test_auto_takes_the_first_card(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:-1", "CPU", "", "cpu:0", "x" * 300])
 def test_an_unknown_device_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(devices.VARIABLE, "cpu")
-    with pytest.raises(UserError, match="is no device: write auto, cpu, cuda, cuda:N") as said:
+    with pytest.raises(UserError, match="Choose auto, cpu, cuda, cuda:N") as said:
         use_device(name)
     assert len(str(said.value)) < 250
     assert wanted_device() == "cpu"
@@ -335,8 +335,8 @@ def test_a_card_that_is_not_here_is_refused(name: str, monkeypatch: pytest.Monke
     with pytest.raises(UserError) as said:
         use_device(name)
     assert str(said.value) == (
-        f"The device {name} is not here: this machine has cuda:0, cuda:1, cpu, spread; "
-        "`--device auto` takes cuda:0."
+        f"Device {name} is not available. This machine has cuda:0, cuda:1, cpu, spread; "
+        "`--device auto` selects cuda:0."
     )
     assert wanted_device() == "cpu"
 
@@ -347,7 +347,7 @@ def test_a_model_without_room_is_refused_before_it_is_read(
     folder = save_model_folder("gpt2", tmp_path / "model")
     monkeypatch.setattr(devices, "free_bytes", lambda _: 12_000)
     monkeypatch.setattr("lama_core.models.cache.open_model", lambda *_: pytest.fail("it is read"))
-    with pytest.raises(UserError, match=r"takes 0\.0 GB and 0\.0 GB are free on cpu: choose a sm"):
+    with pytest.raises(UserError, match=r"needs 0\.0 GB, but 0\.0 GB are free on cpu: choose a sm"):
         load_model(str(folder))
     assert str(folder) not in {held.name for held in CACHE.held()}
 

@@ -64,9 +64,9 @@ def test_eight_bits_stay_and_answer_as_the_library_that_made_them(
 @pytest.mark.parametrize(
     ("how", "said"),
     (
-        ({"quant_method": "bitsandbytes", "load_in_8bit": True}, "take the plain ones, or"),
-        ("odd", "take the plain ones, or"),
-        ({"quant_method": "torchao", "quant_type": {"default": 7}}, "take the plain ones, or"),
+        ({"quant_method": "bitsandbytes", "load_in_8bit": True}, "Use unquantised weights, or"),
+        ("odd", "Use unquantised weights, or"),
+        ({"quant_method": "torchao", "quant_type": {"default": 7}}, "Use unquantised weights, or"),
     ),
 )
 def test_other_roundings_are_refused(how: object, said: str, tmp_path: Path) -> None:

@@ -45,14 +45,14 @@ TOLERANCE = 1e-4
 # on an EPYC with bf16, whose libraries add in another order.
 RELATIVE = 1e-5
 # Of all families, those that are refused, and words of the sentence that says why.
-FUTURE, SILENT = "what stands right of a word changes", "gives no answer to a plain text"
+FUTURE, SILENT = "depend on the right context", "fails on a plain text"
 REFUSED: dict[tuple[Kind, str], str] = {
-    ("masked", "perceiver"): "has no table of tokens",
+    ("masked", "perceiver"): "have no token embeddings",
     ("masked", "reformer"): "at random",
     ("causal", "blt"): SILENT,  # its own code asks for a setting that it doesn't have
     ("causal", "cpmant"): FUTURE,
-    ("causal", "emu3"): "can't be read as a model",  # what is saved names no language model
-    ("causal", "mllama"): "can't be read as a model",
+    ("causal", "emu3"): "Can't load a model from",  # what is saved names no language model
+    ("causal", "mllama"): "Can't load a model from",
     ("causal", "prophetnet"): FUTURE,
     ("causal", "reformer"): "at random",
     ("causal", "xlnet"): FUTURE,
@@ -65,7 +65,7 @@ USUAL = (
     "olmo2", "opt", "phi", "phi3", "qwen2", "qwen3", "roberta", "smollm3", "xlm-roberta",
 )  # fmt: skip
 # Those whose layers can't be read, and words of the sentence that says why.
-NO_STATE, MORE = "doesn't pass one hidden state a token", "takes more for its answer than"
+NO_STATE, MORE = "don't pass one hidden state per token", "depend on more than the last"
 UNREAD: dict[str, str] = {
     "deepseek_v4": NO_STATE,  # several streams
     "funnel": NO_STATE,  # fewer places from layer to layer

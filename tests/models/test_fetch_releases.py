@@ -17,8 +17,9 @@ from old_releases import make_elmo, make_fconv
 from lama_core.downloads import SourceFile
 from lama_core.errors import UserError
 from lama_core.models.cache import load_model
+from lama_core.models.sources import catalog
 from lama_core.models.sources.catalog import Entry, Source, find_model, known_models
-from lama_core.models.sources.locations import catalog, fetch, locate
+from lama_core.models.sources.locations import fetch, locate
 
 pytest.importorskip("h5py")
 RELEASES = [entry for entry in known_models() if entry.source.how == "release"]
@@ -155,7 +156,7 @@ def test_where_an_address_is_dead_it_is_said_what_to_put_where(
     place = downloads(home, "tiny-original")
     said = str(caught.value)
     assert f"{served.address}/vocab.txt could not be fetched: the server answered 404" in said
-    assert f"put it into {place} as vocab.txt, then give the same command again" in said
+    assert f"put it into {place} as vocab.txt, then run the same command again" in said
     assert locate(entry) is None
     (place / "vocab.txt").write_bytes(vocabulary)
     served.asked.clear()
@@ -180,7 +181,7 @@ def test_a_page_in_the_stead_of_a_file_does_not_stay(
     entry = offer(monkeypatch, served, make_elmo, "tiny")
     whole = (served.folder / "elmo_weights.hdf5").read_bytes()
     (served.folder / "elmo_weights.hdf5").write_text("<html>Please log in</html>")
-    with pytest.raises(UserError, match=r"could not be converted: .*no whole HDF5 file"):
+    with pytest.raises(UserError, match=r"Can't convert .*Not a complete HDF5 file"):
         fetch(entry)
     assert [one.name for one in downloads(home, "tiny-original").iterdir()] == ["checksums.json"]
     (served.folder / "elmo_weights.hdf5").write_bytes(whole)

@@ -23,7 +23,7 @@ from tiny_models import CAUSAL, FAMILIES, MASKED, SEQ2SEQ
 from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
 from lama_core.models.cache import load_model
-from lama_core.models.hf.inspection import Inspected
+from lama_core.models.hf.inspection import InspectableModel
 from lama_core.models.hf.transformer import cutting_places
 from lama_core.models.protocols import BLANK, MISSED, Attribution, Attributor, Encoded, LayerReader
 from lama_core.models.registry import open_model
@@ -134,7 +134,7 @@ def test_of_a_model_whose_layers_pass_more_than_a_state_it_is_said(tmp_path: Pat
     make_family("masked", "funnel").save_pretrained(tmp_path)
     tokenizer_of("masked").save_pretrained(tmp_path)
     model = open_model("funnel", Located(tmp_path, "tiny-funnel"), "masked", "fp32")
-    with pytest.raises(UserError, match="layers of funnel can't be read: a funnel model doesn't"):
+    with pytest.raises(UserError, match="read the layers of funnel: funnel models don't"):
         model.layer_log_probs(encode(model), FULL.columns(model.vocabulary), [])
 
 
@@ -164,7 +164,7 @@ def test_erasure_is_the_difference_to_the_text_without_the_token(
             expected.append(math.nan)
             continue
         if model.kind == "masked":
-            less = replace(encoded, token_ids=(*ids[:at], model.sign, *ids[at + 1 :]))
+            less = replace(encoded, token_ids=(*ids[:at], model.mask_id, *ids[at + 1 :]))
         else:
             less = replace(encoded, token_ids=(*ids[:at], *ids[at + 1 :]))
             less = replace(less, positions=(len(ids) - 2,))
@@ -221,13 +221,15 @@ def completeness_error(found: Attribution) -> float:
 def gradient_points(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Filled with how many points each pass takes gradients at, from here on."""
     taken: list[int] = []
-    own = Inspected._slopes_at
+    own = InspectableModel._gradients_at
 
-    def counted(self: Inspected, encoded: Encoded, word: Any, points: torch.Tensor) -> torch.Tensor:
+    def counted(
+        self: InspectableModel, encoded: Encoded, word: Any, points: torch.Tensor
+    ) -> torch.Tensor:
         taken.append(len(points))
         return own(self, encoded, word, points)
 
-    monkeypatch.setattr(Inspected, "_slopes_at", counted)
+    monkeypatch.setattr(InspectableModel, "_gradients_at", counted)
     return taken
 
 
@@ -253,7 +255,7 @@ def test_when_the_time_is_over_no_more_points_are_taken(tiny_model: Models) -> N
     model = tiny_model("qwen2")
     encoded, over = encode(model), time.monotonic()
     assert model.integrated_gradients(encoded, [7], until=over).n_points == 8
-    with pytest.raises(UserError, match="over after 8 of 4,000 steps: choose fewer"):
+    with pytest.raises(UserError, match=r"reached after 8 of 4,000 steps\. Choose fewer"):
         model.integrated_gradients(encoded, [7], steps=4000, until=over)
 
 
@@ -271,7 +273,7 @@ def test_a_text_that_begins_with_its_blank_has_nothing_to_hide(tiny_model: Model
     for family in ("gpt2", "llama", "opt"):
         model = tiny_model(family)
         encoded = model.encode(parse_query("___ is a city."), "left")
-        with pytest.raises(UserError, match="no word beside the blank"):
+        with pytest.raises(UserError, match="no context tokens to attribute to"):
             model.erased(encoded, [7])
 
 
@@ -290,7 +292,7 @@ def test_a_family_without_gradients_says_so(tmp_path: Path) -> None:
         make_family("masked", family).save_pretrained(folder)
         tokenizer_of("masked").save_pretrained(folder)
         model = open_model(family, Located(folder, f"tiny-{family}"), "masked", "fp32")
-        with pytest.raises(UserError, match=f"{family} gives no gradients.*take erasure"):
+        with pytest.raises(UserError, match=f"{family} has no token gradients.*Use erasure"):
             model.integrated_gradients(encode(model), [7], steps=8)
         assert np.isfinite(model.erased(encode(model), [7]).log_prob)
 
@@ -328,7 +330,7 @@ def test_layers_and_tokens_of_the_embedded_models(name: str) -> None:
     if not is_here(find_model(name)):
         pytest.skip(f"{name} is not here")
     model = load_model(name, precision="fp32")
-    assert isinstance(model, Inspected)
+    assert isinstance(model, InspectableModel)
     encoded, columns = encode(model), FULL.columns(model.vocabulary)
     layers = getattr(model.model.base_model, "layers", None) or model.model.bert.encoder["layer"]
     states: list[torch.Tensor] = []

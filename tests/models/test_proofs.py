@@ -15,7 +15,7 @@ from lama_core.candidates.columns import Candidates
 from lama_core.errors import UserError
 from lama_core.models.auxiliary.word_embeddings import hidden_states
 from lama_core.models.hf.causal import CausalModel
-from lama_core.models.hf.self_checks import proved
+from lama_core.models.hf.self_checks import self_checked
 from lama_core.models.registry import open_model
 from lama_core.models.sources.locations import Located
 from lama_core.scoring.blanks import parse_query
@@ -37,7 +37,7 @@ def test_a_model_that_sees_the_future_is_refused_in_any_precision(
 ) -> None:
     make_family("causal", "xlnet").save_pretrained(tmp_path)
     tokenizer_of("causal").save_pretrained(tmp_path)
-    with pytest.raises(UserError, match="is no left-to-right model"):
+    with pytest.raises(UserError, match="is not causal"):
         open_causal(tmp_path, precision)
 
 
@@ -45,8 +45,8 @@ def test_damaged_weights_are_said_to_be_damaged(tmp_path: Path) -> None:
     model = open_causal(save_model_folder("smollm2", tmp_path / "tiny"))
     with torch.no_grad():
         model.model.model.norm.weight.fill_(torch.nan)
-    with pytest.raises(UserError, match="gave values that are not numbers"):
-        proved(model)
+    with pytest.raises(UserError, match="returned values that aren't finite numbers"):
+        self_checked(model)
 
 
 def test_a_want_of_memory_is_said_and_is_no_trait_of_the_family(
@@ -59,11 +59,11 @@ def test_a_want_of_memory_is_said_and_is_no_trait_of_the_family(
     model.blank_log_probs([encoded], columns)
     monkeypatch.setattr(model.model, "forward", no_room)
     for ask in (
-        lambda: proved(model),
+        lambda: self_checked(model),
         lambda: model.suffix_log_probs([1], [[2]], [3]),
         lambda: model.token_log_probs(["Paris is in France."]),
     ):
-        with pytest.raises(UserError, match="too much for the memory"):
+        with pytest.raises(UserError, match="needs more than is free on the device"):
             ask()
     assert model.caches and not model.notes
 

@@ -75,8 +75,8 @@ def test_a_question_that_leaves_no_room_for_a_passage_is_refused_in_a_sentence(
         reader.find("Oslo " * 1000, PASSAGES, column)
     n = len(reader.tokenizer("Oslo " * 1000, add_special_tokens=False)["input_ids"])
     assert str(refused.value) == (
-        f"The question has {n:,} tokens for {reader.name}, and at most {most} leave room for a "
-        "passage: shorten it."
+        f"The question has {n:,} tokens; {reader.name} takes at most {most}, to leave room for a "
+        "passage. Shorten the question."
     )
     fits = " ".join(["Oslo"] * most)
     assert reader.find(fits, ["Paris"], column) == {1: 0.0}
@@ -86,5 +86,5 @@ def test_a_question_that_leaves_no_room_for_a_passage_is_refused_in_a_sentence(
 
 def test_a_model_without_a_reading_head_is_refused(tmp_path: Path) -> None:
     folder = save_model_folder("bert-cased", tmp_path / "masked")
-    with pytest.raises(UserError, match="no complete question-answering model"):
+    with pytest.raises(UserError, match="not a complete question-answering model"):
         load_reader(str(folder))

@@ -83,7 +83,7 @@ def test_one_segment_is_given_no_token_types(
 
 
 def test_a_model_without_two_token_types_is_refused(tiny_model: Models) -> None:
-    with pytest.raises(UserError, match="leave out --segments"):
+    with pytest.raises(UserError, match="Remove --segments"):
         tiny_model("roberta").encode(two(PASSAGES[0], QUERIES[0]))
 
 

@@ -57,13 +57,13 @@ def test_a_sentinel_in_a_text_is_text(family: str, tiny_model: Models) -> None:
     model = tiny_model(family)
     query = fill("[X] is in [Y] .", "<extra_id_0> <extra_id_1>")
     ids = model.encode(query).token_ids
-    assert [number for number in ids if number in model.vocabulary.sentinels] == [model.sign]
+    assert [number for number in ids if number in model.vocabulary.sentinels] == [model.mask_id]
     assert not set(model.text_ids("a <extra_id_3> b")) & set(model.vocabulary.sentinels)
     assert not any("extra_id" in word for word in model.vocabulary.forms("after space"))
 
 
 def test_more_blanks_than_sentinels_are_refused(tiny_model: Models) -> None:
-    with pytest.raises(UserError, match=r"11 blanks and .* can tell 10 apart"):
+    with pytest.raises(UserError, match=r"11 blanks, but .* has only 10 sentinel tokens"):
         tiny_model("t5").encode(Query(("",) * 12))
 
 
@@ -107,7 +107,7 @@ def test_a_text_goes_through_the_encoder_once_for_all_words(
 def test_umt5_with_a_head_of_its_own_is_not_scaled(tiny_model: Models) -> None:
     model, (plain, _) = tiny_model("umt5"), make_model("umt5")
     encoded = model.encode(parse_query("The capital of France is [MASK]."))
-    ids, said = torch.tensor([encoded.token_ids]), torch.tensor([[0, model.sign]])
+    ids, said = torch.tensor([encoded.token_ids]), torch.tensor([[0, model.mask_id]])
     with torch.no_grad():
         states = plain.decoder(
             input_ids=said, encoder_hidden_states=plain.encoder(input_ids=ids)[0]
@@ -169,8 +169,8 @@ def test_a_model_that_no_blank_can_be_shown_to_is_refused_before_its_weights_are
             "from_pretrained",
             lambda *_arguments, **_options: pytest.fail("the weights were read"),
         )
-    assert ": a marian model can't be asked" in refused(tmp_path / "marian")
-    assert "has no <extra_id_0>, the sign of a blank" in refused(gemma)
+    assert ": marian models are not supported" in refused(tmp_path / "marian")
+    assert "has no <extra_id_0>, the token that marks a blank" in refused(gemma)
 
 
 def test_a_decoder_that_nothing_says_the_start_of_is_refused(tmp_path: Path) -> None:

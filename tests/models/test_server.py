@@ -21,8 +21,9 @@ from lama_core.candidates.lists import named_candidates
 from lama_core.downloads.retry import Patience
 from lama_core.errors import UserError
 from lama_core.models.protocols import Statement
+from lama_core.models.server import completions
 from lama_core.models.server.addresses import read_address
-from lama_core.models.server.backend import ServerModel, completions, open_server
+from lama_core.models.server.backend import ServerModel, open_server
 from lama_core.models.sources.catalog import add_model, find_model, forget_model
 from lama_core.models.sources.locations import is_here
 from lama_core.probes.cloze.query import ask
@@ -173,7 +174,7 @@ def test_a_run_of_statements_is_made_with_a_server_and_equals_the_models_own(
 
 def test_a_part_of_a_character_is_said_where_it_has_no_log_probability(served: Serve) -> None:
     model = served(Server(shift=True, max_list=1 << 30))
-    with pytest.raises(UserError, match="no log-probability of every token in 'São"):
+    with pytest.raises(UserError, match="a log-probability for every token of 'São"):
         model.token_log_probs(["São is here."])
 
 
@@ -242,18 +243,18 @@ def test_where_log_probabilities_stand_is_proved(served: Serve) -> None:
 
 
 FAULTS = {
-    "of another model": (Server(models=("other",)), "it has: other"),
-    "a web page": (Server(page=True), "it answers with a web page"),
-    "no JSON": (Server(body=b"hello"), "its answer is not JSON"),
-    "another form": (Server(body=b"[1]"), "its answer has another form"),
-    "no list of models": (Server(body=b"{}"), "it gives no list of models"),
-    "deep": (Server(body=b"[" * 100_000), "its answer is not JSON"),
-    "a key is wanted": (Server(key="s3cret"), "asks for a key: set LAMA_SERVER_KEY"),
-    "no log-probabilities": (Server(no_logprobs=True), "it gives no log-probabilities"),
-    "not of the prompt": (Server(no_prompt=True), "no log-probabilities of what it is sent"),
-    "wrong ones": (Server(wrong=-1.0), "not those of its own next tokens"),
-    "shifted, with short lists": (Server(shift=True), "too short to put that right"),
-    "it sends on": (Server(moved="http://127.0.0.1:9/"), "sends on to another"),
+    "of another model": (Server(models=("other",)), "It has: other"),
+    "a web page": (Server(page=True), "it returns a web page"),
+    "no JSON": (Server(body=b"hello"), "its response is not JSON"),
+    "another form": (Server(body=b"[1]"), "its response has an unexpected format"),
+    "no list of models": (Server(body=b"{}"), "it returns no list of models"),
+    "deep": (Server(body=b"[" * 100_000), "its response is not JSON"),
+    "a key is wanted": (Server(key="s3cret"), "needs a key: set LAMA_SERVER_KEY"),
+    "no log-probabilities": (Server(no_logprobs=True), "it returns no log-probabilities"),
+    "not of the prompt": (Server(no_prompt=True), "doesn't return log-probabilities of the prompt"),
+    "wrong ones": (Server(wrong=-1.0), "don't match its next-token log-probabilities"),
+    "shifted, with short lists": (Server(shift=True), "too short to correct that"),
+    "it sends on": (Server(moved="http://127.0.0.1:9/"), "redirects: use the address"),
     "always busy": (Server(status=503, n_faults=99), "doesn't answer (it answered 503, 3 times)"),
 }
 
@@ -302,7 +303,7 @@ def test_the_key_is_sent_and_nowhere_else_to_be_found(
         model.token_log_probs(["Anna is."])
     assert "s3cret" not in str(error.value)
     monkeypatch.setenv("LAMA_SERVER_KEY", "other")
-    with pytest.raises(UserError, match="doesn't take the key in LAMA_SERVER_KEY"):
+    with pytest.raises(UserError, match="doesn't accept the key in LAMA_SERVER_KEY"):
         model.token_log_probs(["Anna is."])
 
 
@@ -316,7 +317,7 @@ def test_what_may_pass_is_tried_again_and_what_may_not_isnt(served: Serve) -> No
         np.testing.assert_array_equal(found, expected)
     server.asked.clear()
     server.status, server.n_faults = 400, 2
-    with pytest.raises(UserError, match="answered 400"):
+    with pytest.raises(UserError, match="answered HTTP 400"):
         model.token_log_probs(["Anna is here."])
     assert len(server.asked) == 1
 
@@ -342,7 +343,7 @@ def test_an_answer_without_end_is_given_up(served: Serve, monkeypatch: pytest.Mo
     model = served(server)
     monkeypatch.setattr(completions, "MAX_BYTES", 1000)
     server.body = b'{"choices": [' + b" " * 5000
-    with pytest.raises(UserError, match="more than 1,000 bytes"):
+    with pytest.raises(UserError, match="exceeds 1,000 bytes"):
         model.token_log_probs(["Anna is here."])
 
 
@@ -362,7 +363,7 @@ def test_an_answer_of_another_form_is_one_sentence(part: Any, served: Serve) -> 
 
 
 def test_nothing_left_of_the_blank_is_refused(served: Serve) -> None:
-    with pytest.raises(UserError, match="Nothing stands left of the blank"):
+    with pytest.raises(UserError, match="No text left of the blank"):
         served(Server()).encode(parse_query("[MASK] is a city."), "both")
 
 
@@ -406,7 +407,7 @@ def test_a_run_goes_on_where_its_server_stopped(tmp_path: Path) -> None:
         server.dies_after = n_all // 2
         with pytest.raises(UserError, match="doesn't answer") as error:
             execute(spec, folder=tmp_path / "broken", **load)
-        assert "is kept" in str(error.value)
+        assert "are kept" in str(error.value)
         assert list((tmp_path / "broken").rglob("*.parquet")), "the parts before are written down"
         server.dies_after = 1 << 30
         server.asked.clear()

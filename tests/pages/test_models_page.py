@@ -63,5 +63,5 @@ def test_a_hub_name_that_cant_be_checked_is_not_added(monkeypatch: pytest.Monkey
     field.set_value("foo/bar-nonexistent")
     next(one for one in app.button if one.label == "Add").click().run()
     (said,) = (read(one.value) for one in app.error)
-    assert said.startswith("foo/bar-nonexistent can't be checked: it is not on this machine")
+    assert said.startswith("Can't check foo/bar-nonexistent: it is not on this machine")
     assert added_models() == ()

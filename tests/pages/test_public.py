@@ -27,8 +27,8 @@ from streamlit.testing.v1 import AppTest
 from lama_core.candidates import lists
 from lama_core.datasets.library.download import GetRequest, ImportRequest
 from lama_core.errors import UserError
+from lama_core.models.sources import locations
 from lama_core.models.sources.catalog import ModelRequest, find_model
-from lama_core.models.sources.locations import locations
 from lama_core.probes.cloze.query import MAX_GOLD
 from lama_core.probes.plan import ProbeRequest
 from pages.ui.shared import jobs, share, visitors

@@ -73,7 +73,7 @@ def test_our_numbers_stand_beside_the_papers_with_what_differs(tmp_path: Path) -
     assert (fast.ours, fast.published) == (None, 77.47)
     absent = {one.what: one for one in found["table1"].absent}
     assert "analogy probe" in absent["fastText"].command
-    assert "no RelBERT model" in absent["RelBERT"].reason
+    assert "Not a RelBERT model" in absent["RelBERT"].reason
     assert absent["RelBERT"].command == "models get relbert"
 
     by_relation = {row.what: row for row in found["table2"].rows}

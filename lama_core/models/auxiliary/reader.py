@@ -1,12 +1,11 @@
-"""An extractive question-answering model: which words of some passages answer a question.
+"""An extractive question-answering model: it finds the answer to a question in passages.
 
     score(span)  = start logit of its first token + end logit of its last
     log_prob     = score - log of the sum of exp(score) over the spans of all passages together
 
-Only single words that are candidates are spans, as the LAMA paper restricts DrQA to single-token
-answers; a word that stands in several places has the sum of its probabilities. Any folder or hub
-name whose architecture transformers knows for question answering,
-as safetensors.
+Spans are single words that are candidates, as the LAMA paper restricts DrQA to single-token
+answers. If a word occurs several times, its probabilities are summed. Any folder or hub name with a
+question-answering architecture of transformers and safetensors weights works.
 Source: Chen et al. 2017, section 3.2; Petroni et al. 2019, section 4.3.
 """
 
@@ -40,27 +39,32 @@ class SpanReader(Placed):
 
     @property
     def _window(self) -> int:
-        """The most tokens of a question and a passage, with those that stand around them."""
+        """Maximum number of tokens of a question and a passage, special tokens included."""
         places = getattr(self.model.config, "max_position_embeddings", MAX_TOKENS + 2) - 2
         return min(MAX_TOKENS, places, self.tokenizer.model_max_length)
 
     def check_question(self, question: str) -> None:
-        """Raise UserError for a question that leaves no room for a passage."""
+        """Raise UserError for a question that is too long to fit with a passage."""
         ids = self.tokenizer(question, add_special_tokens=False, verbose=False)["input_ids"]
         most = self._window - self.tokenizer.num_special_tokens_to_add(pair=True) - 1
         if len(ids) > most:
             raise UserError(
-                f"The question has {len(ids):,} tokens for {self.name}, and at most {most:,} leave "
-                "room for a passage: shorten it."
+                f"The question has {len(ids):,} tokens; {self.name} takes at most {most:,}, to "
+                "leave room for a passage. Shorten the question."
             )
 
     def find(
         self, question: str, passages: Sequence[str], column: Callable[[str], int | None]
     ) -> dict[int, float]:
-        """The log-probability of each candidate that stands in a passage, by its column.
+        """Return the log-probability of each candidate that occurs in a passage, by column.
 
-        column: of a word, None for one that is no candidate. Empty where no candidate is there.
-        Raises UserError as `check_question` does.
+        Args:
+            question: The question.
+            passages: Texts that may contain the answer.
+            column: Maps a word to its column; None if it isn't a candidate.
+
+        Raises:
+            UserError: If the question is too long.
         """
         if not passages:
             return {}
@@ -82,33 +86,33 @@ class SpanReader(Placed):
         ends = host(output.end_logits.float()).numpy()
         scores: dict[int, list[float]] = {}
         for row, passage in enumerate(passages):
-            own = np.array([one == 1 for one in encoded.sequence_ids(row)])
+            in_passage = np.array([part == 1 for part in encoded.sequence_ids(row)])
             for word in WORD.finditer(passage):
                 found = column(word.group())
-                span = None if found is None else _tokens(offsets[row], own, word.span())
+                span = None if found is None else _tokens(offsets[row], in_passage, word.span())
                 if found is not None and span is not None:
                     score = float(starts[row, span[0]]) + float(ends[row, span[1]])
                     scores.setdefault(found, []).append(score)
         if not scores:
             return {}
-        total = np.logaddexp.reduce([score for own in scores.values() for score in own])
-        return {found: float(np.logaddexp.reduce(own) - total) for found, own in scores.items()}
+        total = np.logaddexp.reduce([score for spans in scores.values() for score in spans])
+        return {found: float(np.logaddexp.reduce(spans) - total) for found, spans in scores.items()}
 
 
 def _tokens(
-    offsets: NDArray[np.int64], own: NDArray[np.bool_], span: tuple[int, int]
+    offsets: NDArray[np.int64], in_passage: NDArray[np.bool_], span: tuple[int, int]
 ) -> tuple[int, int] | None:
-    """The first and last token of a passage that lie in a span; None if it was cut off."""
+    """Return the first and last passage token in a character span; None if it was truncated."""
     start, end = span
-    inside = own & (offsets[:, 0] < end) & (offsets[:, 1] > start)
+    inside = in_passage & (offsets[:, 0] < end) & (offsets[:, 1] > start)
     found = np.flatnonzero(inside)
     return (int(found[0]), int(found[-1])) if len(found) else None
 
 
 def load_reader(reference: str, *, on_progress: OnProgress = silent) -> SpanReader:
-    """The question-answering model of that hub name or folder, kept with the other models.
+    """Load a question-answering model by hub name or folder into the model cache.
 
-    Raises UserError if it can't be had, or isn't one.
+    Raises UserError if it is unavailable or not a question-answering model.
     """
     entry = find_model(reference)
     name = f"{entry.name} (reader)"
@@ -117,10 +121,10 @@ def load_reader(reference: str, *, on_progress: OnProgress = silent) -> SpanRead
     def load() -> SpanReader:
         from transformers import AutoModelForQuestionAnswering
 
-        from lama_core.models.registry import by_transformers
+        from lama_core.models.registry import load_with_transformers
 
         located = fetch(entry, on_progress)
-        model, tokenizer = by_transformers(
+        model, tokenizer = load_with_transformers(
             name, located.folder, AutoModelForQuestionAnswering, "reader", "fp32"
         )
         return SpanReader(entry.name, model, tokenizer, identity=located.identity)

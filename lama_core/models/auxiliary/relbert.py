@@ -1,10 +1,9 @@
-"""RelBERT: one vector for a pair of words, from an encoder trained to give like vectors to like
-relations.
+"""RelBERT: one vector for a pair of words; pairs with similar relations have similar vectors.
 
-A RelBERT model's configuration carries its own prompt, such as "... the relation between <subj>
-and <obj> : <subj> is the <mask> of <obj>", and how the last layer is pooled. Source: Ushio et al.
-2021, Distilling Relation Embeddings from Pre-trained Language Models, and its released code: the
-mean over all tokens (special ones included) but padding and, for `average_no_mask`, the mask.
+A RelBERT model's configuration contains its prompt, such as "... the relation between <subj> and
+<obj> : <subj> is the <mask> of <obj>", and how the last layer is pooled. Source: Ushio et al. 2021,
+Distilling Relation Embeddings from Pre-trained Language Models, and its released code: the mean
+over all tokens (special ones included) except padding and, for `average_no_mask`, the mask.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +28,7 @@ MODES = ("average", "average_no_mask", "mask")
 class RelBert(Placed):
     """Relation embeddings of word pairs.
 
-    name: as the user gave it. identity: digest of the weights. template: its prompt, with <subj>,
+    name: as the user gave it. identity: digest of the weights. template: the prompt, with <subj>,
     <obj> and <mask>.
     """
 
@@ -37,11 +36,13 @@ class RelBert(Placed):
         settings = getattr(model.config, "relbert_config", None)
         if not isinstance(settings, dict) or "template" not in settings:
             raise UserError(
-                f"{name} is no RelBERT model: its config.json names no prompt (relbert_config)."
+                f"Not a RelBERT model: the config.json of {name} has no prompt (relbert_config)."
             )
         self.mode = str(settings.get("mode", settings.get("aggregation_mode", "average_no_mask")))
         if self.mode not in MODES:
-            raise UserError(f"{name} pools by {self.mode!r}: {', '.join(MODES)} are known.")
+            raise UserError(
+                f"{name}: unsupported pooling {self.mode!r}. Supported: {', '.join(MODES)}."
+            )
         self.name = name
         self.identity = identity
         self.template = str(settings["template"])
@@ -49,7 +50,7 @@ class RelBert(Placed):
         self.tokenizer = tokenizer
 
     def missing(self, words: Iterable[str]) -> tuple[str, ...]:
-        """None: it takes any word."""
+        """Return an empty tuple: RelBERT accepts any word."""
         return ()
 
     def pair_vectors(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
@@ -69,15 +70,15 @@ class RelBert(Placed):
             weights = weights & ~is_mask
         elif self.mode == "mask":
             weights = is_mask
-        there = device_of(self.model)
+        device = device_of(self.model)
         with torch.inference_mode():
-            output = self.model(input_ids=ids.to(there), attention_mask=attention.to(there))
+            output = self.model(input_ids=ids.to(device), attention_mask=attention.to(device))
         states = host(output.last_hidden_state.float())
         shares = weights.float().unsqueeze(2)
         return (states * shares).sum(1) / shares.sum(1)
 
     def _prompt(self, head: str, tail: str) -> str:
-        """The prompt with both words in it, put in at once: a word that looks like a slot stays."""
+        """Fill both words into the prompt at once, so that words that look like slots are kept."""
         words = {"<subj>": head, "<obj>": tail, "<mask>": str(self.tokenizer.mask_token)}
         text, rest = "", self.template
         while rest:
@@ -88,9 +89,9 @@ class RelBert(Placed):
 
 
 def load_relbert(reference: str, *, on_progress: OnProgress = silent) -> RelBert:
-    """The RelBERT model of that hub name or folder, kept with the other models.
+    """Load a RelBERT model by hub name or folder into the model cache.
 
-    Raises UserError if it can't be had, is no encoder, or carries no prompt.
+    Raises UserError if it is unavailable, not an encoder, or has no prompt.
     """
     entry = find_model(reference)
     name = f"{entry.name} (RelBERT)"
@@ -110,5 +111,4 @@ def _load(reference: str, entry: Entry, on_progress: OnProgress) -> RelBert:
     tokenizer = read_folder(folder, lambda: AutoTokenizer.from_pretrained(folder, **options))
     if tokenizer.mask_token_id is None:
         raise UserError(f"{reference}: its tokenizer has no mask token, which the prompt needs.")
-    there = model.to(one_device())
-    return RelBert(reference, there, tokenizer, identity=located.identity)
+    return RelBert(reference, model.to(one_device()), tokenizer, identity=located.identity)

@@ -1,6 +1,6 @@
-"""Models that translate: any sequence-to-sequence model, by hub name or folder.
+"""Translation models: any sequence-to-sequence model, by hub name or folder.
 
-Only safetensors weights are read.
+Only safetensors weights are supported.
 """
 
 from collections.abc import Sequence
@@ -16,25 +16,25 @@ MAX_NEW_TOKENS = 64
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """One translation. log_prob: natural logarithm of its probability given the source."""
+    """A translation. log_prob: natural log of its probability given the source."""
 
     text: str
     log_prob: float
 
 
 class Translator(Protocol):
-    """Translates texts, several ways each."""
+    """A model that translates texts in several ways."""
 
     def translate(self, texts: Sequence[str], n: int) -> list[tuple[Translation, ...]]:
-        """The n best translations of each text, best first."""
+        """Return the n best translations of each text, best first."""
         ...
 
 
 class HubTranslator:
-    """A translation model of the hub or of a folder (Marian, FSMT, M2M100, ...)."""
+    """A translation model from the hub or a folder (Marian, FSMT, M2M100, ...)."""
 
     def __init__(self, name: str) -> None:
-        """Load the model. Raises UserError if it isn't there, or is no translation model."""
+        """Load the model; raise UserError if it is unavailable or not a translation model."""
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
         from transformers.utils import logging
 
@@ -49,8 +49,8 @@ class HubTranslator:
         except (OSError, ValueError, ImportError, KeyError, TypeError, RuntimeError) as error:
             first = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise UserError(
-                f"The translation model {name!r} can't be had: {first} Give the hub name or the "
-                "folder of a translation model with safetensors weights; `--by refill` needs none."
+                f"Can't load the translation model {name!r}: {first} Give a translation model "
+                "with safetensors weights, or use `--by refill`, which needs no such model."
             ) from error
         self._model = self._model.eval().to(one_device())
 

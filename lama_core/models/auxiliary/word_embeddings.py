@@ -1,6 +1,6 @@
-"""Embeddings of words in context: a layer's hidden states, pooled over each word's pieces.
+"""Embeddings of words in context: one layer's hidden states, pooled over each word's tokens.
 
-Source: Rezaee and Camacho-Collados, section 2.4, which leaves the layer and the pooling open.
+Source: Rezaee and Camacho-Collados, section 2.4, which doesn't specify the layer and the pooling.
 """
 
 from collections.abc import Sequence
@@ -26,17 +26,22 @@ def hidden_states(
     layer: int = -1,
     pooling: Pooling = "mean",
 ) -> NDArray[np.float32]:
-    """Embeddings of words in their sentences, float32 [text, word, dim].
+    """Return embeddings of words in their sentences, float32 [text, word, dim].
 
-    spans: for each text the characters of each word, [start, end), as many in every text. layer: 0
-    is the input embeddings, -1 the last layer. pooling: over the pieces that touch the word.
-    Raises UserError for a layer that the model doesn't have, a text that doesn't fit, and a model
-    of whole words.
+    Args:
+        model: A model with subword tokens.
+        texts: The sentences.
+        spans: For each text the character spans [start, end) of its words; the same number for
+            every text.
+        layer: 0 for the input embeddings, -1 for the last layer.
+        pooling: How to pool over the tokens that overlap a word.
+
+    Raises:
+        UserError: If the layer doesn't exist, a text is too long, or the model is word-level.
     """
     if isinstance(model.vocabulary, WordVocabulary):
         raise UserError(
-            f"{model.name} is read by whole words, and its layers are not given: choose another "
-            "model for what takes hidden states."
+            f"{model.name} is a word-level model without hidden states. Choose another model."
         )
     rows, pieces = _encode(model, texts, spans)
 
@@ -60,7 +65,7 @@ def _pool(states: torch.Tensor, pooling: Pooling) -> torch.Tensor:
 def _encode(
     model: Transformer, texts: Sequence[str], spans: Sequence[Sequence[Span]]
 ) -> tuple[list[list[int]], list[list[list[int]]]]:
-    """Token ids of each text, and for each of its words the positions of its pieces."""
+    """Return each text's token ids, and the token positions of each of its words."""
     before, after = model.vocabulary.frame
     read = iter(
         model.vocabulary.read(
@@ -79,12 +84,12 @@ def _encode(
         [(np.flatnonzero(word.marked) + len(before)).tolist() for word in words] for words in marked
     ]
     if not all(map(all, pieces)):
-        raise UserError(f"{model.name} has no piece for a word: it holds no letters.")
+        raise UserError(f"{model.name} has no token for one of the words: it has no letters.")
     return rows, pieces
 
 
 def _layer(model: Transformer, rows: Sequence[Sequence[int]], layer: int) -> torch.Tensor:
-    """Hidden states of one layer, float32 [row, position, dim]; rows are padded on the right."""
+    """Hidden states of one layer, float32 [row, position, dim]; padding is on the right."""
     ids, mask = model.padded(rows)
     output = model.all_states(input_ids=ids, attention_mask=mask)
     states = output.hidden_states
@@ -93,7 +98,7 @@ def _layer(model: Transformer, rows: Sequence[Sequence[int]], layer: int) -> tor
             f"{model.name} has no layer {layer}: choose 0 (the input embeddings) to "
             f"{len(states) - 1}, or -1 for the last."
         )
-    # The last one as the head reads it: some families normalise it after the loop over layers.
+    # output[0] is what the head reads: some families normalise it after the last layer.
     if layer in (-1, len(states) - 1):
         return host(output[0].float())
     return host(states[layer].float())

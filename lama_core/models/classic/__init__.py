@@ -1,3 +1,4 @@
-"""The systems of the papers that no library runs any more, for inference: ELMo, Transformer-XL and
-fairseq's convolutional language model, from folders that `models convert` made.
+"""ELMo, Transformer-XL and fairseq's convolutional language model, for inference.
+
+No library runs these models of the papers any more. `models convert` makes their folders.
 """

@@ -1,9 +1,9 @@
-"""What Transformer-XL and fconv share: a left-to-right model of whole words, asked as any other.
+"""Common parts of Transformer-XL and fconv: causal models of whole words with adaptive softmax.
 
-Their output is an adaptive softmax: the likeliest words and one entry for each cluster of rarer
-ones together, and within each cluster a softmax of its own, so that
+The softmax is over the most frequent words and one entry for each cluster of rarer words; each
+cluster has a softmax over its words:
 
-    log P(word) = log P(cluster) + log P(word | cluster).
+    log P(word) = log P(cluster) + log P(word | cluster)
 
 Source: Grave et al. 2017, Efficient softmax approximation for GPUs.
 """
@@ -20,9 +20,9 @@ from lama_core.models.hf.causal import CausalModel
 
 
 def joined(head: torch.Tensor, tails: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Log-probabilities of all words, float32 [..., word], from logits.
+    """Return log-probabilities of all words from logits, float32 [..., word].
 
-    head: of the first words, and of the clusters behind them. tails: of the words of each cluster.
+    head: logits of the frequent words, then of the clusters. tails: logits of each cluster's words.
     """
     first = torch.log_softmax(head.float(), dim=-1)
     n_words = head.shape[-1] - len(tails)
@@ -33,7 +33,7 @@ def joined(head: torch.Tensor, tails: Sequence[torch.Tensor]) -> torch.Tensor:
     return torch.cat([first[..., :n_words], *parts], dim=-1)
 
 
-class WordsNetwork(nn.Module):
+class AdaptiveSoftmaxNetwork(nn.Module):
     """A network with an adaptive softmax. body: its layers, with the words' `embedding`."""
 
     body: nn.Module
@@ -50,24 +50,24 @@ class WordsNetwork(nn.Module):
         return self.body.embedding
 
     def get_output_embeddings(self) -> None:
-        """None: the output is in clusters."""
+        """Return None: the output weights are in clusters."""
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
-        """Input embeddings [..., dim] of ids [...]."""
-        found: torch.Tensor = self.get_input_embeddings()(ids)
-        return found
+        """Return the input embeddings [..., dim] of ids [...]."""
+        vectors: torch.Tensor = self.get_input_embeddings()(ids)
+        return vectors
 
 
-class WordsLeftToRight(CausalModel):
-    """A left-to-right model of whole words. It keeps nothing of a beginning."""
+class CausalWordModel(CausalModel):
+    """A causal model of whole words; it can't continue from a cached prefix."""
 
     caches = False
     logits_of_texts = LOGITS
 
     @property
     def tokens_per_pass(self) -> int:
-        """How many tokens go through it together: no more than its layers have room for."""
-        return max(1, min(super().tokens_per_pass, LOGITS // self.model.numbers_a_token))
+        """Tokens per forward pass, limited by the size of the widest layer's activations."""
+        return max(1, min(super().tokens_per_pass, LOGITS // self.model.activations_per_token))
 
     def input_vectors(self, ids: Sequence[int]) -> torch.Tensor:
         with torch.inference_mode():

@@ -1,7 +1,7 @@
-"""A converted release: `config.json`, `model.safetensors`, and `vocab.txt`, one word a line.
+"""A converted release: `config.json`, `model.safetensors`, and `vocab.txt` with one word per line.
 
-The configuration names the family (`model_type`), its sizes, and how its vocabulary writes what is
-no word (`signs`, see `words.Signs`).
+The configuration holds the family (`model_type`), its sizes, and the control words of its
+vocabulary (`signs`, see `whole_words.Signs`).
 """
 
 import json
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="torch.nn.Module")
 VOCABULARY, WEIGHTS = "vocab.txt", "model.safetensors"
 ELMO, TRANSFORMER_XL, FCONV = "elmo", "transformer-xl", "fconv"
-# None of them has a table of positions: the bound is of time and memory.
+# None of these models has position embeddings: the limit is for time and memory.
 MAX_TOKENS = 1024
-# Numbers of logits that are held at once: 64 MB.
+# Logits held at once: 64 MB.
 LOGITS = 1 << 24
-# As the releases have them. Of ELMo: the bytes of UTF-8, and five signs.
+# ELMo's characters in the release: the bytes of UTF-8, and five control characters.
 N_CHARACTERS = 261
-# Of fconv: each cluster's projection is so many times narrower than the one before.
+# fconv: the projection of each cluster is this much narrower than that of the one before.
 FACTOR = 4
 MAX_LAYERS = 1000
 
 
 def widths_of(convolutions: Sequence[Sequence[int]]) -> list[int]:
-    """How wide what goes into each layer of fconv is, and what comes out of the last.
+    """Return the input width of each fconv layer, and the output width of the last.
 
-    convolutions: width, kernel and residual of each layer: behind how many layers what is added to
-    its output went in, 0 for nothing.
+    convolutions: width, kernel and residual of each layer. residual r: the input of the layer that
+    is r - 1 layers before is added to the output; 0 for none.
     """
     return [convolutions[0][0], *(width for width, _, _ in convolutions)]
 
 
 def projections_of(convolutions: Sequence[Sequence[int]]) -> dict[int, tuple[int, int]]:
-    """The layers whose output something of another width is added to, with its width and theirs."""
+    """Return the layers with a residual of another width: layer -> (its width, the layer's)."""
     widths = widths_of(convolutions)
     added = {
         number: (widths[number + 1 - residual], width)
@@ -61,30 +61,30 @@ def write_description(folder: Path, config: dict[str, Any], words: list[str]) ->
 
 
 def read_description(folder: Path, *names: str) -> tuple[SimpleNamespace, WordVocabulary]:
-    """A release's sizes and its vocabulary.
+    """Return a release's sizes and vocabulary.
 
-    names: of the sizes that it must have. Raises UserError for one that is missing or strange, and
-    for a vocabulary of another length.
+    names: required sizes. Raises UserError if one is missing or invalid, or if the vocabulary has
+    another length than configured.
     """
     config = read_json(folder / CONFIG)
     for name in ("n_words", "signs", *names):
         if name not in config:
-            raise UserError(f"{folder / CONFIG} names no {name}: convert the release again.")
+            raise UserError(f"{folder / CONFIG} has no {name}. Convert the release again.")
     words = read_file(folder / VOCABULARY).decode("utf-8", errors="replace").split("\n")[:-1]
     if len(words) != config["n_words"]:
         raise UserError(
-            f"{folder / VOCABULARY} has {len(words):,} words, and its config.json says "
-            f"{config['n_words']}: convert the release again."
+            f"{folder / VOCABULARY} has {len(words):,} words, but config.json says "
+            f"{config['n_words']}. Convert the release again."
         )
     try:
         given: dict[str, Any] = {
-            name: tuple(said) if isinstance(said, list) else said
-            for name, said in config["signs"].items()
+            name: tuple(sign) if isinstance(sign, list) else sign
+            for name, sign in config["signs"].items()
         }
         vocabulary = WordVocabulary(words, Signs(**given), max_tokens=MAX_TOKENS)
     except (KeyError, TypeError, AttributeError) as error:
         raise UserError(
-            f"{folder / CONFIG}: its signs are not those of its vocabulary ({error}): convert the "
+            f"{folder / CONFIG}: its signs don't match its vocabulary ({error}). Convert the "
             "release again."
         ) from error
     sizes = {**config, "vocab_size": len(words), "is_encoder_decoder": False}
@@ -92,14 +92,14 @@ def read_description(folder: Path, *names: str) -> tuple[SimpleNamespace, WordVo
 
 
 def are_sizes(values: Iterable[object], *, least: int = 1) -> bool:
-    """Whether all values are numbers that a size can be."""
+    """Whether all values are valid sizes."""
     return all(type(value) is int and least <= value < 1 << 24 for value in values)
 
 
 def are_cutoffs(cutoffs: Sequence[int], n_words: int) -> bool:
-    """Whether clusters of words can end there, the last at the end of the vocabulary."""
-    rising = are_sizes(cutoffs) and list(cutoffs) == sorted(set(cutoffs))
-    return rising and cutoffs[-1] == n_words
+    """Whether cutoffs are increasing and end at the end of the vocabulary."""
+    increasing = are_sizes(cutoffs) and list(cutoffs) == sorted(set(cutoffs))
+    return increasing and cutoffs[-1] == n_words
 
 
 def open_release(
@@ -109,9 +109,9 @@ def open_release(
     make: Callable[[SimpleNamespace], M],
     dtype: "torch.dtype",
 ) -> tuple[M, WordVocabulary]:
-    """The network that `make` gives of a configuration, with its weights, and its vocabulary.
+    """Return the network that `make` builds from a configuration, with weights, and its vocabulary.
 
-    fits: whether a release can have such sizes. Raises UserError where not.
+    fits: whether a configuration is valid; if not, UserError is raised.
     """
     import torch
 
@@ -119,11 +119,11 @@ def open_release(
 
     config, vocabulary = read_description(folder, *sizes)
     try:
-        known = fits(config)
+        valid = fits(config)
     except (TypeError, ValueError, LookupError):
-        known = False
-    if not known:
-        raise UserError(f"{folder / CONFIG}: its sizes are no model's: convert the release again.")
+        valid = False
+    if not valid:
+        raise UserError(f"{folder / CONFIG} has invalid sizes. Convert the release again.")
     with torch.device("meta"):
-        made = make(config)
-    return read_weights(made, folder / WEIGHTS, dtype), vocabulary
+        model = make(config)
+    return read_weights(model, folder / WEIGHTS, dtype), vocabulary

@@ -1,13 +1,13 @@
-"""ELMo, from a converted release: two LSTM language models that read a text in either direction.
+"""ELMo, from a converted release: two LSTM language models, one for each reading direction.
 
-The forward states are read one place left of the blank, the backward states one place right of it,
-both of the last layer; LAMA ranks by the mean of the two log-softmaxes. Both directions share the
-softmax's weights W and b, so that the mean, renormalised, is one softmax of the mean state:
+The forward state is read one word left of the blank, the backward state one word right of it, both
+in the last layer. LAMA ranks by the mean of the two log-softmaxes. Both directions share the
+softmax's weights W and b, so the renormalised mean is one softmax of the mean state:
 
     log P(w) = log softmax(W (h_forward + h_backward) / 2 + b)_w
 
 Source: Peters et al. 2018, section 3; AllenNLP's bilm-tf (gates i, j, f, o; a forget bias of 1;
-cells and projections clipped; `<S>` and `</S>` around a text); LAMA's elmo_connector.
+clipped cells and projections; `<S>` and `</S>` around a text); LAMA's elmo_connector.
 Departure: States of ELMo
 """
 
@@ -25,7 +25,7 @@ from torch.nn import functional
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import place_of
 from lama_core.models.classic.converted import LOGITS, N_CHARACTERS, are_sizes, open_release
-from lama_core.models.devices import host, once_each
+from lama_core.models.devices import host, map_distinct
 from lama_core.models.hf.layers import Linear, Table
 from lama_core.models.hf.transformer import Transformer
 from lama_core.models.protocols import (
@@ -55,7 +55,7 @@ SIZES = (
     "proj_clip",
     "skips",
 )
-# Characters are the bytes of UTF-8, and these.
+# Characters are the bytes of UTF-8, and these control characters.
 BEGIN_TEXT, END_TEXT, BEGIN_WORD, END_WORD, PADDING = range(256, 261)
 FORGET_BIAS = 1.0
 PASSES, MOST_PASSES = 1, 20
@@ -65,7 +65,7 @@ States = list[list[tuple[torch.Tensor, torch.Tensor]]]
 
 
 class Elmo(nn.Module):
-    """The network without its softmax, which is `softmax` where `n_words` isn't 0."""
+    """The network. It has a `softmax` unless `n_words` is 0."""
 
     def __init__(self, config: SimpleNamespace, *, n_words: int) -> None:
         super().__init__()
@@ -79,20 +79,20 @@ class Elmo(nn.Module):
 
     @property
     def base_model(self) -> nn.Module:
-        """The whole: what is cut, is cut before the softmax by hand."""
+        """The whole network: the softmax is applied separately, to selected states."""
         return self
 
     def get_output_embeddings(self) -> nn.Module:
         return self.softmax
 
     def spell(self, words: Sequence[str]) -> torch.Tensor:
-        """Input embeddings of words by their letters, [word, projection_dim]."""
+        """Input embeddings of words by their characters, [word, projection_dim]."""
         ids = torch.tensor([self._letters(word.encode(errors="replace")) for word in words])
         return self.characters(ids.to(self.characters.embedding.weight.device))
 
     @property
     def edges(self) -> torch.Tensor:
-        """Input embeddings of the beginning and the end of a text, [2, projection_dim]."""
+        """Input embeddings of a text's begin and end signs, [2, projection_dim]."""
         ids = torch.tensor([self._letters([sign]) for sign in (BEGIN_TEXT, END_TEXT)])
         return self.characters(ids.to(self.characters.embedding.weight.device))
 
@@ -102,7 +102,7 @@ class Elmo(nn.Module):
         return spelled + [PADDING] * (n - len(spelled))
 
     def start(self, n_rows: int) -> States:
-        """States of nothing read yet: cell and output of each layer of each direction, zero."""
+        """Zero states: cell and output of each layer of each direction."""
         like = self.characters.embedding.weight
         return [
             [
@@ -118,20 +118,20 @@ class Elmo(nn.Module):
     def read(
         self, inputs: torch.Tensor, lengths: torch.Tensor, states: States
     ) -> tuple[torch.Tensor, torch.Tensor, States]:
-        """What each direction makes of texts, [row, position, projection_dim], and its last states.
+        """Return the forward and backward states [row, position, projection_dim], and final states.
 
         inputs: [row, position, projection_dim], padded on the right. lengths: int64 [row].
-        The backward one stands where its word stands; it has read what is right of it, too.
+        A backward state is at the position of its word, and has read the words right of it, too.
         """
         position = torch.arange(inputs.shape[1], device=inputs.device)
-        there = position < lengths[:, None]
-        mirrored = torch.where(there, lengths[:, None] - 1 - position, position)[..., None]
+        is_word = position < lengths[:, None]
+        mirrored = torch.where(is_word, lengths[:, None] - 1 - position, position)[..., None]
         found, last = [], []
         for number, direction in enumerate(self.directions):
             seen = inputs.gather(1, mirrored.expand_as(inputs)) if number else inputs
             ends = []
             for depth, layer in enumerate(cast(nn.ModuleList, direction)):
-                output, end = layer(seen, there, states[number][depth])
+                output, end = layer(seen, is_word, states[number][depth])
                 seen = output + seen if depth and self.config.skips else output
                 ends.append(end)
             found.append(seen.gather(1, mirrored.expand_as(seen)) if number else seen)
@@ -140,7 +140,7 @@ class Elmo(nn.Module):
 
 
 class _Characters(nn.Module):
-    """A word's letters as one vector: convolutions, highway layers, a projection."""
+    """A word's characters as one vector: convolutions, highway layers, a projection."""
 
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__()
@@ -181,7 +181,7 @@ class _Highway(nn.Module):
 
 
 class _Lstm(nn.Module):
-    """An LSTM whose output is projected; cells and outputs are clipped."""
+    """An LSTM with projected outputs; cells and outputs are clipped."""
 
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__()
@@ -192,31 +192,34 @@ class _Lstm(nn.Module):
     def forward(
         self,
         inputs: torch.Tensor,
-        there: torch.Tensor,
+        is_word: torch.Tensor,
         state: tuple[torch.Tensor, torch.Tensor],
     ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
-        """Outputs [row, position, projection_dim], and the state behind each row's last word."""
+        """Return outputs [row, position, projection_dim], and the state after each row's end."""
         cell, output = state
         width = inputs.shape[2]
         from_input = functional.linear(inputs, self.gates.weight[:, :width], self.gates.bias)
         outputs = []
         for step in range(inputs.shape[1]):
             gates = from_input[:, step] + functional.linear(output, self.gates.weight[:, width:])
-            put, new, keep, give = gates.chunk(4, dim=1)
-            moved = torch.sigmoid(keep + FORGET_BIAS) * cell + torch.sigmoid(put) * torch.tanh(new)
-            moved = moved.clamp(-self.cell_clip, self.cell_clip)
-            said = self.projection(torch.sigmoid(give) * torch.tanh(moved))
-            said = said.clamp(-self.proj_clip, self.proj_clip)
-            real = there[:, step, None]
-            cell, output = torch.where(real, moved, cell), torch.where(real, said, output)
-            outputs.append(said)
+            in_gate, candidate, forget_gate, out_gate = gates.chunk(4, dim=1)
+            kept = torch.sigmoid(forget_gate + FORGET_BIAS) * cell
+            new_cell = kept + torch.sigmoid(in_gate) * torch.tanh(candidate)
+            new_cell = new_cell.clamp(-self.cell_clip, self.cell_clip)
+            new_output = self.projection(torch.sigmoid(out_gate) * torch.tanh(new_cell))
+            new_output = new_output.clamp(-self.proj_clip, self.proj_clip)
+            real = is_word[:, step, None]
+            cell = torch.where(real, new_cell, cell)
+            output = torch.where(real, new_output, output)
+            outputs.append(new_output)
         return torch.stack(outputs, dim=1), (cell, output)
 
 
 class ElmoModel(Transformer):
-    """Fills blanks with what stands on both sides of them; all blanks of a text at once.
+    """Fills all blanks of a text at once from both contexts.
 
-    A blank is the release's unknown word. passes: how often a text is read, from states of zero.
+    A blank is encoded as the release's unknown word. passes: how often a text is read; the first
+    pass starts from zero states.
     """
 
     kind: Kind = "bidirectional"
@@ -230,15 +233,15 @@ class ElmoModel(Transformer):
         self.passes = passes
         often = "once" if passes == 1 else f"{passes} times"
         self.notes.append(
-            f"It reads each text {often}, from states of zero; LAMA read each batch ten times and "
-            "let the states carry over from the batch before."
+            f"It reads each text {often}, starting from zero states. LAMA read each batch ten "
+            "times and carried the states over from the batch before."
         )
 
     def encode(self, query: Query, context: Context = "both") -> Encoded:
-        """The query with the unknown word in each blank. `context` is always both sides.
+        """Encode a query with the unknown word in each blank; the context is always both sides.
 
-        A word that isn't one of the output's is read by its letters all the same: it is numbered
-        below zero, by them.
+        A word outside the output vocabulary is still read by its characters: its id is a negative
+        number that encodes them.
         """
         begin, end = self.vocabulary.frame
         ids, positions = [*begin], []
@@ -264,39 +267,39 @@ class ElmoModel(Transformer):
 
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
         words = [self._words(query) for query in batch]
-        states = self._beside(words, [[at - 1 for at in query.positions] for query in batch])
+        states = self._mean_states(words, [[at - 1 for at in query.positions] for query in batch])
         places = [place for query in batch for place in query.places]
-        found = [
+        parts = [
             self.pick(self._softmax(states[rows]), places[rows], columns)
             for rows in self._rows(len(states))
         ]
 
         def joined(name: str) -> NDArray[Any]:
-            return np.concatenate([getattr(one, name) for one in found])
+            return np.concatenate([getattr(part, name) for part in parts])
 
         first, first_log_probs = joined("first"), joined("first_log_probs")
         return Scores(joined("log_probs"), first=first, first_log_probs=first_log_probs)
 
     def _words(self, query: Encoded) -> list[str]:
-        """The words of an encoded query, without the signs around it."""
+        """Return the words of an encoded query, without begin and end signs."""
         return [self._word(number) for number in query.token_ids[1:-1]]
 
     def _rows(self, n: int) -> list[slice]:
-        """Rows that go through the softmax together."""
+        """Return slices of rows that go through the softmax together."""
         size = max(1, LOGITS // self.vocabulary.size)
         return [slice(first, first + size) for first in range(0, n, size)]
 
     def _softmax(self, states: torch.Tensor) -> torch.Tensor:
-        """Logits of the mean states [row, projection_dim], float32 [row, word]."""
+        """Return the logits of mean states [row, projection_dim], float32 [row, word]."""
         with self._passing():
             return self.model.softmax(states).float()
 
-    def _beside(
+    def _mean_states(
         self, texts: Sequence[Sequence[str]], places: Sequence[Sequence[int]]
     ) -> torch.Tensor:
-        """The mean of what is read on both sides of places, [place of each text, projection_dim].
+        """Mean of both directions' states at word positions, [position, projection_dim].
 
-        places: of words; 0 is a text's first.
+        places: word positions in each text; 0 is the first word.
         """
         found = self.longest_first(
             lambda some: self._read(texts, places, some), [len(text) + 2 for text in texts]
@@ -309,7 +312,7 @@ class ElmoModel(Transformer):
         places: Sequence[Sequence[int]],
         numbers: Sequence[int],
     ) -> dict[int, torch.Tensor]:
-        """`_beside` of some of the texts, in one pass (or several, of the same texts)."""
+        """Return `_mean_states` of some of the texts, read together `passes` times."""
         rows = [texts[number] for number in numbers]
         with self._passing():
             different = list(dict.fromkeys(word for row in rows for word in row))
@@ -321,14 +324,14 @@ class ElmoModel(Transformer):
                 ids[number, : len(row) + 2] = torch.tensor([0, *(index[w] for w in row), 1])
             inputs = table[ids.to(table.device)]
             states = self.model.start(len(rows))
-            there = torch.tensor(lengths, device=table.device)
+            n_words = torch.tensor(lengths, device=table.device)
             for _ in range(self.passes):
-                forward, backward, states = self.model.read(inputs, there, states)
+                forward, backward, states = self.model.read(inputs, n_words, states)
             found = {}
-            for number, one in enumerate(numbers):
-                at = torch.tensor(list(places[one]), dtype=torch.int64, device=table.device)
-                # A text's first word stands at 1, behind its sign.
-                found[one] = (forward[number, at] + backward[number, at + 2]) / 2
+            for at_row, number in enumerate(numbers):
+                at = torch.tensor(list(places[number]), dtype=torch.int64, device=table.device)
+                # Position 0 is the begin sign: words are shifted by one.
+                found[number] = (forward[at_row, at] + backward[at_row, at + 2]) / 2
             return found
 
     def _spelled(self, words: Sequence[str]) -> list[torch.Tensor]:
@@ -341,19 +344,19 @@ class ElmoModel(Transformer):
     def word_log_prob(
         self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
     ) -> WordScore:
-        """Log-probability of any word at one blank: of several, with what stands left of each."""
+        """Log-probability of any word at one blank; a multi-word name is filled left to right."""
         pieces = self.vocabulary.pieces(word)
-        before, behind = query.parts[:blank], query.parts[blank + 1 :]
+        before, after = query.parts[:blank], query.parts[blank + 1 :]
         total = 0.0
         for number, piece in enumerate(pieces):
             left = " ".join((query.parts[blank], *self.vocabulary.show_text(pieces[:number])))
             more = [""] * (len(pieces) - 1 - number)
-            encoded = self.encode(Query((*before, left, *more, *behind)))
+            encoded = self.encode(Query((*before, left, *more, *after)))
             total += float(self._log_probs([encoded], [blank], [piece])[0])
         return self.word_score(pieces, total)
 
     def masked_word_log_probs(self, asked: Sequence[tuple[Query, str]]) -> list[WordScore]:
-        """Log-probability of each word at its query's first blank, a name's words all left out."""
+        """Log-probability of each word at its query's first blank; a name is hidden."""
         found = []
         for query, word in asked:
             pieces = self.vocabulary.pieces(word)
@@ -367,13 +370,13 @@ class ElmoModel(Transformer):
     def _log_probs(
         self, batch: Sequence[Encoded], blanks: Sequence[int], targets: Sequence[int]
     ) -> NDArray[np.float32]:
-        """Log-probability of a word at one blank of each query, float32 [query]."""
-        places = [[one.positions[blank] - 1] for one, blank in zip(batch, blanks, strict=True)]
-        states = self._beside([self._words(one) for one in batch], places)
+        """Log-probability of a target word at one blank of each query, float32 [query]."""
+        places = [[query.positions[blank] - 1] for query, blank in zip(batch, blanks, strict=True)]
+        states = self._mean_states([self._words(query) for query in batch], places)
         return self._chosen(states, targets)
 
     def _chosen(self, states: torch.Tensor, targets: Sequence[int]) -> NDArray[np.float32]:
-        """Log-probability of a word for each mean state, float32 [state]."""
+        """Log-probability of a target word for each mean state, float32 [state]."""
         values = np.empty(len(states), np.float32)
         for rows in self._rows(len(states)):
             logits = self._softmax(states[rows])
@@ -384,7 +387,7 @@ class ElmoModel(Transformer):
         return values
 
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
-        values = once_each(self._all_words, texts)
+        values = map_distinct(self._all_words, texts)
         return [
             TokenScores(self.vocabulary.show_text(self.vocabulary.encode(text)), found)
             for text, found in zip(texts, values, strict=True)
@@ -393,15 +396,15 @@ class ElmoModel(Transformer):
     def _all_words(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """Log-probability of each word of each text, float32 [word].
 
-        Neither direction has read the word itself: a text is read once for all its words.
+        No state has read the word itself, so one reading of the text scores all its words.
         """
-        words = [[one.text for one in self.vocabulary.split(text)] for text in texts]
-        for one in words:
-            self.check_window(len(one) + 2)
-        states = self._beside(words, [range(len(one)) for one in words])
-        targets = [self.vocabulary.number(word) for one in words for word in one]
+        words = [[word.text for word in self.vocabulary.split(text)] for text in texts]
+        for row in words:
+            self.check_window(len(row) + 2)
+        states = self._mean_states(words, [range(len(row)) for row in words])
+        targets = [self.vocabulary.number(word) for row in words for word in row]
         values = self._chosen(states, targets)
-        ends = np.cumsum([len(one) for one in words])
+        ends = np.cumsum([len(row) for row in words])
         return np.split(values, ends[:-1])
 
     def statement_log_probs(
@@ -411,7 +414,7 @@ class ElmoModel(Transformer):
         hiding: Hiding = "within-word",
         scored: Scored = "statement",
     ) -> list[StatementScores]:
-        values = once_each(self._all_words, [one.text for one in statements])
+        values = map_distinct(self._all_words, [statement.text for statement in statements])
         return [
             self.scored_statement(read, found, scored)
             for read, found in zip(self.vocabulary.read(statements), values, strict=True)
@@ -420,7 +423,9 @@ class ElmoModel(Transformer):
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         with self._passing():
             rows = [
-                self.model.spell([one.text for one in self.vocabulary.split(word)]).float().mean(0)
+                self.model.spell([part.text for part in self.vocabulary.split(word)])
+                .float()
+                .mean(0)
                 for word in words
             ]
             return host(torch.stack(rows)).numpy() if rows else np.zeros((0, 0), np.float32)
@@ -431,14 +436,14 @@ class ElmoModel(Transformer):
 
 
 def _fits(config: SimpleNamespace) -> bool:
-    """Whether a release can have such sizes."""
+    """Whether a release can have these sizes."""
     names = ("char_dim", "max_characters", "dim", "projection_dim", "n_layers")
     kernels = [kernel for kernel, _ in config.filters]
     widths = [width for _, width in config.filters]
     return (
         are_sizes([*(getattr(config, name) for name in names), *kernels, *widths])
         and are_sizes([config.n_highway], least=0)
-        and all(isinstance(one, int | float) for one in (config.cell_clip, config.proj_clip))
+        and all(isinstance(clip, int | float) for clip in (config.cell_clip, config.proj_clip))
         and max(config.n_highway, len(kernels)) < 100
         and max(kernels) <= config.max_characters
     )
@@ -447,7 +452,7 @@ def _fits(config: SimpleNamespace) -> bool:
 def open_elmo(
     name: str, folder: Path, dtype: torch.dtype, device: str, identity: str, *, passes: str = ""
 ) -> ElmoModel:
-    """The model of a converted release. passes: how often a text is read."""
+    """Load a converted release. passes: how often a text is read."""
 
     def make(config: SimpleNamespace) -> Elmo:
         return Elmo(config, n_words=config.vocab_size)

@@ -1,10 +1,10 @@
 """fairseq's gated convolutional language model (fconv_lm), from a converted release.
 
-    x_l+1 = (GLU(conv_l(x_l)) + x_l-r) * sqrt(1/2)
+    x_(l+1) = (GLU(conv_l(x_l)) + x_(l+1-r)) * sqrt(1/2)
 
-where r is how many layers back the residual comes from, 0 for none. A convolution sees a word and
-those left of it. Source: Dauphin et al. 2017, Language Modeling with Gated Convolutional Networks;
-the released code's FConvDecoder.
+where r is the number of layers that the residual spans; layers with r = 0 have none. Convolutions
+are causal. Source: Dauphin et al. 2017, Language Modeling with Gated Convolutional Networks; the
+released code's FConvDecoder.
 """
 
 from pathlib import Path
@@ -15,8 +15,8 @@ from torch import nn
 from torch.nn import functional
 
 from lama_core.models.classic.causal_words import (
-    WordsLeftToRight,
-    WordsNetwork,
+    AdaptiveSoftmaxNetwork,
+    CausalWordModel,
     joined,
 )
 from lama_core.models.classic.converted import (
@@ -31,8 +31,8 @@ from lama_core.models.classic.converted import (
 from lama_core.models.hf.layers import Linear, Output, Table
 
 
-class FConv(WordsNetwork):
-    """convolutions: (width, kernel, residual) of each layer. cutoffs: where clusters end."""
+class FConv(AdaptiveSoftmaxNetwork):
+    """The network. convolutions: (width, kernel, residual) of each layer; cutoffs: cluster ends."""
 
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__(config)
@@ -47,8 +47,8 @@ class FConv(WordsNetwork):
         )
 
     @property
-    def numbers_a_token(self) -> int:
-        """About how many numbers its widest layer holds of a token."""
+    def activations_per_token(self) -> int:
+        """Approximate number of activations per token in its widest layer."""
         return max(2 * width * kernel for width, kernel, _ in self.config.convolutions)
 
     def forward(
@@ -92,7 +92,7 @@ class _Body(nn.Module):
 
 
 class _Convolution(nn.Module):
-    """Over a word and the `kernel` - 1 words left of it; twice as wide as what the gate leaves."""
+    """A causal convolution over `kernel` words; its output is twice the width, for the gate."""
 
     def __init__(self, width_in: int, width: int, kernel: int) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class _Convolution(nn.Module):
 
 
 def _fits(config: SimpleNamespace) -> bool:
-    """Whether a release can have such layers and cutoffs."""
+    """Whether a release can have these layers and cutoffs."""
     layers = config.convolutions
     return (
         0 < len(layers) <= MAX_LAYERS
@@ -119,13 +119,13 @@ def _fits(config: SimpleNamespace) -> bool:
 
 def open_fconv(
     name: str, folder: Path, dtype: torch.dtype, device: str, identity: str
-) -> WordsLeftToRight:
-    """The model of a converted release."""
+) -> CausalWordModel:
+    """Load a converted release."""
 
     def make(config: SimpleNamespace) -> FConv:
-        config.num_hidden_layers = 0  # none hands on one state: widths differ, and residuals skip
+        config.num_hidden_layers = 0  # no hidden states: layers differ in width, residuals skip
         return FConv(config)
 
     sizes = ("embed_dim", "convolutions", "cutoffs")
     model, vocabulary = open_release(folder, sizes, _fits, make, dtype)
-    return WordsLeftToRight(name, model.to(device), vocabulary, identity=identity)
+    return CausalWordModel(name, model.to(device), vocabulary, identity=identity)

@@ -1,12 +1,12 @@
 """Transformer-XL (transfo-xl-wt103), from a converted release.
 
-A word sees itself and the words left of it, at most `mem_len` in all, by how far away they are:
+A word attends to itself and the words left of it, at most `mem_len` in all, by their distance:
 
     score(i, d) = ((q_i + u) k_i-d + (q_i + v) r_d) / sqrt(d_head)
 
-The released code, given no memory, puts `mem_len` zero vectors before a text: their keys and values
-are zero, but they have a distance, so that they take a share of the attention. Source: Dai et al.
-2019, section 3; pytorch-pretrained-bert 0.6.2, which LAMA used.
+Without a memory, the released code puts `mem_len` zero vectors before a text. Their keys and
+values are zero, but their distances aren't, so they take a share of the attention.
+Source: Dai et al. 2019, section 3; pytorch-pretrained-bert 0.6.2, which LAMA used.
 """
 
 import math
@@ -19,8 +19,8 @@ from torch import nn
 from torch.nn import functional
 
 from lama_core.models.classic.causal_words import (
-    WordsLeftToRight,
-    WordsNetwork,
+    AdaptiveSoftmaxNetwork,
+    CausalWordModel,
     joined,
 )
 from lama_core.models.classic.converted import are_cutoffs, are_sizes, open_release
@@ -42,10 +42,10 @@ SIZES = (
 NO_MEMORY = "none"
 
 
-class TransformerXL(WordsNetwork):
-    """cutoffs: where clusters of words end, the last at the vocabulary's end.
+class TransformerXL(AdaptiveSoftmaxNetwork):
+    """The network. config.cutoffs: ends of the word clusters; the last is the vocabulary's end.
 
-    zero_memory: whether the zero vectors stand before a text.
+    zero_memory: whether zero vectors come before a text.
     """
 
     def __init__(self, config: SimpleNamespace, *, zero_memory: bool) -> None:
@@ -64,14 +64,14 @@ class TransformerXL(WordsNetwork):
         )
 
     @property
-    def numbers_a_token(self) -> int:
-        """How many numbers a layer holds of a token: one for each head and each that it sees."""
+    def activations_per_token(self) -> int:
+        """Attention weights per token in a layer: one for each head and each attended word."""
         return self.config.n_head * self.config.mem_len
 
     def forward(
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None
     ) -> Output:
-        """Log-probabilities behind each token; padding stands on the right, where nothing sees."""
+        """Log-probabilities after each token; padding on the right doesn't affect them."""
         states = self.body(input_ids)
         first, rest = cast(_Narrowed, self.outputs["0"]), list(self.outputs.values())[1:]
         narrowed = first.narrow(states)
@@ -80,7 +80,7 @@ class TransformerXL(WordsNetwork):
 
 
 class _Narrowed(nn.Module):
-    """The output of a cluster: states are narrowed to the width of its words' vectors first."""
+    """The output of a cluster: states are projected to the width of its word vectors first."""
 
     def __init__(self, d_model: int, width: int, n_words: int) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class _Narrowed(nn.Module):
         self.output = Linear(width, n_words)
 
     def narrow(self, states: torch.Tensor) -> torch.Tensor:
-        """[..., width] of states [..., d_model]."""
+        """Project states [..., d_model] to [..., width]."""
         return functional.linear(states, self.projection.t())
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
@@ -96,7 +96,7 @@ class _Narrowed(nn.Module):
 
 
 class _Embedding(nn.Module):
-    """Vectors of each cluster's words, widened to d_model and scaled by its root."""
+    """Word vectors of each cluster, projected to d_model and scaled by its square root."""
 
     def __init__(self, sizes: list[int], widths: list[int], d_model: int) -> None:
         super().__init__()
@@ -133,10 +133,10 @@ class _Body(nn.Module):
         self.layers = nn.ModuleList(_Layer(config) for _ in range(config.n_layer))
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        """States [row, position, d_model] of ids int64 [row, position]."""
+        """Return states [row, position, d_model] for ids int64 [row, position]."""
         states = self.embedding(ids)
         n_tokens, n_memory = ids.shape[1], self.config.mem_len if self.zero_memory else 0
-        # How far each word sees: a word of the text itself, or a zero vector, at each distance.
+        # What each word attends to at each distance: a word of the text, or a zero vector.
         n_seen = self.config.mem_len if self.config.same_length else n_memory + n_tokens
         n_distances = n_seen if n_memory else min(n_seen, n_tokens)
         position = torch.arange(n_tokens, device=ids.device)[:, None]
@@ -169,19 +169,19 @@ class _Layer(nn.Module):
     def forward(
         self, states: torch.Tensor, own: torch.Tensor, seen: torch.Tensor, memory: torch.Tensor
     ) -> torch.Tensor:
-        """States of the next layer.
+        """Return the states of the next layer.
 
-        own: int64 [word, word], the distance from one to the other. seen: bool of the same shape.
-        memory: bool [word, distance], where a zero vector stands.
+        own: int64 [word, word], distance from each word to each other. seen: bool, same shape,
+        whether it is attended to. memory: bool [word, distance], whether a zero vector is there.
         """
         n_rows, n_tokens, _ = states.shape
         split = self.queries_keys_values(states).view(n_rows, n_tokens, 3, self.heads, self.width)
         query, key, value = (split[:, :, part].transpose(1, 2) for part in range(3))
         by_word = (query + self.word_bias[:, None]) @ key.transpose(2, 3)
         distances = self._distances(memory.shape[1]).transpose(0, 1)
-        # A head at a time for all rows: else the distances' keys would be copied for each row.
-        asked = (query + self.distance_bias[:, None]).transpose(0, 1)
-        far = asked.reshape(self.heads, -1, self.width) @ distances.transpose(1, 2)
+        # One head at a time for all rows, to avoid copying the distances' keys for each row.
+        queries = (query + self.distance_bias[:, None]).transpose(0, 1)
+        far = queries.reshape(self.heads, -1, self.width) @ distances.transpose(1, 2)
         far = far.view(self.heads, n_rows, n_tokens, -1).transpose(0, 1)
         scores = by_word + far.gather(3, own.expand(n_rows, self.heads, -1, -1))
         scores = scores.masked_fill(~seen, -torch.inf)
@@ -193,11 +193,11 @@ class _Layer(nn.Module):
         return self.norm(states + self.outer(functional.relu(self.inner(states))))
 
     def _distances(self, n: int) -> torch.Tensor:
-        """The key of each distance, [n, head, width]; the most that were asked for are kept."""
+        """Return the key of each distance, [n, head, width]; cached for the largest n."""
         known = self._known
         weight = self.distances.weight
         if known is None or len(known) < n or known.device != weight.device:
-            # Kept for passes with gradients, too, whatever this one is.
+            # Computed so that passes with gradients can use the cached tensor, too.
             with torch.inference_mode(False), torch.no_grad():
                 known = self._known = self._keys(n, weight)
         return known[:n]
@@ -214,7 +214,7 @@ class _Layer(nn.Module):
 
 
 def _fits(config: SimpleNamespace) -> bool:
-    """Whether a release can have such sizes."""
+    """Whether a release can have these sizes."""
     sizes = [getattr(config, name) for name in SIZES[:6]]
     whole = are_sizes([*sizes, config.div_val]) and type(config.clamp_len) is int
     return whole and len(config.cutoffs) > 1 and are_cutoffs(config.cutoffs, config.vocab_size)
@@ -222,8 +222,8 @@ def _fits(config: SimpleNamespace) -> bool:
 
 def open_transformer_xl(
     name: str, folder: Path, dtype: torch.dtype, device: str, identity: str, *, memory: str = ""
-) -> WordsLeftToRight:
-    """The model of a converted release. memory: `none` leaves the zero vectors out."""
+) -> CausalWordModel:
+    """Load a converted release. memory: `none` omits the zero vectors."""
     zero = memory != NO_MEMORY
 
     def make(config: SimpleNamespace) -> TransformerXL:
@@ -231,12 +231,12 @@ def open_transformer_xl(
         return TransformerXL(config, zero_memory=zero)
 
     model, vocabulary = open_release(folder, SIZES, _fits, make, dtype)
-    opened = WordsLeftToRight(name, model.to(device), vocabulary, identity=identity)
+    opened = CausalWordModel(name, model.to(device), vocabulary, identity=identity)
     n_zeros = model.config.mem_len
     opened.notes.append(
-        f"{n_zeros:,} zero vectors stand before every text, as in the released code that "
-        f"LAMA ran ({name}+memory=none leaves them out)."
+        f"{n_zeros:,} zero vectors come before every text, as in the released code that LAMA "
+        f"used ({name}+memory=none omits them)."
         if zero
-        else f"Nothing stands before a text; LAMA had {n_zeros:,} zero vectors there."
+        else f"No zero vectors come before a text; LAMA used {n_zeros:,}."
     )
     return opened

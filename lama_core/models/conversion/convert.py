@@ -1,4 +1,4 @@
-"""`models convert`: a release in an old format as a folder of safetensors, whole or not at all."""
+"""`models convert`: convert a release in an old format to a folder of safetensors."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,9 +13,10 @@ from lama_core.progress import OnProgress, Progress, silent
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """An old format. title: for people. files: what a release consists of.
+    """An old release format.
 
-    is_one: whether a folder holds it. convert: (folder, out), writes the model folder.
+    title: its name for users. files: the files of a release. is_one: whether a folder contains a
+    release. convert: (folder, out), writes the model folder.
     """
 
     title: str
@@ -24,7 +25,7 @@ class Release:
     convert: Callable[[Path, Path], None]
 
 
-# A release in another old format is a file beside this one and a row here.
+# To support another old format, add a module here and a row below.
 RELEASES = (
     Release("ELMo", elmo.FILES, elmo.is_elmo, elmo.convert_elmo),
     Release(
@@ -46,41 +47,41 @@ RELEASES = (
 
 
 def convert(folder: Path, out: Path, on_progress: OnProgress = silent) -> Release:
-    """Write a release as a model folder to `out`, which mustn't be there yet; which it is.
+    """Write a release as a model folder to `out`, which must not exist; return its format.
 
-    Raises UserError if it is in no known format, isn't whole, or `out` can't be written: nothing
-    is there then.
+    Raises UserError if the format is unknown, the release is incomplete, or `out` can't be written;
+    `out` doesn't exist then.
     """
     if out.exists():
-        raise UserError(f"{out} is there already: give another folder with --out.")
+        raise UserError(f"{out} exists already. Choose another folder with --out.")
     try:
         with work_folder(out.absolute().parent) as work:
             release = convert_into(folder, work / "model", on_progress)
             (work / "model").rename(out)
     except OSError as error:
-        raise UserError(f"{out} can't be written: {error.strerror or error}.") from error
+        raise UserError(f"Can't write {out}: {error.strerror or error}.") from error
     return release
 
 
-def convert_into(folder: Path, made: Path, on_progress: OnProgress = silent) -> Release:
-    """Write a release as a model folder to the new folder `made`; which it is.
+def convert_into(folder: Path, out: Path, on_progress: OnProgress = silent) -> Release:
+    """Write a release as a model folder to the new folder `out`; return its format.
 
-    Raises UserError if it is in no known format or isn't whole, OSError if `made` can't be written:
-    what is there then is half-made.
+    Raises UserError if the format is unknown or the release is incomplete, and OSError if `out`
+    can't be written; `out` may be incomplete then.
     """
     if not folder.is_dir():
-        raise UserError(f"There is no folder {str(folder)!r}.")
+        raise UserError(f"Folder not found: {str(folder)!r}.")
     check_files(folder)
-    release = next((one for one in RELEASES if one.is_one(folder)), None)
+    release = next((release for release in RELEASES if release.is_one(folder)), None)
     if release is None:
-        known = "; ".join(f"{one.title} ({one.files})" for one in RELEASES)
-        raise UserError(f"{folder} holds no release that can be converted: {known}.")
+        known = "; ".join(f"{release.title} ({release.files})" for release in RELEASES)
+        raise UserError(f"{folder} has no release in a supported format: {known}.")
     on_progress(Progress(f"Converting {release.title}"))
-    made.mkdir()
-    release.convert(folder, made)
+    out.mkdir()
+    release.convert(folder, out)
     try:
-        check_contents(made)
+        check_contents(out)
     except UserError as error:
-        said = str(error).replace(str(made), str(folder))
-        raise UserError(f"{folder} makes no whole model: {said}") from error
+        reason = str(error).replace(str(out), str(folder))
+        raise UserError(f"{folder} doesn't give a complete model: {reason}") from error
     return release

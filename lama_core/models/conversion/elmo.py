@@ -1,7 +1,6 @@
-"""ELMo's release: options, weights and the softmax's weights in HDF5, and a vocabulary.
+"""Convert ELMo's release: options, weights and softmax weights in HDF5, and a vocabulary.
 
-Words of the vocabulary stand for the rows of the softmax. Source: AllenNLP's bilm-tf, whose names
-of variables the files have.
+Each word of the vocabulary is a row of the softmax. Variable names are those of AllenNLP's bilm-tf.
 """
 
 from pathlib import Path
@@ -26,30 +25,30 @@ FILES = "*options.json, *weights.hdf5, *softmax_weights.hdf5 and vocab*.txt"
 
 
 def is_elmo(folder: Path) -> bool:
-    """Whether a folder holds ELMo's options or weights."""
+    """Whether a folder contains ELMo's options and weights."""
     return any(folder.glob("*options.json")) and any(folder.glob("*.hdf5"))
 
 
 def convert_elmo(folder: Path, out: Path) -> None:
-    """Write a release as a model folder. Raises UserError, naming what is wrong with it."""
+    """Write a release as a model folder; raise UserError if it is incomplete or invalid."""
     softmaxes = sorted(folder.glob("*softmax*.hdf5"))
     if not softmaxes:
         raise UserError(
-            f"{folder} holds no *softmax_weights.hdf5: without it nothing turns ELMo's states into "
-            "words; it lies beside the weights at the release's address."
+            f"{folder} has no *softmax_weights.hdf5, which maps ELMo's states to words. Download "
+            "it from the release's address."
         )
-    weights = [one for one in sorted(folder.glob("*weights.hdf5")) if one not in softmaxes]
+    weights = [file for file in sorted(folder.glob("*weights.hdf5")) if file not in softmaxes]
     options_file = _only(folder, sorted(folder.glob("*options.json")))
     config = read_options(options_file)
     vocabulary_file = _only(folder, sorted(folder.glob("vocab*.txt")))
     words = [line.strip() for line in read_lines(vocabulary_file)]
     for sign in (BEGIN, END, UNKNOWN):
         if sign not in words:
-            raise UserError(f"{vocabulary_file} has no {sign}: it is no vocabulary of ELMo's.")
+            raise UserError(f"Not an ELMo vocabulary: {vocabulary_file} has no {sign}.")
     softmax_file = _only(folder, softmaxes)
     with open_hdf5(_only(folder, weights)) as stored, open_hdf5(softmax_file) as softmax:
         if "softmax/W" not in softmax:
-            raise UserError(f"{softmax_file} holds no softmax/W: it is no softmax of ELMo's.")
+            raise UserError(f"Not an ELMo softmax file: {softmax_file} has no 'softmax/W'.")
         tensors = body_tensors(config, stored)
         shape = (len(words), config["projection_dim"])
         tensors["softmax.weight"] = softmax.array("softmax/W", shape)
@@ -64,37 +63,37 @@ def convert_elmo(folder: Path, out: Path) -> None:
 def _only(folder: Path, files: list[Path]) -> Path:
     if len(files) != 1:
         raise UserError(
-            f"{folder} holds {len(files) or 'not all'} of the files of a release of ELMo: put one "
-            f"release in a folder of its own ({FILES})."
+            f"{folder} has missing or duplicate files: put exactly one release of ELMo in a folder "
+            f"({FILES})."
         )
     return files[0]
 
 
 def read_options(path: Path) -> dict[str, Any]:
-    """ELMo's sizes, by our names. Raises UserError for options that no release has."""
+    """Return ELMo's sizes by the names used here; raise UserError for unsupported options."""
     options = read_json(path)
     lstm, characters = options.get("lstm"), options.get("char_cnn")
     if not isinstance(lstm, dict) or not isinstance(characters, dict):
-        raise UserError(f"{path} has no lstm or no char_cnn: they are no options of ELMo's.")
-    # The options count one character more than the file has, which AllenNLP pads with.
+        raise UserError(f"Not an ELMo options file: {path} has no lstm or no char_cnn.")
+    # n_characters includes AllenNLP's padding character, which the weights don't have.
     if characters.get("activation") != "relu" or characters.get("n_characters") != N_CHARACTERS + 1:
         raise UserError(
-            f"{path}: ELMo's published models have relu and {N_CHARACTERS + 1} characters; no "
-            "others are read."
+            f"{path}: only relu and {N_CHARACTERS + 1} characters are supported, as in ELMo's "
+            "published models."
         )
     embedding, filters = characters.get("embedding"), characters.get("filters")
     pairs = filters if isinstance(filters, list) else []
     if not pairs or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-        raise UserError(f"{path}: its filters are not pairs of numbers.")
+        raise UserError(f"{path}: char_cnn.filters must be pairs of numbers.")
     sizes = [{"kernel": kernel, "n": n} for kernel, n in pairs]
     letters = embedding if isinstance(embedding, dict) else {}
     clips = (lstm.get("cell_clip"), lstm.get("proj_clip"))
     if not all(isinstance(clip, int | float) and clip > 0 for clip in clips):
-        raise UserError(f"{path}: cell_clip and proj_clip must be numbers.")
+        raise UserError(f"{path}: cell_clip and proj_clip must be positive numbers.")
     return {
         "char_dim": size_of(letters, "dim", path),
         "max_characters": size_of(characters, "max_characters_per_token", path, 1000),
-        "filters": [[size_of(one, "kernel", path), size_of(one, "n", path)] for one in sizes],
+        "filters": [[size_of(pair, "kernel", path), size_of(pair, "n", path)] for pair in sizes],
         "n_highway": size_of(characters, "n_highway", path, 100),
         "dim": size_of(lstm, "dim", path),
         "projection_dim": size_of(lstm, "projection_dim", path),
@@ -106,7 +105,7 @@ def read_options(path: Path) -> dict[str, Any]:
 
 
 def body_tensors(config: dict[str, Any], stored: Hdf5) -> dict[str, Array]:
-    """The weights of the network without its softmax, by the names that they have here."""
+    """Return the network's weights without the softmax, by the names used here."""
     width, dim, n = config["projection_dim"], config["dim"], config["char_dim"]
     found: dict[str, Array] = {
         "characters.embedding.weight": stored.read("char_embed", N_CHARACTERS, n)

@@ -1,7 +1,7 @@
-"""Tsinghua's ERNIE asked without entities: a BERT.
+"""Convert Tsinghua's ERNIE, queried without entities, to a BERT.
 
-Where words and entities meet, a layer adds what the entities bring before it is gated; without any
-that is the bias of their projection, which is added to the words' own. The entities' weights are
+Where words and entities meet, a layer adds the entities' projection before the activation. Without
+entities this is the projection's bias, which is added to the words' bias; the entities' weights are
 dropped. Source: Zhang et al. 2019, section 3.3; thunlp/ERNIE's modeling code.
 """
 
@@ -38,25 +38,27 @@ BIAS = "bert.encoder.layer.{}.intermediate.{}.bias"
 
 
 def is_ernie(folder: Path) -> bool:
-    """Whether a folder holds Tsinghua ERNIE's configuration."""
+    """Whether a folder contains Tsinghua ERNIE's configuration."""
     return (folder / OPTIONS).is_file()
 
 
 def convert_ernie(folder: Path, out: Path) -> None:
-    """Write a release as a BERT's folder. Raises UserError, naming what is wrong with it."""
+    """Write a release as a BERT folder; raise UserError if it is incomplete or invalid."""
     path = folder / OPTIONS
     given = read_json(path)
     config: dict[str, Any] = {name: size_of(given, name, path) for name in SIZES}
     if given.get("hidden_act") != "gelu":
-        raise UserError(f"{path}: hidden_act is {str(given.get('hidden_act'))[:40]}, not gelu.")
+        raise UserError(
+            f"{path}: hidden_act is {str(given.get('hidden_act'))[:40]}; expected gelu."
+        )
     for name in (WEIGHTS, WORDS):
         if not (folder / name).is_file():
-            raise UserError(f"{folder} has no {name}: it isn't whole.")
+            raise UserError(f"Incomplete release: {folder} has no {name}.")
     words = [line.strip() for line in read_lines(folder / WORDS)]
     missing = [sign for sign in SIGNS.values() if sign not in words]
     if missing or len(set(words)) != len(words):
-        what = f"has no {missing[0]}" if missing else "has a word twice"
-        raise UserError(f"{folder / WORDS} {what}: it is no vocabulary of a BERT's.")
+        what = f"has no {missing[0]}" if missing else "contains a word twice"
+        raise UserError(f"Not a BERT vocabulary: {folder / WORDS} {what}.")
     file = folder / WEIGHTS
     state = read_state(read_pickle(file), file)
     table = "bert.embeddings.word_embeddings.weight"
@@ -78,7 +80,7 @@ def convert_ernie(folder: Path, out: Path) -> None:
 def _without_entities(
     config: dict[str, Any], state: dict[str, np.ndarray], file: Path
 ) -> dict[str, np.ndarray]:
-    """A BERT's weights."""
+    """Return a BERT's weights: entities dropped, their projection's bias added to the words'."""
     kept = {
         name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
             "LayerNorm.beta", "LayerNorm.bias"
@@ -96,7 +98,7 @@ def _without_entities(
 
 
 def _write_tokenizer(out: Path, words: list[str], max_tokens: int) -> None:
-    """Write BERT's tokenizer: lower-cased where no word of the vocabulary has a capital letter."""
+    """Write BERT's tokenizer, uncased if no word of the vocabulary has a capital letter."""
     from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers, processors
     from tokenizers.models import WordPiece
 

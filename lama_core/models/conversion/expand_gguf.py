@@ -1,7 +1,7 @@
-"""`python -m lama_core.models.conversion.expand_gguf FILE FOLDER`: a GGUF file as a model folder.
+"""`python -m lama_core.models.conversion.expand_gguf FILE FOLDER`: expand a GGUF file.
 
-Each finished step is a line on standard output, so that the caller can show how far it is; so is
-each expanded tensor, as `tensor 12 of 272`.
+Prints a line for each finished step and for each expanded tensor (`tensor 12 of 272`), so that the
+caller can show the progress.
 """
 
 import re
@@ -11,19 +11,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-# What a file may cost, for each of its bytes and beside them: weights of 2 bits grow sixteenfold
-# and are held twice.
+# Limits as (per byte of the file, constant): memory in bytes and CPU time in seconds. 2-bit weights
+# grow sixteenfold and are held twice.
 MEMORY = (40, 3 << 30)
-PROCESSOR_SECONDS = (1 / 1_000_000, 60)
+CPU_SECONDS = (1 / 1_000_000, 60)
 ALONE = "model.gguf"
 STEPS = ("libraries loaded", "tokenizer read", "weights expanded", "files written")
 TENSOR = re.compile(r"tensor (\d+) of (\d+)")
 
 
 def expand(gguf: Path, folder: Path) -> None:
-    """Write the weights of a GGUF file as 32-bit safetensors, with its tokenizer, to a folder.
+    """Write a GGUF file's weights as float32 safetensors, with its tokenizer, to a folder.
 
-    The file is read alone: what lies beside it is no part of it.
+    The file is linked into an empty folder first, so that other files next to it aren't read.
     """
     with tempfile.TemporaryDirectory() as alone:
         link = Path(alone, ALONE)
@@ -41,13 +41,13 @@ def _expand(gguf: Path, folder: Path) -> None:
         gguf.parent, gguf_file=gguf.name, trust_remote_code=False
     )
     _report(1)
-    # The library shows a bar over the tensors, and has no other way to follow them.
+    # transformers reports tensors only with a progress bar: replace it.
     vars(modeling_gguf_pytorch_utils)["tqdm"] = _each_reported
     model = AutoModelForCausalLM.from_pretrained(
         gguf.parent, gguf_file=gguf.name, dtype=torch.float32, trust_remote_code=False
     )
     _report(2)
-    # The library refuses to save what it read from GGUF, although it is plain 32-bit by now.
+    # transformers refuses to save weights from GGUF, although they are plain float32 now.
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config
     tokenizer.save_pretrained(folder)
@@ -57,20 +57,20 @@ def _expand(gguf: Path, folder: Path) -> None:
 
 
 def limit(n_bytes: int) -> None:
-    """Bound this process to what a file of so many bytes can need, where the system can."""
+    """Limit this process's memory and CPU time by the file's size, if the system supports it."""
     try:
         import resource
     except ImportError:  # Windows
         return
     for what, (each, least) in (
         (resource.RLIMIT_DATA, MEMORY),
-        (resource.RLIMIT_CPU, PROCESSOR_SECONDS),
+        (resource.RLIMIT_CPU, CPU_SECONDS),
     ):
         resource.setrlimit(what, (int(each * n_bytes + least),) * 2)
 
 
 def _each_reported(tensors: Sequence[Any], **_: object) -> Iterator[Any]:
-    """The tensors one by one, each reported once it is expanded."""
+    """Yield the tensors and print a line after each is expanded."""
     for number, tensor in enumerate(tensors, start=1):
         yield tensor
         print(f"tensor {number} of {len(tensors)}", flush=True)

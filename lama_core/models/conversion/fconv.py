@@ -1,7 +1,8 @@
-"""fairseq's release of fconv_lm: a checkpoint (pickle) and `dict.txt`, a word and its count a line.
+"""Convert fairseq's release of fconv_lm: a checkpoint (pickle) and `dict.txt`.
 
-Four signs stand before the dictionary's words. Convolutions and projections are weight-normalised
-(`_g`, `_v`): the product is written. Source: fairseq 0.12, FConvDecoder and AdaptiveSoftmax.
+Each line of `dict.txt` is a word and its count; four control words precede them in the vocabulary.
+Convolutions and projections are weight-normalised (`_g`, `_v`): their product is written.
+Source: fairseq 0.12, FConvDecoder and AdaptiveSoftmax.
 """
 
 import argparse
@@ -41,22 +42,22 @@ State = dict[str, np.ndarray]
 
 
 def is_fconv(folder: Path) -> bool:
-    """Whether a folder holds a dictionary of fairseq's and a checkpoint."""
+    """Whether a folder contains a fairseq dictionary and a checkpoint."""
     return (folder / DICTIONARY).is_file() and any(folder.glob("*.pt"))
 
 
 def convert_fconv(folder: Path, out: Path) -> None:
-    """Write a release as a model folder. Raises UserError, naming what is wrong with it."""
+    """Write a release as a model folder; raise UserError if it is incomplete or invalid."""
     files = sorted(folder.glob("*.pt"))
     if len(files) != 1:
-        raise UserError(f"{folder} holds {len(files)} checkpoints (*.pt): leave one there.")
+        raise UserError(f"{folder} has {len(files)} checkpoints (*.pt). Keep exactly one.")
     file = files[0]
     content = read_pickle(file, [argparse.Namespace])
     args = content.get("args") if isinstance(content, dict) else None
     if not isinstance(args, argparse.Namespace) or "decoder_layers" not in args:
-        raise UserError(f"{file} is no checkpoint of fairseq's fconv_lm: it names no layers.")
+        raise UserError(f"Not a checkpoint of fairseq's fconv_lm: {file} has no decoder_layers.")
     if str(getattr(args, "decoder_attention", "False")) != "False":
-        raise UserError(f"{file}: its decoder has attention, which the released model has not.")
+        raise UserError(f"{file}: decoder attention is not supported; the release has none.")
     state = read_state(content.get("model"), file)
     words = [FIRST, PADDING, BEGIN, UNKNOWN, *read_dictionary(folder / DICTIONARY)]
     layers = parse_layers(str(args.decoder_layers), file)
@@ -64,8 +65,8 @@ def convert_fconv(folder: Path, out: Path) -> None:
     table = state.get("decoder.embed_tokens.weight", np.zeros((0, 0)))
     if len(table) != len(words):
         raise UserError(
-            f"{folder / DICTIONARY} has {len(words) - 4:,} words and four signs more, and {file} "
-            f"has vectors of {len(table):,}: one of them is another release's."
+            f"{folder / DICTIONARY} has {len(words) - 4:,} words and 4 control words, but {file} "
+            f"has {len(table):,} embeddings. One of these files belongs to another release."
         )
     config = {"embed_dim": int(table.shape[1]), "convolutions": layers, "cutoffs": ends}
     write_tensors(out / "model.safetensors", _tensors(config, state, file))
@@ -76,21 +77,21 @@ def convert_fconv(folder: Path, out: Path) -> None:
 
 
 def read_dictionary(path: Path) -> list[str]:
-    """The words of a fairseq dictionary. Raises UserError for a line that isn't a word's."""
+    """Return the words of a fairseq dictionary; raise UserError for an invalid line."""
     words = []
     for number, line in enumerate(read_lines(path), start=1):
         word, _, count = line.rstrip("\r").rpartition(" ")
         if not word or not count.isdigit():
-            raise UserError(f"{path}: line {number:,} is no word with its count.")
+            raise UserError(f"{path}: line {number:,} is not a word and its count.")
         words.append(word)
     return words
 
 
 def parse_layers(text: str, file: Path) -> list[list[int]]:
-    """The width, kernel and residual of each layer, of an expression as fairseq's users write it.
+    """Return the width, kernel and residual of each layer from fairseq's Python expression.
 
-    Such as `[(850, 6)] * 3 + [(1024, 4, 2)]`. It is read, not run.
-    Raises UserError for anything else.
+    For example `[(850, 6)] * 3 + [(1024, 4, 2)]`. The expression is parsed, not evaluated.
+    Raises UserError if it has another form.
     """
     layers: list[list[int]] = []
     try:
@@ -102,20 +103,20 @@ def parse_layers(text: str, file: Path) -> list[list[int]]:
             times = int(found["before"] or 1) * int(found["behind"] or 1)
             if not 0 < len(listed) * times <= MAX_LAYERS - len(layers):
                 raise ValueError(times)
-            layers += [[*one, 1] if len(one) == 2 else [*one] for one in listed] * times
+            layers += [[*layer, 1] if len(layer) == 2 else [*layer] for layer in listed] * times
         for number, (width, kernel, residual) in enumerate(layers):
             if not (0 < width < 1 << 20 and 0 < kernel < 1 << 10 and residual <= number + 1):
                 raise ValueError(number)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
         raise UserError(
-            f"{file}: its decoder_layers are {text[:60]!r}: only lists of (width, kernel) and "
-            "(width, kernel, residual), added or repeated, are read."
+            f"{file}: unsupported decoder_layers {text[:60]!r}: expected lists of (width, kernel) "
+            "or (width, kernel, residual), added or repeated, and not too many layers."
         ) from error
     return layers
 
 
 def _cutoffs(text: object, n_words: int, file: Path) -> list[int]:
-    """Where the clusters end, the last at the end of the dictionary."""
+    """Return where the clusters end; the last end is that of the dictionary."""
     parts = str(text).split(",")
     if not all(part.strip().isdigit() for part in parts):
         raise UserError(
@@ -124,14 +125,14 @@ def _cutoffs(text: object, n_words: int, file: Path) -> list[int]:
     ends = [int(part) for part in parts]
     if ends[0] < 1 or ends != sorted(set(ends)) or ends[-1] > n_words:
         raise UserError(
-            f"{file}: its cutoffs {str(text)[:60]} don't fit the dictionary of {n_words:,}: one of "
-            "them is another release's."
+            f"{file}: its cutoffs {str(text)[:60]} don't fit the dictionary of {n_words:,} words. "
+            "One of these files belongs to another release."
         )
     return ends if ends[-1] == n_words else [*ends, n_words]
 
 
 def _tensors(config: dict[str, Any], state: State, file: Path) -> State:
-    """The weights by the names that they have here."""
+    """Return the weights by the names used here."""
     layers, ends, narrow = config["convolutions"], config["cutoffs"], config["embed_dim"]
     widths = widths_of(layers)
     found = {
@@ -163,7 +164,7 @@ def _tensors(config: dict[str, Any], state: State, file: Path) -> State:
 
 
 def _linear(state: State, theirs: str, ours: str, shape: tuple[int, int], file: Path) -> State:
-    """A weight-normalised projection and its bias."""
+    """Return a weight-normalised projection's weight and bias."""
     weight = _normalised(state, theirs, shape, (shape[0], 1), (1,), file)
     return {
         f"{ours}.weight": weight,
@@ -179,7 +180,7 @@ def _normalised(
     axes: tuple[int, ...],
     file: Path,
 ) -> np.ndarray:
-    """G v / |v|, the norm over some of the axes."""
+    """Return g v / |v|; the norm is over `axes`."""
     g = take(state, f"{name}.weight_g", lengths, file)
     v = take(state, f"{name}.weight_v", shape, file).astype(np.float64)
     return (g * v / np.sqrt((v**2).sum(axes, keepdims=True))).astype(np.float32)

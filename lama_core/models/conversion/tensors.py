@@ -1,8 +1,8 @@
-"""Weights of old formats, read without running or believing what a file says, and written.
+"""Read weights of old formats from untrusted files, and write safetensors.
 
-Pickles are read by torch's own reader of weights, which builds tensors and plain values and refuses
-all else; HDF5 without its links to other files. What a file claims is compared with its bytes
-before anything is allocated.
+Pickles are read by torch's restricted loader, which builds only tensors and plain values; links to
+other files in HDF5 are ignored. Sizes are compared with the file's bytes before memory is
+allocated.
 """
 
 import json
@@ -20,15 +20,15 @@ from lama_core.errors import UserError
 from lama_core.files import read_file
 from lama_core.models.model_folder import check_memory
 
-CHUNK = 1 << 24  # numbers that are written at once
-# How torch's reader names what it refuses.
+CHUNK = 1 << 24  # numbers to write at once
+# How torch's restricted loader names what it refuses.
 FORBIDDEN = re.compile(r"(?:GLOBAL|[Cc]an only \w+ \w+ for|class) ([\w.]+)")
-# A stored array may be compressed to so small a part of its size.
+# Largest accepted compression ratio of an HDF5 array.
 COMPRESSED = 100
 
 
 class Array(Protocol):
-    """What is written: a numpy array, or a data set of an open file."""
+    """An array to write: a numpy array, or a data set of an open HDF5 file."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -37,12 +37,11 @@ class Array(Protocol):
 
 
 def read_pickle(path: Path, allowed: Sequence[type] = ()) -> Any:
-    """What a pickle of torch's holds: tensors, plain values, and values of the types allowed.
+    """Return a torch pickle's content: tensors, plain values and instances of `allowed`.
 
-    Raises UserError for one that holds anything else, naming it, and for a damaged file; nothing
-    that is in it runs.
+    No code in the pickle runs. Raises UserError if it references anything else, or is damaged.
     """
-    from pickle import UnpicklingError  # noqa: TID251 - what torch's reader of weights raises
+    from pickle import UnpicklingError  # noqa: TID251 - raised by torch's restricted loader
 
     import torch
 
@@ -55,8 +54,8 @@ def read_pickle(path: Path, allowed: Sequence[type] = ()) -> Any:
         if not found:
             raise _damaged(path) from error
         raise UserError(
-            f"{path} holds {found[1][:80]}, which is no weight and could run code: it was not "
-            "read, and nothing in it was run; take the release from its own address."
+            f"Refused: {path} references {found[1][:80]}, which could run code; nothing was "
+            "executed. Download the official release."
         ) from error
     except (
         RuntimeError,
@@ -73,32 +72,30 @@ def read_pickle(path: Path, allowed: Sequence[type] = ()) -> Any:
 
 
 def _damaged(path: Path) -> UserError:
-    return UserError(
-        f"{path} is no whole file of weights that torch wrote: copy or fetch it again."
-    )
+    return UserError(f"Damaged or not a torch file: {path}. Copy or download it again.")
 
 
 def read_state(content: Any, path: Path) -> dict[str, NDArray[np.float32]]:
-    """A pickle's tensors by name, in 32 bits. Raises UserError for any other content."""
+    """Return a pickle's tensors by name in float32; raise UserError for any other content."""
     import torch
 
     if not isinstance(content, Mapping) or not content:
-        raise UserError(f"{path} holds no weights by name: it is none of the known releases.")
+        raise UserError(f"{path} has no named weights: it isn't a supported release.")
     found = {}
     for name, value in content.items():
         if not isinstance(name, str) or not isinstance(value, torch.Tensor):
-            raise UserError(f"{path}: {str(name)[:80]!r} is no weight.")
+            raise UserError(f"{path}: {str(name)[:80]!r} is not a tensor.")
         if value.layout is not torch.strided or value.is_complex():
-            raise UserError(f"{path}: {name[:80]!r} is no plain tensor of numbers.")
+            raise UserError(f"{path}: {name[:80]!r} is not a dense, real tensor.")
         stored = value.untyped_storage().nbytes()
-        if value.numel() * value.element_size() > max(stored, 1):  # a view that repeats itself
-            raise UserError(f"{path}: {name[:80]!r} is larger than what is stored of it.")
+        if value.numel() * value.element_size() > max(stored, 1):  # a view with repeated elements
+            raise UserError(f"{path}: tensor {name[:80]!r} is larger than its stored data.")
         found[name] = value.detach().to(torch.float32).contiguous().numpy()
     return found
 
 
 class Hdf5:
-    """An HDF5 file's arrays, by their names."""
+    """The arrays of an open HDF5 file, by name."""
 
     def __init__(self, path: Path, opened: Any) -> None:
         self.path = path
@@ -108,14 +105,14 @@ class Hdf5:
         return self._find(name) is not None
 
     def _find(self, name: str) -> Any:
-        """A data set of this very file; None if there is none of that name."""
+        """Return a data set of this file; None if it doesn't exist or is in another file."""
         import h5py
 
         group = self._opened
         for part in name.split("/"):
             if not isinstance(group, h5py.Group):
                 return None
-            # A link may lead to another file.
+            # Only hard links stay in this file.
             if not isinstance(group.get(part, getlink=True), h5py.HardLink):
                 return None
             group = group[part]
@@ -123,40 +120,40 @@ class Hdf5:
         return None if outside else group
 
     def array(self, name: str, shape: tuple[int, ...]) -> Array:
-        """The array of a name. Raises UserError unless it is there, in that shape and length."""
+        """Return an array; raise UserError unless it has that shape and is stored in full."""
         found = self._find(name)
         if found is None:
-            raise UserError(f"{self.path} holds no {name}: it isn't whole, or another release's.")
+            raise UserError(f"{self.path} has no {name}: incomplete, or another release.")
         if found.shape != shape or found.dtype.kind != "f":
             raise UserError(
-                f"{self.path}: {name} has the shape {found.shape}, and {shape} by the options and "
-                "the vocabulary: one of them is another release's."
+                f"{self.path}: {name} has shape {found.shape}, but {shape} by the options and the "
+                "vocabulary. One of these files belongs to another release."
             )
         if found.nbytes > COMPRESSED * max(1, found.id.get_storage_size()):
-            raise UserError(f"{self.path}: {name} is not stored in full: copy or fetch it again.")
+            raise UserError(f"{self.path}: {name} is incomplete. Copy or download it again.")
         check_memory(f"{self.path}: {name}", found.nbytes)
         return found
 
     def read(self, name: str, *shape: int) -> NDArray[np.float32]:
-        """The same, read."""
+        """Read an array into memory, with the checks of `array`."""
         return np.asarray(self.array(name, shape)[...], dtype=np.float32)
 
 
 def check_h5py(name: str) -> None:
-    """Raise UserError if HDF5 can't be read here. name: of the file that is to be."""
+    """Raise UserError if h5py isn't installed. name: the HDF5 file to read."""
     try:
-        import h5py  # noqa: F401 - whether it is there
+        import h5py  # noqa: F401 - only whether it is installed
     except ImportError as error:
         raise UserError(
-            f"{name} is HDF5, and h5py is not installed: `pip install h5py`, then try again."
+            f"{name} is HDF5, and h5py is not installed. Run `pip install h5py`, then try again."
         ) from error
 
 
 @contextmanager
 def open_hdf5(path: Path) -> Iterator[Hdf5]:
-    """An HDF5 file, open in the block.
+    """Open an HDF5 file for the block.
 
-    Raises UserError where it is none, is cut off, or h5py isn't installed.
+    Raises UserError if it isn't one, is truncated, or if h5py isn't installed.
     """
     check_h5py(path.name)
     import h5py
@@ -165,12 +162,12 @@ def open_hdf5(path: Path) -> Iterator[Hdf5]:
         with h5py.File(path, "r") as opened:
             yield Hdf5(path, opened)
     except (OSError, RuntimeError, KeyError) as error:
-        said = (str(error).splitlines() or ["it can't be read"])[0]
-        raise UserError(f"{path} is no whole HDF5 file: {said[:200]}.") from error
+        reason = (str(error).splitlines() or ["it can't be read"])[0]
+        raise UserError(f"Not a complete HDF5 file: {path} ({reason[:200]}).") from error
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Array]) -> None:
-    """Write arrays as safetensors in 32 bits, some rows at a time: none is held whole."""
+    """Write arrays as float32 safetensors, some rows at a time to save memory."""
     header, at = {}, 0
     for name, array in tensors.items():
         end = at + 4 * math.prod(array.shape)
@@ -190,28 +187,28 @@ def write_tensors(path: Path, tensors: Mapping[str, Array]) -> None:
 def take(
     state: Mapping[str, NDArray[np.float32]], name: str, shape: tuple[int, ...], path: Path
 ) -> NDArray[np.float32]:
-    """A weight of a release. Raises UserError unless it is there in that shape."""
+    """Return a weight of a release; raise UserError unless it exists in that shape."""
     if name not in state:
-        raise UserError(f"{path} holds no weight {name}: it isn't whole, or another release's.")
+        raise UserError(f"{path} has no weight {name}: incomplete, or another release.")
     found = state[name]
     if found.shape != shape:
         raise UserError(
-            f"{path}: {name} has the shape {found.shape}, and {shape} by its configuration and "
-            f"dictionary: one of them is another release's."
+            f"{path}: {name} has shape {found.shape}, but {shape} by the configuration and the "
+            "dictionary. One of these files belongs to another release."
         )
     return found
 
 
 def size_of(config: Mapping[str, Any], name: str, path: Path, most: int = 1 << 24) -> int:
-    """A size that a configuration names. Raises UserError for what is none."""
+    """Return a size in a configuration; raise UserError unless it is an integer in 1..most."""
     value = config.get(name)
     if type(value) is not int or not 0 < value <= most:
-        raise UserError(f"{path}: {name} is {str(value)[:40]}, which is no size.")
+        raise UserError(f"{path}: invalid {name}: {str(value)[:40]}. Expected 1 to {most:,}.")
     return value
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a text. Raises UserError for one that isn't text."""
+    """Return a text file's lines; raise UserError if it isn't UTF-8."""
     try:
         lines = read_file(path).decode("utf-8").split("\n")
     except UnicodeDecodeError as error:

@@ -1,7 +1,7 @@
-"""Transformer-XL's release: `config.json`, weights as a pickle or safetensors, and its words.
+"""Convert Transformer-XL's release: `config.json`, weights (pickle or safetensors), and words.
 
-The words are `vocab.json` (word to number) or the older `vocab.bin` (a pickle whose `sym2idx` is
-that). Output weights that are the input's, tied, are stored once or not at all.
+The words are `vocab.json` (word to number) or the older `vocab.bin` (a pickle with this mapping as
+`sym2idx`). Output weights that are tied to the input's are stored once or not at all.
 """
 
 import json
@@ -24,7 +24,7 @@ from lama_core.models.model_folder import CONFIG, check_memory, read_header, rea
 
 UNKNOWN, BEGIN = "<unk>", "<eos>"
 SIZES = ("n_layer", "n_head", "d_model", "d_head", "d_inner", "mem_len", "div_val")
-# What is read; the released models have these.
+# The only supported settings: those of the released models.
 FIXED = {"attn_type": 0, "pre_lnorm": False, "adaptive": True, "untie_r": True}
 WORDS = ("vocab.json", "vocab.bin")
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
@@ -50,23 +50,23 @@ def is_transformer_xl(folder: Path) -> bool:
     if not (folder / CONFIG).is_file():
         return False
     config = read_json(folder / CONFIG)
-    its_own = {"cutoffs", "mem_len", "d_model"} <= {*config}
-    return its_own and config.get("model_type", "transfo-xl") == "transfo-xl"
+    has_keys = {"cutoffs", "mem_len", "d_model"} <= {*config}
+    return has_keys and config.get("model_type", "transfo-xl") == "transfo-xl"
 
 
 def convert_transformer_xl(folder: Path, out: Path) -> None:
-    """Write a release as a model folder. Raises UserError, naming what is wrong with it."""
+    """Write a release as a model folder; raise UserError if it is incomplete or invalid."""
     path = folder / CONFIG
     given = read_json(path)
     for name, wanted in FIXED.items():
         if given.get(name, wanted) != wanted:
             raise UserError(
-                f"{path}: {name} is {str(given[name])[:40]}; only {wanted}, as in the released "
-                "model, is read."
+                f"{path}: {name} is {str(given[name])[:40]}; only {wanted} is supported, as in "
+                "the released model."
             )
     config: dict[str, Any] = {name: size_of(given, name, path) for name in SIZES}
     if config["div_val"] < 2:
-        raise UserError(f"{path}: div_val is 1; clusters of narrower vectors are read alone.")
+        raise UserError(f"{path}: div_val must be at least 2 (narrower vectors per cluster).")
     clamp = given.get("clamp_len", -1)
     config["clamp_len"] = clamp if type(clamp) is int else -1
     config["same_length"] = bool(given.get("same_length"))
@@ -84,49 +84,49 @@ def convert_transformer_xl(folder: Path, out: Path) -> None:
 
 
 def _cutoffs(given: dict[str, Any], n_words: int, path: Path) -> list[int]:
-    """Where the clusters end, the last at the end of the vocabulary."""
+    """Return where the clusters end; the last end is that of the vocabulary."""
     cutoffs = given.get("cutoffs")
-    whole = isinstance(cutoffs, list) and all(type(one) is int and one > 0 for one in cutoffs)
-    if not whole or not cutoffs or cutoffs != sorted(set(cutoffs)):
-        raise UserError(f"{path}: its cutoffs are no rising numbers.")
-    ends = [one for one in cutoffs if one != n_words]
+    valid = isinstance(cutoffs, list) and all(type(end) is int and end > 0 for end in cutoffs)
+    if not valid or not cutoffs or cutoffs != sorted(set(cutoffs)):
+        raise UserError(f"{path}: cutoffs must be increasing positive numbers.")
+    ends = [end for end in cutoffs if end != n_words]
     if ends and ends[-1] < n_words:
         return [*ends, n_words]
     raise UserError(
-        f"{path}: its last cutoff is {cutoffs[-1]:,}, and the dictionary has {n_words:,} words: "
-        "one of them is another release's."
+        f"{path}: its last cutoff is {cutoffs[-1]:,}, but the dictionary has {n_words:,} words. "
+        "One of these files belongs to another release."
     )
 
 
 def _read_words(folder: Path) -> list[str]:
-    """The words by their numbers. Raises UserError for a dictionary that isn't one."""
+    """Return the words in the order of their numbers; raise UserError if they are invalid."""
     path = next((folder / name for name in WORDS if (folder / name).is_file()), None)
     if path is None:
-        raise UserError(f"{folder} has no dictionary: it needs {' or '.join(WORDS)}.")
+        raise UserError(f"{folder} has no dictionary. Add {' or '.join(WORDS)}.")
     if path.suffix == ".json":
         try:
             numbers = json.loads(read_file(path))
         except (ValueError, RecursionError) as error:
-            raise UserError(f"{path} can't be read: {error}.") from error
+            raise UserError(f"Can't read {path}: {error}.") from error
     else:
         content = read_pickle(path)
         numbers = content.get("sym2idx") if isinstance(content, dict) else None
     if not isinstance(numbers, dict) or set(numbers.values()) != set(range(len(numbers))):
-        raise UserError(f"{path} gives its words no numbers from 0 on: it is no dictionary.")
+        raise UserError(f"Not a dictionary: {path} must number its words from 0 on.")
     words = sorted(numbers, key=numbers.__getitem__)
-    strange = [word for word in words if not isinstance(word, str) or "\n" in word]
+    invalid = [word for word in words if not isinstance(word, str) or "\n" in word]
     missing = [sign for sign in (UNKNOWN, BEGIN) if sign not in numbers]
-    if strange or missing:
-        what = f"has no {missing[0]}" if missing else "has words that are none"
-        raise UserError(f"{path} {what}: it is no dictionary of Transformer-XL's.")
+    if invalid or missing:
+        what = f"has no {missing[0]}" if missing else "has invalid words"
+        raise UserError(f"Not a Transformer-XL dictionary: {path} {what}.")
     return words
 
 
 def _read_state(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
-    """The weights by their names, and their file."""
+    """Return the file of the weights, and the weights by name."""
     path = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
     if path is None:
-        raise UserError(f"{folder} has no weights: it needs {' or '.join(WEIGHTS)}.")
+        raise UserError(f"{folder} has no weights. Add {' or '.join(WEIGHTS)}.")
     if path.suffix == ".bin":
         return path, read_state(read_pickle(path), path)
 
@@ -140,10 +140,10 @@ def _read_state(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
 def _tensors(
     config: dict[str, Any], state: dict[str, np.ndarray], file: Path
 ) -> dict[str, np.ndarray]:
-    """The weights by the names that they have here."""
-    # A model without its output layer bears other names: nothing stands before them.
+    """Return the weights by the names used here."""
+    # In a model without its output layer, the names have no prefix.
     if "word_emb.emb_projs.0" in state:
-        raise UserError(f"{file} holds Transformer-XL without its output layer: it can't answer.")
+        raise UserError(f"{file} lacks Transformer-XL's output layer, so it can't predict words.")
     ends, d_model = config["cutoffs"], config["d_model"]
     inner = config["n_head"] * config["d_head"]
     found: dict[str, np.ndarray] = {}

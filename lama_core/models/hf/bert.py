@@ -1,8 +1,8 @@
-"""BERT with torch alone: the first answer of a fresh process needs no import of transformers.
+"""BERT in torch, so that the first answer of a new process needs no import of transformers.
 
-That import takes twice as long as torch's own and most of the memory of a small model. The modules
-bear the names that transformers gives them, so a checkpoint's keys fit as they stand and the same
-places can be cut. A folder that is in any way out of the ordinary is left to transformers.
+That import takes twice as long as torch's and most of the memory of a small model. Modules have
+transformers' names, so checkpoint keys match and the same modules can be cut. Folders with any
+unusual setting are left to transformers.
 Source: Devlin et al. 2019, sections 3 and 3.1; logits equal `BertForMaskedLM`'s to 1e-4 (test).
 """
 
@@ -31,21 +31,24 @@ _FIXED: dict[str, set[object]] = {
     "chunk_size_feed_forward": {0, None},
     "quantization_config": {None},
 }
-# The decoder's copies are of what it is tied to: the word embeddings and `cls.predictions.bias`.
+# The decoder's copies: its weight is tied to the word embeddings, its bias is in predictions.bias.
 _UNUSED = ("bert.pooler.", "cls.seq_relationship.", "cls.predictions.decoder.")
 _ATTENDED = ("query", "key", "value")
 _SPECIAL = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 
 
 class BodyOutput(NamedTuple):
-    """last_hidden_state: [row, position, dim]. hidden_states: the embeddings and each layer's."""
+    """Output of the encoder.
+
+    last_hidden_state: [row, position, dim]. hidden_states: the embeddings, then every layer's.
+    """
 
     last_hidden_state: torch.Tensor
     hidden_states: tuple[torch.Tensor, ...] | None = None
 
 
 class BertMaskedLM(nn.Module):
-    """The encoder and its masked-LM head; called as transformers' `BertForMaskedLM` is."""
+    """The encoder and its masked-LM head, with the interface of transformers' `BertForMaskedLM`."""
 
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__()
@@ -69,9 +72,9 @@ class BertMaskedLM(nn.Module):
         attention_mask: torch.Tensor | None = None,
         token_type_ids: torch.Tensor | None = None,
     ) -> Output:
-        """Logits of token ids int64 [row, position]; attention_mask is 1 where there is a token.
+        """Return logits for token ids int64 [row, position]; attention_mask is 0 for padding.
 
-        token_type_ids: int64 [row, position], of the segments; None is 0 everywhere.
+        token_type_ids: int64 [row, position], segment numbers; None for 0 everywhere.
         """
         states = self.bert(input_ids, attention_mask, token_type_ids=token_type_ids)[0]
         return Output(self.cls["predictions"](states))
@@ -151,7 +154,7 @@ class _Attention(nn.Module):
 
 
 class _Added(nn.Module):
-    """A projection, added to what went in before, and normalised."""
+    """A projection with a residual connection and layer normalisation."""
 
     def __init__(self, width_in: int, width: int, epsilon: float) -> None:
         super().__init__()
@@ -176,17 +179,17 @@ class _Head(nn.Module):
 
 
 class Encoding(dict[str, Any]):
-    """What a tokenizer makes of texts. words: of each text, the word that each token is of."""
+    """A tokenizer's output. words: for each text, the word that each token belongs to."""
 
     words: list[list[int | None]]
 
     def word_ids(self, number: int = 0) -> list[int | None]:
-        """Which word each token of a text belongs to; None of a special token."""
+        """Return the word that each token of a text belongs to; None for special tokens."""
         return self.words[number]
 
 
 class WordPieceTokenizer:
-    """A BERT tokenizer by the tokenizers library alone: the calls that the backends make of it."""
+    """A BERT tokenizer that needs only the tokenizers library, with the calls that backends use."""
 
     is_fast = True
     bos_token_id = eos_token_id = None
@@ -215,18 +218,18 @@ class WordPieceTokenizer:
         return_offsets_mapping: bool = False,
         verbose: bool = True,
     ) -> "Encoding":
-        """`input_ids` and, if asked, `offset_mapping`; of a list of texts, lists of them."""
+        """Return `input_ids` and optionally `offset_mapping`; for a list of texts, lists."""
         texts = [text] if isinstance(text, str) else list(text)
         backend = self.backend_tokenizer
-        with self._lock:  # the setting is the backend's, and sessions share it
+        with self._lock:  # the backend's setting is shared by sessions
             backend.encode_special_tokens = split_special_tokens
             encoded = backend.encode_batch(texts, add_special_tokens=add_special_tokens)
-        result = Encoding(input_ids=[one.ids for one in encoded])
+        result = Encoding(input_ids=[encoding.ids for encoding in encoded])
         if return_offsets_mapping:
-            result["offset_mapping"] = [one.offsets for one in encoded]
+            result["offset_mapping"] = [encoding.offsets for encoding in encoded]
         if isinstance(text, str):
             result = Encoding({name: values[0] for name, values in result.items()})
-        result.words = [one.word_ids for one in encoded]
+        result.words = [encoding.word_ids for encoding in encoded]
         return result
 
     def convert_ids_to_tokens(self, ids: int | Sequence[int]) -> Any:
@@ -239,10 +242,10 @@ class WordPieceTokenizer:
 
 
 def read_bert(folder: Path, dtype: torch.dtype) -> tuple[BertMaskedLM, WordPieceTokenizer] | None:
-    """The model and tokenizer of a folder that holds a plain BERT; None for anything else.
+    """Load a folder's model and tokenizer if it holds a plain BERT, else return None.
 
-    None also where a file is damaged, weights are missing or of another shape, or the tokenizer
-    has more tokens than the model: what reads the folder then says what.
+    Also None if a file is damaged, weights are missing or have another shape, or the tokenizer has
+    more tokens than the model: the next backend then reports the reason.
     """
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -256,7 +259,7 @@ def read_bert(folder: Path, dtype: torch.dtype) -> tuple[BertMaskedLM, WordPiece
         model = _read_weights(folder, SimpleNamespace(**config), dtype)
     except Exception as error:
         if not isinstance(error, (*FAULTS, UserError)) and type(error) is not Exception:
-            raise  # the tokenizers library raises Exception itself
+            raise  # tokenizers raises plain Exception
         return None
     return model, tokenizer
 
@@ -274,7 +277,7 @@ def _read_tokenizer(folder: Path) -> WordPieceTokenizer | None:
         and stored["model"]["type"] == "WordPiece"
         and stored["pre_tokenizer"]["type"] == "BertPreTokenizer"
         and normalizer["type"] == "BertNormalizer"
-        # transformers takes these from the configuration, whatever the tokenizer's file says.
+        # transformers takes these settings from the configuration, not from tokenizer.json.
         and config.get("do_lower_case", True) == normalizer["lowercase"]
         and config.get("strip_accents") == normalizer["strip_accents"]
         and config.get("tokenize_chinese_chars", True) == normalizer["handle_chinese_chars"]
@@ -289,7 +292,7 @@ def _read_tokenizer(folder: Path) -> WordPieceTokenizer | None:
 
 
 def _read_weights(folder: Path, config: SimpleNamespace, dtype: torch.dtype) -> BertMaskedLM:
-    with torch.device("meta"):  # shapes without memory, until those of the file are the same
+    with torch.device("meta"):  # no memory until the shapes are known to match the file's
         model = BertMaskedLM(config)
     table, projection = model.get_input_embeddings(), model.get_output_embeddings()
     projection.weight = table.weight  # tied
@@ -299,12 +302,12 @@ def _read_weights(folder: Path, config: SimpleNamespace, dtype: torch.dtype) -> 
 
 
 def _own_name(key: str) -> str:
-    """The name of a stored weight here; empty for one that is unused."""
+    """Return a stored weight's name in this module; empty if it is unused."""
     if key.startswith(_UNUSED) or key.endswith("position_ids"):
         return ""
     if key == "cls.predictions.bias":
         return "cls.predictions.decoder.bias"
-    # Early checkpoints name a normalisation's weights otherwise.
+    # Early checkpoints use other names for layer normalisation.
     return key.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
         "LayerNorm.beta", "LayerNorm.bias"
     )

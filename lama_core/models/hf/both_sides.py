@@ -1,11 +1,10 @@
-"""What models that see both sides of a word share: the log-probability of each token of a text,
-left out in turn.
+"""Token log-probabilities of models that see both sides of a token: each token is hidden in turn.
 
     original:          log P(w_i | S without w_i)
     within-word:       log P(w_i | S without w_i and the later tokens of its word)
     rest-of-sentence:  log P(w_i | w_1 ... w_i-1, a mask for each later token and the closing sign)
-    rest-of-answer:    of an answer's token, log P(w_i | S without w_i and the answer's later
-                       tokens); of the others as within-word
+    rest-of-answer:    for an answer's token, log P(w_i | S without w_i and the answer's later
+                       tokens); for other tokens as within-word
 
 Source: Wang and Cho 2019, Salazar et al. 2020; Rezaee and Camacho-Collados, equation 1 (the
 pseudo-perplexity is exp of the negative sum); Kauf and Ivanova 2023 (within words, and the rest of
@@ -19,18 +18,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lama_core.models.devices import host, in_passes, once_each
-from lama_core.models.hf.inspection import Inspected
+from lama_core.models.devices import host, in_passes, map_distinct
+from lama_core.models.hf.inspection import InspectableModel
 from lama_core.models.protocols import Hiding, Scored, Statement, StatementScores, TokenScores
 from lama_core.models.vocabulary import TextTokens
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A text without some of its tokens, which are asked for, each given those before it.
+class MaskedCopy:
+    """A copy of a text with some tokens hidden; they are scored, each given those before it.
 
-    ids: the whole text as the model is given it, with signs. at: the first sign. pieces: the tokens
-    that are asked for. text, first: which text they are of, and where.
+    ids: the model's input, with mask tokens. at: position of the first mask. pieces: the tokens to
+    score. text: number of the text. first: position of the first scored token in it.
     """
 
     ids: tuple[int, ...]
@@ -40,13 +39,13 @@ class LeftOut:
     first: int
 
 
-def asked_tokens(read: TextTokens, scored: Scored) -> list[int]:
-    """The tokens of a text that are asked for."""
+def tokens_to_score(read: TextTokens, scored: Scored) -> list[int]:
+    """Return the positions of the tokens to score."""
     return [at for at in range(len(read.ids)) if scored == "statement" or read.marked[at]]
 
 
 def word_of(read: TextTokens, token: int) -> tuple[int, int]:
-    """The tokens of the word that a token belongs to: the first, and the one behind the last."""
+    """Return the tokens of a token's word as [first, end)."""
     word = read.words[token]
     first, end = token, token + 1
     while word >= 0 and first and read.words[first - 1] == word:
@@ -57,9 +56,9 @@ def word_of(read: TextTokens, token: int) -> tuple[int, int]:
 
 
 def span_of(read: TextTokens, token: int, hiding: Hiding) -> tuple[int, int]:
-    """The tokens that count as one with a token: the first, and the one behind the last.
+    """Return the tokens that are one unit with a token, as [first, end).
 
-    Of those, the token and all behind it are hidden when it is scored.
+    When the token is scored, it and the later tokens of the unit are hidden.
     """
     if hiding == "original":
         return token, token + 1
@@ -71,38 +70,38 @@ def span_of(read: TextTokens, token: int, hiding: Hiding) -> tuple[int, int]:
     return word_of(read, token)
 
 
-class BothSides(Inspected):
-    """A model that is shown a text with a sign in the place of what it is to fill in."""
+class BothSides(InspectableModel):
+    """A model that predicts the hidden tokens of a text from both sides."""
 
     @property
-    def sign(self) -> int:
-        """The token that stands for what is left out."""
+    def mask_id(self) -> int:
+        """Id of the token that marks a hidden token."""
         raise NotImplementedError
 
     def logits_at(self, ids: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
-        """Logits of what stands at the sign of each row, float32 [row, vocabulary].
+        """Logits at the mask of each row, float32 [row, vocabulary].
 
-        ids: int64 [row, token], without padding. at: int64 [row], where the sign is.
+        ids: int64 [row, token], without padding. at: int64 [row], position of the mask.
         """
         raise NotImplementedError
 
     def framed(self, text: str) -> list[int]:
-        """Token ids of a text as the model is given it."""
+        """Token ids of a text, with special tokens."""
         before, after = self.vocabulary.frame
         return [*before, *self.text_ids(text), *after]
 
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
         def score(texts: list[str]) -> list[TokenScores]:
             read = self.vocabulary.read([Statement(text, 0, len(text)) for text in texts])
-            values = self.left_out(read, "original", "statement")
+            values = self.hidden_log_probs(read, "original", "statement")
             return [
-                TokenScores(self.vocabulary.show_text(one.ids), found)
-                for one, found in zip(read, values, strict=True)
+                TokenScores(self.vocabulary.show_text(tokens.ids), found)
+                for tokens, found in zip(read, values, strict=True)
             ]
 
-        return once_each(score, texts)
+        return map_distinct(score, texts)
 
-    scores_first = True  # what stands right of a text's first token is seen
+    scores_first = True  # the first token has a right context
 
     def statement_log_probs(
         self,
@@ -112,63 +111,63 @@ class BothSides(Inspected):
         scored: Scored = "statement",
     ) -> list[StatementScores]:
         read = self.vocabulary.read(statements)
-        values = self.left_out(read, hiding, scored)
+        values = self.hidden_log_probs(read, hiding, scored)
         return [
-            self.scored_statement(one, found, scored)
-            for one, found in zip(read, values, strict=True)
+            self.scored_statement(tokens, found, scored)
+            for tokens, found in zip(read, values, strict=True)
         ]
 
-    def left_out(
+    def hidden_log_probs(
         self, read: Sequence[TextTokens], hiding: Hiding, scored: Scored
     ) -> list[NDArray[np.float32]]:
-        """Log-probability of each token that is asked for, float32 [token]; NaN of the others.
+        """Log-probability of each token to score, float32 [token]; NaN for the others.
 
-        The copies of all texts of one length share passes, so nothing is padded; equal ones, such
-        as those of two answers of one token with the answer hidden, are computed once.
+        Copies of equal length share passes, so no padding is needed. Equal copies are computed
+        once, such as those of two single-token answers with the answer hidden.
         """
-        values = [np.full(len(one.ids), np.nan, np.float32) for one in read]
-        by_shape: dict[tuple[int, int], list[LeftOut]] = {}
-        for number, one in enumerate(read):
-            for copy in self.copies(one, number, hiding, scored):
+        values = [np.full(len(tokens.ids), np.nan, np.float32) for tokens in read]
+        by_shape: dict[tuple[int, int], list[MaskedCopy]] = {}
+        for number, tokens in enumerate(read):
+            for copy in self.copies(tokens, number, hiding, scored):
                 by_shape.setdefault((len(copy.ids), len(copy.pieces)), []).append(copy)
-        # The longest first: it may not fit.
+        # The longest first, because it may not fit.
         for (length, n_pieces), copies in sorted(by_shape.items(), reverse=True):
             self.check_window(length)
-            for copy, found in zip(copies, self._asked(copies, length), strict=True):
+            for copy, found in zip(copies, self._score_copies(copies, length), strict=True):
                 values[copy.text][copy.first : copy.first + n_pieces] = found
         return values
 
     def copies(
         self, read: TextTokens, number: int, hiding: Hiding, scored: Scored
-    ) -> Iterator[LeftOut]:
-        """The copies of a text in which its tokens are left out in turn."""
+    ) -> Iterator[MaskedCopy]:
+        """Yield the copies of a text in which its tokens are hidden in turn."""
         before, after = self.vocabulary.frame
-        for token in asked_tokens(read, scored):
+        for token in tokens_to_score(read, scored):
             ids = list(read.ids)
             end = span_of(read, token, hiding)[1]
-            ids[token:end] = [self.sign] * (end - token)
-            # As in lm-pub-quiz, what closes the text is hidden with the rest of the sentence.
-            closing = [self.sign] * len(after) if hiding == "rest-of-sentence" else after
+            ids[token:end] = [self.mask_id] * (end - token)
+            # As in lm-pub-quiz, the closing sign is hidden with the rest of the sentence.
+            closing = [self.mask_id] * len(after) if hiding == "rest-of-sentence" else after
             whole = (*before, *ids, *closing)
-            yield LeftOut(whole, len(before) + token, read.ids[token : token + 1], number, token)
+            yield MaskedCopy(whole, len(before) + token, read.ids[token : token + 1], number, token)
 
-    def logits_of(self, some: Sequence[LeftOut]) -> torch.Tensor:
-        """Logits of the pieces of some copies of one shape, float32 [copy, piece, vocabulary]."""
-        ids, at = ([one.ids for one in some], [one.at for one in some])
+    def logits_of(self, copies: Sequence[MaskedCopy]) -> torch.Tensor:
+        """Logits of the scored tokens in copies of one shape, float32 [copy, token, vocabulary]."""
+        ids, at = ([copy.ids for copy in copies], [copy.at for copy in copies])
         return self.logits_at(torch.tensor(ids), torch.tensor(at))[:, None]
 
-    def _asked(self, copies: Sequence[LeftOut], length: int) -> NDArray[np.float32]:
-        """Log-probability of each copy's pieces, float32 [copy, piece]; all are of one shape."""
+    def _score_copies(self, copies: Sequence[MaskedCopy], length: int) -> NDArray[np.float32]:
+        """Log-probabilities of the scored tokens in copies of one shape, float32 [copy, token]."""
         same: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
         for number, copy in enumerate(copies):
             same.setdefault((copy.ids, copy.pieces[:-1]), []).append(number)
         n_pieces = len(copies[0].pieces)
         values = np.empty((len(copies), n_pieces), np.float32)
 
-        def score(some: Sequence[list[int]]) -> None:
-            logits = self.logits_of([copies[numbers[0]] for numbers in some])
-            members = [number for numbers in some for number in numbers]
-            rows = torch.tensor([row for row, numbers in enumerate(some) for _ in numbers])
+        def score(groups: Sequence[list[int]]) -> None:
+            logits = self.logits_of([copies[numbers[0]] for numbers in groups])
+            members = [number for numbers in groups for number in numbers]
+            rows = torch.tensor([row for row, numbers in enumerate(groups) for _ in numbers])
             at = rows.to(logits.device)[:, None]
             targets = torch.tensor([copies[number].pieces for number in members])
             place = torch.arange(n_pieces, device=logits.device)

@@ -1,9 +1,9 @@
 """Causal language models: any architecture of `AutoModelForCausalLM` with a fast tokenizer.
 
-Context `left`: the distribution of the next word after what stands left of the blank
-(Petroni et al. 2019, section 4.2). Context `both`: the best words by the left context are
-rescored by the log-probability of the whole sentence, log P(left) dropped because it is common to
-all, and normalised over them. The gold is rescored whatever its place.
+Context `left`: the distribution of the next word after the text left of the blank (Petroni et al.
+2019, section 4.2). Context `both`: the best words by the left context are rescored by the
+log-probability of the whole sentence (without log P(left), which all share) and normalised over
+them. The gold answer is always rescored.
 Departure: A left-to-right model that sees both sides
 """
 
@@ -20,8 +20,8 @@ import torch
 
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, place_of
-from lama_core.models.devices import fitting, host, in_parts, once_each
-from lama_core.models.hf.inspection import Inspected
+from lama_core.models.devices import fitting, host, in_parts, map_distinct
+from lama_core.models.hf.inspection import InspectableModel
 from lama_core.models.hf.prefix_tree import MASKS_PER_PASS, Tree, padded, plan_trees
 from lama_core.models.hf.transformer import (
     chosen_log_probs,
@@ -44,24 +44,24 @@ from lama_core.models.protocols import (
 from lama_core.types import Query
 
 ROWS_PER_PASS = 25
-# Words rescored together: each pass reads all weights, and its logits are kept to 128 MB.
+# Words rescored together: each pass reads all weights, and its logits take at most 128 MB.
 WORDS_PER_PASS = 100
 FEWEST_WORDS = 10
 LOGITS_PER_PASS = 1 << 25
-# Of whole texts every token's are asked for, which a card must hold twice: 4 GB each in fp32.
+# Statements need the logits of every token, and a GPU holds them twice: 4 GB each in fp32.
 LOGITS_OF_TEXTS = 1 << 30
-# Tokens that a word is continued by.
+# Maximum number of tokens that continue a word.
 MAX_PIECES = 8
 T = TypeVar("T")
 
 
-class CausalModel(Inspected):
-    """Fills blanks with what stands left of them, and optionally right of them too.
+class CausalModel(InspectableModel):
+    """Fills blanks from the left context, and optionally also from the right one.
 
-    caches: whether what it keeps of a beginning can be gone on from; else all is computed anew.
-    tree_reach: tokens of a tree of texts that it may be given at once; 0 if it can't read trees.
-    logits_of_texts: how many are held of whole texts. masks_of_trees: how many cells the masks of
-    trees hold that go through it together.
+    caches: whether it can continue from a cached prefix; else the prefix is computed again.
+    tree_reach: maximum number of nodes of a prefix tree; 0 if it can't read trees.
+    logits_of_texts: number of logits that may be held for whole texts.
+    masks_of_trees: number of attention mask cells of prefix trees per pass.
     """
 
     kind: Kind = "causal"
@@ -71,7 +71,7 @@ class CausalModel(Inspected):
     masks_of_trees = MASKS_PER_PASS
 
     def framed(self, text: str) -> list[int]:
-        """Token ids of a text as the model is given it: nothing stands behind it."""
+        """Token ids of a text with the special tokens before it, but not those after it."""
         return [*self.vocabulary.frame[0], *self.text_ids(text)]
 
     def _left_ids(self, left: str) -> list[int]:
@@ -81,10 +81,10 @@ class CausalModel(Inspected):
         for token in (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id):
             if token is not None:
                 return [token]
-        raise ValueError(f"{self.name}: the tokenizer has no token to begin a text with")
+        raise ValueError(f"{self.name}: the tokenizer has no token to start a text with")
 
     def text_range(self, encoded: Encoded) -> range:
-        """What stands left of the blank, and the blank; it alone, where a text begins with it."""
+        """Return the positions of the text left of the blank, and of the blank."""
         ids = encoded.token_ids
         empty = list(ids) == self._left_ids("")
         return range(len(ids) if empty else len(self.vocabulary.frame[0]), len(ids) + 1)
@@ -95,7 +95,7 @@ class CausalModel(Inspected):
 
     def encode(self, query: Query, context: Context = "left") -> Encoded:
         if query.n_blanks != 1:
-            raise ValueError("a causal model is asked one blank at a time")
+            raise ValueError("a causal model takes one blank at a time")
         left, right = query.parts
         ids = self._left_ids(left.rstrip())
         suffix = right.rstrip() if context == "both" else ""
@@ -124,7 +124,7 @@ class CausalModel(Inspected):
             best = np.argsort(-left[row], kind="stable")[: query.n_rescored]
             more = np.setdiff1d(np.array(query.rescored, dtype=best.dtype), best)
             best = np.concatenate([best, more])
-            longer = next((n for n in scored if _goes_on_from(batch, suffixes, n, row)), None)
+            longer = next((n for n in scored if _extends(batch, suffixes, n, row)), None)
             if longer is None:
                 forms = self._best_forms(logits[row], columns, places[row], best)
                 scored[row] = self.suffix_log_probs(
@@ -144,24 +144,26 @@ class CausalModel(Inspected):
     def continue_words(
         self, encoded: Sequence[Encoded], firsts: Sequence[Sequence[int]]
     ) -> list[str | None]:
-        """The words that the model's own likeliest next tokens make of first tokens.
+        """Return the words that the model's most likely next tokens complete first tokens to.
 
-        They are taken as long as they go on with the word, or, after a capitalised word, are
-        another one that is more likely than not: `New York`; none once the time is over.
+        Tokens are added while they continue the word. After a capitalised word, another capitalised
+        word is added if its probability is at least 0.5: `New York`. No word is completed if the
+        time is over.
         """
         if self.vocabulary.marks_ends:
-            return [None] * len(firsts)  # its tokens say where a word ends
-        several = {one.token_ids for one, forms in zip(encoded, firsts, strict=True) if forms[1:]}
+            return [None] * len(firsts)  # a token always ends its word, or says that it doesn't
+        pairs = list(zip(encoded, firsts, strict=True))
+        several = {query.token_ids for query, forms in pairs if forms[1:]}
         after = dict(zip(several, map(host, self._next(list(several))), strict=True))
         tokens = [
-            forms[int(after[one.token_ids][list(forms)].argmax())] if forms[1:] else forms[0]
-            for one, forms in zip(encoded, firsts, strict=True)
+            forms[int(after[query.token_ids][list(forms)].argmax())] if forms[1:] else forms[0]
+            for query, forms in pairs
         ]
         begun = [self.vocabulary.entry(token)[0] for token in tokens]
-        rows = [(*one.token_ids, token) for one, token in zip(encoded, tokens, strict=True)]
+        rows = [(*query.token_ids, token) for query, token in zip(encoded, tokens, strict=True)]
         words = list(begun)
         going = [number for number, word in enumerate(words) if word.strip()]
-        until = min((one.until for one in encoded), default=math.inf)
+        until = min((query.until for query in encoded), default=math.inf)
         for _ in range(MAX_PIECES):
             if going and time.monotonic() > until:
                 return [None] * len(firsts)
@@ -170,25 +172,25 @@ class CausalModel(Inspected):
             still = []
             for number, best in zip(going, nexts, strict=True):
                 token, prob = int(host(best.indices)), float(host(best.values))
-                more = self._goes_on(words[number], token, prob)
+                more = self._continuation(words[number], token, prob)
                 if more:
                     words[number] += more
                     rows[number] = (*rows[number], token)
                     still.append(number)
             going = still
         words = [word.rstrip("-") for word in words]
-        return [word if word != one else None for word, one in zip(words, begun, strict=True)]
+        return [word if word != start else None for word, start in zip(words, begun, strict=True)]
 
     def _next(self, rows: Sequence[tuple[int, ...]]) -> Iterator[torch.Tensor]:
-        """Logits of what comes after each row, float32 [vocabulary], a few rows at a time."""
+        """Yield the next-token logits of each row, float32 [vocabulary], a few rows at a time."""
         longest = max(map(len, rows), default=1)
         size = max(1, min(ROWS_PER_PASS, self.tokens_per_pass // longest))
         for first in range(0, len(rows), size):
             chunk = rows[first : first + size]
             yield from self.logits(chunk, [[len(row) - 1] for row in chunk])
 
-    def _goes_on(self, word: str, token: int, prob: float) -> str:
-        """What a next token adds to a word that is begun; nothing where it doesn't belong to it."""
+    def _continuation(self, word: str, token: int, prob: float) -> str:
+        """Return the text that a next token adds to a word; empty if it doesn't belong to it."""
         text, begins = self.vocabulary.entry(token)
         if not text.isprintable() or not text.strip():
             return ""
@@ -201,7 +203,7 @@ class CausalModel(Inspected):
     def _best_forms(
         logits: torch.Tensor, columns: Columns, place: Place, chosen: np.ndarray
     ) -> list[int]:
-        """The likeliest token of each chosen candidate."""
+        """Return the most likely token of each chosen candidate."""
         ids = torch.from_numpy(columns.token_ids[place][chosen]).to(logits.device)
         values = logits[ids.clamp(min=0)].masked_fill(ids < 0, -torch.inf)
         return host(ids.gather(1, values.argmax(1, keepdim=True))[:, 0]).tolist()
@@ -215,13 +217,20 @@ class CausalModel(Inspected):
         n_last: int = 0,
         until: float = math.inf,
     ) -> np.ndarray:
-        """Log-probability of each token of the suffix behind each word, float32 [word, token].
+        """Log-probability of each token of the suffix after each word, float32 [word, token].
 
-        The left is computed once. words: token ids of each word, all of the same number of pieces.
-        until: after this time (`time.monotonic`) no more are begun but the `n_last` last ones, and
-        some first ones where none was; the others are NaN.
+        The left context is computed once.
+
+        Args:
+            left: Token ids left of the word.
+            words: Token ids of each word; all have the same number.
+            suffix: Token ids right of the word.
+            n_last: The last words, which are scored even after `until`.
+            until: After this time (`time.monotonic`) no more words are scored, except the last
+                ones, and at least a few of the first; the others are NaN.
         """
-        cache = self._beginning(left)
+        cache = self._prefix_cache(left)
+        cache = self._prefix_cache(left)
         found = np.full((len(words), len(suffix)), np.nan, np.float32)
         size = max(1, min(WORDS_PER_PASS, LOGITS_PER_PASS // self.vocabulary.size // len(suffix)))
         if time.monotonic() > until:
@@ -238,8 +247,8 @@ class CausalModel(Inspected):
                 first = max(first, len(words) - n_last)
         return found
 
-    def _beginning(self, left: list[int]) -> Any:
-        """What the model keeps of a beginning, None if it can't be gone on from."""
+    def _prefix_cache(self, left: list[int]) -> Any:
+        """Return the model's cache of a prefix; None if it can't continue from one."""
         if not self.caches:
             return None
         where = (torch.tensor([0]), torch.tensor([len(left) - 1]))
@@ -251,7 +260,7 @@ class CausalModel(Inspected):
     def _continue(
         self, left: list[int], cache: Any, words: Sequence[Sequence[int]], suffix: list[int]
     ) -> torch.Tensor:
-        # What would come behind the last token isn't asked for.
+        # The last token's successor isn't needed.
         rows = torch.tensor([[*word, *suffix[:-1]] for word in words])
         n_word, n_suffix = len(words[0]), len(suffix)
         offset = 0
@@ -275,7 +284,7 @@ class CausalModel(Inspected):
     def word_log_prob(
         self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
     ) -> WordScore:
-        """By the chain rule; with context `both`, over the rescored words and this one."""
+        """By the chain rule; with context `both`, normalised over the rescored words and this."""
         encoded = self.encode(query, context)
         pieces = list(self.vocabulary.pieces(word, encoded.places[0]))
         if self.tokenizer.unk_token_id in pieces:
@@ -296,7 +305,7 @@ class CausalModel(Inspected):
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
         bodies = [self.text_ids(text) for text in texts]
         start = self.vocabulary.frame[0]
-        values = once_each(self.chain_log_probs, [(*start, *body) for body in bodies])
+        values = map_distinct(self.chain_log_probs, [(*start, *body) for body in bodies])
         return [
             TokenScores(self.vocabulary.show_text(body), found[len(start) :])
             for body, found in zip(bodies, values, strict=True)
@@ -315,14 +324,14 @@ class CausalModel(Inspected):
     ) -> list[StatementScores]:
         read = self.vocabulary.read(statements)
         start = self._start()
-        values = once_each(self.chain_log_probs, [(*start, *one.ids) for one in read])
+        values = map_distinct(self.chain_log_probs, [(*start, *tokens.ids) for tokens in read])
         return [
-            self.scored_statement(one, found[len(start) :], scored)
-            for one, found in zip(read, values, strict=True)
+            self.scored_statement(tokens, found[len(start) :], scored)
+            for tokens, found in zip(read, values, strict=True)
         ]
 
     def _start(self) -> list[int]:
-        """What a text begins with: as the tokenizer has it, else the token of its beginning."""
+        """Return the tokens before a text: the tokenizer's special tokens, else the BOS token."""
         framed = self.vocabulary.frame[0]
         begin = self.tokenizer.bos_token_id
         return framed or ([] if begin is None else [begin])
@@ -330,7 +339,7 @@ class CausalModel(Inspected):
     def chain_log_probs(self, rows: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """Log-probability of each token of each row given those before it, float32 [token].
 
-        The first is NaN. What rows share at the beginning is computed once (`trees`).
+        The first is NaN. Shared prefixes are computed once (`prefix_tree`).
         Raises UserError for a row that doesn't fit the window.
         """
         for row in rows:
@@ -343,23 +352,23 @@ class CausalModel(Inspected):
         trees.sort(key=lambda tree: -len(tree.tokens))
         widths = [len(tree.tokens) for tree in trees]
         for batch in _batches(trees, widths, most, self.masks_of_trees):
-            for part in in_parts(lambda some: self._of_trees(rows, in_trees, some), batch):
+            for part in in_parts(lambda some: self._score_trees(rows, in_trees, some), batch):
                 values |= part
         whole = sorted(values.keys() ^ set(range(len(rows))), key=lambda number: -len(rows[number]))
         for some in _batches(whole, [len(rows[number]) for number in whole], most):
-            for found in in_parts(lambda part: self._of_whole(rows, part), some):
+            for found in in_parts(lambda part: self._score_rows(rows, part), some):
                 values |= found
         return [values[number] for number in range(len(rows))]
 
     @cached_property
     def first_place(self) -> int:
-        """The number that a text's first place has in the model's table."""
+        """Position number of a text's first token in the model's position table."""
         return first_place(self.model)
 
-    def _of_trees(
+    def _score_trees(
         self, rows: Sequence[Sequence[int]], numbers: Sequence[int], trees: Sequence[Tree]
     ) -> dict[int, np.ndarray]:
-        """The values of the rows in some trees; numbers: which row the trees' own numbers mean."""
+        """Score the rows in some trees; numbers: the row of each of the trees' own numbers."""
         width = len(trees[0].tokens)
         ids = torch.tensor([padded(tree.tokens, width) for tree in trees])
         places = torch.tensor([padded(tree.depths, width) for tree in trees]) + self.first_place
@@ -388,10 +397,10 @@ class CausalModel(Inspected):
         parts = host(chosen).split(list(lengths.values()))
         return {n: _with_first(part.numpy()) for n, part in zip(lengths, parts, strict=True)}
 
-    def _of_whole(
+    def _score_rows(
         self, rows: Sequence[Sequence[int]], numbers: Sequence[int]
     ) -> dict[int, np.ndarray]:
-        """The values of some rows, each computed by itself."""
+        """Score rows separately."""
         longer = [number for number in numbers if len(rows[number]) > 1]
         found = {number: np.full(len(rows[number]), np.nan, np.float32) for number in numbers}
         if longer:
@@ -407,16 +416,16 @@ class CausalModel(Inspected):
 
 
 def _with_first(later: np.ndarray) -> np.ndarray:
-    """The values of a row's later tokens behind that of its first, which is unknown."""
+    """Return the values of a row: NaN for its first token, then those of the others."""
     return np.concatenate([np.full(1, np.nan, np.float32), later])
 
 
 def _batches(
     items: Sequence[T], lengths: Sequence[int], max_tokens: int, max_masks: float = math.inf
 ) -> Iterator[Sequence[T]]:
-    """Items that go through the model together, padding included; the longest come first.
+    """Yield items that share a pass; the longest come first, lengths include padding.
 
-    max_masks: of all their lengths squared.
+    max_masks: limit for the sum of the squared lengths.
     """
     first = 0
     while first < len(items):
@@ -426,10 +435,10 @@ def _batches(
         first += size
 
 
-def _goes_on_from(
+def _extends(
     batch: Sequence[Encoded], suffixes: Sequence[list[int]], longer: int, row: int
 ) -> bool:
-    """Whether one query is another with more on its right: `in Rome` and `in Rome.`"""
+    """Whether one query is another plus more on its right, as `in Rome.` extends `in Rome`."""
     one, other = batch[longer], batch[row]
     return (
         replace(one, suffix=other.suffix, n_suffix=other.n_suffix) == other

@@ -1,7 +1,4 @@
-"""Layers whose weights are read from a file, and the reading.
-
-torch's own modules of these names fill their weights with random numbers first.
-"""
+"""Layers without random initialisation, and reading their weights from a file."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,13 +14,13 @@ M = TypeVar("M", bound=nn.Module)
 
 
 class Output(NamedTuple):
-    """logits: [row, position, vocabulary]."""
+    """Output of a forward pass. logits: [row, position, vocabulary]."""
 
     logits: torch.Tensor
 
 
 class Linear(nn.Module):
-    """weight: [width, width_in]. bias: [width], where there is one."""
+    """Linear layer. weight: [width, width_in]. bias: [width], optional."""
 
     def __init__(self, width_in: int, width: int, *, bias: bool = True) -> None:
         super().__init__()
@@ -31,7 +28,7 @@ class Linear(nn.Module):
         self.bias = nn.Parameter(torch.empty(width)) if bias else None
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """[..., width] of states [..., width_in]."""
+        """Return [..., width] for states [..., width_in]."""
         return functional.linear(states, self.weight, self.bias)
 
 
@@ -44,21 +41,21 @@ class Norm(nn.Module):
         self.epsilon = epsilon
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """The states, normalised."""
+        """Return the normalised states."""
         return functional.layer_norm(
             states, self.weight.shape, self.weight, self.bias, self.epsilon
         )
 
 
 class Table(nn.Module):
-    """A vector a row."""
+    """Embedding table, one vector per row."""
 
     def __init__(self, n_rows: int, width: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(n_rows, width))
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        """[..., width] of row numbers [...]."""
+        """Return [..., width] for row numbers [...]."""
         return functional.embedding(rows, self.weight)
 
 
@@ -70,11 +67,19 @@ def read_weights(
     own_name: Callable[[str], str] = str,
     copy: bool = False,
 ) -> M:
-    """A module that was made on `meta`, with the weights of a safetensors file, for inference.
+    """Load a safetensors file into a module that was made on `meta`, for inference.
 
-    Weights of 32 bits that stay so are mapped from the file, unless they are to be copied.
-    own_name: the module's name of a stored weight, empty for one that isn't needed.
-    Raises UserError, naming the first, for a weight that is missing, too many or of another shape.
+    Weights that stay in float32 are memory-mapped.
+
+    Args:
+        module: The module.
+        file: The weights.
+        dtype: Type to convert the weights to.
+        own_name: Maps a stored weight's name to the module's; empty if it isn't needed.
+        copy: Copy the weights instead of mapping them.
+
+    Raises:
+        UserError: If a weight is missing, unexpected or has another shape; names the first.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -85,17 +90,17 @@ def read_weights(
             keys = {own_name(key): key for key in stored.keys()}  # noqa: SIM118 (no mapping)
             keys.pop("", None)
             for name in sorted(keys.keys() ^ wanted.keys()):
-                said = "holds no weight" if name in wanted else "holds a weight too many,"
-                raise UserError(f"{file} {said} {name[:80]!r}: convert the release again.")
+                what = "lacks weight" if name in wanted else "has an unexpected weight"
+                raise UserError(f"{file} {what} {name[:80]!r}. Convert the release again.")
             for name, shape in wanted.items():
-                there = tuple(stored.get_slice(keys[name]).get_shape())
-                if there != shape:
+                found_shape = tuple(stored.get_slice(keys[name]).get_shape())
+                if found_shape != shape:
                     raise UserError(
-                        f"{file}: {name} has the shape {there}, and {shape} by its config.json: "
-                        "one of the two is another model's."
+                        f"{file}: {name} has shape {found_shape}, but {shape} by config.json. One "
+                        "of the two files belongs to another model."
                     )
                 found[name] = stored.get_tensor(keys[name]).to(dtype, copy=copy)
     except (SafetensorError, OSError) as error:
-        raise UserError(f"{file} can't be read: {error}.") from error
+        raise UserError(f"Can't read {file}: {error}.") from error
     module.load_state_dict(found, strict=False, assign=True)
     return module.requires_grad_(False).eval()

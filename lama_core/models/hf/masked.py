@@ -1,6 +1,6 @@
 """Masked language models: any architecture of `AutoModelForMaskedLM` with a fast tokenizer.
 
-A query of two segments is read as LAMA's released code reads two sentences (`bert_connector.py`):
+A query of two segments is encoded like two sentences in LAMA's code (`bert_connector.py`):
 
     [CLS] first [SEP] second [SEP]      token types 0 up to the first [SEP], 1 after it
 
@@ -28,19 +28,19 @@ from lama_core.types import Query
 def token_types(
     ids: torch.Tensor, separator: int, attention_mask: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Token types of rows, int64 [row, token]: 1 behind the first separator; 0 of padding."""
+    """Return token types, int64 [row, token]: 1 after the first separator, 0 for padding."""
     is_separator = (ids == separator).long()
     types = (is_separator.cumsum(1) - is_separator).clamp(max=1)
     return types if attention_mask is None else types * attention_mask.to(types.device)
 
 
 class MaskedModel(BothSides):
-    """Fills blanks with what stands on both sides of them."""
+    """Fills blanks from the context on both sides."""
 
     kind: Kind = "masked"
 
     @property
-    def sign(self) -> int:
+    def mask_id(self) -> int:
         return int(self.tokenizer.mask_token_id)
 
     def logits_at(self, ids: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
@@ -49,45 +49,45 @@ class MaskedModel(BothSides):
         return self.forward(where, input_ids=ids, attention_mask=torch.ones_like(ids))[0]
 
     def without(self, encoded: Encoded, at: int) -> Encoded:
-        """The text with the mask in the place of one token."""
+        """Return the text with one token masked."""
         ids = list(encoded.token_ids)
-        ids[at] = self.sign
+        ids[at] = self.mask_id
         return replace(encoded, token_ids=tuple(ids))
 
     @property
     def hidden_id(self) -> int:
-        return self.sign
+        return self.mask_id
 
     @cached_property
     def separator(self) -> int | None:
-        """The token that divides two segments; None for a model without two token types."""
+        """Id of the token between two segments; None for a model without two token types."""
         _, after = self.vocabulary.frame
         n_types = getattr(self.model.config, "type_vocab_size", None) or 0
         inputs = getattr(self.tokenizer, "model_input_names", ("token_type_ids",))
         has_types = n_types > 1 and "token_type_ids" in inputs
         return after[0] if has_types and len(after) == 1 else None
 
-    def _there(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """The inputs with token types where a row has two segments, on the model's device."""
+    def _on_device(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """Move the inputs to the model's device; add token types if a row has two segments."""
         ids = inputs.get("input_ids")
         if ids is not None and self.separator is not None:
             types = token_types(ids, self.separator, inputs.get("attention_mask"))
             if types.any():
                 inputs = inputs | {"token_type_ids": types}
-        return super()._there(inputs)
+        return super()._on_device(inputs)
 
     def encode(self, query: Query, context: Context = "both") -> Encoded:
         return self.encode_all([query], context)[0]
 
     def encode_all(self, queries: Sequence[Query], *context: Context) -> list[Encoded]:
-        """Many queries at once, which a fast tokenizer does in a fraction of the time."""
+        """Encode queries in one call of the fast tokenizer, which is much faster."""
         mask = self.tokenizer.mask_token
         plain = [
             number
             for number, query in enumerate(queries)
             if query.second is None
             and not any(
-                one in part for part in query.parts for one in self.vocabulary.special_texts
+                special in part for part in query.parts for special in self.vocabulary.special_texts
             )
         ]
         texts = [queries[number].text(mask) for number in plain]
@@ -99,16 +99,16 @@ class MaskedModel(BothSides):
         ]
 
     def _joined(self, query: Query) -> list[int]:
-        """Token ids of a query of two segments, or whose text holds control tokens, read as text.
+        """Return the token ids of a query with two segments, or with control tokens as text.
 
-        Raises UserError for two segments and a model without token types.
+        Raises UserError for two segments if the model has no token types.
         """
         before, after = self.vocabulary.frame
         if query.second is not None:
             if self.separator is None:
                 raise UserError(
-                    f"{self.name} has no two token types, so that it can't read two segments: "
-                    "leave out --segments."
+                    f"{self.name} can't read two segments, because it has no two token types. "
+                    "Remove --segments."
                 )
             at, character = query.second
             divided = query.parts[at]
@@ -125,7 +125,7 @@ class MaskedModel(BothSides):
 
     @cached_property
     def _mask_takes_space(self) -> bool:
-        """Whether the mask takes the space on its left with it, as RoBERTa's does."""
+        """Whether the mask token includes the space on its left, as RoBERTa's does."""
         mask = self.tokenizer.mask_token
         spaced, joined = self.tokenizer([f"a {mask}", f"a{mask}"])["input_ids"]
         return spaced == joined
@@ -136,8 +136,8 @@ class MaskedModel(BothSides):
         positions = tuple(number for number, token in enumerate(ids) if token == mask)
         if len(positions) != query.n_blanks:
             raise UserError(
-                f"{self.name} sees {len(positions)} blanks where the text has {query.n_blanks}: "
-                "set a space on both sides of each blank."
+                f"{self.name} finds {len(positions)} blanks in a text with {query.n_blanks}: "
+                "put a space on both sides of each blank."
             )
         lefts = (" ".join(query.parts[: number + 1]) for number in range(query.n_blanks))
         return Encoded(tuple(ids), positions, tuple(place_of(left) for left in lefts))
@@ -149,7 +149,7 @@ class MaskedModel(BothSides):
     def word_log_prob(
         self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
     ) -> WordScore:
-        """Log-probability of any word at one blank: as many masks as pieces, left to right."""
+        """Log-probability of any word at one blank; its masks are filled left to right."""
         ids, start, pieces = self._masked(self.encode(query, context), blank, word)
         if self.tokenizer.unk_token_id in pieces:
             return self.word_score(pieces, -np.inf)
@@ -161,7 +161,7 @@ class MaskedModel(BothSides):
         return self.word_score(pieces, total)
 
     def masked_word_log_probs(self, asked: Sequence[tuple[Query, str]]) -> list[WordScore]:
-        """Log-probability of each word at its query's first blank, its pieces masked at once."""
+        """Log-probability of each word at its query's first blank; all its tokens are masked."""
         masked = [
             self._masked(encoded, 0, word)
             for encoded, (_, word) in zip(
@@ -169,7 +169,9 @@ class MaskedModel(BothSides):
             )
         ]
         wanted = [range(start, start + len(pieces)) for _, start, pieces in masked]
-        log_probs = host(torch.log_softmax(self.logits([one[0] for one in masked], wanted), dim=1))
+        log_probs = host(
+            torch.log_softmax(self.logits([ids for ids, _, _ in masked], wanted), dim=1)
+        )
         found, first = [], 0
         for _, _, pieces in masked:
             own = log_probs[range(first, first + len(pieces)), pieces]
@@ -180,8 +182,9 @@ class MaskedModel(BothSides):
     def _masked(
         self, encoded: Encoded, blank: int, word: str
     ) -> tuple[list[int], int, tuple[int, ...]]:
-        """A query's tokens with as many masks as a word has pieces, where they begin, the pieces.
+        """Put a mask for each subword token of a word into a query.
 
+        Return the query's tokens, the position of the first mask, and the word's subword tokens.
         Raises UserError if they don't fit the model's window.
         """
         start = encoded.positions[blank]

@@ -1,9 +1,8 @@
-"""Rows of tokens as trees: what stands behind the same tokens in several rows is computed once.
+"""Prefix trees of token rows: a prefix that several rows share is computed once.
 
-A tree goes through a left-to-right model as one row whose mask lets each token see those before it
-in its own texts alone, at its place in them. So neither length nor the number of branches matters:
-what is computed is each different beginning once (what speculative decoding calls tree attention:
-Miao et al. 2024, SpecInfer).
+A tree is one row for a causal model. Its mask lets each token attend only to the tokens before it
+in its own texts, and its positions are those in the texts. The cost is one computation for each
+distinct prefix (tree attention in speculative decoding: Miao et al. 2024, SpecInfer).
 """
 
 from collections.abc import Sequence
@@ -12,21 +11,21 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-# Tokens of a tree: more share more, and each of them looks at all the others.
+# Tokens of a tree: larger trees share more, but each token's attention covers all others.
 WIDTH = 128
-# A tree of long rows may be so many times as long as one, for what they share to be worth a tree.
+# A tree of long rows may be this many times as long as a row, so that it is worth sharing.
 LONG = 4
-# Cells of the masks of trees that are computed together, each its width squared: 64 MB in fp32.
-# A row that no such tree holds is computed whole, which takes no mask.
+# Attention mask cells of the trees in one pass, each tree's width squared: 64 MB in fp32.
+# A row that is too long for such a tree is computed separately, without a mask.
 MASKS_PER_PASS = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Tokens, each behind its parent; -1 is the parent of a row's first token.
+    """A prefix tree. parents: node of the token before each; -1 for a row's first token.
 
-    paths: the number of each row in it, and the node of each of its tokens but the last, behind
-    which nothing is asked.
+    paths: the number of each row, and the nodes of its tokens except the last, which predicts
+    nothing.
     """
 
     tokens: list[int] = field(default_factory=list)
@@ -35,7 +34,7 @@ class Tree:
     paths: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
 
     def grow(self, number: int, row: Sequence[int], path: tuple[int, ...]) -> tuple[int, ...]:
-        """The path of a row that goes on from the end of a path."""
+        """Add a row that continues from the end of a path; return its path."""
         for token in row[len(path) : -1]:
             self.parents.append(path[-1] if path else -1)
             self.depths.append(len(path))
@@ -45,7 +44,7 @@ class Tree:
         return path
 
     def sees(self, width: int) -> NDArray[np.bool_]:
-        """Which tokens each one sees, bool [width, width]; padding sees itself."""
+        """Return which tokens each token attends to, bool [width, width]; padding sees itself."""
         seen = np.eye(width, dtype=np.bool_)
         for node, parent in enumerate(self.parents):
             if parent >= 0:
@@ -54,9 +53,9 @@ class Tree:
 
 
 def plan_trees(rows: Sequence[Sequence[int]], max_tokens: int) -> list[Tree]:
-    """The trees of rows, every row in exactly one.
+    """Distribute rows over trees; each row is in exactly one.
 
-    max_tokens: of a tree; a row that is longer has a tree of its own.
+    max_tokens: limit of a tree; a longer row gets a separate tree.
     """
     trees: list[Tree] = []
     path: tuple[int, ...] = ()
@@ -73,12 +72,12 @@ def plan_trees(rows: Sequence[Sequence[int]], max_tokens: int) -> list[Tree]:
 
 
 def padded(values: Sequence[int], width: int) -> list[int]:
-    """The values, filled up with zeros; nothing that counts sees padding."""
+    """Pad values with zeros to a width; no token attends to padding."""
     return [*values, *[0] * (width - len(values))]
 
 
 def _common(left: Sequence[int], right: Sequence[int]) -> int:
-    """How many tokens two rows share at the beginning, so that the right one has one more."""
+    """Return the length of two rows' common prefix; the right row has at least one token more."""
     limit = min(len(left), len(right) - 1)
     number = 0
     while number < limit and left[number] == right[number]:

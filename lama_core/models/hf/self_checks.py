@@ -1,10 +1,9 @@
-"""What is proved of a model when it is loaded, on one short text: that it answers as a plain pass
-of the whole text does.
+"""Self-checks of a model when it is loaded: its fast paths must agree with a plain forward pass.
 
-The ways to be fast suppose something of a model: that its output may be cut to the blank before
-the head reads it, that padding changes nothing, that a causal model goes on from what it kept of a
-beginning. Where one is not so the model runs without it, and says so. A model that isn't what it is
-taken for (it sees what stands right of a word, or answers otherwise each time) is refused.
+The fast paths assume that the output may be cut to the blank before the head reads it, that padding
+changes nothing, and that a causal model can continue from a cached prefix. A fast path that changes
+the answers is switched off, with a note for users. A model is refused if it can't be scored at all:
+a "causal" model whose logits depend on the right context, or one with random answers.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +14,7 @@ import numpy as np
 import torch
 
 from lama_core.errors import UserError
-from lama_core.models.devices import fitting, host, is_full
+from lama_core.models.devices import fitting, host, is_out_of_memory
 from lama_core.models.hf.both_sides import BothSides
 from lama_core.models.hf.causal import CausalModel
 from lama_core.models.hf.transformer import (
@@ -29,39 +28,39 @@ from lama_core.models.model_folder import FAULTS
 M = TypeVar("M", bound=BothSides | CausalModel)
 TEXT, BEGINNING = "The capital of France is Paris, said Ann.", "The capital of France"
 N_CONTINUED = 3
-# Families that answer a short text right, and longer ones by chance.
+# Families whose answers are right for short texts and random for longer ones.
 BY_CHANCE = {
     "reformer": "a reformer model hashes the tokens of a text longer than a chunk at random",
 }
-# Where configurations say over how many tokens some layers look back, and what none has.
+# Configuration keys for how many tokens some layers look back, and a value for no limit.
 LOOKING_BACK = ("sliding_window", "window_size", "attention_chunk_size", "attention_window_size")
 MOST = 1 << 30
-# As TOLERANCES, of two passes of one shape.
+# Like TOLERANCES, for two passes of the same shape.
 SAME_SHAPE = {"fp32": 1e-3, "bf16": 0.02}
 
 
-def proved(model: M) -> M:
-    """The model, with each way to be fast left out that would change its answers.
+def self_checked(model: M) -> M:
+    """Return the model with each fast path switched off that would change its answers.
 
-    Raises UserError for one that can't be asked.
+    Raises UserError if the model can't be scored.
     """
     why = BY_CHANCE.get(_family(model))
     if why:
-        raise UserError(f"{model.name} can't be asked: {why}, so it answers otherwise each time.")
+        raise UserError(f"{model.name} can't be used: {why}, so its answers differ each time.")
     rows = _rows(model)
     try:
         plain = [fitting(partial(model.plain_logits, row)) for row in rows]
     except FAULTS as error:
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UserError(
-            f"{model.name} can't be asked: a {_family(model)} model gives no answer to a plain "
-            f"text ({said[:200]})."
+            f"{model.name} can't be used: a {_family(model)} model fails on a plain text "
+            f"({reason[:200]})."
         ) from error
     for logits in plain:
         model.check_numbers(logits)
     if isinstance(model, CausalModel):
-        _prove_order(model, rows[0], plain)
-    # Two places in a text, as in one with two blanks; where a decoder answers, its only one.
+        _check_causal(model, rows[0], plain)
+    # Two positions, as in a text with two blanks; only one if a decoder answers.
     at = [sorted({len(logits) // 3, len(logits) // 2} - {0}) for logits in plain]
     wanted = [logits[places] for logits, places in zip(plain, at, strict=True)]
 
@@ -73,18 +72,18 @@ def proved(model: M) -> M:
 
     everything = range(len(rows))
     if not (answer(everything) and all(answer([one]) for one in everything)):
-        _leave_out(model, answer, everything)
+        _disable_shortcuts(model, answer, everything)
     if isinstance(model, CausalModel):
-        _prove_cache(model, rows[0], plain[0])
-        _prove_trees(model, rows[0], plain[0])
+        _check_cache(model, rows[0], plain[0])
+        _check_trees(model, rows[0], plain[0])
     return model
 
 
-def _leave_out(
+def _disable_shortcuts(
     model: Transformer, answer: Callable[[Sequence[int]], bool], everything: Sequence[int]
 ) -> None:
-    """Leave out cutting, then padding, until the model answers as a plain pass does."""
-    # Runs that were made before this was proved may hold other numbers: they are another model's.
+    """Switch off cutting, then padding, until the answers agree with a plain pass."""
+    # Earlier runs, made without this check, may hold other numbers: use a different identity.
     model.identity += "/proved"
     places = cutting_places(model.model)
     for kept in [places[number:] for number in range(1, len(places))] + [[]]:
@@ -92,22 +91,22 @@ def _leave_out(
             break
         model.cut_at(kept)
         if not kept:
-            model.notes.append("Its output can't be cut to the blank: all of it is computed.")
+            model.notes.append("Its output can't be cut to the blank: all positions are computed.")
     if not all(answer([one]) for one in everything):
         raise UserError(
-            f"{model.name} can't be asked: a {_family(model)} model doesn't answer a text twice "
-            "alike, or not as it does without an attention mask."
+            f"{model.name} can't be used: a {_family(model)} model's answers differ between two "
+            "passes of the same text, or with and without an attention mask."
         )
     if not answer(everything):
         model.pads = False
-        model.notes.append("Padding would change its answers: texts of one length go together.")
+        model.notes.append("Padding would change its answers: a batch has texts of one length.")
 
 
-def _prove_order(model: CausalModel, row: Sequence[int], plain: Sequence[torch.Tensor]) -> None:
-    """Raise UserError if what stands right of a word changes what the model makes of it.
+def _check_causal(model: CausalModel, row: Sequence[int], plain: Sequence[torch.Tensor]) -> None:
+    """Raise UserError if a token's logits depend on the tokens right of it.
 
-    Two texts of one length are computed alike, to the last digits in any precision; a beginning
-    alone, only nearly.
+    Two texts of one length agree to the last digits in any precision; a prefix on its own agrees
+    only approximately.
     """
     other = next(token for token in row if token != row[-1])
     found = fitting(lambda: model.plain_logits([*row[:-1], other]))[:-1]
@@ -115,13 +114,13 @@ def _prove_order(model: CausalModel, row: Sequence[int], plain: Sequence[torch.T
     alike = _close(model, found, whole[:-1], share=SAME_SHAPE[model.precision])
     if not (alike and _close(model, whole[: len(beginning)], beginning)):
         raise UserError(
-            f"{model.name} is no left-to-right model: what stands right of a word changes what a "
-            f"{_family(model)} model gives for it, so its answers would be no predictions."
+            f"{model.name} is not causal: the token log-probabilities of {_family(model)} models "
+            "depend on the right context. Choose another model."
         )
 
 
-def _prove_cache(model: CausalModel, row: Sequence[int], plain: torch.Tensor) -> None:
-    """Leave out going on from a kept beginning, for one text or several, if it changes answers."""
+def _check_cache(model: CausalModel, row: Sequence[int], plain: torch.Tensor) -> None:
+    """Switch off continuing from a cached prefix, for one text or several, if answers change."""
     first = len(row) - N_CONTINUED
     words = [[row[first]], [row[first]]]
     targets = torch.tensor(row[first + 1 :])
@@ -134,14 +133,14 @@ def _prove_cache(model: CausalModel, row: Sequence[int], plain: torch.Tensor) ->
 
     if not _agrees(model, ask, chosen.expand(2, -1), float(host(plain).std())):
         model.caches = False
-        model.notes.append("It can't go on from a beginning: every text is computed whole.")
+        model.notes.append("It can't continue from a cached prefix: every text is computed whole.")
 
 
-def _prove_trees(model: CausalModel, row: Sequence[int], plain: torch.Tensor) -> None:
-    """Let a model read texts as a tree if it answers two branches as it does two texts.
+def _check_trees(model: CausalModel, row: Sequence[int], plain: torch.Tensor) -> None:
+    """Let a model read texts as a prefix tree if two branches score the same as two texts.
 
-    The second branch's places are others in the tree than in its text, and it must not see the
-    first. A tree is never larger than what a model looks back over: that is told by nodes.
+    The second branch has other positions in the tree than in its text, and must not see the first.
+    A tree never has more nodes than the model looks back over; `tree_reach` holds that number.
     """
     turned = [row[0], *row[:0:-1]]
     other = fitting(lambda: model.plain_logits(turned))
@@ -155,24 +154,24 @@ def _prove_trees(model: CausalModel, row: Sequence[int], plain: torch.Tensor) ->
     if not _agrees(model, ask, wanted, float(host(plain).std())):
         model.tree_reach = 0
         model.notes.append(
-            "It can't read texts that share a beginning at once: each is read whole."
+            "It can't read texts with a common prefix together: each text is computed separately."
         )
 
 
 def _of_targets(logits: torch.Tensor, row: Sequence[int]) -> torch.Tensor:
-    """Log-probability of each token of a row but the first, float32 [token]."""
+    """Log-probability of each token of a row except the first, float32 [token]."""
     return host(chosen_log_probs(logits[:-1], torch.tensor(row[1:])))
 
 
 def _reach(config: Any) -> int:
-    """Over how many tokens a model looks back in every layer; MOST where nothing bounds it."""
+    """Return how many tokens every layer looks back over; MOST if unlimited."""
     config = config.get_text_config(decoder=True)
     spans = [getattr(config, name, None) for name in LOOKING_BACK]
     return min([span for span in spans if isinstance(span, int) and span > 0], default=MOST)
 
 
 def _rows(model: BothSides | CausalModel) -> list[list[int]]:
-    """Token ids of a text and of a shorter one; of a causal model, the text's own beginning."""
+    """Token ids of a text and of a shorter one; for a causal model, of a prefix of the text."""
     whole = model.framed(TEXT)[: model.max_tokens]
     if isinstance(model, CausalModel):
         return [whole, whole[: len(whole) // 2]]
@@ -185,11 +184,11 @@ def _agrees(
     wanted: torch.Tensor,
     spread: float | None = None,
 ) -> bool:
-    """Whether what is asked comes, and is what was wanted."""
+    """Whether `ask()` succeeds and returns the expected values."""
     try:
         return _close(model, ask(), wanted, spread)
     except FAULTS as error:
-        if is_full(error):
+        if is_out_of_memory(error):
             raise
         return False
 

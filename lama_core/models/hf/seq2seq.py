@@ -1,13 +1,13 @@
-"""Encoder-decoder models that were trained to say what is left out of a text: T5, mT5, UMT5.
+"""Encoder-decoder models that were trained to fill hidden spans of a text: T5, mT5, UMT5.
 
-The encoder reads the text with a sentinel in the place of the blank, and the decoder begins with
-the same sentinel; what it says next stands in the blank:
+The encoder reads the text with a sentinel in the place of the blank. The decoder starts with the
+same sentinel and predicts the blank's text:
 
     P(w) = P(w | `The capital of France is <extra_id_0>.`, `<start> <extra_id_0>`)
 
-A word of several pieces follows the chain rule in the decoder. That the answer ends behind the
-word is not scored, as it isn't of a causal model. Blanks right of the one that is asked have
-sentinels of their own. Source: Raffel et al. 2020, section 3.1.4.
+The subword tokens of a word follow the chain rule in the decoder. As for causal models, the end of
+the answer is not scored. Each further blank of the text has another sentinel.
+Source: Raffel et al. 2020, section 3.1.4.
 Departure: Encoder-decoder models
 """
 
@@ -22,72 +22,71 @@ from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, place_of
 from lama_core.errors import UserError
 from lama_core.models.devices import fitting, host
-from lama_core.models.hf.both_sides import BothSides, LeftOut, asked_tokens, span_of
+from lama_core.models.hf.both_sides import BothSides, MaskedCopy, span_of, tokens_to_score
 from lama_core.models.protocols import Context, Encoded, Hiding, Kind, Scored, Scores, WordScore
 from lama_core.models.vocabulary import TextTokens
 from lama_core.types import Query
 
-# Not every folder says a window. No T5 was trained on longer texts than mT5, which saw this many.
-UNSAID, LONGEST = 1 << 20, 1024
+# Some folders state no window. No T5 was trained on longer texts than mT5, which had this many.
+UNKNOWN_LENGTH, LONGEST = 1 << 20, 1024
 
 
 class Seq2SeqModel(BothSides):
-    """Fills blanks with what its decoder says for them, from what stands on both sides."""
+    """Fills blanks from both sides: the decoder predicts them from the encoded text."""
 
     kind: Kind = "seq2seq"
 
     def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
-        """Raises UserError if nothing says what the decoder begins with."""
+        """Raise UserError if the configuration doesn't give the decoder's start token."""
         _keep_unscaled(model)
         super().__init__(name, model, tokenizer, identity=identity)
-        if self.max_tokens > UNSAID:
+        if self.max_tokens > UNKNOWN_LENGTH:
             self.max_tokens = LONGEST
         try:
-            begun = model.prepare_decoder_input_ids_from_labels(labels=torch.tensor([[self.sign]]))
+            start = model.prepare_decoder_input_ids_from_labels(
+                labels=torch.tensor([[self.mask_id]])
+            )
         except ValueError as error:
             raise UserError(f"{name}: its config.json has no decoder_start_token_id.") from error
-        self._begun = [int(begun[0, 0]), self.sign]
+        self._start_ids = [int(start[0, 0]), self.mask_id]
 
     @property
-    def sign(self) -> int:
+    def mask_id(self) -> int:
         return self.vocabulary.sentinels[0]
 
     def logits_at(self, ids: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
-        return self._said_first(ids, torch.ones_like(ids))
+        return self._blank_logits(ids, torch.ones_like(ids))
 
     def plain_logits(self, row: Sequence[int]) -> torch.Tensor:
-        """Logits of one text behind the decoder's start and its sentinel, float32 [2, vocabulary].
-
-        In one uncut pass.
-        """
+        """Logits after the decoder's start and its sentinel, float32 [2, vocabulary], uncut."""
         with self._passing():
             ids = torch.tensor([list(row)], device=self.device)
-            said = torch.tensor([self._begun], device=self.device)
-            return self.model(input_ids=ids, decoder_input_ids=said).logits[0].float()
+            start = torch.tensor([self._start_ids], device=self.device)
+            return self.model(input_ids=ids, decoder_input_ids=start).logits[0].float()
 
     def inputs_of(self, ids: torch.Tensor) -> dict[str, Any]:
-        """What a pass over texts of one length is given: the decoder says what is in the blank."""
-        said = torch.tensor(self._begun).repeat(len(ids), 1)
-        more = {"decoder_input_ids": said, "use_cache": False}
+        """Return the inputs of a pass over texts of one length; the decoder fills the blank."""
+        start = torch.tensor(self._start_ids).repeat(len(ids), 1)
+        more = {"decoder_input_ids": start, "use_cache": False}
         return {**super().inputs_of(ids), **more}
 
     def read_at(self, encoded: Encoded) -> int:
-        return len(self._begun) - 1
+        return len(self._start_ids) - 1
 
     @property
     def text_embeddings(self) -> Any:
         return self.model.get_encoder().get_input_embeddings()
 
     def encode(self, query: Query, context: Context = "both") -> Encoded:
-        """The text with a sentinel in each blank, of which the first is asked.
+        """Encode a text with a sentinel in each blank; the first blank is scored.
 
-        `context` is always both sides. Raises UserError for more blanks than there are sentinels.
+        The context is always both sides. Raises UserError if there are more blanks than sentinels.
         """
         sentinels = self.vocabulary.sentinels
         if query.n_blanks > len(sentinels):
             raise UserError(
-                f"The text has {query.n_blanks} blanks and {self.name} can tell {len(sentinels)} "
-                "apart: ask fewer at a time."
+                f"The text has {query.n_blanks} blanks, but {self.name} has only "
+                f"{len(sentinels)} sentinel tokens. Use fewer blanks."
             )
         before, after = self.vocabulary.frame
         # The space before a blank belongs to the word in it.
@@ -102,7 +101,7 @@ class Seq2SeqModel(BothSides):
 
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
         places: list[Place] = [query.places[0] for query in batch]
-        last = [len(self._begun) - 1]
+        last = [len(self._start_ids) - 1]
         logits = self.logits([query.token_ids for query in batch], [last] * len(batch))
         return self.pick(logits, places, columns)
 
@@ -110,12 +109,12 @@ class Seq2SeqModel(BothSides):
         self, rows: Sequence[Sequence[int]], positions: Sequence[Sequence[int]]
     ) -> torch.Tensor:
         ids, mask = self.padded(rows)
-        return self._said_first(ids, mask)
+        return self._blank_logits(ids, mask)
 
-    def _said_first(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Logits behind the decoder's sentinel, float32 [text, vocabulary]."""
+    def _blank_logits(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Logits after the decoder's sentinel, float32 [text, vocabulary]."""
         n = len(ids)
-        where = (torch.arange(n), torch.full((n,), len(self._begun) - 1))
+        where = (torch.arange(n), torch.full((n,), len(self._start_ids) - 1))
         return self.forward(where, **self.inputs_of(ids) | {"attention_mask": mask})[0]
 
     def word_log_prob(
@@ -123,19 +122,19 @@ class Seq2SeqModel(BothSides):
     ) -> WordScore:
         """Log-probability of any word at the first blank, by the chain rule in the decoder."""
         if blank:
-            raise ValueError("an encoder-decoder model is asked for the first blank of a text")
+            raise ValueError("an encoder-decoder model scores the first blank of a text only")
         encoded = self.encode(query, context)
         pieces = list(self.vocabulary.pieces(word, encoded.places[0]))
         if self.tokenizer.unk_token_id in pieces:
             return self.word_score(pieces, -np.inf)
-        states = fitting(lambda: self._read(encoded.token_ids))
-        said = torch.tensor([[*self._begun, *pieces[:-1]]])
-        at = torch.arange(len(self._begun) - 1, said.shape[1])
+        states = fitting(lambda: self._encoder_states(encoded.token_ids))
+        decoded = torch.tensor([[*self._start_ids, *pieces[:-1]]])
+        at = torch.arange(len(self._start_ids) - 1, decoded.shape[1])
         logits, _ = self.forward(
             (torch.zeros_like(at), at),
             encoder_outputs=BaseModelOutput(last_hidden_state=states),
             attention_mask=torch.ones(states.shape[:2], dtype=torch.int64),
-            decoder_input_ids=said,
+            decoder_input_ids=decoded,
             use_cache=False,
         )
         log_probs = host(torch.log_softmax(logits, dim=1))
@@ -143,30 +142,31 @@ class Seq2SeqModel(BothSides):
 
     def copies(
         self, read: TextTokens, number: int, hiding: Hiding, scored: Scored
-    ) -> Iterator[LeftOut]:
-        """A word, the answer or the sentence is left out whole.
+    ) -> Iterator[MaskedCopy]:
+        """Yield copies with a whole word, the answer or the sentence hidden.
 
-        The decoder says its tokens by the chain rule, which hides the later ones.
+        The decoder predicts its tokens by the chain rule, so that the later ones are hidden.
         """
         if hiding == "original":
             yield from super().copies(read, number, hiding, scored)
             return
         before, after = self.vocabulary.frame
-        spans = {said_together(read, token, hiding) for token in asked_tokens(read, scored)}
+        spans = {_decoded_span(read, token, hiding) for token in tokens_to_score(read, scored)}
         for first, end in sorted(spans):
-            ids = (*before, *read.ids[:first], self.sign, *read.ids[end:], *after)
-            yield LeftOut(ids, len(before) + first, read.ids[first:end], number, first)
+            ids = (*before, *read.ids[:first], self.mask_id, *read.ids[end:], *after)
+            yield MaskedCopy(ids, len(before) + first, read.ids[first:end], number, first)
 
-    def logits_of(self, some: Sequence[LeftOut]) -> torch.Tensor:
-        n, n_pieces = len(some), len(some[0].pieces)
-        said = torch.tensor([[*self._begun, *one.pieces[:-1]] for one in some])
-        at = torch.arange(len(self._begun) - 1, said.shape[1])
+    def logits_of(self, copies: Sequence[MaskedCopy]) -> torch.Tensor:
+        n, n_pieces = len(copies), len(copies[0].pieces)
+        decoded = torch.tensor([[*self._start_ids, *copy.pieces[:-1]] for copy in copies])
+        at = torch.arange(len(self._start_ids) - 1, decoded.shape[1])
         where = (torch.arange(n).repeat_interleave(n_pieces), at.repeat(n))
-        inputs = self.inputs_of(torch.tensor([one.ids for one in some]))
-        return self.forward(where, **inputs | {"decoder_input_ids": said})[0].view(n, n_pieces, -1)
+        inputs = self.inputs_of(torch.tensor([copy.ids for copy in copies]))
+        inputs |= {"decoder_input_ids": decoded}
+        return self.forward(where, **inputs)[0].view(n, n_pieces, -1)
 
-    def _read(self, text: tuple[int, ...]) -> torch.Tensor:
-        """What the encoder makes of a text, [1, token, hidden]; the last one is kept, by thread."""
+    def _encoder_states(self, text: tuple[int, ...]) -> torch.Tensor:
+        """Return the encoder's states of a text, [1, token, hidden]; cached per thread."""
         if getattr(self._here, "text", None) != text:
             ids = torch.tensor([text], device=self.device)
             with self._passing():
@@ -176,10 +176,10 @@ class Seq2SeqModel(BothSides):
         return self._here.states
 
 
-def said_together(read: TextTokens, token: int, hiding: Hiding) -> tuple[int, int]:
-    """The tokens that are left out with a token and said together: the first, the one behind.
+def _decoded_span(read: TextTokens, token: int, hiding: Hiding) -> tuple[int, int]:
+    """Return the tokens that are hidden and decoded together with a token, as [first, end).
 
-    Each token is said once: of a word that holds the answer, the rest is left out without it.
+    Each token is decoded once: an answer within a word and the rest of that word are separate.
     """
     first, end = span_of(read, token, hiding)
     if hiding != "rest-of-answer":
@@ -190,11 +190,11 @@ def said_together(read: TextTokens, token: int, hiding: Hiding) -> tuple[int, in
 
 
 def _keep_unscaled(model: Any) -> None:
-    """Undo a scaling that isn't UMT5's.
+    """Undo a scaling that UMT5 doesn't have.
 
-    T5 divides its decoder's last states by the root of their width where the head is the embedding
-    itself. transformers 5.23 does so in UMT5 with a head of its own, too, such as the released one,
-    which makes all words nearly alike.
+    T5 divides its decoder's last states by the square root of their width if its head is tied to
+    the embeddings. transformers 5.23 also does this for UMT5 models with an untied head, such as
+    the released one, which makes all words almost equally likely.
     """
     if model.config.model_type == "umt5" and model.lm_head.weight is not model.shared.weight:
-        model.config.tie_word_embeddings = False  # read by its forward pass alone
+        model.config.tie_word_embeddings = False  # only its forward pass reads this

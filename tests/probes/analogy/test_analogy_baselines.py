@@ -136,7 +136,7 @@ def test_a_pair_that_looks_like_a_slot_is_text(relbert: Any) -> None:
 
 
 def test_a_model_without_a_prompt_is_no_relbert(relbert: Any) -> None:
-    with pytest.raises(UserError, match="no RelBERT model"):
+    with pytest.raises(UserError, match="Not a RelBERT model"):
         relbert(mode="")
 
 
