@@ -321,7 +321,7 @@ def test_only_an_address_that_others_can_open_has_a_code(
     share.qr_code.cache_clear()
     app = open_page("method")
     assert share.qr_code.cache_info().currsize == n
-    assert any("Only this machine can open it" in one.value for one in app.caption) == (not n)
+    assert any("Works on this computer only" in one.value for one in app.caption) == (not n)
 
 
 def test_an_address_too_long_for_a_code_is_not_kept() -> None:

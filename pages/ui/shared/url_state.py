@@ -127,7 +127,7 @@ def choose(
         if asked and links.entered():
             hint = did_you_mean(asked, [*options, *labels])
             unknown = f"{label}: {asked[:MAX_SHOWN]} is unknown here{hint}"
-            show_note(plain(f"{unknown}; shown is {show(chosen)}."))
+            show_note(plain(f"{unknown}; showing {show(chosen)}."))
     found = (place or st).selectbox(
         label, options, index=None, required=True, key=key, bind=BOUND, format_func=show, help=help
     )
@@ -148,7 +148,7 @@ def heed_unknown(label: str, key: str, options: Mapping[str, str], shown: str) -
     if unknown and links.entered():
         hint = did_you_mean(unknown[0], [*options, *options.values()])
         names = ", ".join(unknown)[:MAX_SHOWN]
-        show_note(plain(f"{label}: {names} is unknown here{hint}; shown is {shown}."))
+        show_note(plain(f"{label}: {names} is unknown here{hint}; showing {shown}."))
 
 
 @cache
