@@ -219,7 +219,7 @@ def _agree_to_replace(name: str) -> bool:
 
 
 def _consequences(name: str) -> str:
-    """What deleting or replacing a dataset means for its runs and users, in parentheses."""
+    """The effects of deleting or replacing a dataset on its runs and users, in parentheses."""
     n_runs = sum(run.dataset == name for run in list_runs())
     users = users_of(name)
     effects = []

@@ -30,7 +30,7 @@ def draw_runs() -> None:
         f"{'is' if len(own) == 1 else 'are'} your own: "
         f"{bytes_text(sum(run.n_bytes for run in own))}. "
         + (
-            f"{counted(unfinished, 'run')} of your own {'is' if unfinished == 1 else 'are'} "
+            f"{counted(unfinished, 'run')} {'is' if unfinished == 1 else 'are'} "
             "unfinished: choose it to resume or delete it."
             if unfinished
             else "Cancelled runs are listed here and can be resumed."

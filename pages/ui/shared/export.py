@@ -1,7 +1,7 @@
 """The Export button: CSV, JSON, and the command that gives the same result.
 
 The files are made on download. The command is a request shown as its command line
-(`lama_core.requests`), or lines of Python where there is no command.
+(`lama_core.requests`), or lines of Python for results without a command.
 """
 
 import csv
@@ -77,7 +77,7 @@ def draw_export(
     how: Request | tuple[Request, ...] | str,
     *,
     record: Callable[[], dict[str, Any]] | None = None,
-    more: Callable[[], None] | None = None,
+    more: Callable[[], object] | None = None,
 ) -> None:
     """Draw the Export button.
 
@@ -123,7 +123,7 @@ def draw_answer_export(
     name: str,
     answer: Any,
     request: Request,
-    more: Callable[[], None] | None = None,
+    more: Callable[[], object] | None = None,
     *,
     rows: Callable[[], Rows] | None = None,
 ) -> None:

@@ -1,4 +1,4 @@
-"""What all pages share; app.py draws every page, also the first one opened.
+"""The frame of all pages; app.py draws every page, also the first one opened.
 
 Until `st.navigation` has run once, Streamlit treats a folder named `pages` as its older kind of
 multipage app: a browser that opens /models first would get that page without the menu. A page that
@@ -25,7 +25,7 @@ _here = threading.local()
 
 @contextmanager
 def routing(page: str, title: str, outline: DeltaGenerator) -> Iterator[None]:
-    """Draw what all pages share around the page that runs in the block.
+    """Draw the shared parts of all pages around the page that runs in the block.
 
     Args:
         page: The page's file, a constant of `screens.py`.

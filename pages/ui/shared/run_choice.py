@@ -103,7 +103,7 @@ class RunChoice:
 
     @property
     def counts(self) -> str:
-        """What the runs count: `queries` if a run scores facts more than once, else `facts`."""
+        """The unit that the runs count: `queries` if a run scores facts more than once, else `facts`."""
         return "queries" if any(run.counts == "queries" for run in self.runs) else "facts"
 
     @cached_property
@@ -185,7 +185,7 @@ class RunChoice:
 
     @property
     def gold_stands(self) -> str:
-        """What the gold answer is ranked among, for texts."""
+        """The words for the candidates among which the gold answer is ranked."""
         if not self.any_statements:
             return "the candidates"
         return "the answers" if self.all_statements else "the candidates or answers"
@@ -308,8 +308,8 @@ def choose_runs(listing: RunListing) -> tuple[RunListing, RunChoice]:
             first=SAME,
             help=f"**{SAME}**: the facts that all shown models can be scored on, and the words "
             "that all of them ranked. A fact that one model excludes (for example because the "
-            f"object isn't one of its tokens) is excluded for all. **{OWN}**: all facts that each model "
-            "can be scored on.",
+            f"object isn't one of its tokens) is excluded for all. **{OWN}**: all facts that each "
+            "model can be scored on.",
         )
         exact = st.multiselect(
             "Exact runs",
@@ -439,8 +439,8 @@ def footing(choice: RunChoice) -> Footing:
     if exact_to:
         said += (
             f" Ranked on the {choice.runs[0].n_candidates:,} words that all runs ranked "
-            f"(originally {each}), based on the ten best words that a run stores: P@k is exact up to "
-            f"k = {min(exact_to)}, and ranks beyond the ten best are upper bounds."
+            f"(originally {each}), based on the ten best words that a run stores: P@k is exact "
+            f"up to k = {min(exact_to)}, and ranks beyond the ten best are upper bounds."
         )
     elif len({run.ranks_statements for run in choice.runs}) > 1:
         said += (

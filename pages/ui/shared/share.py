@@ -39,7 +39,7 @@ def draw_share(place: DeltaGenerator, query: str) -> None:
             address = address_for_others(address)
             if not address:
                 st.caption(
-                    "Works on this computer only, so there is no QR code. To let others open the "
+                    "Works on this computer only, and so has no QR code. To let others open the "
                     "app safely, see “Who may do what” in the README."
                 )
                 return

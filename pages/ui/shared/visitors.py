@@ -1,6 +1,6 @@
 """The rights of each visitor, decided only in this module; the README has the table.
 
-The app has no accounts of its own. It tells three kinds of visitors apart:
+The app doesn't manage accounts. It tells three kinds of visitors apart:
 
 - Local user (operator): connects from the machine that runs the app. Has all rights.
 - Signed-in user: passed Streamlit's login (`st.login`), or any remote visitor if the operator sets
