@@ -26,14 +26,7 @@ from pages.ui.data.contents import draw_dropped
 from pages.ui.data.mapping import Opened, draw_mapping
 from pages.ui.results.new_run import ANSWERS, WORDS
 from pages.ui.shared import cache, fetching, jobs, links, screens, visitors
-from pages.ui.shared.messages import (
-    counted,
-    described,
-    faults_shown,
-    plain,
-    show_fault,
-    show_note,
-)
+from pages.ui.shared.messages import counted, described, faults_shown, plain, show_fault, show_note
 from pages.ui.shared.url_state import choose, draw_rows
 
 IMPORT = "import data"

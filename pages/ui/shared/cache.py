@@ -84,9 +84,7 @@ def kept(
     return st.cache_resource(max_entries=max_entries, show_spinner=spinner, hash_funcs=marks)
 
 
-def asked(
-    key: Callable[..., Hashable] | None = None,
-) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def asked(key: Callable[..., Hashable] | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Decorate a query to wait in the visitors' queue and to cache its answers for all sessions.
 
     key: Makes the cache key from the arguments; by default the key is all arguments.
@@ -214,15 +212,7 @@ def first_answers(
     *,
     on_progress: OnProgress,
 ) -> ModelOnMany:
-    """One model's first answers to lines of a batch, up to the time limit of a query.
-
-    Args:
-        settings: As for `cloze_answer`.
-        name: As for `cloze_answer`.
-        lines: The lines; those after the time limit have no answer.
-        renormalise: Whether probabilities are over the candidates only.
-        on_progress: Is called with the progress.
-    """
+    """One model's first answers to lines of a batch; lines after the time limit have none."""
     model, (candidates, _) = load_model(name, precision=settings.precision), candidates_of(settings)
     options = _options(settings, name, renormalise) | {"on_progress": on_progress}
     return ask_lines(model, lines, candidates, **options)

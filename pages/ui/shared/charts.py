@@ -165,16 +165,10 @@ def add(
     data: Sequence[str] = (),
     **style: Any,
 ) -> None:
-    """Add a trace with one mark per row.
+    """Add a trace of Plotly's class `kind` with one mark per row.
 
-    Args:
-        figure: The chart.
-        kind: Plotly's class of the trace.
-        rows: The marks, with the column `hover` unless `hoverinfo` is `skip`.
-        x: The column of the horizontal values.
-        y: The column of the vertical values.
-        data: The columns of `customdata`.
-        **style: Further arguments of the trace.
+    rows: have the column `hover`, unless `hoverinfo` is `skip`. x, y, data: columns; those of
+    `data` become `customdata`.
     """
     if style.get("hoverinfo") != "skip":
         style |= {"hovertext": rows["hover"], "hovertemplate": "%{hovertext}<extra></extra>"}
@@ -196,19 +190,10 @@ def add_runs(
     group: str = "name",
     **style: Any,
 ) -> None:
-    """Add one trace per run in its colour.
+    """Add one trace per run in its colour; the column `name` names the run.
 
-    Args:
-        figure: The chart.
-        kind: Plotly's class of the traces.
-        table: The marks of all runs; the column `name` names the run.
-        colours: Run -> colour.
-        x: As for `add`.
-        y: As for `add`.
-        data: As for `add`.
-        by_row: Style -> the column with its value for each mark.
-        group: The column by which traces share a position and are hidden together.
-        **style: As for `add`.
+    by_row: style -> the column with its value for each mark. group: the column by which traces
+    share a position and are hidden together. Other arguments as for `add`.
     """
     for name, colour in colours.items():
         rows = table[table["name"] == name]
@@ -244,15 +229,7 @@ def add_whiskers(
 def add_values(
     figure: go.Figure, table: pd.DataFrame, colours: Colours, data: Sequence[str], *, points: bool
 ) -> None:
-    """Add runs' values as horizontal bars or as points.
-
-    Args:
-        figure: The chart.
-        table: Columns name (of the run), value, low, high, label.
-        colours: Run -> colour.
-        data: The columns of `customdata`.
-        points: Whether to draw points instead of bars.
-    """
+    """Add runs' values as horizontal bars or points. table: name, value, low, high, label."""
     for name, colour in colours.items():
         rows = table[table["name"] == name]
         if points:
@@ -308,12 +285,7 @@ def heat_map(
 ) -> go.Figure:
     """Make a heat map with white texts in the cells.
 
-    Args:
-        tone: The values that set the colours, [row, column].
-        texts: The cells' texts, [row][column].
-        rows: The title of the vertical axis and the rows' names.
-        columns: The title of the horizontal axis and the columns' names.
-        **style: Further arguments of Plotly's heat map.
+    tone: the values that set the colours, [row, column]. rows, columns: the axis's title and names.
     """
     style = {"texttemplate": "%{text}", "textfont_color": "white", "xgap": 2, "ygap": 1} | style
     figure = go.Figure(go.Heatmap(z=tone, text=texts, hoverongaps=False, **style))
@@ -907,12 +879,7 @@ def confusion(found: Confusion) -> go.Figure:
         ),
     )
     unseen = {"marker": {"opacity": 0}}
-    style = {
-        "marker_symbol": "square",
-        "marker_size": 16,
-        "marker_opacity": 0,
-        "mode": "markers",
-    }
+    style = {"marker_symbol": "square", "marker_size": 16, "marker_opacity": 0, "mode": "markers"}
     style |= {"selected": unseen, "unselected": unseen, "showlegend": False}
     add(figure, go.Scatter, marks, "column", "row", ("gold", "answer"), **style)
     return figure.update_layout(

@@ -127,15 +127,7 @@ def draw_answer_export(
     *,
     rows: Callable[[], Rows] | None = None,
 ) -> None:
-    """Draw the Export button for models' answers to a request.
-
-    Args:
-        name: The files' name.
-        answer: The answers, with `rows`, `to_json` and `models`.
-        request: The request.
-        more: Draws further buttons next to Export.
-        rows: Makes the rows, if not `answer.rows`.
-    """
+    """Draw the Export button for models' answers to a request; `rows` replaces `answer.rows`."""
     made = made_with(values(request), answer.models)
     draw_export(name, rows or answer.rows, made, request, record=answer.to_json, more=more)
 

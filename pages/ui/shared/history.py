@@ -55,12 +55,7 @@ class Entry:
     def params(self) -> dict[str, str | list[str]]:
         """The parameters of the query's URL."""
         given = {name: getattr(self.request, field) for name, field in self.view.given.items()}
-        found = {
-            **self.view.tab,
-            "models": self.models,
-            **given,
-            **self.view.more(self.request),
-        }
+        found = {**self.view.tab, "models": self.models, **given, **self.view.more(self.request)}
         return {name: _url_value(value) for name, value in found.items() if value is not None}
 
 
@@ -236,10 +231,7 @@ def draw() -> None:
         + f" The list keeps the last {MAX_ENTRIES}." * (len(found) == MAX_ENTRIES)
     )
     with st.container(
-        height=320 if len(found) > 6 else "content",
-        border=False,
-        gap=None,
-        key="history",
+        height=320 if len(found) > 6 else "content", border=False, gap=None, key="history"
     ):
         for number, entry in enumerate(found):
             models = ", ".join(map(url_state.title_of, entry.models))
@@ -250,8 +242,9 @@ def draw() -> None:
                 on_click=choose,
                 args=(entry,),
             )
-    st.button("Clear history", icon=":material/delete:", on_click=_forget)
-
-
-def _forget() -> None:
-    st.session_state.pop(HISTORY, None)
+    st.button(
+        "Clear history",
+        icon=":material/delete:",
+        on_click=st.session_state.pop,
+        args=(HISTORY, None),
+    )

@@ -8,13 +8,7 @@ from lama_core.papers.published import lama_shares, partial_lama
 
 
 def draw_partial(data: str, counts: Iterable[tuple[str, int]], *, note: str = "") -> None:
-    """Draw the badge if part of LAMA is missing.
-
-    Args:
-        data: As for `lama_shares`.
-        counts: As for `lama_shares`.
-        note: The first line of the badge's help.
-    """
+    """Draw the badge if part of LAMA is missing. note: the first line of the badge's help."""
     shares = lama_shares(data, counts)
     if label := partial_lama(shares):
         st.badge(

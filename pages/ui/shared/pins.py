@@ -242,18 +242,16 @@ def _draw_upload() -> None:
     )
     if file is None:
         return
-    try:
-        requests = read_file(file.getvalue(), file.name)
-    except UserError as error:
-        show_fault(str(error))
-        return
 
-    def take() -> None:
+    def replace_pins(requests: Sequence[Request]) -> None:
         st.session_state[PINS] = ()
         _add(*requests)
         st.session_state["pin files"] = number + 1
 
-    st.button(f"Replace current pins with these {len(requests)}", on_click=take)
+    with faults_shown():
+        requests = read_file(file.getvalue(), file.name)
+        label = f"Replace current pins with these {len(requests)}"
+        st.button(label, on_click=replace_pins, args=(requests,))
 
 
 def draw_pinned() -> None:
@@ -267,9 +265,8 @@ def draw_pinned() -> None:
     if not requests:
         return
     st.subheader("Pinned", anchor=False)
-    texts = [
-        json.dumps(write_pin(one), ensure_ascii=False, separators=(",", ":")) for one in requests
-    ]
+    pins = map(write_pin, requests)
+    texts = [json.dumps(pin, ensure_ascii=False, separators=(",", ":")) for pin in pins]
     fits = sum(len(quote(text)) for text in texts) <= MAX_ADDRESS
     if fits:
         links.put(PARAM, texts)
@@ -280,10 +277,9 @@ def draw_pinned() -> None:
         row = requests[first : first + PER_ROW]
         boxes = st.columns(min(len(requests), PER_ROW), border=True)
         for number, (request, box) in enumerate(zip(row, boxes, strict=False), start=first):
+            spread = len(requests) == 1
             with box:
-                drawn[request] = _draw_one(
-                    request, colours, f"pin {number}", spread=len(requests) == 1
-                )
+                drawn[request] = _draw_one(request, colours, f"pin {number}", spread=spread)
     with above:
         _draw_unasked(sum(one.n_unasked for one in drawn.values()))
         _draw_made(drawn)

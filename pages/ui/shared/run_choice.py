@@ -103,7 +103,7 @@ class RunChoice:
 
     @property
     def counts(self) -> str:
-        """The unit that the runs count: `queries` if a run scores facts more than once, else `facts`."""
+        """The counted unit: `queries` if a run scores facts more than once, else `facts`."""
         return "queries" if any(run.counts == "queries" for run in self.runs) else "facts"
 
     @cached_property

@@ -150,17 +150,8 @@ def choose_possible(
 ) -> str | None:
     """Draw a selectbox of the available options; list the others below, each with its reason.
 
-    Options that only lack a download come with a button that downloads it.
-
-    Args:
-        label: The widget's label.
-        names: All options.
-        impossible: Why options aren't available, by option.
-        key: The widget's key.
-        help: The widget's help text.
-
-    Returns:
-        The chosen option, or None if none is available.
+    Options that only lack a download come with a button that downloads it. Returns None if no
+    option is available.
     """
     chosen = st.selectbox(
         label,

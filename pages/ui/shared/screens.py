@@ -91,10 +91,7 @@ _OLD: dict[str, tuple[str, dict[str, tuple[str, Params]]]] = {
         },
     ),
     "data": ("tab", {"Sources": (DATA, {})}),
-    "method": (
-        "view",
-        {"Departures": (HELP, {"paper": "All"}), "Glossary": (HELP, {})},
-    ),
+    "method": ("view", {"Departures": (HELP, {"paper": "All"}), "Glossary": (HELP, {})}),
 }
 OLD_PAGES = tuple(name for name in _OLD if name not in ("results", "data"))
 _NAMES = {PurePosixPath(page).stem: page for page in (LESSONS, RESULTS, DATA, MODELS, HELP)}

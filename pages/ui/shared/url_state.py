@@ -53,16 +53,9 @@ def pick(
     bound: bool = True,
     **more: Any,
 ) -> Option:
-    """Draw a few options side by side and return the chosen one.
+    """Draw a few options side by side and return the chosen one; the default is `first`.
 
-    Args:
-        label: The widget's label.
-        options: The options; values that `segmented_control` can show.
-        key: The widget's key, and its parameter in the URL if it is bound.
-        first: The default, else the first option.
-        place: Where the widget is drawn, else at the current place.
-        bound: Whether the choice is in the URL; else the session keeps it.
-        **more: Further arguments of `st.segmented_control`.
+    bound: whether the choice is in the URL; otherwise only the session keeps it.
     """
     kept: dict[str, Any] = {"bind": BOUND} if bound else {"persist_state": "session"}
     default = options[0] if first is None else first
@@ -137,11 +130,8 @@ def choose(
 def heed_unknown(label: str, key: str, options: Mapping[str, str], shown: str) -> None:
     """Show a note on unknown values of a URL parameter; call before drawing its widget.
 
-    Args:
-        label: The widget's label.
-        key: The parameter.
-        options: Name -> the widget's spelling; the URL may hold either.
-        shown: What is shown in place of the unknown values.
+    options: name -> the widget's spelling; the URL may hold either. shown: what the page shows in
+    place of the unknown values.
     """
     links.respell(key, options)
     unknown = [value for value in st.query_params.get_all(key) if value not in options.values()]
@@ -178,7 +168,10 @@ def choose_models(label: str = "Models") -> tuple[str, ...]:
     names += [entry.name for entry in added_models() if entry.source.how != "none"]
     if offered is not None:
         names = [name for name in names if name in offered]
-        _show_not_offered(offered)
+        refused = [name for name in st.query_params.get_all("models") if name not in offered]
+        if refused and links.entered():
+            listed = ", ".join(refused)[:MAX_SHOWN]
+            show_note(plain(f"Excluded, because this app doesn't offer these models: {listed}."))
     more = offered is None
     chosen = st.multiselect(
         label,
@@ -200,14 +193,6 @@ def choose_models(label: str = "Models") -> tuple[str, ...]:
     st.session_state[f"{SHOWN} models"] = tuple(chosen)
     found = [_model_of(name, names) for name in chosen]
     return tuple(dict.fromkeys(name for name in found if name))
-
-
-def _show_not_offered(offered: frozenset[str]) -> None:
-    """Show which models in the URL this app doesn't offer."""
-    asked = [name for name in st.query_params.get_all("models") if name not in offered]
-    if asked and links.entered():
-        names = ", ".join(asked)[:MAX_SHOWN]
-        show_note(plain(f"Excluded, because this app doesn't offer these models: {names}."))
 
 
 def _model_of(name: str, names: Sequence[str]) -> str | None:
