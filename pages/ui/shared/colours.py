@@ -29,10 +29,10 @@ def model_colours(names: Sequence[str]) -> dict[str, str]:
     same colour, the later one gets the next free colour.
     """
     places = {entry.name: place for place, entry in enumerate(known_models())}
-    taken: dict[str, str] = {}
+    colours: dict[str, str] = {}
     for name in names:
         start = places.get(name, sum(name.encode()))
         choices = [PALETTE[(start + step) % len(PALETTE)] for step in range(len(PALETTE))]
-        free = [colour for colour in choices if colour not in taken.values()]
-        taken.setdefault(name, (free or choices)[0])
-    return taken
+        free = [colour for colour in choices if colour not in colours.values()]
+        colours.setdefault(name, (free or choices)[0])
+    return colours

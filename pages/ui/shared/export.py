@@ -58,10 +58,10 @@ def records_of(table: pd.DataFrame | Rows) -> Rows:
     ]
 
 
-def made_with(asked: Mapping[str, Any], answers: Iterable[Answered]) -> dict[str, Any]:
+def made_with(request: Mapping[str, Any], answers: Iterable[Answered]) -> dict[str, Any]:
     """The provenance of answers: the request's fields and each answering model's identity."""
     identities = {one.name: CACHE.identity(one.name, one.precision) for one in answers}
-    return {**asked, "identities": identities}
+    return {**request, "identities": identities}
 
 
 def json_of(content: dict[str, Any], made: dict[str, Any]) -> str:

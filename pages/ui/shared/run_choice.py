@@ -421,14 +421,14 @@ def footing(choice: RunChoice) -> Footing:
         info.beside and info.n == run.n for info, run in zip(together, choice.runs, strict=True)
     ):
         n, counts = choice.runs[0].n, choice.counts
-        said = f"Scored on the {n:,} {counts} that all models can be scored on."
+        text = f"Scored on the {n:,} {counts} that all models can be scored on."
         if choice.relations:
             n = sum(choice.runs[0].relation(name).n for name in choice.relations)
-            said = f"{said[:-1]}; {n:,} of them are in the chosen relations."
+            text = f"{text[:-1]}; {n:,} of them are in the chosen relations."
     else:
         named = zip(choice.titles, choice.runs, strict=True)
         each = ", ".join(f"{run.n:,} ({plain(title)})" for title, run in named)
-        said = f"**Different {choice.counts}**: {each}."
+        text = f"**Different {choice.counts}**: {each}."
         differ = f"the models are scored on different {choice.counts}"
     own = choice.runs[0].beside or choice.runs
     each = ", ".join(
@@ -437,29 +437,29 @@ def footing(choice: RunChoice) -> Footing:
     )
     exact_to = [run.exact_to for run in choice.runs if run.exact_to is not None]
     if exact_to:
-        said += (
+        text += (
             f" Ranked on the {choice.runs[0].n_candidates:,} words that all runs ranked "
             f"(originally {each}), based on the ten best words that a run stores: P@k is exact "
             f"up to k = {min(exact_to)}, and ranks beyond the ten best are upper bounds."
         )
     elif len({run.ranks_statements for run in choice.runs}) > 1:
-        said += (
+        text += (
             " **Different things are ranked**: runs of statements rank whole answers by the "
             f"likelihood of the sentence, cloze runs rank words at the blank ({each}). The fewer "
             "candidates, the better the ranks."
         )
         differ = "some models rank words and others whole answers"
     elif differing_candidates(choice.runs):
-        said += (
+        text += (
             f" **Different words** are ranked: {each}. The fewer words, the better the ranks. A "
             "new run of all models together ranks the words that all of them have."
         )
         differ = "the models rank different words"
     elif choice.runs[0].candidates == OWN_WORDS:
-        said += f" All rank the same words: each relation's own, {choice.runs[0].n_said}."
+        text += f" All rank the same words: each relation's own, {choice.runs[0].n_said}."
     else:
-        said += f" All rank the same {choice.runs[0].n_candidates:,} words."
-    return Footing(said, differ)
+        text += f" All rank the same {choice.runs[0].n_candidates:,} words."
+    return Footing(text, differ)
 
 
 def draw_missing(choice: RunChoice, here: str) -> None:
